@@ -1,0 +1,37 @@
+# Build-wide settings: language level, warnings, output folders, sanitizers, where the corpus is.
+include(CTest)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+option(TRAINPROF_REQUIRE_ALL "Make an absent optional part (LibTorch, NVTX, ...) an error" OFF)
+set(TRAINPROF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
+
+set(_default_corpus "")
+if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/../shared/corpus)
+  get_filename_component(_default_corpus ${PROJECT_SOURCE_DIR}/../shared/corpus ABSOLUTE)
+endif()
+set(TRAINPROF_CORPUS "${_default_corpus}" CACHE PATH
+    "Folder of real traces that others recorded; its tests skip where it is absent")
+
+# Warnings, the include root and sanitizers, for every target of ours: link it PRIVATE.
+add_library(trainprof_flags INTERFACE)
+target_compile_options(trainprof_flags INTERFACE -Wall -Wextra -Werror)
+target_include_directories(trainprof_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
+if(TRAINPROF_SANITIZE)
+  target_compile_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE}
+                                                   -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE})
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()

@@ -1,0 +1,56 @@
+// How the parts of one profiled run find each other: the environment that `trainprof run` hands to
+// the profiled process, and the names of the files in the run directory. The supervisor
+// (profiler/session), the in-process collectors and the reader all take these names from here.
+// Header-only and free of the C++ runtime's heavier parts: the in-process library includes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace trainprof::recording {
+
+// Environment of the profiled process tree.
+inline constexpr char kEnvRunDirectory[] = "TRAINPROF_DIR";  // absolute path; it exists
+inline constexpr char kEnvOptions[] = "TRAINPROF_OPTIONS";   // see CollectorOptions
+
+// Run directory:
+//   manifest.json              written when the run ends (and, thinner, when it starts)
+//   run.ctl                    RunControl, mapped by every process of the run
+//   clock.tpc                  clock samples of the supervisor
+//   rank-00012/ or pid-1234/   one folder a rank (RANK is known) or a process that has none
+//     <pid>-<start>.tps        segments: what one process recorded
+inline constexpr char kManifestFile[] = "manifest.json";
+inline constexpr char kControlFile[] = "run.ctl";
+inline constexpr char kClockFile[] = "clock.tpc";
+inline constexpr char kSegmentSuffix[] = ".tps";
+
+// The environment variables that name a process's rank, in the order of trust.
+inline constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+                                                 "PMI_RANK"};
+
+// Default bound on all segments of a run together: 2 GiB, as in docs/architecture.md.
+inline constexpr uint64_t kDefaultMaxBytes = uint64_t{2} << 30;
+
+// Shared by the supervisor and every recording process of a run, mapped from run.ctl. The
+// supervisor creates it before the profiled program starts; `used_bytes` is added to before a chunk
+// is claimed, so that all processes together stay below `max_bytes`.
+struct RunControl {
+  static constexpr uint64_t kMagic = 0x4C54435250545254;  // "TRTPRCTL"
+  uint64_t magic;
+  uint32_t version;
+  uint32_t reserved;
+  uint64_t max_bytes;  // UINT64_MAX: no bound
+  std::atomic<uint64_t> used_bytes;
+};
+static_assert(sizeof(RunControl) == 32);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+// TRAINPROF_OPTIONS holds "key=value" pairs joined by ';', in any order, unknown keys ignored:
+//   steps=100:110      record only steps [100, 110) of each process, counted from 0
+//   delay_ms=N         record nothing before N ms after the process's first event
+//   duration_ms=N      record N ms from there; the program itself runs on
+//   capture=NAME       record only while an NVTX range of this name is open
+//   full=1             no thinning as the size bound comes near (the bound itself is lifted by the
+//                      supervisor, in RunControl)
+
+}  // namespace trainprof::recording
