@@ -1,0 +1,202 @@
+// One rank's trace: columnar tables on one timeline, immutable once TraceBuilder has made it.
+//
+// Processes > tracks. A track is one line of events in time order: a host thread, or a stream of a
+// device. Rows of every table are sorted by (track, begin, longer first), so that a track's rows
+// are one contiguous run (`rows_of`) and a parent stands before its children. Times are integer
+// nanoseconds since `base_ns`. Intervals are half-open.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/args.h"
+#include "trace/ids.h"
+#include "trace/interval_set.h"
+#include "trace/names.h"
+#include "trace/quality.h"
+#include "trace/string_table.h"
+#include "trace/time.h"
+
+namespace trainprof {
+
+struct Process {
+  int64_t pid = 0;  // as in the source; kineto gives each device a "process" whose pid is its id
+  StringId name = kEmptyString;
+  StringId labels = kEmptyString;
+  int64_t sort_index = 0;
+
+  bool operator==(const Process&) const = default;
+};
+
+enum class TrackKind : uint8_t { kThread, kStream, kOther };
+
+struct Track {
+  TrackKind kind = TrackKind::kThread;
+  ProcessId process{};
+  int64_t tid = 0;  // thread id; the stream's number for kStream
+  StringId name = kEmptyString;
+  int64_t sort_index = 0;
+  DeviceId device = kNoDevice;  // kStream only
+
+  bool operator==(const Track&) const = default;
+};
+
+struct Device {
+  int64_t id = 0;  // the source's number, e.g. the CUDA ordinal
+  StringId name = kEmptyString;
+  int64_t total_memory_bytes = 0;  // 0: unknown, as for the rest
+  int32_t compute_major = 0;
+  int32_t compute_minor = 0;
+  int32_t num_sms = 0;
+
+  bool operator==(const Device&) const = default;
+};
+
+// The columns that all tables of intervals share.
+struct EventColumns {
+  std::vector<TraceTime> begin;
+  std::vector<TraceTime> end;  // >= begin
+  std::vector<StringId> name;
+  std::vector<TrackId> track;
+  std::vector<ArgsId> args;
+  std::vector<uint32_t> track_begin;  // rows of track t: [track_begin[t], track_begin[t + 1])
+
+  size_t size() const { return begin.size(); }
+  Interval interval(Row row) const { return {begin[Index(row)], end[Index(row)]}; }
+  // The rows of one track as a pair of row numbers [first, last).
+  std::pair<uint32_t, uint32_t> rows_of(TrackId track) const {
+    return {track_begin[Index(track)], track_begin[Index(track) + 1]};
+  }
+  bool operator==(const EventColumns&) const = default;
+};
+
+enum class RangeKind : uint8_t {
+  kUserAnnotation,  // NVTX, record_function, ProfilerStep
+  kCpuOp,           // aten::..., autograd::engine::...
+  kPythonFunction,
+  kOverhead,       // the profiler's own work
+  kGpuAnnotation,  // a user annotation projected on a stream; not device work
+  kOther,
+};
+
+// What host threads did: nested ranges.
+struct RangeTable : EventColumns {
+  std::vector<RangeKind> kind;
+  std::vector<StringId> category;  // the source's own word; an NVTX domain
+  std::vector<Row> parent;         // the closest enclosing range on the track, or kNoRow
+
+  bool operator==(const RangeTable&) const = default;
+};
+
+// Runtime and driver calls on host threads.
+struct ApiTable : EventColumns {
+  std::vector<ApiKind> kind;
+  std::vector<StringId> category;
+  std::vector<int64_t> correlation;
+
+  bool operator==(const ApiTable&) const = default;
+};
+
+enum class DeviceOpKind : uint8_t { kKernel, kCopy, kMemset };
+
+// What devices did, on stream tracks.
+struct DeviceOpTable : EventColumns {
+  std::vector<DeviceOpKind> kind;
+  std::vector<StringId> category;
+  std::vector<CopyDirection> direction;  // copies; kUnknown otherwise
+  std::vector<int64_t> bytes;            // copies and memsets; 0 for kernels or when unknown
+  std::vector<int64_t> correlation;
+  std::vector<Row> launch;  // row of `api` that issued it (same process group, same correlation)
+
+  bool operator==(const DeviceOpTable&) const = default;
+};
+
+// Synchronisation rows that the device side reports (cuda_sync), on stream tracks.
+struct SyncTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<int64_t> correlation;
+
+  bool operator==(const SyncTable&) const = default;
+};
+
+// Points in time: marks, [memory] events. begin == end.
+struct InstantTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<char> scope;  // Chrome's 's': 'g', 'p', 't'; 0 when absent
+
+  bool operator==(const InstantTable&) const = default;
+};
+
+// Counter samples; the values are the args. begin == end.
+struct CounterTable : EventColumns {
+  std::vector<StringId> category;
+
+  bool operator==(const CounterTable&) const = default;
+};
+
+// Ends of arrows between tracks. begin == end.
+struct FlowTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<int64_t> id;
+  std::vector<char> phase;  // 's' start, 't' step, 'f' finish
+  std::vector<char> bind;   // 'e' when the source says bp:"e", else 0
+
+  bool operator==(const FlowTable&) const = default;
+};
+
+// Events that fit no other table (async b/n/e, object events, ...): kept as raw JSON, for export.
+struct OtherEvent {
+  TraceTime begin;
+  StringId json = kEmptyString;
+
+  bool operator==(const OtherEvent&) const = default;
+};
+
+// A stretch of time in which a process did not record, on purpose.
+struct Gap {
+  Interval interval;
+  ProcessId process{};
+  StringId reason = kEmptyString;  // "window", "size bound", "torch.profiler"
+
+  bool operator==(const Gap&) const = default;
+};
+
+enum class SourceKind : uint8_t { kRecording, kKineto, kChrome };
+
+struct Trace {
+  SourceKind source = SourceKind::kKineto;
+  std::string path;  // where it was read from
+  int64_t rank = 0;
+  bool rank_known = false;
+  int64_t world_size = 1;
+  int64_t base_ns = 0;  // what time 0 is in the source's own clock
+  Interval extent;      // first begin to last end over ranges, calls and device operations
+
+  StringTable strings;
+  ArgsTable args;
+  std::vector<Process> processes;
+  std::vector<Track> tracks;
+  std::vector<Device> devices;
+
+  RangeTable ranges;
+  ApiTable api;
+  DeviceOpTable device_ops;
+  SyncTable syncs;
+  InstantTable instants;
+  CounterTable counters;
+  FlowTable flows;
+  std::vector<OtherEvent> others;
+  std::vector<Gap> gaps;
+
+  // Facts about the run and the machine, for the report's "environment" (name, value).
+  std::vector<std::pair<std::string, std::string>> environment;
+  // Top-level members of an imported JSON file other than the events, raw, for export.
+  std::vector<std::pair<std::string, std::string>> source_members;
+  Quality quality;
+
+  std::string_view Text(StringId id) const { return strings.View(id); }
+};
+
+}  // namespace trainprof

@@ -1,0 +1,261 @@
+// Columns are filled in arrival order; Build() makes one permutation a table and applies it.
+#include "trace/trace_builder.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace trainprof {
+namespace {
+
+template <class T>
+void Permute(std::vector<T>& column, const std::vector<uint32_t>& order) {
+  std::vector<T> sorted;
+  sorted.reserve(column.size());
+  for (uint32_t from : order) sorted.push_back(column[from]);
+  column = std::move(sorted);
+}
+
+template <class... Columns>
+void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
+  const auto before = [&](uint32_t a, uint32_t b) {
+    if (table.track[a] != table.track[b]) return table.track[a] < table.track[b];
+    if (table.begin[a] != table.begin[b]) return table.begin[a] < table.begin[b];
+    return table.end[a] > table.end[b];
+  };
+  std::vector<uint32_t> order(table.size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+    Permute(table.begin, order);
+    Permute(table.end, order);
+    Permute(table.name, order);
+    Permute(table.track, order);
+    Permute(table.args, order);
+    (Permute(columns, order), ...);
+  }
+  table.track_begin.assign(track_count + 1, 0);
+  for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
+  std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
+}
+
+// Closest range that encloses each; ranges that overlap without nesting are counted.
+void FindParents(RangeTable& ranges, Quality& quality) {
+  ranges.parent.assign(ranges.size(), kNoRow);
+  std::vector<uint32_t> open;
+  int64_t overlaps = 0;
+  for (uint32_t row = 0; row < ranges.size(); ++row) {
+    if (!open.empty() && ranges.track[open.back()] != ranges.track[row]) open.clear();
+    while (!open.empty() && ranges.end[open.back()] <= ranges.begin[row]) open.pop_back();
+    // A range that runs past its would-be parent is a sibling that overlaps, not a child.
+    size_t depth = open.size();
+    while (depth > 0 && ranges.end[open[depth - 1]] < ranges.end[row]) --depth;
+    if (depth < open.size()) ++overlaps;
+    if (depth > 0) ranges.parent[row] = Row{open[depth - 1]};
+    open.resize(depth);
+    open.push_back(row);
+  }
+  quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
+                "ranges of one thread that overlap without nesting");
+}
+
+// The call whose correlation id an operation carries. Runtime calls win over the driver calls that
+// they make (same id, nested): the widest call is the launch.
+void JoinLaunches(Trace& trace) {
+  std::unordered_map<int64_t, uint32_t> call_of;
+  call_of.reserve(trace.api.size());
+  for (uint32_t row = 0; row < trace.api.size(); ++row) {
+    const int64_t correlation = trace.api.correlation[row];
+    if (correlation == kNoCorrelation) continue;
+    const auto [it, is_new] = call_of.try_emplace(correlation, row);
+    if (!is_new) {
+      const Duration kept = trace.api.end[it->second] - trace.api.begin[it->second];
+      const Duration here = trace.api.end[row] - trace.api.begin[row];
+      if (here > kept) it->second = row;
+    }
+  }
+  DeviceOpTable& ops = trace.device_ops;
+  ops.launch.assign(ops.size(), kNoRow);
+  int64_t kernels_alone = 0;
+  int64_t copies_alone = 0;
+  for (uint32_t row = 0; row < ops.size(); ++row) {
+    const auto it = call_of.find(ops.correlation[row]);
+    if (ops.correlation[row] != kNoCorrelation && it != call_of.end()) {
+      ops.launch[row] = Row{it->second};
+    } else {
+      ++(ops.kind[row] == DeviceOpKind::kKernel ? kernels_alone : copies_alone);
+    }
+  }
+  trace.quality.Count("kernel_without_launch", QualitySeverity::kInfo, kernels_alone,
+                      "kernels whose launching call is not in the trace");
+  trace.quality.Count("copy_without_launch", QualitySeverity::kInfo, copies_alone,
+                      "copies and memsets whose launching call is not in the trace");
+}
+
+// Calls f on each table that has EventColumns.
+template <class F>
+void ForEachTable(Trace& trace, F f) {
+  f(trace.ranges);
+  f(trace.api);
+  f(trace.device_ops);
+  f(trace.syncs);
+  f(trace.instants);
+  f(trace.counters);
+  f(trace.flows);
+}
+
+void Rebase(Trace& trace) {
+  int64_t first = INT64_MAX;
+  ForEachTable(trace, [&](EventColumns& table) {
+    for (TraceTime t : table.begin) first = std::min(first, t.ns);
+  });
+  if (first == INT64_MAX) return;
+  const auto shift = [&](TraceTime& t) { t.ns -= first; };
+  ForEachTable(trace, [&](EventColumns& table) {
+    for (TraceTime& t : table.begin) shift(t);
+    for (TraceTime& t : table.end) shift(t);
+  });
+  for (OtherEvent& other : trace.others) shift(other.begin);
+  for (Gap& gap : trace.gaps) {
+    shift(gap.interval.begin);
+    shift(gap.interval.end);
+  }
+  trace.base_ns += first;
+}
+
+Interval Extent(const Trace& trace) {
+  bool any = false;
+  Interval extent{};
+  for (const EventColumns* table : {static_cast<const EventColumns*>(&trace.ranges),
+                                    static_cast<const EventColumns*>(&trace.api),
+                                    static_cast<const EventColumns*>(&trace.device_ops)}) {
+    for (size_t i = 0; i < table->size(); ++i) {
+      if (!any) extent = {table->begin[i], table->end[i]};
+      any = true;
+      extent.begin = std::min(extent.begin, table->begin[i]);
+      extent.end = std::max(extent.end, table->end[i]);
+    }
+  }
+  return extent;
+}
+
+}  // namespace
+
+ProcessId TraceBuilder::FindOrAddProcess(int64_t pid) {
+  const ProcessId next{static_cast<uint32_t>(trace_.processes.size())};
+  const auto [it, is_new] = process_of_pid_.try_emplace(pid, next);
+  if (is_new) trace_.processes.push_back({.pid = pid});
+  return it->second;
+}
+
+TrackId TraceBuilder::FindOrAddThread(ProcessId process, int64_t tid) {
+  const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
+  const auto [it, is_new] = track_of_[Index(process)].try_emplace(tid, next);
+  if (is_new) trace_.tracks.push_back({.process = process, .tid = tid});
+  return it->second;
+}
+
+TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream) {
+  const TrackId id = FindOrAddThread(process, stream);
+  Track& track = trace_.tracks[Index(id)];
+  if (track.kind != TrackKind::kStream) {
+    track.kind = TrackKind::kStream;
+    track.device = FindOrAddDevice(device_id);
+  }
+  return id;
+}
+
+DeviceId TraceBuilder::FindOrAddDevice(int64_t device_id) {
+  const DeviceId next{static_cast<uint32_t>(trace_.devices.size())};
+  const auto [it, is_new] = device_of_.try_emplace(device_id, next);
+  if (is_new) trace_.devices.push_back({.id = device_id});
+  return it->second;
+}
+
+void TraceBuilder::Push(EventColumns& table, const Event& event) {
+  table.begin.push_back(event.begin);
+  table.end.push_back(std::max(event.begin, event.end));
+  if (event.end < event.begin) {
+    quality().Count("negative_duration", QualitySeverity::kWarning, 1,
+                    "an event that ends before it begins; kept with duration 0");
+  }
+  table.name.push_back(event.name);
+  table.track.push_back(event.track);
+  table.args.push_back(event.args);
+}
+
+void TraceBuilder::AddRange(const Event& event, RangeKind kind) {
+  Push(trace_.ranges, event);
+  trace_.ranges.kind.push_back(kind);
+  trace_.ranges.category.push_back(event.category);
+}
+
+void TraceBuilder::AddApi(const Event& event, ApiKind kind, int64_t correlation) {
+  Push(trace_.api, event);
+  trace_.api.kind.push_back(kind);
+  trace_.api.category.push_back(event.category);
+  trace_.api.correlation.push_back(correlation);
+}
+
+void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction,
+                               int64_t bytes, int64_t correlation) {
+  Push(trace_.device_ops, event);
+  trace_.device_ops.kind.push_back(kind);
+  trace_.device_ops.category.push_back(event.category);
+  trace_.device_ops.direction.push_back(direction);
+  trace_.device_ops.bytes.push_back(bytes);
+  trace_.device_ops.correlation.push_back(correlation);
+}
+
+void TraceBuilder::AddSync(const Event& event, int64_t correlation) {
+  Push(trace_.syncs, event);
+  trace_.syncs.category.push_back(event.category);
+  trace_.syncs.correlation.push_back(correlation);
+}
+
+void TraceBuilder::AddInstant(const Event& event, char scope) {
+  Push(trace_.instants,
+       {event.begin, event.begin, event.name, event.track, event.category, event.args});
+  trace_.instants.category.push_back(event.category);
+  trace_.instants.scope.push_back(scope);
+}
+
+void TraceBuilder::AddCounter(const Event& event) {
+  Push(trace_.counters,
+       {event.begin, event.begin, event.name, event.track, event.category, event.args});
+  trace_.counters.category.push_back(event.category);
+}
+
+void TraceBuilder::AddFlow(const Event& event, int64_t id, char phase, char bind) {
+  Push(trace_.flows,
+       {event.begin, event.begin, event.name, event.track, event.category, event.args});
+  trace_.flows.category.push_back(event.category);
+  trace_.flows.id.push_back(id);
+  trace_.flows.phase.push_back(phase);
+  trace_.flows.bind.push_back(bind);
+}
+
+void TraceBuilder::AddOther(TraceTime begin, StringId json) {
+  trace_.others.push_back({begin, json});
+}
+
+void TraceBuilder::AddGap(const Gap& gap) { trace_.gaps.push_back(gap); }
+
+Trace TraceBuilder::Build(bool rebase) && {
+  Trace& t = trace_;
+  const size_t tracks = t.tracks.size();
+  SortTable(t.ranges, tracks, t.ranges.kind, t.ranges.category);
+  SortTable(t.api, tracks, t.api.kind, t.api.category, t.api.correlation);
+  SortTable(t.device_ops, tracks, t.device_ops.kind, t.device_ops.category, t.device_ops.direction,
+            t.device_ops.bytes, t.device_ops.correlation);
+  SortTable(t.syncs, tracks, t.syncs.category, t.syncs.correlation);
+  SortTable(t.instants, tracks, t.instants.category, t.instants.scope);
+  SortTable(t.counters, tracks, t.counters.category);
+  SortTable(t.flows, tracks, t.flows.category, t.flows.id, t.flows.phase, t.flows.bind);
+  FindParents(t.ranges, t.quality);
+  JoinLaunches(t);
+  if (rebase) Rebase(t);
+  t.extent = Extent(t);
+  return std::move(trace_);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,71 @@
+// Builds a Trace from events in any order: sorts each table by (track, begin, longer first), finds
+// parents, joins device operations to the calls that launched them, and counts what does not fit.
+//
+//   TraceBuilder builder;
+//   ProcessId process = builder.FindOrAddProcess(4711);
+//   TrackId thread = builder.FindOrAddThread(process, 4711);
+//   builder.AddRange({.begin = TraceTime{0}, .end = TraceTime{10}, .name = builder.Intern("step"),
+//                     .track = thread}, RangeKind::kUserAnnotation);
+//   Trace trace = std::move(builder).Build();
+#pragma once
+
+#include <unordered_map>
+
+#include "trace/trace.h"
+
+namespace trainprof {
+
+// The fields that every event has. `end` is ignored for points in time.
+struct Event {
+  TraceTime begin;
+  TraceTime end;
+  StringId name = kEmptyString;
+  TrackId track{};
+  StringId category = kEmptyString;
+  ArgsId args = kNoArgs;
+};
+
+class TraceBuilder {
+ public:
+  // Header fields (source, path, rank, environment, quality, ...) are set here directly; the tables
+  // are filled through the Add functions only.
+  Trace& trace() { return trace_; }
+  StringId Intern(std::string_view text) { return trace_.strings.Intern(text); }
+  ArgsId AddArgs(std::span<const Arg> args) { return trace_.args.Add(args); }
+  Quality& quality() { return trace_.quality; }
+
+  ProcessId FindOrAddProcess(int64_t pid);
+  TrackId FindOrAddThread(ProcessId process, int64_t tid);
+  // A track of device `device_id` (added when new): stream `stream` in the source's `process`.
+  TrackId FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream);
+  DeviceId FindOrAddDevice(int64_t device_id);
+  Process& process(ProcessId id) { return trace_.processes[Index(id)]; }
+  Track& track(TrackId id) { return trace_.tracks[Index(id)]; }
+  Device& device(DeviceId id) { return trace_.devices[Index(id)]; }
+
+  // end < begin is stored as begin and counted (negative_duration).
+  void AddRange(const Event& event, RangeKind kind);
+  void AddApi(const Event& event, ApiKind kind, int64_t correlation);
+  void AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction, int64_t bytes,
+                   int64_t correlation);
+  void AddSync(const Event& event, int64_t correlation);
+  void AddInstant(const Event& event, char scope);
+  void AddCounter(const Event& event);
+  void AddFlow(const Event& event, int64_t id, char phase, char bind);
+  void AddOther(TraceTime begin, StringId json);
+  void AddGap(const Gap& gap);
+
+  // Sorts, joins, checks. O(n log n), O(n) per track that came in order. Times are shifted so that
+  // the earliest is 0 when `rebase` is set; base_ns then moves with them.
+  Trace Build(bool rebase = false) &&;
+
+ private:
+  void Push(EventColumns& table, const Event& event);
+
+  Trace trace_;
+  std::unordered_map<int64_t, ProcessId> process_of_pid_;
+  std::unordered_map<uint64_t, std::unordered_map<int64_t, TrackId>> track_of_;
+  std::unordered_map<int64_t, DeviceId> device_of_;
+};
+
+}  // namespace trainprof
