@@ -1,0 +1,169 @@
+// Names of the classes, and the sums. How an idle gap is split stands in idle.cpp.
+#include "analysis/account.h"
+
+#include "analysis/idle.h"
+
+namespace trainprof {
+namespace {
+
+struct Names {
+  std::string_view name;
+  std::string_view title;
+};
+
+constexpr std::array<Names, kDeviceClasses> kDeviceNames{{
+    {"compute", "computing"},
+    {"exposed_communication", "communication not hidden by compute"},
+    {"exposed_copy", "copies not hidden by compute"},
+    {"idle_input_wait", "idle: waiting for input"},
+    {"idle_sync_drain", "idle: refilling the queue after a host sync"},
+    {"idle_allocation", "idle: host allocating memory"},
+    {"idle_launch_bound", "idle: host issues work too slowly"},
+    {"idle_python", "idle: Python without operators"},
+    {"idle_io", "idle: saving or logging"},
+    {"idle_dependency", "idle: hand-over between queued operations"},
+    {"idle_unrecorded", "idle or unrecorded: device work is missing from the trace"},
+    {"idle_unknown", "idle: cause not recorded"},
+}};
+
+constexpr std::array<Names, kHostClasses> kHostNames{{
+    {"input_wait", "waiting for input"},
+    {"copy", "copying to the device"},
+    {"forward", "forward"},
+    {"backward", "backward"},
+    {"optimizer", "optimizer"},
+    {"other", "other"},
+}};
+
+// Intervals of the device's operations, by what they count as.
+struct Work {
+  IntervalSet compute;
+  IntervalSet communication;
+  IntervalSet copy;
+};
+
+Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
+  std::vector<Interval> compute;
+  std::vector<Interval> communication;
+  std::vector<Interval> copy;
+  std::vector<int8_t> is_communication(trace.strings.size(), -1);
+  for (uint32_t row : ops) {
+    const Interval interval = trace.device_ops.interval(Row{row});
+    if (trace.device_ops.kind[row] != DeviceOpKind::kKernel) {
+      copy.push_back(interval);
+      continue;
+    }
+    const StringId name = trace.device_ops.name[row];
+    int8_t& known = is_communication[Index(name)];
+    if (known < 0) known = IsCommunicationKernel(trace.Text(name)) ? 1 : 0;
+    (known == 1 ? communication : compute).push_back(interval);
+  }
+  return {IntervalSet::Union(std::move(compute)), IntervalSet::Union(std::move(communication)),
+          IntervalSet::Union(std::move(copy))};
+}
+
+HostClass ClassOf(Phase phase) {
+  switch (phase) {
+    case Phase::kInputWait:
+      return HostClass::kInputWait;
+    case Phase::kCopy:
+      return HostClass::kCopy;
+    case Phase::kForward:
+      return HostClass::kForward;
+    case Phase::kBackward:
+      return HostClass::kBackward;
+    case Phase::kOptimizer:
+      return HostClass::kOptimizer;
+    case Phase::kNone:
+      break;
+  }
+  return HostClass::kOther;
+}
+
+// When autograd's own threads ran the backward pass: the stepping thread only waits then.
+IntervalSet BackwardElsewhere(const Trace& trace, TrackId stepping) {
+  std::vector<Interval> intervals;
+  for (size_t i = 0; i < trace.ranges.size(); ++i) {
+    if (trace.ranges.track[i] == stepping) continue;
+    if (trace.ranges.kind[i] != RangeKind::kCpuOp) continue;
+    const Row row{static_cast<uint32_t>(i)};
+    if (PhaseOf(trace, row) == Phase::kBackward) intervals.push_back(trace.ranges.interval(row));
+  }
+  return IntervalSet::Union(std::move(intervals));
+}
+
+// Host-to-device copy calls on the stepping thread, for traces whose copies no range names.
+IntervalSet CopyCalls(const Trace& trace, TrackId thread) {
+  std::vector<Interval> calls;
+  for (size_t i = 0; i < trace.device_ops.size(); ++i) {
+    if (trace.device_ops.direction[i] != CopyDirection::kHostToDevice) continue;
+    const Row launch = trace.device_ops.launch[i];
+    if (launch == kNoRow || trace.api.track[Index(launch)] != thread) continue;
+    calls.push_back(trace.api.interval(launch));
+  }
+  return IntervalSet::Union(std::move(calls));
+}
+
+}  // namespace
+
+std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
+std::string_view Title(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].title; }
+std::string_view Name(HostClass c) { return kHostNames[static_cast<size_t>(c)].name; }
+std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].title; }
+
+std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
+  std::vector<std::vector<uint32_t>> ops_of(trace.devices.size());
+  for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    const DeviceId device = trace.tracks[Index(trace.device_ops.track[row])].device;
+    if (device != kNoDevice) ops_of[Index(device)].push_back(row);
+  }
+  const IdleSplitter splitter(trace, steps);
+  std::vector<DeviceAccount> accounts;
+  for (uint32_t d = 0; d < ops_of.size(); ++d) {
+    if (ops_of[d].empty()) continue;
+    const Work work = WorkOf(trace, ops_of[d]);
+    DeviceAccount account;
+    account.device = DeviceId{d};
+    account.busy = work.compute.UnionWith(work.communication).UnionWith(work.copy);
+    const auto add = [&](DeviceClass c, const IntervalSet& set) {
+      account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.window).Total();
+    };
+    add(DeviceClass::kCompute, work.compute);
+    add(DeviceClass::kExposedCommunication, work.communication.Minus(work.compute));
+    add(DeviceClass::kExposedCopy, work.copy.Minus(work.compute.UnionWith(work.communication)));
+    account.idle = splitter.Split(ops_of[d], account.busy);
+    for (const Segment<DeviceClass>& segment : account.idle) {
+      account.total[static_cast<size_t>(segment.value)] +=
+          steps.window.TotalWithin(segment.interval);
+    }
+    for (uint32_t row : ops_of[d]) {
+      const Interval op = trace.device_ops.interval(Row{row});
+      if (steps.window.TotalWithin(op).ns > 0) ++account.ops_in_window;
+    }
+    accounts.push_back(std::move(account));
+  }
+  return accounts;
+}
+
+HostAccount AccountHost(const Trace& trace, const Steps& steps) {
+  HostAccount account;
+  if (steps.thread != kNoTrack) account.phases = PhaseTimeline(trace, steps.thread);
+  const IntervalSet backward = BackwardElsewhere(trace, steps.thread);
+  const IntervalSet copies = CopyCalls(trace, steps.thread);
+  const auto add = [&](HostClass c, Duration d) { account.total[static_cast<size_t>(c)] += d; };
+  for (const Interval& part : steps.window.intervals()) {
+    VisitWithin(account.phases, part, [&](const Interval& interval, Phase phase) {
+      if (phase != Phase::kNone) return add(ClassOf(phase), interval.Length());
+      // Unnamed time: copy calls first, then waiting for autograd's threads, the rest is other.
+      const IntervalSet here = IntervalSet::Union({interval});
+      const Duration copy = copies.TotalWithin(interval);
+      const Duration behind = backward.Clip(interval).Minus(copies).Total();
+      add(HostClass::kCopy, copy);
+      add(HostClass::kBackward, behind);
+      add(HostClass::kOther, here.Total() - copy - behind);
+    });
+  }
+  return account;
+}
+
+}  // namespace trainprof

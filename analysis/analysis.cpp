@@ -1,0 +1,96 @@
+// Runs the stages in order and copies out what reports need.
+#include "analysis/analysis.h"
+
+#include <algorithm>
+
+#include "analysis/idle.h"
+#include "analysis/rule.h"
+
+namespace trainprof {
+namespace {
+
+template <class Class, size_t N>
+std::vector<AccountLine> Lines(const std::array<Duration, N>& totals) {
+  std::vector<AccountLine> lines;
+  for (size_t i = 0; i < N; ++i) {
+    const Class c = static_cast<Class>(i);
+    lines.push_back({Name(c), Title(c), totals[i]});
+  }
+  return lines;
+}
+
+DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount& account) {
+  const Device& device = trace.devices[Index(account.device)];
+  DeviceReport report;
+  report.id = device.id;
+  report.name = trace.Text(device.name);
+  report.busy = account.BusyWithin(steps.window);
+  report.busy_high = report.busy + account.Of(DeviceClass::kIdleUnrecorded);
+  report.account = Lines<DeviceClass>(account.total);
+  return report;
+}
+
+void RunRules(const RuleContext& context, RankAnalysis& analysis) {
+  for (const RegisteredRule& entry : AllRules()) {
+    RuleOutcome outcome = entry.rule->check(context);
+    if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
+      analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
+      continue;
+    }
+    auto& findings = std::get<std::vector<Finding>>(outcome);
+    if (findings.empty()) analysis.passed.emplace_back(entry.slug);
+    for (Finding& finding : findings) {
+      finding.rule = entry.slug;
+      finding.code = entry.rule->code;
+      SortSites(finding.where);
+      RateConfidence(context, finding);
+      analysis.findings.push_back(std::move(finding));
+    }
+  }
+  std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
+                   });
+}
+
+void CountEvents(const Trace& trace, RankAnalysis& analysis) {
+  for (DeviceOpKind kind : trace.device_ops.kind) {
+    ++(kind == DeviceOpKind::kKernel ? analysis.kernels : analysis.copies);
+  }
+  analysis.api_calls = trace.api.size();
+  analysis.ranges = trace.ranges.size();
+}
+
+}  // namespace
+
+RankAnalysis Analyze(const Trace& trace) {
+  RankAnalysis analysis;
+  analysis.path = trace.path;
+  analysis.source = trace.source;
+  analysis.rank = trace.rank;
+  analysis.rank_known = trace.rank_known;
+  analysis.world_size = trace.world_size;
+  analysis.base_ns = trace.base_ns;
+  analysis.quality = trace.quality.items();
+  analysis.environment = trace.environment;
+  CountEvents(trace, analysis);
+
+  analysis.steps = FindSteps(trace);
+  analysis.window = analysis.steps.window.Total();
+  const std::vector<DeviceAccount> devices = AccountDevices(trace, analysis.steps);
+  const HostAccount host = AccountHost(trace, analysis.steps);
+  for (const DeviceAccount& device : devices) {
+    if (device.ops_in_window > 0) {
+      analysis.devices.push_back(Report(trace, analysis.steps, device));
+    }
+  }
+  analysis.host_account = Lines<HostClass>(host.total);
+  analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;
+
+  const std::vector<bool> blocking = FindBlockingCalls(trace);
+  const SiteFinder sites(trace);
+  RunRules({trace, analysis.steps, devices, host, blocking, sites}, analysis);
+  return analysis;
+}
+
+}  // namespace trainprof

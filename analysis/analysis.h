@@ -1,0 +1,69 @@
+// The engine: one rank's trace in, its verdict out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/account.h"
+#include "analysis/finding.h"
+#include "analysis/steps.h"
+
+namespace trainprof {
+
+struct AccountLine {
+  std::string_view name;   // "idle_input_wait"
+  std::string_view title;  // "idle: waiting for input"
+  Duration total;          // over the window
+};
+
+struct DeviceReport {
+  int64_t id = 0;
+  std::string name;
+  Duration busy;                     // union of operations within the window
+  Duration busy_high;                // busy plus what may have been busy without a record
+  std::vector<AccountLine> account;  // all classes, in their order; sums to the window
+};
+
+struct SkippedRule {
+  std::string rule;
+  std::string reason;
+};
+
+// Everything a report says about one rank; owns its texts and outlives the trace.
+struct RankAnalysis {
+  std::string path;
+  SourceKind source = SourceKind::kKineto;
+  int64_t rank = 0;
+  bool rank_known = false;
+  int64_t world_size = 1;
+  int64_t base_ns = 0;
+
+  Steps steps;
+  Duration window;
+  std::vector<DeviceReport> devices;
+  std::vector<AccountLine> host_account;
+  bool has_host_phases = false;   // false: nothing named a phase, the account is all "other"
+  std::vector<Finding> findings;  // largest gain first
+  std::vector<SkippedRule> skipped;
+  std::vector<std::string> passed;  // rules that were checked and found nothing
+  std::vector<QualityItem> quality;
+  std::vector<std::pair<std::string, std::string>> environment;
+
+  size_t kernels = 0;
+  size_t copies = 0;
+  size_t api_calls = 0;
+  size_t ranges = 0;
+
+  double PerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(steps.divisor());
+  }
+  double Share(Duration part) const {
+    return window.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(window.ns);
+  }
+};
+
+// O(n log n) in the trace's events.
+RankAnalysis Analyze(const Trace& trace);
+
+}  // namespace trainprof

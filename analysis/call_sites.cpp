@@ -1,0 +1,107 @@
+#include "analysis/call_sites.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+namespace trainprof {
+namespace {
+
+// The innermost range on a thread that covers `at`, or kNoRow.
+Row InnermostAt(const RangeTable& ranges, TrackId thread, TraceTime at) {
+  const auto [first, last] = ranges.rows_of(thread);
+  const auto begin = ranges.begin.begin();
+  const auto after = std::upper_bound(begin + first, begin + last, at);
+  if (after == begin + first) return kNoRow;
+  Row row{static_cast<uint32_t>(after - begin) - 1};
+  while (row != kNoRow && ranges.end[Index(row)] <= at) row = ranges.parent[Index(row)];
+  return row;
+}
+
+}  // namespace
+
+bool ParseFrame(std::string_view frame, Site& site) {
+  const size_t close = frame.find("): ");
+  if (close == std::string_view::npos) return false;
+  const size_t open = frame.rfind('(', close);
+  if (open == std::string_view::npos || open == 0) return false;
+  int64_t line = 0;
+  const char* const number_end = frame.data() + close;
+  const auto [end, error] = std::from_chars(frame.data() + open + 1, number_end, line);
+  if (error != std::errc{} || end != number_end) return false;
+  site.file = frame.substr(0, open);
+  site.line = line;
+  site.function = frame.substr(close + 3);
+  return true;
+}
+
+bool IsUserFrame(std::string_view frame) {
+  constexpr std::string_view kForeign[] = {"site-packages/", "dist-packages/", "/torch/",
+                                           "lib/python",     "<built-in",      "<frozen",
+                                           "<string>"};
+  if (frame.starts_with("torch/") || frame.starts_with("nn.Module")) return false;
+  return std::none_of(std::begin(kForeign), std::end(kForeign), [&](std::string_view part) {
+    return frame.find(part) != std::string_view::npos;
+  });
+}
+
+SiteFinder::SiteFinder(const Trace& trace)
+    : trace_(trace), call_stack_key_(trace.strings.Find("Call stack")) {}
+
+bool SiteFinder::UserFrameOf(Row range, Site& site) const {
+  const size_t i = Index(range);
+  if (trace_.ranges.kind[i] == RangeKind::kPythonFunction) {
+    const std::string_view name = trace_.Text(trace_.ranges.name[i]);
+    return IsUserFrame(name) && ParseFrame(name, site);
+  }
+  if (call_stack_key_ == kEmptyString) return false;
+  const auto stack = trace_.args.Find(trace_.ranges.args[i], call_stack_key_);
+  if (!stack || stack->type != ArgValue::Type::kString) return false;
+  // "inner.py(3): f;outer.py(7): <module>", innermost first.
+  std::string_view rest = trace_.Text(stack->text);
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(';'), rest.size());
+    const std::string_view frame = rest.substr(0, end);
+    if (IsUserFrame(frame) && ParseFrame(frame, site)) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+Site SiteFinder::Find(TrackId thread, TraceTime at) const {
+  Site site;
+  site.count = 1;
+  std::string annotation;
+  for (Row row = InnermostAt(trace_.ranges, thread, at); row != kNoRow;
+       row = trace_.ranges.parent[Index(row)]) {
+    const size_t i = Index(row);
+    const std::string_view name = trace_.Text(trace_.ranges.name[i]);
+    if (trace_.ranges.kind[i] == RangeKind::kCpuOp) site.op = name;
+    if (trace_.ranges.kind[i] == RangeKind::kUserAnnotation && annotation.empty() &&
+        !IsStepName(name)) {
+      annotation = name;
+    }
+    if (UserFrameOf(row, site)) return site;
+  }
+  site.function = annotation.empty() ? site.op : annotation;
+  return site;
+}
+
+void AddSite(std::vector<Site>& sites, const Site& site) {
+  const auto same =
+      std::find_if(sites.begin(), sites.end(), [&](const Site& s) { return s.SamePlace(site); });
+  if (same == sites.end()) {
+    sites.push_back(site);
+  } else {
+    same->count += site.count;
+  }
+}
+
+void SortSites(std::vector<Site>& sites) {
+  std::sort(sites.begin(), sites.end(), [](const Site& a, const Site& b) {
+    return std::tie(b.count, a.file, a.line, a.function, a.op) <
+           std::tie(a.count, b.file, b.line, b.function, b.op);
+  });
+}
+
+}  // namespace trainprof

@@ -1,0 +1,52 @@
+// A finding: one thing to change, what it costs, what changing it would give, and the evidence.
+// Self-contained: it owns its texts and outlives the trace.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/call_sites.h"
+#include "trace/interval_set.h"
+
+namespace trainprof {
+
+enum class Severity : uint8_t { kNote, kWarning, kError };
+std::string_view Name(Severity severity);  // "note", "warning", "error"
+
+// Rows or moments of the trace that show the finding: what a viewer zooms to.
+struct Evidence {
+  std::string what;  // "cudaMemcpyAsync blocked for 4.7 ms"
+  Interval when;
+};
+
+struct Gain {
+  double low_ms_per_step = 0;   // what remains when everything that may get in the way does
+  double high_ms_per_step = 0;  // when nothing else gets in the way
+};
+
+struct Finding {
+  std::string rule;  // slug; set by the engine
+  std::string code;  // TPnnn; set by the engine
+  Severity severity = Severity::kNote;
+  std::string title;        // one line, with the figure
+  std::vector<Site> where;  // most frequent first
+  int64_t count = 0;        // instances in the window
+  Duration cost;            // over the window; per step it is cost / steps
+  Gain gain;
+  double confidence = 0;                        // 0..1
+  std::vector<std::string> confidence_reasons;  // why it is not higher
+  std::vector<Evidence> evidence;               // the worst few
+  std::string advice;
+  std::string fix;     // code, where there is one to show
+  std::string verify;  // how to see that it helped
+};
+
+// The rule could not be checked. "Not checked" never reads as "healthy".
+struct Skipped {
+  std::string reason;
+};
+
+using RuleOutcome = std::variant<std::vector<Finding>, Skipped>;
+
+}  // namespace trainprof

@@ -1,0 +1,59 @@
+// Why a device was idle: splits each gap between its operations by what the host was doing.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/account.h"
+
+namespace trainprof {
+
+// The law. A gap [g0, g1) is ended by an operation X that call L issued on thread T.
+//  - L returned before g0: X was queued. Up to kHandOver the device handed over (dependency);
+//  longer,
+//    and something held X back that the trace does not show (unrecorded).
+//  - L began after g0: until L began, each nanosecond goes to what T was doing then (or the
+//  stepping
+//    thread, while T had nothing recorded): input wait, allocation, I/O, long Python. Unexplained
+//    time is the drain of the sync that was waiting when the device ran dry, else launch-bound.
+//    From L's begin until it could have started X the host was issuing it (launch-bound or the
+//    drain); an operation that starts later than that waited for something unrecorded.
+//  - X has no recorded launch: unknown.
+//  - No operation ends the gap (end of the trace): what the stepping thread was doing, else
+//  unknown.
+// The parts cover the gap exactly.
+class IdleSplitter {
+ public:
+  // Keeps references: trace and steps must outlive it.
+  IdleSplitter(const Trace& trace, const Steps& steps);
+
+  // `ops`: rows of one device's operations; `busy`: their union. Covers the complement of busy
+  // within the extent of the trace and of the window. O(n log n).
+  std::vector<Segment<DeviceClass>> Split(std::vector<uint32_t> ops, const IntervalSet& busy) const;
+
+  const std::vector<bool>& blocking_calls() const { return blocking_; }
+
+ private:
+  struct Gap {
+    Interval interval;
+    Row op = kNoRow;  // that ended it
+  };
+  using Out = std::vector<Segment<DeviceClass>>;
+
+  void SplitGap(const Gap& gap, Out& out) const;
+  void SplitLate(const Interval& gap, Row op, Out& out) const;
+  // Splits host time before the launch (or to the end of the gap, when `rest` says so).
+  void SplitHostTime(const Interval& part, TrackId thread, DeviceClass rest, Out& out) const;
+  void SplitStepping(const Interval& part, DeviceClass rest, Out& out) const;
+  // Was a thread inside a blocking call when the device ran dry at `t`?
+  bool DrainAt(TraceTime t, TrackId thread) const;
+  const Timeline<HostActivity>& TimelineOf(TrackId thread) const;
+
+  const Trace& trace_;
+  const Steps& steps_;
+  std::vector<bool> blocking_;
+  // Filled lazily: only threads that launch need one.
+  mutable std::unordered_map<uint32_t, Timeline<HostActivity>> timelines_;
+};
+
+}  // namespace trainprof

@@ -1,0 +1,55 @@
+// A rule is data plus one function, in a file of its own under rules/. The file's name is the
+// rule's slug (input_bound.cpp -> input-bound), its test's name and its anchor in docs/rules.md.
+// Adding a rule is adding that file, its test and its paragraph: CMake finds it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/account.h"
+#include "analysis/finding.h"
+
+namespace trainprof {
+
+// What rules look at. All references outlive the call.
+struct RuleContext {
+  const Trace& trace;
+  const Steps& steps;
+  std::span<const DeviceAccount> devices;
+  const HostAccount& host;
+  const std::vector<bool>& blocking_calls;  // per row of trace.api
+  const SiteFinder& sites;
+
+  double PerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(steps.divisor());
+  }
+  double ShareOfWindow(Duration part) const {
+    const Duration whole = steps.window.Total();
+    return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
+  }
+  bool InWindow(const Interval& interval) const {
+    return steps.window.TotalWithin(interval).ns > 0;
+  }
+};
+
+struct Rule {
+  std::string_view
+      code;  // TPnnn, never reused: 1xx input, 2xx host, 3xx sync, 4xx communication, ...
+  std::string_view title;  // what it looks for, in a few words
+  RuleOutcome (*check)(const RuleContext&);
+};
+
+struct RegisteredRule {
+  std::string_view slug;
+  const Rule* rule;
+};
+
+// All rules, by slug.
+std::span<const RegisteredRule> AllRules();
+
+// Lowers `finding.confidence` from 1 for what weakens any finding: inferred steps, few steps, lost
+// records, device work that was not recorded. Says why. Sources: docs/rules.md.
+void RateConfidence(const RuleContext& context, Finding& finding);
+
+}  // namespace trainprof

@@ -1,0 +1,69 @@
+// The list of rules (generated from rules/*.cpp) and what all rules share.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/rule.h"
+
+#define TRAINPROF_ENTRY(symbol, slug) \
+  namespace trainprof::rules {        \
+  extern const Rule symbol;           \
+  }
+#include "rules.inc"
+#undef TRAINPROF_ENTRY
+
+namespace trainprof {
+
+std::span<const RegisteredRule> AllRules() {
+  static const RegisteredRule kRules[] = {
+#define TRAINPROF_ENTRY(symbol, slug) {slug, &rules::symbol},
+#include "rules.inc"
+#undef TRAINPROF_ENTRY
+  };
+  return kRules;
+}
+
+std::string_view Name(Severity severity) {
+  switch (severity) {
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  return "note";
+}
+
+void RateConfidence(const RuleContext& context, Finding& finding) {
+  double confidence = 1.0;
+  const auto weaken = [&](double factor, std::string reason) {
+    confidence *= factor;
+    finding.confidence_reasons.push_back(std::move(reason));
+  };
+  constexpr size_t kFewSteps = 5;  // below, one odd step is over a fifth of the evidence
+  if (context.steps.count() == 0) {
+    weaken(0.6, "no steps were found: figures are over the whole trace");
+  } else if (context.steps.source == StepSource::kInferred) {
+    weaken(0.8, "steps were inferred from the device's periodic work");
+  }
+  if (context.steps.count() > 0 && context.steps.count() < kFewSteps) {
+    weaken(0.8, fmt::format("only {} steps were recorded", context.steps.count()));
+  }
+  for (const QualityItem& item : context.trace.quality.items()) {
+    if (item.severity != QualitySeverity::kDataLoss) continue;
+    weaken(0.8, fmt::format("records were lost: {} x {}", item.count, item.kind));
+  }
+  for (const DeviceAccount& device : context.devices) {
+    const double unrecorded = context.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded));
+    constexpr double kMentionable = 0.05;
+    if (unrecorded > kMentionable) {
+      weaken(1 - unrecorded / 2,
+             fmt::format("device work is missing from the trace during {:.0f} % of the steps",
+                         100 * unrecorded));
+    }
+  }
+  finding.confidence = std::clamp(confidence, 0.0, 1.0);
+}
+
+}  // namespace trainprof

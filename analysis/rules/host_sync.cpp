@@ -1,0 +1,144 @@
+// device-to-host copies whose call waits for the device (.item(), .cpu(), print)  =>  read less
+// often
+//
+// What counts is the copy's own call, or a stream sync right behind it; aten::item on a CPU tensor
+// copies nothing and is not counted. The cost is the drain, not the wait: while the host waits the
+// device works; afterwards it stands idle until the host has issued more.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/drain.h"
+#include "analysis/rule.h"
+
+namespace trainprof::rules {
+namespace {
+
+// At least once a step, and this share of the steps' time blocked, or lost to the drain.
+constexpr double kMinBlockedShare = 0.02;
+constexpr double kMinDrainShare = 0.01;
+constexpr double kErrorDrainShare = 0.10;
+// torch issues the sync that completes a copy within this time on the same thread.
+constexpr Duration kPairedSyncWithin = Microseconds(50);
+
+struct Sync {
+  Interval call;     // the copy's call and the sync behind it, as one wait
+  Duration blocked;  // their durations
+  uint32_t op = 0;
+  TrackId thread{};
+};
+
+// The stream sync that follows `call` on its thread at once, or kNoRow.
+Row PairedSync(const ApiTable& api, Row call) {
+  const auto [first, last] = api.rows_of(api.track[Index(call)]);
+  (void)first;
+  for (uint32_t next = static_cast<uint32_t>(Index(call)) + 1; next < last; ++next) {
+    if (api.begin[next] > api.end[Index(call)] + kPairedSyncWithin) break;
+    if (api.kind[next] == ApiKind::kSync) return Row{next};
+    if (api.kind[next] == ApiKind::kLaunch || api.kind[next] == ApiKind::kCopy) break;
+  }
+  return kNoRow;
+}
+
+std::vector<Sync> FindSyncs(const RuleContext& context) {
+  const Trace& trace = context.trace;
+  std::vector<Sync> syncs;
+  for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
+    const Row call = trace.device_ops.launch[op];
+    if (trace.device_ops.direction[op] != CopyDirection::kDeviceToHost || call == kNoRow) continue;
+    if (!context.InWindow(trace.api.interval(call))) continue;
+    Sync sync{trace.api.interval(call), trace.api.interval(call).Length(), op,
+              trace.api.track[Index(call)]};
+    const Row paired = PairedSync(trace.api, call);
+    const bool completes =
+        paired != kNoRow && trace.api.end[Index(paired)] + kRounding >= trace.device_ops.end[op];
+    if (!context.blocking_calls[Index(call)] && !completes) continue;
+    if (completes) {
+      sync.call.end = trace.api.end[Index(paired)];
+      sync.blocked += trace.api.interval(paired).Length();
+    }
+    syncs.push_back(sync);
+  }
+  std::sort(syncs.begin(), syncs.end(),
+            [](const Sync& a, const Sync& b) { return a.call.begin < b.call.begin; });
+  return syncs;
+}
+
+void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& finding) {
+  for (const Sync& sync : syncs) {
+    AddSite(finding.where, context.sites.Find(sync.thread, sync.call.begin));
+  }
+  std::stable_sort(syncs.begin(), syncs.end(),
+                   [](const Sync& a, const Sync& b) { return a.blocked > b.blocked; });
+  constexpr size_t kShown = 3;
+  for (size_t i = 0; i < std::min(syncs.size(), kShown); ++i) {
+    finding.evidence.push_back(
+        {fmt::format("{} of {} bytes blocked the host for {:.3f} ms",
+                     context.trace.Text(context.trace.device_ops.name[syncs[i].op]),
+                     context.trace.device_ops.bytes[syncs[i].op],
+                     syncs[i].blocked.ToMilliseconds()),
+         syncs[i].call});
+  }
+}
+
+// High: the drain goes, as far as the device's own work allows. Low: the host, freed of its waits,
+// is still the slower side, so the step cannot get shorter than the host's own work.
+Gain GainOf(const RuleContext& context, Duration drain, Duration blocked) {
+  Duration busy;
+  for (const DeviceAccount& device : context.devices) {
+    busy = std::max(busy, device.BusyWithin(context.steps.window));
+  }
+  const double step = context.steps.MeanMilliseconds();
+  const double high = std::min(context.PerStepMs(drain), step - context.PerStepMs(busy));
+  const double own_work = step - context.PerStepMs(blocked);
+  return {std::clamp(step - std::max(own_work, context.PerStepMs(busy)), 0.0, high), high};
+}
+
+RuleOutcome Check(const RuleContext& context) {
+  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  if (context.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
+  const std::vector<Sync> syncs = FindSyncs(context);
+  Duration blocked;
+  std::vector<Interval> calls;
+  for (const Sync& sync : syncs) {
+    blocked += sync.blocked;
+    calls.push_back(sync.call);
+  }
+  Duration drain;
+  for (Duration d : DrainOf(calls, context.devices, context.steps.window)) drain += d;
+  const bool often = static_cast<int64_t>(syncs.size()) >= context.steps.divisor();
+  const bool costly = context.ShareOfWindow(blocked) > kMinBlockedShare ||
+                      context.ShareOfWindow(drain) > kMinDrainShare;
+  if (syncs.empty() || !often || !costly) return std::vector<Finding>{};
+
+  Finding finding;
+  finding.severity =
+      context.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
+  finding.title = fmt::format(
+      "Host syncs: {} device-to-host copies block the host for {:.1f} ms/step; the GPU then idles "
+      "{:.1f} ms/step",
+      syncs.size(), context.PerStepMs(blocked), context.PerStepMs(drain));
+  finding.count = static_cast<int64_t>(syncs.size());
+  finding.cost = drain;
+  finding.gain = GainOf(context, drain, blocked);
+  Describe(context, syncs, finding);
+  finding.advice =
+      "Keep values on the GPU: accumulate loss.detach() there and call .item() every N steps; "
+      "avoid "
+      ".cpu(), .tolist(), print(tensor) and Python branches on tensors in the loop. detach() does "
+      "not "
+      "replace .cpu(), and losses.append(loss) keeps the graph. A GradScaler step that is not "
+      "fused "
+      "reads found_inf itself: prefer bf16 or a fused optimizer.";
+  finding.fix =
+      "running += loss.detach()          # stays on the GPU\n"
+      "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";
+  finding.verify = "Record again: fewer device-to-host copies, idle_sync_drain near 0.";
+  return std::vector<Finding>{std::move(finding)};
+}
+
+}  // namespace
+
+extern const Rule host_sync = {"TP301", "copies to the host make it wait for the device", Check};
+
+}  // namespace trainprof::rules

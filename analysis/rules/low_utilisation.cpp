@@ -1,0 +1,96 @@
+// even if all unrecorded time was work, the device was busy for < 50 % of the steps  =>  it is
+// starved
+//
+// A symptom: the other findings name the causes. It never rests on time in which device work may
+// only be missing from the trace.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/rule.h"
+
+namespace trainprof::rules {
+namespace {
+
+// torch_tb_profiler and nsys warn below 50 %.
+constexpr double kWarnBelow = 0.50;
+constexpr double kErrorBelow = 0.20;
+
+// Idle time that a finding of its own explains is not counted again as gain here.
+bool HasItsOwnRule(DeviceClass c) {
+  return c == DeviceClass::kIdleInputWait || c == DeviceClass::kIdleSyncDrain ||
+         c == DeviceClass::kIdleUnrecorded;
+}
+
+// The idle classes of an account, largest first.
+std::vector<DeviceClass> CausesOf(const DeviceAccount& account) {
+  std::vector<DeviceClass> causes;
+  for (size_t i = 0; i < kDeviceClasses; ++i) {
+    const auto c = static_cast<DeviceClass>(i);
+    if (IsIdle(c) && account.Of(c).ns > 0) causes.push_back(c);
+  }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [&](DeviceClass a, DeviceClass b) { return account.Of(a) > account.Of(b); });
+  return causes;
+}
+
+Finding Describe(const RuleContext& context, const DeviceAccount& account, double busy_high) {
+  Finding finding;
+  const int64_t id = context.trace.devices[Index(account.device)].id;
+  finding.severity = busy_high < kErrorBelow ? Severity::kError : Severity::kWarning;
+  finding.title = fmt::format("Low utilisation: GPU {} is busy for at most {:.0f} % of the step",
+                              id, 100 * busy_high);
+  finding.count = static_cast<int64_t>(context.steps.count());
+  Duration unexplained;
+  std::string causes;
+  for (DeviceClass c : CausesOf(account)) {
+    if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
+    if (!HasItsOwnRule(c)) unexplained += account.Of(c);
+    if (context.ShareOfWindow(account.Of(c)) < 0.01) continue;
+    causes += fmt::format("{}{} {:.1f} ms/step", causes.empty() ? "" : ", ", Name(c),
+                          context.PerStepMs(account.Of(c)));
+  }
+  finding.gain = {0, context.PerStepMs(unexplained)};
+  constexpr size_t kShown = 3;
+  std::vector<Segment<DeviceClass>> longest = account.idle;
+  std::erase_if(longest, [&](const Segment<DeviceClass>& s) {
+    return !context.InWindow(s.interval) || s.value == DeviceClass::kIdleUnrecorded;
+  });
+  std::stable_sort(longest.begin(), longest.end(), [](const auto& a, const auto& b) {
+    return a.interval.Length() > b.interval.Length();
+  });
+  for (size_t i = 0; i < std::min(longest.size(), kShown); ++i) {
+    finding.evidence.push_back(
+        {fmt::format("GPU {} idle for {:.2f} ms: {}", id,
+                     longest[i].interval.Length().ToMilliseconds(), Name(longest[i].value)),
+         longest[i].interval});
+  }
+  finding.advice = fmt::format(
+      "Where the idle time goes: {}. Take the largest first; where launches are the limit, use "
+      "larger "
+      "batches, torch.compile or CUDA graphs.",
+      causes.empty() ? "not known" : causes);
+  finding.verify = "Record again: busy_fraction rises and the named class falls.";
+  return finding;
+}
+
+RuleOutcome Check(const RuleContext& context) {
+  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  if (context.steps.count() == 0) {
+    return Skipped{"no steps were found: utilisation over start-up and shutdown says nothing"};
+  }
+  std::vector<Finding> findings;
+  for (const DeviceAccount& account : context.devices) {
+    if (account.ops_in_window == 0) continue;
+    const Duration busy = account.BusyWithin(context.steps.window);
+    const double busy_high = context.ShareOfWindow(busy + account.Of(DeviceClass::kIdleUnrecorded));
+    if (busy_high < kWarnBelow) findings.push_back(Describe(context, account, busy_high));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Rule low_utilisation = {"TP201", "the device is idle for most of the step", Check};
+
+}  // namespace trainprof::rules

@@ -1,0 +1,145 @@
+// host-to-device copies from pageable memory, > 1 MB a step, that block the host  =>  pin the
+// memory
+//
+// A copy from pageable memory is staged by the driver while the calling thread waits; from pinned
+// memory with non_blocking=True the thread goes on and the copy overlaps with compute.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/drain.h"
+#include "analysis/rule.h"
+
+namespace trainprof::rules {
+namespace {
+
+// Below this, copies cost their latency, not their bandwidth: scalars and small index tensors.
+constexpr int64_t kMinBytesPerStep = 1'000'000;
+// Of the steps' time.
+constexpr double kWarnShare = 0.02;
+
+struct Copies {
+  std::vector<uint32_t> rows;  // pageable, in the window, whose call blocked
+  int64_t bytes = 0;
+  Duration blocked;
+  bool kind_known = false;  // some copy says what memory it used
+};
+
+Copies Collect(const RuleContext& context) {
+  Copies copies;
+  const DeviceOpTable& ops = context.trace.device_ops;
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    if (ops.direction[i] != CopyDirection::kHostToDevice) continue;
+    const std::string_view name = context.trace.Text(ops.name[i]);
+    const bool pageable = IsPageableCopy(name);
+    copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
+    if (!pageable || !context.InWindow(ops.interval(Row{i}))) continue;
+    if (ops.launch[i] == kNoRow || !context.blocking_calls[Index(ops.launch[i])]) continue;
+    copies.rows.push_back(i);
+    copies.bytes += ops.bytes[i];
+    copies.blocked += context.trace.api.interval(ops.launch[i]).Length();
+  }
+  return copies;
+}
+
+// The part of these copies during which no kernel ran on their device, on the worst device.
+Duration Exposed(const RuleContext& context, const std::vector<uint32_t>& rows) {
+  const DeviceOpTable& ops = context.trace.device_ops;
+  const auto device_of = [&](uint32_t row) {
+    return context.trace.tracks[Index(ops.track[row])].device;
+  };
+  Duration worst;
+  for (const DeviceAccount& device : context.devices) {
+    std::vector<Interval> copies;
+    for (uint32_t row : rows) {
+      if (device_of(row) == device.device) copies.push_back(ops.interval(Row{row}));
+    }
+    if (copies.empty()) continue;
+    std::vector<Interval> kernels;
+    for (uint32_t row = 0; row < ops.size(); ++row) {
+      if (ops.kind[row] == DeviceOpKind::kKernel && device_of(row) == device.device) {
+        kernels.push_back(ops.interval(Row{row}));
+      }
+    }
+    const IntervalSet exposed = IntervalSet::Union(std::move(copies))
+                                    .Minus(IntervalSet::Union(std::move(kernels)))
+                                    .IntersectWith(context.steps.window);
+    worst = std::max(worst, exposed.Total());
+  }
+  return worst;
+}
+
+Duration DrainAfter(const RuleContext& context, const std::vector<uint32_t>& rows) {
+  std::vector<Interval> calls;
+  for (uint32_t row : rows) {
+    calls.push_back(context.trace.api.interval(context.trace.device_ops.launch[row]));
+  }
+  std::sort(calls.begin(), calls.end());
+  Duration total;
+  for (Duration drain : DrainOf(calls, context.devices, context.steps.window)) total += drain;
+  return total;
+}
+
+void Describe(const RuleContext& context, const Copies& copies, Finding& finding) {
+  const DeviceOpTable& ops = context.trace.device_ops;
+  std::vector<uint32_t> rows = copies.rows;
+  for (uint32_t row : rows) {
+    const size_t call = Index(ops.launch[row]);
+    AddSite(finding.where,
+            context.sites.Find(context.trace.api.track[call], context.trace.api.begin[call]));
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });
+  constexpr size_t kShown = 3;
+  for (size_t i = 0; i < std::min(rows.size(), kShown); ++i) {
+    const Interval when = ops.interval(Row{rows[i]});
+    const double gigabytes_per_second =
+        static_cast<double>(ops.bytes[rows[i]]) / std::max<double>(1, when.Length().ns);
+    finding.evidence.push_back(
+        {fmt::format("{:.1f} MB at {:.1f} GB/s, the call blocked for {:.2f} ms",
+                     static_cast<double>(ops.bytes[rows[i]]) * 1e-6, gigabytes_per_second,
+                     context.trace.api.interval(ops.launch[rows[i]]).Length().ToMilliseconds()),
+         when});
+  }
+}
+
+RuleOutcome Check(const RuleContext& context) {
+  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  const Copies copies = Collect(context);
+  const bool any_h2d = std::any_of(
+      context.trace.device_ops.direction.begin(), context.trace.device_ops.direction.end(),
+      [](CopyDirection d) { return d == CopyDirection::kHostToDevice; });
+  if (any_h2d && !copies.kind_known) {
+    return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
+  }
+  const auto bytes_per_step = copies.bytes / context.steps.divisor();
+  if (bytes_per_step < kMinBytesPerStep) return std::vector<Finding>{};
+
+  const Duration exposed = Exposed(context, copies.rows);
+  const Duration cost = exposed + DrainAfter(context, copies.rows);
+  Finding finding;
+  finding.severity =
+      context.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
+  finding.title = fmt::format(
+      "Pageable copies: {:.1f} MB/step from pageable host memory block the host for {:.1f} ms/step",
+      static_cast<double>(bytes_per_step) * 1e-6, context.PerStepMs(copies.blocked));
+  finding.count = static_cast<int64_t>(copies.rows.size());
+  finding.cost = cost;
+  // Low is 0: the thread's wait may be for earlier kernels, which pinning does not shorten.
+  finding.gain = {0, context.PerStepMs(cost)};
+  Describe(context, copies, finding);
+  finding.advice =
+      "Let the loader pin its batches (DataLoader(pin_memory=True)) and copy with "
+      "non_blocking=True, so that the copy overlaps with compute. Do not call tensor.pin_memory() "
+      "in the loop: it copies on the host first. Send images as uint8 and normalise on the GPU: "
+      "float batches move four times the bytes.";
+  finding.fix = "loader = DataLoader(..., pin_memory=True)\nx = x.to(device, non_blocking=True)";
+  finding.verify = "Record again: copies read \"Pinned -> Device\" and their calls return at once.";
+  return std::vector<Finding>{std::move(finding)};
+}
+
+}  // namespace
+
+extern const Rule pageable_copy = {"TP102", "copies from pageable memory block the host", Check};
+
+}  // namespace trainprof::rules

@@ -1,0 +1,245 @@
+// Step detection, from the surest evidence down: explicit ranges, optimizer steps, loader nexts,
+// periodicity of the device's work.
+#include "analysis/steps.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+namespace trainprof {
+namespace {
+
+// Inference: at least this many repetitions, and this share of operations that recur one period on.
+// Three periods give two equal distances, the least that can show a period.
+constexpr size_t kMinRepetitions = 3;
+constexpr double kMinPeriodMatch = 0.9;
+
+std::string_view StepBase(std::string_view name) { return names_internal::WithoutCounter(name); }
+
+bool IsTorchStep(std::string_view name) {
+  return names_internal::StartsWithNoCase(name, "profilerstep");
+}
+
+// Ranges of one name on one thread.
+struct Group {
+  TrackId track = kNoTrack;
+  std::vector<Interval> ranges;
+  bool preferred = false;
+};
+
+// Groups the host ranges that `select` takes by (thread, name without counter); nested ones of the
+// same group are left out. Chooses the preferred group, else the largest, else the earliest.
+Group LargestGroup(const Trace& trace, const std::function<bool(Row, std::string_view)>& select,
+                   const std::function<bool(std::string_view)>& prefer) {
+  std::map<std::pair<TrackId, std::string_view>, Group> groups;
+  for (size_t i = 0; i < trace.ranges.size(); ++i) {
+    if (trace.ranges.kind[i] == RangeKind::kGpuAnnotation) continue;
+    if (trace.tracks[Index(trace.ranges.track[i])].kind != TrackKind::kThread) continue;
+    const std::string_view name = trace.Text(trace.ranges.name[i]);
+    if (!select(Row{static_cast<uint32_t>(i)}, name)) continue;
+    Group& group = groups[{trace.ranges.track[i], StepBase(name)}];
+    group.track = trace.ranges.track[i];
+    group.preferred = prefer(name);
+    const Interval range = trace.ranges.interval(Row{static_cast<uint32_t>(i)});
+    if (!group.ranges.empty() && range.begin < group.ranges.back().end) continue;
+    group.ranges.push_back(range);
+  }
+  Group best;
+  for (auto& [key, group] : groups) {
+    const auto rank = [](const Group& g) { return std::pair(g.preferred, g.ranges.size()); };
+    const bool better =
+        best.ranges.empty() || rank(group) > rank(best) ||
+        (rank(group) == rank(best) && group.ranges.front().begin < best.ranges.front().begin);
+    if (better) best = group;
+  }
+  return best;
+}
+
+Group ExplicitSteps(const Trace& trace) {
+  return LargestGroup(
+      trace, [](Row, std::string_view name) { return IsStepName(name); }, IsTorchStep);
+}
+
+Group OptimizerEnds(const Trace& trace) {
+  return LargestGroup(
+      trace,
+      [&](Row row, std::string_view name) {
+        if (name.starts_with("Optimizer.step#")) return true;
+        return trace.ranges.kind[Index(row)] == RangeKind::kUserAnnotation &&
+               PhaseOfUserName(name) == Phase::kOptimizer &&
+               !names_internal::ContainsNoCase(name, "zero_grad");
+      },
+      [](std::string_view name) { return name.starts_with("Optimizer.step#"); });
+}
+
+Group LoaderNexts(const Trace& trace) {
+  return LargestGroup(
+      trace,
+      [&](Row row, std::string_view name) {
+        if (PhaseOfTorchName(name) == Phase::kInputWait) return true;
+        return trace.ranges.kind[Index(row)] == RangeKind::kUserAnnotation &&
+               PhaseOfUserName(name) == Phase::kInputWait;
+      },
+      [](std::string_view name) { return PhaseOfTorchName(name) == Phase::kInputWait; });
+}
+
+// Boundaries -> the intervals between them.
+std::vector<Interval> Between(const std::vector<TraceTime>& boundaries) {
+  std::vector<Interval> intervals;
+  for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
+    intervals.push_back({boundaries[i], boundaries[i + 1]});
+  }
+  return intervals;
+}
+
+// The device with most operations, its operations in order of begin.
+std::vector<uint32_t> BusiestDeviceOps(const Trace& trace) {
+  std::map<DeviceId, std::vector<uint32_t>> of_device;
+  for (uint32_t i = 0; i < trace.device_ops.size(); ++i) {
+    of_device[trace.tracks[Index(trace.device_ops.track[i])].device].push_back(i);
+  }
+  std::vector<uint32_t> best;
+  for (auto& [device, rows] : of_device) {
+    if (rows.size() > best.size()) best = std::move(rows);
+  }
+  std::stable_sort(best.begin(), best.end(), [&](uint32_t a, uint32_t b) {
+    return trace.device_ops.begin[a] < trace.device_ops.begin[b];
+  });
+  return best;
+}
+
+// The begin times of the operation that recurs once a period, if the whole sequence is periodic.
+std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
+  const std::vector<uint32_t> ops = BusiestDeviceOps(trace);
+  std::unordered_map<uint32_t, std::vector<size_t>> places;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    places[static_cast<uint32_t>(trace.device_ops.name[ops[i]])].push_back(i);
+  }
+  // Rarest names first: a name that occurs once a period gives the period as its distance.
+  std::vector<const std::vector<size_t>*> candidates;
+  for (const auto& [name, at] : places) {
+    if (at.size() >= kMinRepetitions) candidates.push_back(&at);
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->size(), a->front()) < std::pair(b->size(), b->front());
+  });
+  constexpr size_t kMaxCandidates = 16;  // each costs O(operations); the first good one is taken
+  candidates.resize(std::min(candidates.size(), kMaxCandidates));
+  for (const std::vector<size_t>* at : candidates) {
+    std::vector<size_t> distances;
+    for (size_t i = 0; i + 1 < at->size(); ++i) distances.push_back((*at)[i + 1] - (*at)[i]);
+    std::nth_element(distances.begin(), distances.begin() + distances.size() / 2, distances.end());
+    const size_t period = distances[distances.size() / 2];
+    if (period < 2 || at->front() + period >= ops.size()) continue;
+    size_t matches = 0;
+    const size_t pairs = at->back() - at->front();
+    for (size_t i = at->front(); i < at->back(); ++i) {
+      if (i + period < ops.size() &&
+          trace.device_ops.name[ops[i]] == trace.device_ops.name[ops[i + period]]) {
+        ++matches;
+      }
+    }
+    if (static_cast<double>(matches) < kMinPeriodMatch * static_cast<double>(pairs)) continue;
+    std::vector<TraceTime> boundaries;
+    for (size_t i : *at) boundaries.push_back(trace.device_ops.begin[ops[i]]);
+    return boundaries;
+  }
+  return {};
+}
+
+bool GapBetween(const Trace& trace, TraceTime from, TraceTime to) {
+  return std::any_of(trace.gaps.begin(), trace.gaps.end(), [&](const Gap& gap) {
+    return gap.interval.begin < to && from < gap.interval.end;
+  });
+}
+
+void SetSteps(Steps& steps, const Trace& trace, const std::vector<Interval>& ranges) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    Step step{ranges[i], ranges[i]};
+    if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {
+      step.span.end = ranges[i + 1].begin;
+    }
+    steps.steps.push_back(step);
+  }
+  if (trace.source == SourceKind::kRecording) {
+    steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
+    steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
+  }
+}
+
+// Where no step names a thread: the host thread with most recorded events.
+TrackId BusiestThread(const Trace& trace) {
+  TrackId best = kNoTrack;
+  size_t most = 0;
+  for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
+    if (trace.tracks[t].kind != TrackKind::kThread) continue;
+    const auto [r0, r1] = trace.ranges.rows_of(TrackId{t});
+    const auto [a0, a1] = trace.api.rows_of(TrackId{t});
+    const size_t events = (r1 - r0) + (a1 - a0);
+    if (events > most) {
+      most = events;
+      best = TrackId{t};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string_view Name(StepSource source) {
+  switch (source) {
+    case StepSource::kNone:
+      return "none";
+    case StepSource::kExplicit:
+      return "explicit";
+    case StepSource::kOptimizer:
+      return "optimizer";
+    case StepSource::kLoader:
+      return "loader";
+    case StepSource::kInferred:
+      return "inferred";
+  }
+  return "none";
+}
+
+Duration Steps::Median() const {
+  if (steps.empty()) return {};
+  std::vector<int64_t> lengths;
+  for (const Step& step : steps) lengths.push_back(step.range.Length().ns);
+  std::sort(lengths.begin(), lengths.end());
+  const size_t n = lengths.size();
+  // The mean of the two middle ones, rounded down to whole nanoseconds.
+  return Nanoseconds(lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2);
+}
+
+Steps FindSteps(const Trace& trace) {
+  Steps steps;
+  const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges) {
+    steps.source = source;
+    steps.thread = thread;
+    SetSteps(steps, trace, ranges);
+  };
+  if (const Group group = ExplicitSteps(trace); !group.ranges.empty()) {
+    take(StepSource::kExplicit, group.track, group.ranges);
+  } else if (const Group optimizer = OptimizerEnds(trace); optimizer.ranges.size() >= 2) {
+    std::vector<TraceTime> ends;
+    for (const Interval& range : optimizer.ranges) ends.push_back(range.end);
+    take(StepSource::kOptimizer, optimizer.track, Between(ends));
+  } else if (const Group loader = LoaderNexts(trace); loader.ranges.size() >= 2) {
+    std::vector<TraceTime> begins;
+    for (const Interval& range : loader.ranges) begins.push_back(range.begin);
+    take(StepSource::kLoader, loader.track, Between(begins));
+  } else if (const auto boundaries = PeriodicBoundaries(trace);
+             boundaries.size() >= kMinRepetitions) {
+    take(StepSource::kInferred, kNoTrack, Between(boundaries));
+  }
+  if (steps.thread == kNoTrack) steps.thread = BusiestThread(trace);
+  std::vector<Interval> spans;
+  for (const Step& step : steps.steps) spans.push_back(step.span);
+  if (spans.empty()) spans.push_back(trace.extent);
+  steps.window = IntervalSet::Union(std::move(spans));
+  return steps;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,52 @@
+// Training steps: where one ends and the next begins, and how sure that is.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace trainprof {
+
+enum class StepSource : uint8_t {
+  kNone,
+  kExplicit,   // NVTX "step", ProfilerStep#N
+  kOptimizer,  // from the end of one Optimizer.step to the end of the next
+  kLoader,     // from one DataLoader next to the next
+  kInferred,   // from the periodic sequence of device operations
+};
+
+std::string_view Name(StepSource source);  // "explicit", "optimizer", ...
+
+struct Step {
+  Interval range;  // the step's own range, as recorded
+  // From its begin to the next step's begin, so that work between two ranges (a loader wait outside
+  // the user's range) is not lost; the last step, and one before a recording gap, ends with its
+  // range.
+  Interval span;
+};
+
+struct Steps {
+  StepSource source = StepSource::kNone;
+  TrackId thread = kNoTrack;  // the thread that steps; the busiest host thread when there is none
+  std::vector<Step> steps;    // in time order, warm-up left out
+  int warmup_steps = 0;       // set aside at the front
+  // What the accounts cover: the union of the spans; the whole trace where there are no steps.
+  IntervalSet window;
+
+  size_t count() const { return steps.size(); }
+  // By what totals are divided to get "per step": the number of steps, 1 where there are none.
+  int64_t divisor() const { return steps.empty() ? 1 : static_cast<int64_t>(steps.size()); }
+  // Of the steps' own ranges. 0 without steps.
+  Duration Median() const;
+  // Of the spans: window / count. For display; the window itself is exact.
+  double MeanMilliseconds() const { return window.Total().ToMilliseconds() / divisor(); }
+};
+
+// Our own recordings set min(kMaxWarmupSteps, a quarter of the steps) aside, since the first steps
+// allocate, tune and fill caches; an imported trace keeps all its steps: its window was chosen.
+inline constexpr int kMaxWarmupSteps = 10;
+
+Steps FindSteps(const Trace& trace);
+
+}  // namespace trainprof
