@@ -72,6 +72,7 @@ IntervalSet IntervalSet::Clip(const Interval& within) const {
 }
 
 Duration IntervalSet::TotalWithin(const Interval& within) const {
+  if (within.Empty()) return {};
   auto it = std::partition_point(intervals_.begin(), intervals_.end(),
                                  [&](const Interval& i) { return i.end <= within.begin; });
   Duration total;

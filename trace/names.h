@@ -3,7 +3,9 @@
 // of allocation: the in-process collectors include it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace trainprof {
@@ -61,6 +63,23 @@ constexpr bool IsOneOf(std::string_view text, const std::string_view (&lower)[N]
     if (EqualsNoCase(text, candidate)) return true;
   }
   return false;
+}
+
+constexpr bool StartsWithOneOf(std::string_view text,
+                               std::initializer_list<std::string_view> prefixes) {
+  for (std::string_view prefix : prefixes) {
+    if (text.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+// "cuCtxSynchronize_v2_ptsz" -> "cuCtxSynchronize".
+constexpr std::string_view WithoutVersion(std::string_view name) {
+  if (name.ends_with("_ptsz") || name.ends_with("_ptds")) name.remove_suffix(5);
+  size_t end = name.size();
+  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
+  if (end < name.size() && name.substr(0, end).ends_with("_v")) name = name.substr(0, end - 2);
+  return name;
 }
 
 // "step 12", "step#12", "step_12", "step:12" -> "step".
@@ -140,9 +159,10 @@ constexpr Phase PhaseOfUserName(std::string_view name) {
   return Phase::kNone;
 }
 
-// "cudaMemcpyAsync" -> kCopy; driver (cu*) and ROCm (hip*) names alike.
+// "cudaMemcpyAsync" -> kCopy; driver (cu*) and ROCm (hip*) names alike, with or without the version
+// that CUPTI appends ("cudaStreamSynchronize_v3020").
 constexpr ApiKind ApiKindOf(std::string_view name) {
-  std::string_view rest = name;
+  std::string_view rest = names_internal::WithoutVersion(name);
   if (rest.starts_with("cuda")) {
     rest.remove_prefix(4);
   } else if (rest.starts_with("hip")) {
@@ -162,17 +182,14 @@ constexpr ApiKind ApiKindOf(std::string_view name) {
   if (rest.starts_with("Memset")) return ApiKind::kMemset;
   if (rest.starts_with("StreamWaitEvent")) return ApiKind::kStreamWait;
   if (rest.starts_with("EventQuery") || rest.starts_with("StreamQuery")) return ApiKind::kQuery;
-  if (rest.ends_with("Synchronize") || rest.ends_with("Synchronize_ptsz") ||
-      rest.ends_with("Synchronize_v2")) {
-    return ApiKind::kSync;
-  }
-  if (rest.starts_with("Malloc") || rest.starts_with("MemAlloc") || rest.starts_with("HostAlloc") ||
-      rest.starts_with("HostRegister") || rest.starts_with("MemCreate") ||
-      rest.starts_with("MemHostAlloc") || rest.starts_with("HostMalloc")) {
+  if (rest.ends_with("Synchronize")) return ApiKind::kSync;
+  if (names_internal::StartsWithOneOf(
+          rest, {"Malloc", "MemAlloc", "HostAlloc", "HostRegister", "MemCreate", "MemHostAlloc",
+                 "MemHostRegister", "HostMalloc", "ExtMalloc"})) {
     return ApiKind::kAllocate;
   }
-  if (rest.starts_with("Free") || rest.starts_with("MemFree") || rest.starts_with("HostFree") ||
-      rest.starts_with("HostUnregister") || rest.starts_with("MemRelease")) {
+  if (names_internal::StartsWithOneOf(rest, {"Free", "MemFree", "HostFree", "HostUnregister",
+                                             "MemHostUnregister", "MemRelease"})) {
     return ApiKind::kFree;
   }
   return ApiKind::kOther;

@@ -7,6 +7,16 @@
 namespace trainprof {
 namespace {
 
+// 146 years in ns: the difference of any two times within +-kFarthestNs is a valid Duration.
+constexpr int64_t kFarthestNs = (int64_t{1} << 62) - 1;
+
+int64_t Clamped(int64_t ns, Quality& quality) {
+  if (ns >= -kFarthestNs && ns <= kFarthestNs) return ns;
+  quality.Count("time_out_of_range", QualitySeverity::kWarning, 1,
+                "a time more than 146 years from the trace's base; clamped");
+  return ns < 0 ? -kFarthestNs : kFarthestNs;
+}
+
 template <class T>
 void Permute(std::vector<T>& column, const std::vector<uint32_t>& order) {
   std::vector<T> sorted;
@@ -119,7 +129,7 @@ void Rebase(Trace& trace) {
     shift(gap.interval.begin);
     shift(gap.interval.end);
   }
-  trace.base_ns += first;
+  trace.base_ns = Clamped(trace.base_ns, trace.quality) + first;
 }
 
 Interval Extent(const Trace& trace) {
@@ -172,8 +182,9 @@ DeviceId TraceBuilder::FindOrAddDevice(int64_t device_id) {
 }
 
 void TraceBuilder::Push(EventColumns& table, const Event& event) {
-  table.begin.push_back(event.begin);
-  table.end.push_back(std::max(event.begin, event.end));
+  const TraceTime begin{Clamped(event.begin.ns, quality())};
+  table.begin.push_back(begin);
+  table.end.push_back(std::max(begin, TraceTime{Clamped(event.end.ns, quality())}));
   if (event.end < event.begin) {
     quality().Count("negative_duration", QualitySeverity::kWarning, 1,
                     "an event that ends before it begins; kept with duration 0");
@@ -235,10 +246,14 @@ void TraceBuilder::AddFlow(const Event& event, int64_t id, char phase, char bind
 }
 
 void TraceBuilder::AddOther(TraceTime begin, StringId json) {
-  trace_.others.push_back({begin, json});
+  trace_.others.push_back({TraceTime{Clamped(begin.ns, quality())}, json});
 }
 
-void TraceBuilder::AddGap(const Gap& gap) { trace_.gaps.push_back(gap); }
+void TraceBuilder::AddGap(const Gap& gap) {
+  const TraceTime begin{Clamped(gap.interval.begin.ns, quality())};
+  const TraceTime end{Clamped(gap.interval.end.ns, quality())};
+  trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason});
+}
 
 Trace TraceBuilder::Build(bool rebase) && {
   Trace& t = trace_;

@@ -43,7 +43,8 @@ class TraceBuilder {
   Track& track(TrackId id) { return trace_.tracks[Index(id)]; }
   Device& device(DeviceId id) { return trace_.devices[Index(id)]; }
 
-  // end < begin is stored as begin and counted (negative_duration).
+  // end < begin is stored as begin and counted (negative_duration); a time beyond +-146 years is
+  // clamped and counted (time_out_of_range), so that differences of stored times never overflow.
   void AddRange(const Event& event, RangeKind kind);
   void AddApi(const Event& event, ApiKind kind, int64_t correlation);
   void AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction, int64_t bytes,

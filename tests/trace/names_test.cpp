@@ -1,0 +1,188 @@
+// What names mean: tables of real names of torch, CUDA, ROCm and of users' ranges, with the answer.
+#include "trace/names.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace trainprof {
+namespace {
+
+TEST(Names, KnowsStepsWithAndWithoutACounter) {
+  for (const char* name :
+       {"step", "step 12", "step#12", "step_7", "step:3", "ProfilerStep#12", "PROFILERSTEP#0",
+        "train_step", "training step 4", "Iteration 9", "iter-3"}) {
+    EXPECT_TRUE(IsStepName(name)) << name;
+  }
+}
+
+TEST(Names, DoesNotTakeOtherRangesForSteps) {
+  for (const char* name : {"", "12", "#12", "Optimizer.step#SGD.step", "optimizer step", "steps",
+                           "step 1 of 10", "ProfilerStep", "footstep", "stepper 3", "step 12 "}) {
+    EXPECT_EQ(IsStepName(name), std::string_view(name) == "ProfilerStep") << name;
+  }
+}
+
+TEST(Names, KnowsThePhasesOfTorchAnnotations) {
+  EXPECT_EQ(PhaseOfTorchName("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+            Phase::kInputWait);
+  EXPECT_EQ(PhaseOfTorchName("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+            Phase::kInputWait);
+  EXPECT_EQ(PhaseOfTorchName("Optimizer.step#AdamW.step"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfTorchName("Optimizer.zero_grad#SGD.zero_grad"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfTorchName("autograd::engine::evaluate_function: AddmmBackward0"),
+            Phase::kBackward);
+  EXPECT_EQ(PhaseOfTorchName("aten::mm"), Phase::kNone);
+  EXPECT_EQ(PhaseOfTorchName("forward"), Phase::kNone);
+}
+
+TEST(Names, KnowsThePhasesOfUsersRanges) {
+  EXPECT_EQ(PhaseOfUserName("data_wait"), Phase::kInputWait);
+  EXPECT_EQ(PhaseOfUserName("Data Loading 3"), Phase::kInputWait);
+  EXPECT_EQ(PhaseOfUserName("h2d"), Phase::kCopy);
+  EXPECT_EQ(PhaseOfUserName("to_device"), Phase::kCopy);
+  EXPECT_EQ(PhaseOfUserName("Forward"), Phase::kForward);
+  EXPECT_EQ(PhaseOfUserName("backward_2"), Phase::kBackward);
+  EXPECT_EQ(PhaseOfUserName("optimizer"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfUserName("Optimizer.step#SGD.step"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfUserName("attention"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("database"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName(""), Phase::kNone);
+}
+
+struct NamedCall {
+  const char* name;
+  ApiKind kind;
+};
+
+class NamesOfCalls : public testing::TestWithParam<NamedCall> {};
+
+TEST_P(NamesOfCalls, AreUnderstood) {
+  EXPECT_EQ(static_cast<int>(ApiKindOf(GetParam().name)), static_cast<int>(GetParam().kind))
+      << GetParam().name;
+}
+
+constexpr NamedCall kCalls[] = {
+    {"cudaLaunchKernel", ApiKind::kLaunch},
+    {"cudaLaunchKernel_v7000", ApiKind::kLaunch},
+    {"cudaLaunchKernelExC_v11060", ApiKind::kLaunch},
+    {"cudaLaunchCooperativeKernel", ApiKind::kLaunch},
+    {"cuLaunchKernel", ApiKind::kLaunch},
+    {"cuLaunchKernelEx", ApiKind::kLaunch},
+    {"hipLaunchKernel", ApiKind::kLaunch},
+    {"hipExtModuleLaunchKernel", ApiKind::kLaunch},
+    {"hipExtLaunchKernel", ApiKind::kLaunch},
+    {"hipModuleLaunchKernel", ApiKind::kLaunch},
+    {"hipHccModuleLaunchKernel", ApiKind::kLaunch},
+    {"cudaLaunchHostFunc", ApiKind::kOther},
+    {"cudaGraphLaunch", ApiKind::kGraphLaunch},
+    {"cudaGraphLaunch_v10000", ApiKind::kGraphLaunch},
+    {"hipGraphLaunch", ApiKind::kGraphLaunch},
+    {"cudaMemcpyAsync", ApiKind::kCopy},
+    {"cudaMemcpy", ApiKind::kCopy},
+    {"cudaMemcpy2DAsync", ApiKind::kCopy},
+    {"cuMemcpyHtoDAsync_v2", ApiKind::kCopy},
+    {"hipMemcpyWithStream", ApiKind::kCopy},
+    {"cudaMemsetAsync", ApiKind::kMemset},
+    {"cuMemsetD32Async", ApiKind::kMemset},
+    {"cudaDeviceSynchronize", ApiKind::kSync},
+    {"cudaStreamSynchronize", ApiKind::kSync},
+    {"cudaStreamSynchronize_v3020", ApiKind::kSync},
+    {"cudaEventSynchronize", ApiKind::kSync},
+    {"cuStreamSynchronize_ptsz", ApiKind::kSync},
+    {"cuCtxSynchronize", ApiKind::kSync},
+    {"cuCtxSynchronize_v2", ApiKind::kSync},
+    {"hipDeviceSynchronize", ApiKind::kSync},
+    {"hipStreamSynchronize", ApiKind::kSync},
+    {"cudaStreamWaitEvent", ApiKind::kStreamWait},
+    {"hipStreamWaitEvent", ApiKind::kStreamWait},
+    {"cudaEventQuery", ApiKind::kQuery},
+    {"cudaStreamQuery", ApiKind::kQuery},
+    {"cudaMalloc", ApiKind::kAllocate},
+    {"cudaMallocAsync_v11020", ApiKind::kAllocate},
+    {"cudaMallocHost", ApiKind::kAllocate},
+    {"cudaHostAlloc", ApiKind::kAllocate},
+    {"cudaHostRegister", ApiKind::kAllocate},
+    {"cuMemAlloc_v2", ApiKind::kAllocate},
+    {"cuMemCreate", ApiKind::kAllocate},
+    {"cuMemHostAlloc", ApiKind::kAllocate},
+    {"cuMemHostRegister_v2", ApiKind::kAllocate},
+    {"hipHostMalloc", ApiKind::kAllocate},
+    {"hipExtMallocWithFlags", ApiKind::kAllocate},
+    {"cudaFree", ApiKind::kFree},
+    {"cudaFreeHost", ApiKind::kFree},
+    {"cudaHostUnregister", ApiKind::kFree},
+    {"cuMemFree_v2", ApiKind::kFree},
+    {"cuMemFreeHost", ApiKind::kFree},
+    {"cuMemHostUnregister", ApiKind::kFree},
+    {"cuMemRelease", ApiKind::kFree},
+    {"hipHostFree", ApiKind::kFree},
+    {"cudaEventRecord", ApiKind::kOther},
+    {"cudaMemGetInfo", ApiKind::kOther},
+    {"cudaGetDevice", ApiKind::kOther},
+    {"cudaStreamIsCapturing", ApiKind::kOther},
+    {"aten::copy_", ApiKind::kOther},
+    {"cublasLtMatmul", ApiKind::kOther},
+    {"cu", ApiKind::kOther},
+    {"cuda", ApiKind::kOther},
+    {"", ApiKind::kOther},
+};
+
+INSTANTIATE_TEST_SUITE_P(Names, NamesOfCalls, testing::ValuesIn(kCalls), [](const auto& info) {
+  const std::string name = info.param.name;
+  std::string id = std::to_string(info.index) + "_";
+  for (char c : name) id += std::isalnum(c) ? c : '_';
+  return id;
+});
+
+TEST(Names, TellsCommunicationKernels) {
+  EXPECT_TRUE(IsCommunicationKernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"));
+  EXPECT_TRUE(IsCommunicationKernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"));
+  EXPECT_TRUE(IsCommunicationKernel("void vllm::cross_device_reduce_1stage<__half, 2>(...)"));
+  EXPECT_FALSE(IsCommunicationKernel("ampere_sgemm_128x64_tn"));
+  EXPECT_FALSE(IsCommunicationKernel(""));
+}
+
+TEST(Names, TellsTheDirectionOfCopies) {
+  const auto direction = [](const char* name) { return static_cast<int>(CopyDirectionOf(name)); };
+  EXPECT_EQ(direction("Memcpy HtoD (Pageable -> Device)"), int(CopyDirection::kHostToDevice));
+  EXPECT_EQ(direction("Memcpy DtoH (Device -> Pinned)"), int(CopyDirection::kDeviceToHost));
+  EXPECT_EQ(direction("Memcpy DtoD (Device -> Device)"), int(CopyDirection::kDeviceToDevice));
+  EXPECT_EQ(direction("Memcpy PtoP (Device -> Device)"), int(CopyDirection::kPeer));
+  EXPECT_EQ(direction("Memcpy HtoH (Pinned -> Pageable)"), int(CopyDirection::kHostToHost));
+  EXPECT_EQ(direction("CopyHostToDevice"), int(CopyDirection::kHostToDevice));
+  EXPECT_EQ(direction("CopyDeviceToHost"), int(CopyDirection::kDeviceToHost));
+  EXPECT_EQ(direction("Memcpy Unknown"), int(CopyDirection::kUnknown));
+}
+
+TEST(Names, TellsPageableCopies) {
+  EXPECT_TRUE(IsPageableCopy("Memcpy HtoD (Pageable -> Device)"));
+  EXPECT_TRUE(IsPageableCopy("Memcpy DtoH (Device -> Pageable)"));
+  EXPECT_FALSE(IsPageableCopy("Memcpy HtoD (Pinned -> Device)"));
+  EXPECT_FALSE(IsPageableCopy("CopyHostToDevice"));
+}
+
+// Any bytes may be a name: prefixes and parts of real ones come closest to the edges.
+TEST(Names, SurviveAnyBytes) {
+  const std::string seeds[] = {"cudaMemcpyAsync",
+                               "hip",
+                               "step 12",
+                               "Memcpy HtoD (Pageable",
+                               "enumerate(DataLoader)#",
+                               "cuStreamSynchronize_v3020"};
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string name = seeds[random() % std::size(seeds)];
+    name.resize(random() % (name.size() + 3), static_cast<char>(random()));
+    if (!name.empty()) name[random() % name.size()] = static_cast<char>(random());
+    const bool is_step = IsStepName(name);
+    EXPECT_FALSE(is_step && PhaseOfUserName(name) != Phase::kNone) << name;
+    (void)ApiKindOf(name);
+    (void)CopyDirectionOf(name);
+    (void)IsCommunicationKernel(name);
+  }
+}
+
+}  // namespace
+}  // namespace trainprof

@@ -1,0 +1,43 @@
+// Bad input is counted by kind, once, in the order of first sight.
+#include "trace/quality.h"
+
+#include <gtest/gtest.h>
+
+namespace trainprof {
+namespace {
+
+TEST(Quality, AddsUpByKindAndKeepsTheFirstDetail) {
+  Quality quality;
+  quality.Count("negative_duration", QualitySeverity::kWarning, 1, "event 812");
+  quality.Count("dropped", QualitySeverity::kDataLoss, 40, "buffer full");
+  quality.Count("negative_duration", QualitySeverity::kWarning, 2, "event 900");
+  ASSERT_EQ(quality.items().size(), 2u);
+  EXPECT_EQ(quality.items()[0],
+            (QualityItem{"negative_duration", QualitySeverity::kWarning, 3, "event 812"}));
+  EXPECT_EQ(quality.items()[1].kind, "dropped");
+  EXPECT_EQ(quality.CountOf("dropped"), 40);
+  EXPECT_EQ(quality.CountOf("never"), 0);
+}
+
+TEST(Quality, TakesTheFirstDetailThatIsGiven) {
+  Quality quality;
+  quality.Count("orphan", QualitySeverity::kInfo);
+  quality.Count("orphan", QualitySeverity::kInfo, 1, "event 7");
+  quality.Count("orphan", QualitySeverity::kInfo, 1, "event 8");
+  EXPECT_EQ(quality.items()[0].detail, "event 7");
+}
+
+TEST(Quality, CountingNothingAddsNoKind) {
+  Quality quality;
+  quality.Count("overlap", QualitySeverity::kWarning, 0, "none");
+  EXPECT_TRUE(quality.items().empty());
+}
+
+TEST(Quality, NamesItsSeverities) {
+  EXPECT_EQ(Name(QualitySeverity::kInfo), "info");
+  EXPECT_EQ(Name(QualitySeverity::kWarning), "warning");
+  EXPECT_EQ(Name(QualitySeverity::kDataLoss), "data_loss");
+}
+
+}  // namespace
+}  // namespace trainprof
