@@ -1,0 +1,13 @@
+// The explicit list of commands: adding one is a line here and a declaration in commands.h.
+#include "profiler/cli/commands.h"
+
+namespace trainprof::cli {
+
+std::span<const Command> Commands() {
+  static const Command commands[] = {
+      RunCommand(), AnalyzeCommand(), ReportCommand(), CheckCommand(), DoctorCommand(),
+  };
+  return commands;
+}
+
+}  // namespace trainprof::cli

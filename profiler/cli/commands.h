@@ -1,0 +1,19 @@
+// The explicit list of commands.
+#pragma once
+
+#include <span>
+
+#include "profiler/cli/command.h"
+
+namespace trainprof::cli {
+
+Command RunCommand();
+Command AnalyzeCommand();
+Command ReportCommand();
+Command CheckCommand();
+Command DoctorCommand();
+
+// In the order in which `trainprof --help` shows them.
+std::span<const Command> Commands();
+
+}  // namespace trainprof::cli

@@ -1,0 +1,174 @@
+// From argv to the command that runs: help, version, unknown commands, usage errors.
+#include "profiler/cli/dispatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <string_view>
+
+#include "profiler/cli/commands.h"
+
+#ifndef TRAINPROF_VERSION
+#error "profiler/CMakeLists.txt defines TRAINPROF_VERSION"
+#endif
+
+namespace trainprof::cli {
+namespace {
+
+// A name this many edits away, or fewer, is offered as what was meant.
+constexpr size_t kSuggestionDistance = 3;
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : Commands()) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
+}
+
+const Command* NearestCommand(std::string_view name) {
+  const Command* nearest = nullptr;
+  size_t best = kSuggestionDistance + 1;
+  for (const Command& command : Commands()) {
+    const size_t distance = EditDistance(name, command.name);
+    if (distance < best) {
+      best = distance;
+      nearest = &command;
+    }
+  }
+  return nearest;
+}
+
+int PrintOverview(std::FILE* out, int exit_code) {
+  fmt::print(out,
+             "trainprof says why a training run is slow, in milliseconds per step.\n\n"
+             "Usage: trainprof COMMAND [options]\n\nCommands:\n");
+  for (const Command& command : Commands()) {
+    fmt::print(out, "  {:<9} {}\n", command.name, command.summary);
+  }
+  fmt::print(out,
+             "\nStart here:\n  trainprof run -- python train.py\n\n"
+             "trainprof help COMMAND   flags and examples of one command\n"
+             "trainprof --version\n");
+  return exit_code;
+}
+
+int UnknownCommand(std::string_view name) {
+  fmt::print(stderr, "trainprof: there is no command '{}'.", name);
+  if (const Command* nearest = NearestCommand(name)) {
+    fmt::print(stderr, " Did you mean '{}'?", nearest->name);
+  }
+  fmt::print(stderr,
+             "\nTo profile a program: trainprof run -- {} ...\nAll commands: trainprof --help\n",
+             name);
+  return kExitUsage;
+}
+
+// True when the token is a flag that takes the next token as its value: "-o", not "-oDIR".
+bool TakesNextToken(const CLI::App& parser, const std::string& token) {
+  const CLI::Option* option = parser.get_option_no_throw(token);
+  return option != nullptr && option->get_items_expected_min() > 0;
+}
+
+// Splits "flags [--] program..." where the program begins: after "--", or at the first token that
+// is neither a flag nor a flag's value. What follows never passes through the parser.
+struct SplitArguments {
+  std::vector<std::string> flags;
+  ProgramArguments program;
+};
+
+SplitArguments Split(const CLI::App& parser, const std::vector<std::string>& tokens) {
+  SplitArguments split;
+  size_t i = 0;
+  for (; i < tokens.size(); ++i) {
+    const std::string& token = tokens[i];
+    if (token == "--") {
+      ++i;
+      break;
+    }
+    if (token.size() < 2 || token[0] != '-') break;
+    split.flags.push_back(token);
+    if (TakesNextToken(parser, token) && i + 1 < tokens.size()) {
+      split.flags.push_back(tokens[++i]);
+    }
+  }
+  split.program.assign(tokens.begin() + static_cast<ptrdiff_t>(std::min(i, tokens.size())),
+                       tokens.end());
+  return split;
+}
+
+// Help of a command that starts a program: CLI11 does not know that one follows the flags.
+class ProgramFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return fmt::format("\nUsage: {} [OPTIONS] -- PROGRAM [ARGUMENTS...]\n", name);
+  }
+};
+
+int RunOne(const Command& command, const std::vector<std::string>& tokens) {
+  CLI::App parser(command.summary, fmt::format("trainprof {}", command.name));
+  parser.footer(command.examples);
+  if (command.takes_program) parser.formatter(std::make_shared<ProgramFormatter>());
+  const Action action = command.set_up(parser);
+  SplitArguments split;
+  if (command.takes_program) {
+    split = Split(parser, tokens);
+  } else {
+    split.flags = tokens;
+  }
+  try {
+    // The parser wants its tokens last first.
+    parser.parse(std::vector<std::string>(split.flags.rbegin(), split.flags.rend()));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}\n", parser.help());
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "trainprof {0}: {1}\nFlags and examples: trainprof help {0}\n", command.name,
+               error.what());
+    return command.usage_error_code;
+  }
+  if (command.takes_program && split.program.empty()) {
+    fmt::print(stderr,
+               "trainprof {0}: name a program to start, e.g. trainprof {0} -- python train.py\n",
+               command.name);
+    return command.usage_error_code;
+  }
+  return action(split.program);
+}
+
+}  // namespace
+
+int Dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return PrintOverview(stderr, kExitUsage);
+  const std::string& first = arguments[0];
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (first == "--version" || first == "-V" || first == "version") {
+    fmt::print("trainprof {}\n", TRAINPROF_VERSION);
+    return kExitOk;
+  }
+  const bool asks_help = first == "--help" || first == "-h" || first == "help";
+  if (asks_help && rest.empty()) return PrintOverview(stdout, kExitOk);
+  const std::string& name = asks_help ? rest[0] : first;
+  const Command* command = FindCommand(name);
+  if (command == nullptr) return UnknownCommand(name);
+  return RunOne(*command, asks_help ? std::vector<std::string>{"--help"} : rest);
+}
+
+}  // namespace trainprof::cli

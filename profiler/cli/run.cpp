@@ -1,0 +1,204 @@
+// trainprof run: records a program while it runs.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "profiler/cli/commands.h"
+#include "profiler/session/run_session.h"
+#include "trace/result.h"
+
+namespace trainprof::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  trainprof run -- python train.py --epochs 1
+  trainprof run -- torchrun --nproc-per-node 8 train.py
+  torchrun --nproc-per-node 8 --no-python trainprof run -- python train.py
+  trainprof run --steps 100:110 -- ./train         record ten steps
+  trainprof run --delay 60 --duration 30 -- ./train
+  trainprof run --capture nvtx:validation -- ./train
+
+The program's output and exit code stay its own (128 + N after signal N).
+125: trainprof failed before the program started; 126, 127: the program cannot
+be executed, was not found. A failure to record changes that only with --strict.
+A first Ctrl-C is the program's; a second one skips sealing the recording.)";
+
+// Longest --delay or --duration: past a year it is a slip, and milliseconds still fit anywhere.
+constexpr double kMaxSeconds = 366.0 * 24 * 3600;
+
+struct RunFlags {
+  std::string output;
+  std::string steps;
+  std::string delay;
+  std::string duration;
+  std::string capture;
+  std::string max_size;
+  bool full = false;
+  bool strict = false;
+  bool quiet = false;
+  bool no_report = false;
+};
+
+// "1.5" or "90s", "500ms", "2m", "1h" in milliseconds.
+Result<uint64_t> ParseMilliseconds(const std::string& flag, const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double scale = unit.empty() || unit == "s" ? 1
+                       : unit == "ms"              ? 1e-3
+                       : unit == "m"               ? 60
+                       : unit == "h"               ? 3600
+                                                   : -1;
+  const double seconds = number * scale;
+  if (end == text.c_str() || scale < 0 || !(seconds >= 0) || seconds > kMaxSeconds) {
+    return Error{fmt::format("{} {}: give seconds, e.g. 30, 1.5, 500ms, 2m", flag, text)};
+  }
+  return static_cast<uint64_t>(std::llround(seconds * 1000));
+}
+
+// "2G", "512M", "100K", "4096" (powers of 1024) in bytes.
+Result<uint64_t> ParseSize(const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string unit = end;
+  if (unit.size() > 1 && (unit.substr(1) == "B" || unit.substr(1) == "iB")) unit.resize(1);
+  const std::string units = "KMGT";
+  double scale = unit.empty() || unit == "B" ? 1 : -1;
+  if (unit.size() == 1) {
+    const size_t at = units.find(static_cast<char>(std::toupper(unit[0])));
+    if (at != std::string::npos) scale = std::pow(1024.0, static_cast<double>(at + 1));
+  }
+  const double bytes = number * scale;
+  if (end == text.c_str() || scale < 0 || !(bytes >= 1) || bytes > 9e18) {
+    return Error{fmt::format("--max-size {}: give a size, e.g. 500M, 2G", text)};
+  }
+  return static_cast<uint64_t>(bytes);
+}
+
+// "100:110" -> itself, checked.
+Result<std::string> ParseSteps(const std::string& text) {
+  const auto number = [](const std::string& digits) -> long long {
+    const bool plain = !digits.empty() && digits.size() <= 15 &&
+                       digits.find_first_not_of("0123456789") == std::string::npos;
+    return plain ? std::stoll(digits) : -1;
+  };
+  const size_t colon = text.find(':');
+  const long long first = number(text.substr(0, colon));
+  const long long last = colon == std::string::npos ? -1 : number(text.substr(colon + 1));
+  if (first < 0 || last <= first) {
+    return Error{fmt::format("--steps {}: give FIRST:END with END past FIRST, e.g. 100:110", text)};
+  }
+  return fmt::format("{}:{}", first, last);
+}
+
+Result<std::string> ParseCapture(const std::string& text) {
+  const std::string prefix = "nvtx:";
+  if (text.rfind(prefix, 0) != 0 || text.size() == prefix.size()) {
+    return Error{fmt::format("--capture {}: give nvtx:NAME, NAME being a range's name", text)};
+  }
+  if (text.find(';') != std::string::npos) {
+    return Error{fmt::format("--capture {}: a name with ';' cannot be asked for", text)};
+  }
+  return text.substr(prefix.size());
+}
+
+// TRAINPROF_OPTIONS from the flags.
+Result<std::string> CollectorOptions(const RunFlags& flags) {
+  std::string options;
+  const auto add = [&](const std::string& option) {
+    options += (options.empty() ? "" : ";") + option;
+  };
+  if (!flags.steps.empty()) {
+    auto steps = ParseSteps(flags.steps);
+    if (!steps.ok()) return steps;
+    add("steps=" + steps.value());
+  }
+  if (!flags.delay.empty()) {
+    auto delay = ParseMilliseconds("--delay", flags.delay);
+    if (!delay.ok()) return Error{delay.error()};
+    add(fmt::format("delay_ms={}", delay.value()));
+  }
+  if (!flags.duration.empty()) {
+    auto duration = ParseMilliseconds("--duration", flags.duration);
+    if (!duration.ok()) return Error{duration.error()};
+    add(fmt::format("duration_ms={}", duration.value()));
+  }
+  if (!flags.capture.empty()) {
+    auto capture = ParseCapture(flags.capture);
+    if (!capture.ok()) return capture;
+    add("capture=" + capture.value());
+  }
+  if (flags.full) add("full=1");
+  return options;
+}
+
+// What the end card says about the recording: nothing but its numbers where no renderer is built
+// in.
+VerdictRenderer CardVerdict() { return nullptr; }
+
+Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& program) {
+  RunSettings settings;
+  settings.program = program;
+  settings.output = flags.output;
+  settings.strict = flags.strict;
+  settings.quiet = flags.quiet;
+  if (!flags.no_report) settings.verdict = CardVerdict();
+  auto options = CollectorOptions(flags);
+  if (!options.ok()) return Error{options.error()};
+  settings.collector_options = options.value();
+  if (flags.full) settings.max_bytes = UINT64_MAX;
+  if (!flags.max_size.empty()) {
+    auto size = ParseSize(flags.max_size);
+    if (!size.ok()) return Error{size.error()};
+    settings.max_bytes = size.value();
+  }
+  return settings;
+}
+
+int Run(const RunFlags& flags, const ProgramArguments& program) {
+  auto settings = SettingsOf(flags, program);
+  if (!settings.ok()) {
+    fmt::print(stderr, "trainprof run: {}\n", settings.error());
+    return kExitRunFailed;
+  }
+  return RunSession(settings.value());
+}
+
+Action SetUp(CLI::App& parser) {
+  // Shared: the parser writes to the flags, the action reads them afterwards.
+  auto flags = std::make_shared<RunFlags>();
+  parser
+      .add_option("-o,--output", flags->output,
+                  "Folder of the recording (default trainprof-<job or utc>); never overwritten")
+      ->type_name("DIR");
+  parser.add_option("--steps", flags->steps, "Record only steps FIRST to END, e.g. 100:110")
+      ->type_name("FIRST:END");
+  parser.add_option("--delay", flags->delay, "Record nothing in the first SECONDS")
+      ->type_name("SECONDS");
+  parser
+      .add_option("--duration", flags->duration, "Record SECONDS from there; the program runs on")
+      ->type_name("SECONDS");
+  parser.add_option("--capture", flags->capture, "Record while the range nvtx:NAME is open")
+      ->type_name("nvtx:NAME");
+  parser
+      .add_option("--max-size", flags->max_size, "Bound of the recording, e.g. 500M (default 2G)")
+      ->type_name("SIZE");
+  parser.add_flag("--full", flags->full, "Record everything, without the default bound");
+  parser.add_flag("--strict", flags->strict, "A failure to record is a failure: exit code 125");
+  parser.add_flag("-q,--quiet", flags->quiet, "No card at the end");
+  parser.add_flag("--no-report", flags->no_report, "No verdict in the card: numbers only");
+  return [flags](const ProgramArguments& program) { return Run(*flags, program); };
+}
+
+}  // namespace
+
+Command RunCommand() {
+  return {"run", "record a program while it runs", kExamples, SetUp, kExitRunFailed, true};
+}
+
+}  // namespace trainprof::cli

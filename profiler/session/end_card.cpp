@@ -1,0 +1,169 @@
+// The card that `trainprof run` prints on stderr when the program has ended.
+#include "profiler/session/end_card.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+namespace trainprof {
+namespace {
+
+// A program's command line in the card's title; the manifest has all of it.
+constexpr size_t kMaxCommandCharacters = 60;
+constexpr size_t kMaxNotes = 4;
+
+std::string Grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (ptrdiff_t i = static_cast<ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
+    digits.insert(static_cast<size_t>(i), ",");
+  }
+  return digits;
+}
+
+std::string Count(uint64_t number, const char* one, const char* many) {
+  return fmt::format("{} {}", Grouped(number), number == 1 ? one : many);
+}
+
+// What a terminal would act on, or what would break the line, becomes '?'.
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+std::string CommandLine(const std::vector<std::string>& program) {
+  std::string line;
+  for (const std::string& word : program) {
+    line += (line.empty() ? "" : " ") + word;
+    if (line.size() > kMaxCommandCharacters)
+      return OneLine(line.substr(0, kMaxCommandCharacters)) + "...";
+  }
+  return OneLine(line);
+}
+
+std::string Title(const CardContents& card) {
+  const double seconds = std::chrono::duration<double>(card.wall_time).count();
+  const std::string how =
+      card.end.signal != 0
+          ? fmt::format("ended by signal {} ({})", card.end.signal, strsignal(card.end.signal))
+          : fmt::format("exit code {}", card.end.exit_code);
+  return fmt::format("trainprof: {} ran {:.{}f} s, {}", CommandLine(card.program), seconds,
+                     seconds < 10 ? 2 : 1, how);
+}
+
+std::string Recorded(const RecordingFacts& facts) {
+  if (facts.processes == 0) {
+    return "recorded: nothing. No process used NVTX: put NVTX ranges around step, data and copy";
+  }
+  std::string line = "recorded: ";
+  if (facts.ranks > 0) line += Count(facts.ranks, "rank", "ranks") + ", ";
+  return line + fmt::format("{}, {}, {}", Count(facts.processes, "process", "processes"),
+                            Count(facts.events, "event", "events"), HumanBytes(facts.bytes));
+}
+
+std::string Dropped(const RecordingFacts& facts) {
+  if (facts.dropped == 0 && facts.thinned == 0) return "dropped: 0 records";
+  std::string line = fmt::format("dropped: {}", Count(facts.dropped, "record", "records"));
+  if (facts.thinned > 0) {
+    line += fmt::format("; {} thinned near the size bound (--max-size, --full)",
+                        Count(facts.thinned, "detail record", "detail records"));
+  } else if (facts.failure.empty()) {
+    line += " (the size bound was reached: --max-size, --full)";
+  }
+  return line;
+}
+
+std::vector<std::string> Notes(const CardContents& card) {
+  std::vector<std::string> notes = card.notes;
+  const RecordingFacts& facts = card.facts;
+  if (!facts.failure.empty()) {
+    notes.push_back(fmt::format("recording stopped in {}: {}",
+                                Count(facts.failed_processes, "process", "processes"),
+                                facts.failure));
+  }
+  if (facts.running > 0) {
+    notes.push_back(fmt::format("{} of the run still going; what they record is left unsealed",
+                                Count(facts.running, "process is", "processes are")));
+  } else if (facts.left_raw > 0) {
+    notes.push_back(fmt::format("{} left unsealed (time or disk ran out); it reads as it is",
+                                Count(facts.left_raw, "segment", "segments")));
+  }
+  if (notes.size() > kMaxNotes) notes.resize(kMaxNotes);
+  for (std::string& note : notes) note = "note: " + OneLine(note);
+  return notes;
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+std::vector<std::string> VerdictLines(const CardContents& card, size_t room) {
+  std::vector<std::string> lines = LinesOf(card.verdict);
+  if (lines.empty() && !card.no_verdict_reason.empty()) {
+    lines.push_back("no verdict here: " + OneLine(card.no_verdict_reason));
+  }
+  if (lines.size() > room) {
+    lines.resize(room - 1);
+    lines.push_back("  ... (more in the report)");
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string HumanBytes(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 100 ? 0 : 1, kUnits[unit]);
+}
+
+std::string ShellQuoted(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) || c >= 0x80 || strchr("/._-+=:,@%", c) != nullptr;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+bool ColourOnStderr() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
+         terminal != nullptr && strcmp(terminal, "dumb") != 0;
+}
+
+std::string RenderEndCard(const CardContents& card, bool colour) {
+  const std::string folder = ShellQuoted(card.directory.string());
+  std::vector<std::string> tail = {Recorded(card.facts), Dropped(card.facts)};
+  for (std::string& note : Notes(card)) tail.push_back(std::move(note));
+  tail.push_back("in " + folder);
+  if (card.facts.processes > 0) {
+    tail.push_back("next:");
+    tail.push_back("  trainprof report " + folder);
+    tail.push_back("  trainprof export " + folder + " -o trace.json.gz");
+  }
+  std::vector<std::string> lines = VerdictLines(card, kMaxCardLines - 1 - tail.size());
+  lines.insert(lines.end(), tail.begin(), tail.end());
+  std::string text = (colour ? "\x1b[1m" + Title(card) + "\x1b[0m" : Title(card)) + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,123 @@
+// What happens between the program's end and ours: seal the recording, ask for the verdict.
+//
+// Both run in a forked process (isolated.h): sealing meets full disks and dying file systems, and
+// the analysis meets every input there is. A crash, a hang or a hunger for memory there must cost
+// neither the program's exit code nor more than the time granted; a thread or running it last could
+// promise neither.
+#include "profiler/session/finalise.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "trace/recording/layout.h"
+
+namespace trainprof {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Added to the deadline that SealRecording keeps by itself before it is killed.
+constexpr std::chrono::milliseconds kSealGrace{400};
+constexpr std::chrono::milliseconds kLockPoll{10};
+// The second Ctrl-C: the first one was the program's.
+constexpr int kInterruptsThatSkipSealing = 2;
+
+RecordingFacts FactsOf(const recording::RecordingSummary& summary) {
+  RecordingFacts facts;
+  std::set<int> ranks;
+  for (const recording::ProcessSummary& process : summary.processes) {
+    if (process.rank >= 0) ranks.insert(process.rank);
+    facts.running += process.ended ? 0 : 1;
+    facts.events += process.events;
+    facts.thinned += process.dropped_detail;
+    facts.dropped += process.dropped_all;
+    if (!process.failure.empty()) {
+      ++facts.failed_processes;
+      if (facts.failure.empty()) facts.failure = process.failure;
+    }
+  }
+  facts.ranks = ranks.size();
+  facts.processes = summary.processes.size();
+  facts.bytes = summary.total_bytes;
+  facts.dropped += summary.lost_events;
+  facts.failed_processes += summary.failed_processes;
+  facts.left_raw = summary.left_raw;
+  if (facts.failure.empty()) facts.failure = summary.failure;
+  return facts;
+}
+
+std::string ToText(const RecordingFacts& facts) {
+  const auto replace = nlohmann::json::error_handler_t::replace;
+  return nlohmann::json{
+      facts.ranks,   facts.processes, facts.running,  facts.events,           facts.bytes,
+      facts.thinned, facts.dropped,   facts.left_raw, facts.failed_processes, facts.failure}
+      .dump(-1, ' ', false, replace);
+}
+
+RecordingFacts FromText(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  size_t i = 0;
+  RecordingFacts facts;
+  for (uint64_t* field :
+       {&facts.ranks, &facts.processes, &facts.running, &facts.events, &facts.bytes, &facts.thinned,
+        &facts.dropped, &facts.left_raw, &facts.failed_processes}) {
+    *field = json.at(i++).get<uint64_t>();
+  }
+  facts.failure = json.at(i).get<std::string>();
+  return facts;
+}
+
+// Supervisors of several ranks share a folder; one seals at a time. The lock goes with the process.
+void LockRun(const std::filesystem::path& run_dir, Clock::time_point deadline) {
+  const int file = open((run_dir / recording::kControlFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (Clock::now() >= deadline) throw std::runtime_error("another rank is still sealing it");
+    std::this_thread::sleep_for(kLockPoll);
+  }
+}
+
+}  // namespace
+
+SealOutcome Seal(const std::filesystem::path& run_dir, const recording::RunDescription& run,
+                 int interrupts, SignalInbox& inbox) {
+  const Clock::time_point deadline = Clock::now() + kSealLimit;
+  const auto work = [&]() -> std::string {
+    LockRun(run_dir, deadline);
+    auto summary = recording::SealRecording(run_dir, run, deadline);
+    if (!summary.ok()) throw std::runtime_error(summary.error());
+    return ToText(FactsOf(summary.value()));
+  };
+  IsolatedLimits limits{kSealLimit + kSealGrace};
+  limits.interrupts = kInterruptsThatSkipSealing - interrupts;
+  const IsolatedResult result = RunIsolated(work, limits, inbox);
+  SealOutcome outcome;
+  outcome.sealed = result.ok;
+  outcome.interrupted = result.interrupted;
+  if (result.ok) {
+    outcome.facts = FromText(result.text);
+  } else {
+    outcome.error = result.text;
+  }
+  return outcome;
+}
+
+IsolatedResult AskVerdict(const VerdictRenderer& renderer, const std::filesystem::path& run_dir,
+                          std::chrono::milliseconds limit, SignalInbox& inbox) {
+  const auto work = [&]() -> std::string {
+    auto verdict = renderer(run_dir);
+    if (!verdict.ok()) throw std::runtime_error(verdict.error());
+    return verdict.value();
+  };
+  IsolatedLimits limits{limit};
+  limits.memory_bytes = kVerdictMemoryBytes;
+  return RunIsolated(work, limits, inbox);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,56 @@
+// What happens between the program's end and ours: seal the recording, ask for the verdict.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "profiler/session/isolated.h"
+#include "profiler/session/run_session.h"
+#include "profiler/session/signals.h"
+#include "trace/recording/sealer.h"
+
+namespace trainprof {
+
+// All that the supervisor does after the program's end when somebody waits for it to leave: a
+// cancelled job is killed 2 to 5 s after the request (srt-slurm#418).
+inline constexpr std::chrono::milliseconds kFinaliseLimit{1900};
+// Of that, sealing; what is not sealed by then stays raw, and readable.
+inline constexpr std::chrono::milliseconds kSealLimit{1400};
+// For the verdict of a program that ended by itself.
+inline constexpr std::chrono::milliseconds kVerdictLimit{8000};
+inline constexpr uint64_t kVerdictMemoryBytes = uint64_t{4} << 30;
+// A larger recording is not analysed for the card: the card names the command that does it.
+inline constexpr uint64_t kVerdictMaxRecordingBytes = uint64_t{256} << 20;
+
+// The recording in numbers, as the card shows them.
+struct RecordingFacts {
+  uint64_t ranks = 0;
+  uint64_t processes = 0;
+  uint64_t running = 0;  // still recording when the program ended: orphans, left unsealed
+  uint64_t events = 0;
+  uint64_t bytes = 0;
+  uint64_t thinned = 0;  // detail left out as the size bound came near
+  uint64_t dropped = 0;  // not recorded at all
+  uint64_t left_raw = 0;
+  uint64_t failed_processes = 0;
+  std::string failure;  // first cause of a loss that is not the size bound
+};
+
+struct SealOutcome {
+  bool sealed = false;
+  bool interrupted = false;
+  std::string error;  // when not sealed, why
+  RecordingFacts facts;
+};
+
+// `interrupts`: SIGINTs so far; the second one ends the sealing.
+SealOutcome Seal(const std::filesystem::path& run_dir, const recording::RunDescription& run,
+                 int interrupts, SignalInbox& inbox);
+
+// The verdict's text, or why there is none. Never fails otherwise, whatever the analysis does.
+IsolatedResult AskVerdict(const VerdictRenderer& renderer, const std::filesystem::path& run_dir,
+                          std::chrono::milliseconds limit, SignalInbox& inbox);
+
+}  // namespace trainprof

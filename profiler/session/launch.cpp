@@ -1,0 +1,95 @@
+// Which launch this process belongs to, by what Slurm, torchrun and the process tree say.
+#include "profiler/session/launch.h"
+
+#include <unistd.h>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+#include "profiler/session/process_info.h"
+
+namespace trainprof {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string JobName() {
+  if (const std::string job = Variable("SLURM_JOB_ID"); !job.empty()) return job;
+  // torchrun's --rdzv-id; "none" is its default.
+  const std::string run = Variable("TORCHELASTIC_RUN_ID");
+  return run == "none" ? std::string() : run;
+}
+
+// A job's name becomes part of a file name.
+std::string Sanitised(std::string name) {
+  for (char& c : name) {
+    const bool harmless = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ||
+                          (c == '.' && &c != name.data());
+    if (!harmless) c = '_';
+  }
+  return name.substr(0, 128);
+}
+
+// Seconds since 1970 at which the machine booted: the same number for every process that asks.
+long BootTime() {
+  std::ifstream stat("/proc/stat");
+  std::string line;
+  while (std::getline(stat, line)) {
+    if (line.rfind("btime ", 0) == 0) return std::strtol(line.c_str() + 6, nullptr, 10);
+  }
+  return 0;
+}
+
+std::string Utc(std::time_t seconds) {
+  return fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(seconds));
+}
+
+}  // namespace
+
+std::string LaunchIdentity() {
+  std::string identity;
+  if (const std::string job = Variable("SLURM_JOB_ID"); !job.empty()) {
+    identity += fmt::format("slurm {} step {} restart {};", job, Variable("SLURM_STEP_ID"),
+                            Variable("SLURM_RESTART_COUNT"));
+  }
+  if (const std::string run = Variable("TORCHELASTIC_RUN_ID"); !run.empty()) {
+    identity += fmt::format("torchrun {} {}:{} restart {};", run, Variable("MASTER_ADDR"),
+                            Variable("MASTER_PORT"), Variable("TORCHELASTIC_RESTART_COUNT"));
+  }
+  // On one machine all ranks have one parent, which no other launch has. Across machines parents
+  // differ, and the above has to do.
+  const bool one_machine =
+      identity.empty() ||
+      (!Variable("WORLD_SIZE").empty() && Variable("WORLD_SIZE") == Variable("LOCAL_WORLD_SIZE"));
+  if (one_machine) {
+    const auto parent = ReadProcessInfo(getppid());
+    identity += fmt::format("parent {} started {} port {};", getppid(),
+                            parent ? parent->start_ticks : 0, Variable("MASTER_PORT"));
+  }
+  return identity;
+}
+
+std::string DefaultRunName(int rank) {
+  if (const std::string job = JobName(); !job.empty()) return "trainprof-" + Sanitised(job);
+  const auto parent = ReadProcessInfo(getppid());
+  const long ticks_per_second = sysconf(_SC_CLK_TCK);
+  if (rank < 0 || !parent || ticks_per_second <= 0) {
+    return "trainprof-" + Utc(std::time(nullptr));
+  }
+  const auto uptime = parent->start_ticks / static_cast<uint64_t>(ticks_per_second);
+  std::string name = "trainprof-" + Utc(BootTime() + static_cast<std::time_t>(uptime));
+  if (const std::string port = Variable("MASTER_PORT"); !port.empty()) {
+    name += "-p" + Sanitised(port);
+  }
+  return name;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,194 @@
+// One `trainprof run`: prepare the recording, start the program, wait for it, seal, print the card.
+#include "profiler/session/run_session.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+#include <system_error>
+
+#include "profiler/session/end_card.h"
+#include "profiler/session/finalise.h"
+#include "profiler/session/inject.h"
+#include "profiler/session/naming.h"
+#include "profiler/session/program.h"
+#include "profiler/session/supervise.h"
+#include "trace/recording/clock_log.h"
+#include "trace/recording/sealer.h"
+
+#ifndef TRAINPROF_VERSION
+#error "profiler/CMakeLists.txt defines TRAINPROF_VERSION"
+#endif
+
+namespace trainprof {
+namespace {
+
+constexpr int kNotStarted = 125;
+constexpr int kSkipFinalising = 2;  // Ctrl-C pressed twice
+
+void Say(const std::string& message) { fmt::print(stderr, "trainprof: {}\n", message); }
+
+// A recording that is ready before the program starts.
+struct Preparation {
+  RunPlace place;
+  recording::RunDescription run;
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::optional<recording::ClockLog> clocks;
+  std::chrono::steady_clock::time_point started;
+};
+
+// With standard descriptors closed (`2>&-`) the first files that we open would take their numbers
+// and our messages would go into the recording. The placeholders close when the program starts.
+void OccupyStandardDescriptors() {
+  for (;;) {
+    const int placeholder = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (placeholder < 0) return;
+    if (placeholder > STDERR_FILENO) {
+      close(placeholder);
+      return;
+    }
+  }
+}
+
+int64_t UnixNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+recording::RunDescription Describe(const RunSettings& settings) {
+  recording::RunDescription run;
+  run.command = settings.program;
+  run.trainprof_version = TRAINPROF_VERSION;
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) == 0) run.host = host;
+  std::error_code error;
+  run.working_directory = std::filesystem::current_path(error).string();
+  run.collector_options = settings.collector_options;
+  run.max_bytes = settings.max_bytes;
+  run.start_unix_ns = UnixNow();
+  return run;
+}
+
+// The error says why the program cannot be recorded.
+Result<Preparation> Prepare(const RunSettings& settings) {
+  if (InsideAnotherRun()) {
+    return Error{"inside another trainprof run, which records this program too"};
+  }
+  if (const auto holder = InjectionHolder()) {
+    return Error{"NVTX is held by " + *holder + ": end that tool, or unset the variable"};
+  }
+  const auto collector = FindCollector();
+  if (!collector.ok()) return Error{collector.error()};
+  recording::RunDescription run = Describe(settings);
+  auto place = ClaimRunDirectory(settings.output, run);
+  if (!place.ok()) return Error{place.error() + ". Choose another folder with -o"};
+  Preparation preparation{place.value(), std::move(run), {}, std::nullopt, {}};
+  preparation.variables = {
+      {recording::kEnvRunDirectory, preparation.place.directory.string()},
+      {recording::kEnvOptions, settings.collector_options},
+      {kNvtxInjectionVariable, collector.value().string()},
+  };
+  auto clocks = recording::ClockLog::Open(preparation.place.directory);
+  if (clocks.ok()) {
+    preparation.clocks = std::move(clocks).value();
+  } else {
+    preparation.run.warnings.push_back(clocks.error());
+  }
+  return preparation;
+}
+
+std::chrono::milliseconds VerdictTime(const ProgramEnd& end,
+                                      std::chrono::steady_clock::time_point ended) {
+  if (!end.asked_to_end) return kVerdictLimit;
+  return kFinaliseLimit - std::chrono::duration_cast<std::chrono::milliseconds>(
+                              std::chrono::steady_clock::now() - ended);
+}
+
+void AddVerdict(CardContents& card, const RunSettings& settings,
+                std::chrono::steady_clock::time_point ended, SignalInbox& inbox) {
+  if (!settings.verdict || card.facts.processes == 0) return;
+  const auto limit = VerdictTime(card.end, ended);
+  if (card.facts.bytes > kVerdictMaxRecordingBytes) {
+    card.no_verdict_reason =
+        fmt::format("{} take long to analyse; run the report below", HumanBytes(card.facts.bytes));
+  } else if (limit.count() <= 0) {
+    card.no_verdict_reason = "the run was asked to end; run the report below";
+  } else {
+    const IsolatedResult verdict = AskVerdict(settings.verdict, card.directory, limit, inbox);
+    (verdict.ok ? card.verdict : card.no_verdict_reason) = verdict.text;
+  }
+}
+
+// Seals, prints the card. False when something could not be recorded.
+bool Finalise(const RunSettings& settings, Preparation& preparation, const ProgramEnd& end,
+              SignalInbox& inbox) {
+  const auto ended = std::chrono::steady_clock::now();
+  recording::RunDescription& run = preparation.run;
+  run.end_unix_ns = UnixNow();
+  run.exit_code = end.exit_code;
+  if (end.signal != 0) run.signal = end.signal;
+  const std::string folder = preparation.place.directory.string();
+  const bool show = !settings.quiet && preparation.place.rank <= 0;
+  if (end.interrupts >= kSkipFinalising) {
+    if (show) Say("interrupted twice: the recording is left unsealed in " + folder);
+    return true;
+  }
+  if (preparation.clocks) preparation.clocks->Append();
+  const SealOutcome outcome = Seal(preparation.place.directory, run, end.interrupts, inbox);
+  if (!outcome.sealed) {
+    if (show)
+      Say("sealing stopped (" + outcome.error + "); the recording reads unsealed: " + folder);
+    return outcome.interrupted;
+  }
+  if (show) {
+    CardContents card;
+    card.program = settings.program;
+    card.end = end;
+    card.wall_time = ended - preparation.started;
+    card.directory = preparation.place.directory;
+    card.facts = outcome.facts;
+    card.notes = run.warnings;
+    AddVerdict(card, settings, ended, inbox);
+    const std::string text = RenderEndCard(card, ColourOnStderr());
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  return outcome.facts.failed_processes == 0 && outcome.facts.failure.empty();
+}
+
+}  // namespace
+
+int RunSession(const RunSettings& settings) {
+  OccupyStandardDescriptors();
+  SignalInbox inbox;
+  auto prepared = Prepare(settings);
+  if (!prepared.ok()) {
+    Say("not recording: " + prepared.error());
+    if (settings.strict) return kNotStarted;
+  }
+  std::optional<Preparation> preparation;
+  if (prepared.ok()) preparation = std::move(prepared).value();
+
+  const auto environment =
+      EnvironmentWith(preparation ? preparation->variables : decltype(preparation->variables){});
+  if (preparation) preparation->started = std::chrono::steady_clock::now();
+  const StartedProgram program = StartProgram(settings.program, environment, inbox);
+  if (program.pid < 0) {
+    if (preparation) ReleaseRunDirectory(preparation->place);
+    Say(program.error);
+    return program.exit_code;
+  }
+  if (preparation) preparation->run.program_pid = program.pid;
+  const ProgramEnd end = Supervise(program.pid, inbox, [&] {
+    if (preparation && preparation->clocks) preparation->clocks->Append();
+  });
+  if (!preparation) return end.exit_code;
+  const bool recorded = Finalise(settings, *preparation, end, inbox);
+  const bool failed = settings.strict && !recorded && end.exit_code == 0;
+  return failed ? kNotStarted : end.exit_code;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,34 @@
+// One `trainprof run`: prepare the recording, start the program, wait for it, seal, print the card.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trace/recording/layout.h"
+#include "trace/result.h"
+
+namespace trainprof {
+
+// Says in a few lines of text what a sealed recording shows. Called in a forked process with a time
+// and a memory limit, so it may crash or hang without harm.
+using VerdictRenderer = std::function<Result<std::string>(const std::filesystem::path& run_dir)>;
+
+struct RunSettings {
+  std::vector<std::string> program;  // not empty
+  std::string output;                // -o, or empty for the default name
+  std::string collector_options;     // TRAINPROF_OPTIONS, see trace/recording/layout.h
+  uint64_t max_bytes = recording::kDefaultMaxBytes;  // UINT64_MAX: no bound
+  bool strict = false;      // a failure to record is a failure: exit code 125
+  bool quiet = false;       // no end card
+  VerdictRenderer verdict;  // empty: the card has no verdict
+};
+
+// Returns the exit code of `trainprof run`: the program's own (128 + N after signal N), 125 when it
+// was not started, 126 or 127 when it could not be. A failure to record is said on stderr and
+// changes the code only when `strict`.
+int RunSession(const RunSettings& settings);
+
+}  // namespace trainprof
