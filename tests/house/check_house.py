@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Checks the house: what a reader may rely on when opening any file of this project.
+
+usage: check_house.py {layers|sizes|rules|leftovers|format} [ROOT]
+
+  layers     an include or a link never runs up the house
+  sizes      no source file is longer than 500 lines without a reason
+  rules      every rule has its test, its paragraph in docs/rules.md and a code of its own
+  leftovers  every source file says first what it is for; nothing is left to do later
+  format     clang-format 14 would change nothing (exit 77, a skip, where there is none)
+
+Exit status: 0 all well, 1 violations (one line each), 2 usage, 77 cannot be checked here.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SKIP = 77  # the SKIP_RETURN_CODE of the tests
+
+# The floor of each folder; an include or a link goes down or stays. Folders of one floor do not
+# see each other.
+FLOORS = {"trace": 0, "collectors": 1, "analysis": 2, "viewer": 3, "profiler": 3}
+# A user's program: it includes nothing of ours, and nothing of ours includes it.
+APART = "instrumented_trainer"
+# Tests and fuzzers stand outside and may include anything.
+OUTSIDE = {"tests"}
+
+MAX_LINES = 500
+# path -> why it may be longer. An entry that is no longer needed is a violation too.
+LONGER_WITH_REASON = {}
+
+SOURCES = (".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".cu")
+NOT_OURS = {"build", ".git", ".venv", ".cache", "__pycache__"}
+LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b|\bnot (yet )?implemented\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+RULE_CODE = re.compile(r'"(TP\d+)"')
+
+
+def files_of(root, suffixes):
+    """Paths relative to root, with '/', sorted."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [f for f in folders if f not in NOT_OURS and not f.startswith("trainprof-")]
+        for name in names:
+            if name.endswith(suffixes):
+                found.append(os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/"))
+    return sorted(found)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def runs_up(folder, target):
+    """Why `folder` may not use `target`, or None. Both are top folders."""
+    if folder in OUTSIDE or folder == target:
+        return None
+    if APART in (folder, target):
+        return f"{APART} is a user's program: it and the house do not know each other"
+    if target in OUTSIDE:
+        return "only tests use tests"
+    if folder in FLOORS and target in FLOORS and FLOORS[target] >= FLOORS[folder]:
+        return f"{folder} stands on floor {FLOORS[folder]}, {target} on floor {FLOORS[target]}"
+    return None
+
+
+def check_layers(root):
+    ours = set(FLOORS) | OUTSIDE | {APART}
+    cmake_files = files_of(root, ("CMakeLists.txt", ".cmake"))
+    generated = " ".join(read(root, path) for path in cmake_files)
+    for path in files_of(root, SOURCES):
+        folder = path.split("/")[0]
+        text = read(root, path)
+        for match in INCLUDE.finditer(text):
+            quote, target = match.groups()
+            where = f"{path}:{line_of(text, match.start())}"
+            top = target.split("/")[0]
+            if top in ours and "/" in target:
+                why = runs_up(folder, top)
+                if why:
+                    yield f"{where}: includes {target}: {why}"
+                if quote == "<":
+                    yield f"{where}: includes <{target}>: a header of ours stands in quotes"
+            if quote == '"' and not os.path.isfile(os.path.join(root, target)):
+                if not (target.endswith((".inc", ".h")) and re.search(
+                        rf"\b{re.escape(target)}\b", generated)):
+                    yield f'{where}: includes "{target}": no such path from the repository root'
+    for path in cmake_files:
+        folder = path.split("/")[0]
+        if folder not in FLOORS and folder != APART:
+            continue
+        text = re.sub(r"#.*", "", read(root, path))
+        for match in re.finditer(r"\btrainprof_(\w+)\b", text):
+            target = match.group(1).split("_")[0]
+            why = runs_up(folder, target) if target in FLOORS else None
+            if why:
+                yield f"{path}:{line_of(text, match.start())}: uses {match.group(0)}: {why}"
+
+
+def check_sizes(root):
+    too_long = {}
+    for path in files_of(root, SOURCES + (".py", ".sh", ".cmake", "CMakeLists.txt")):
+        lines = read(root, path).count("\n")
+        if lines > MAX_LINES:
+            too_long[path] = lines
+    for path, lines in too_long.items():
+        if path not in LONGER_WITH_REASON:
+            yield f"{path}: {lines} lines, at most {MAX_LINES}: split it, or give the reason here"
+    for path in LONGER_WITH_REASON:
+        if path not in too_long:
+            yield f"{path}: is not longer than {MAX_LINES} lines: its exception is no longer needed"
+
+
+def check_rules(root):
+    documentation = read(root, "docs/rules.md") if os.path.isfile(
+        os.path.join(root, "docs/rules.md")) else ""
+    rules = [p for p in files_of(root, ".cpp") if re.fullmatch(r"analysis/rules/[^/]+\.cpp", p)]
+    if not rules:
+        yield "analysis/rules: no rule found"
+    file_of_code = {}
+    for path in rules:
+        stem = os.path.basename(path)[:-len(".cpp")]
+        slug = stem.replace("_", "-")
+        test = f"tests/analysis/rules/{stem}_test.cpp"
+        if not os.path.isfile(os.path.join(root, test)):
+            yield f"{path}: has no test {test}"
+        if not has_anchor(documentation, slug):
+            yield f'{path}: docs/rules.md has no anchor {slug} (a heading, or <a id="{slug}">)'
+        codes = set(RULE_CODE.findall(read(root, path)))
+        if len(codes) != 1 or not re.fullmatch(r"TP[1-9]\d\d", next(iter(codes))):
+            yield f"{path}: needs exactly one code TPnnn, has {sorted(codes) or 'none'}"
+            continue
+        code = codes.pop()
+        if code in file_of_code:
+            yield f"{path}: code {code} belongs to {file_of_code[code]} already"
+        file_of_code.setdefault(code, path)
+        if documentation and code not in documentation:
+            yield f"{path}: docs/rules.md does not name {code}"
+    stems = {os.path.basename(path)[:-len(".cpp")] for path in rules}
+    for path in files_of(root, "_test.cpp"):
+        match = re.fullmatch(r"tests/analysis/rules/([^/]+)_test\.cpp", path)
+        if match and match.group(1) not in stems:
+            yield f"{path}: tests a rule that is not there (analysis/rules/{match.group(1)}.cpp)"
+
+
+def has_anchor(markdown, slug):
+    if f'<a id="{slug}">' in markdown:
+        return True
+    # GitHub's anchor of a heading: lower case, other characters dropped, blanks to dashes.
+    for heading in re.findall(r"^#+\s+(.*)$", markdown, re.MULTILINE):
+        if re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") == slug:
+            return True
+    return False
+
+
+def check_leftovers(root):
+    for path in files_of(root, SOURCES + (".py", ".sh", ".cmake")):
+        text = read(root, path)
+        opening = r"//|/\*" if path.endswith(SOURCES) else r'(#!.*\n)?(#(?!!)|""")'
+        header = re.sub(r"\.cpp$", ".h", path)
+        if header != path and os.path.isfile(os.path.join(root, header)):
+            opening += rf'|#include "{re.escape(header)}"'  # its header says what it is for
+        if not re.match(opening, text):
+            yield f"{path}:1: begin with a comment that says what the file is for"
+        if path == "tests/house/check_house.py" or path == "tests/house/check_house_test.py":
+            continue  # they name what they look for
+        for match in LEFTOVER.finditer(text):
+            yield f"{path}:{line_of(text, match.start())}: left to do: {match.group(0)!r}"
+
+
+def clang_format():
+    """The command of version 14: other versions lay code out differently."""
+    for name in ("clang-format-14", "clang-format"):
+        command = shutil.which(name)
+        if not command:
+            continue
+        version = subprocess.run([command, "--version"], capture_output=True, text=True).stdout
+        if re.search(r"version 14\.", version):
+            return command
+    return None
+
+
+def check_format(root):
+    command = clang_format()
+    if not command:
+        print("Skipped: needs clang-format 14 (apt-get install clang-format-14)")
+        sys.exit(SKIP)
+    files = files_of(root, (".h", ".c", ".cpp", ".cu"))
+    if not files:
+        yield "no source files found"
+        return
+    run = subprocess.run([command, "--dry-run", "--Werror", "--style=file"] + files, cwd=root,
+                         capture_output=True, text=True)
+    dirty = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted",
+                                  run.stderr, re.MULTILINE)))
+    for path in dirty:
+        yield f"{path}: run {os.path.basename(command)} -i {path}"
+    if run.returncode != 0 and not dirty:
+        yield f"{command} failed:\n{run.stderr}"
+
+
+CHECKS = {"layers": check_layers, "sizes": check_sizes, "rules": check_rules,
+          "leftovers": check_leftovers, "format": check_format}
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2) or arguments[0] not in CHECKS:
+        print(__doc__, file=sys.stderr)
+        return 2
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = arguments[1] if len(arguments) == 2 else os.path.join(here, "..", "..")
+    violations = list(CHECKS[arguments[0]](root))
+    for violation in violations:
+        print(violation)
+    print(f"{arguments[0]}: {len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

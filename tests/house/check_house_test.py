@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The house's checks do fail: each is shown a violation that was planted in a small tree."""
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import textwrap
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check_house  # noqa: E402
+import check_skips  # noqa: E402
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def put(self, path, text):
+        full = os.path.join(self.folder.name, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(text))
+        return full
+
+    def violations(self, check):
+        return list(check_house.CHECKS[check](self.folder.name))
+
+
+class Layers(Tree):
+    def setUp(self):
+        super().setUp()
+        for path in ("trace/a.h", "trace/formats/f.h", "collectors/nvtx/n.h", "analysis/b.h",
+                     "profiler/cli/c.h", "viewer/v.h", "instrumented_trainer/t.h",
+                     "tests/trace/help.h"):
+            self.put(path, "// A header.\n")
+
+    def include(self, path, target):
+        self.put(path, f'// A file.\n#include "{target}"\n')
+        return self.violations("layers")
+
+    def test_goes_down_or_stays(self):
+        self.put("trace/formats/x.cpp", '#include "trace/a.h"\n')
+        self.put("collectors/nvtx/x.cpp", '#include "trace/a.h"\n#include "collectors/nvtx/n.h"\n')
+        self.put("analysis/x.cpp", '#include "trace/formats/f.h"\n#include <vector>\n')
+        self.put("profiler/x.cpp", '#include "analysis/b.h"\n#include "trace/a.h"\n')
+        self.put("instrumented_trainer/x.cpp", '#include "instrumented_trainer/t.h"\n')
+        self.put("tests/x_test.cpp", '#include "profiler/cli/c.h"\n')
+        self.assertEqual(self.violations("layers"), [])
+
+    def test_fails_on_every_way_up(self):
+        for path, target in (("trace/x.h", "collectors/nvtx/n.h"), ("trace/x.h", "analysis/b.h"),
+                             ("trace/formats/x.cpp", "profiler/cli/c.h"),
+                             ("collectors/nvtx/x.cpp", "analysis/b.h"),
+                             ("analysis/x.cpp", "profiler/cli/c.h"),
+                             ("viewer/x.cpp", "profiler/cli/c.h"),
+                             ("profiler/x.cpp", "viewer/v.h"),
+                             ("analysis/x.cpp", "tests/trace/help.h")):
+            with self.subTest(path=path, target=target):
+                self.assertEqual(len(self.include(path, target)), 1)
+                os.remove(os.path.join(self.folder.name, path))
+
+    def test_keeps_the_trainer_apart(self):
+        self.assertEqual(len(self.include("instrumented_trainer/x.cpp", "trace/a.h")), 1)
+        self.assertEqual(len(self.include("profiler/x.cpp", "instrumented_trainer/t.h")), 2)
+
+    def test_names_file_and_line(self):
+        [violation] = self.include("trace/x.h", "analysis/b.h")
+        self.assertTrue(violation.startswith("trace/x.h:2: includes analysis/b.h"), violation)
+
+    def test_sees_angle_brackets_and_blanks(self):
+        self.put("trace/x.h", "  #  include <analysis/b.h>\n")
+        self.assertEqual(len(self.violations("layers")), 2)
+
+    def test_refuses_paths_that_do_not_start_at_the_root(self):
+        self.assertEqual(len(self.include("trace/formats/x.cpp", "f.h")), 1)
+        self.assertEqual(len(self.include("trace/formats/x.cpp", "../../analysis/b.h")), 1)
+
+    def test_knows_generated_lists(self):
+        self.put("trace/CMakeLists.txt", 'trainprof_registry(importers.inc "formats/i_*.cpp" "i_")\n')
+        self.assertEqual(self.include("trace/x.cpp", "importers.inc"), [])
+        self.assertEqual(len(self.include("trace/x.cpp", "exporters.inc")), 1)
+
+    def test_sees_a_link_that_runs_up(self):
+        self.put("trace/CMakeLists.txt", "target_link_libraries(trainprof_trace PUBLIC trainprof_flags)\n")
+        self.put("analysis/CMakeLists.txt", "target_link_libraries(trainprof_analysis trainprof_trace)\n")
+        self.assertEqual(self.violations("layers"), [])
+        self.put("collectors/CMakeLists.txt", "target_link_libraries(x\n  trainprof_analysis)\n")
+        [violation] = self.violations("layers")
+        self.assertTrue(violation.startswith("collectors/CMakeLists.txt:2:"), violation)
+
+
+class Sizes(Tree):
+    def test_fails_past_the_limit_alone(self):
+        self.put("trace/x.cpp", "// A line.\n" * 500)
+        self.assertEqual(self.violations("sizes"), [])
+        self.put("trace/x.cpp", "// A line.\n" * 501)
+        self.assertEqual(len(self.violations("sizes")), 1)
+
+    def test_an_exception_must_be_needed(self):
+        check_house.LONGER_WITH_REASON["trace/x.cpp"] = "a table"
+        self.addCleanup(check_house.LONGER_WITH_REASON.clear)
+        self.put("trace/x.cpp", "// A line.\n" * 501)
+        self.assertEqual(self.violations("sizes"), [])
+        self.put("trace/x.cpp", "// A line.\n")
+        self.assertEqual(len(self.violations("sizes")), 1)
+
+
+class Rules(Tree):
+    def rule(self, stem, code):
+        self.put(f"analysis/rules/{stem}.cpp", f'// A rule.\nconst Rule r{{"{code}", "title"}};\n')
+
+    def setUp(self):
+        super().setUp()
+        self.rule("input_bound", "TP101")
+        self.put("tests/analysis/rules/input_bound_test.cpp", "// Test.\n")
+        self.put("docs/rules.md", '# Rules\n<a id="input-bound"></a>\nTP101\n')
+
+    def test_a_complete_rule_passes(self):
+        self.assertEqual(self.violations("rules"), [])
+
+    def test_a_heading_is_an_anchor_too(self):
+        self.put("docs/rules.md", "# Rules\n## input-bound\nTP101\n")
+        self.assertEqual(self.violations("rules"), [])
+
+    def test_needs_its_test(self):
+        os.remove(os.path.join(self.folder.name, "tests/analysis/rules/input_bound_test.cpp"))
+        self.assertEqual(len(self.violations("rules")), 1)
+
+    def test_needs_its_anchor_and_its_code_in_the_docs(self):
+        self.put("docs/rules.md", "# Rules\ninput-bound\n")
+        self.assertEqual(len(self.violations("rules")), 2)
+
+    def test_needs_a_code_of_its_own(self):
+        self.rule("host_sync", "TP101")
+        self.put("tests/analysis/rules/host_sync_test.cpp", "// Test.\n")
+        self.put("docs/rules.md", "## input-bound\n## host-sync\nTP101\n")
+        [violation] = self.violations("rules")
+        self.assertIn("belongs to", violation)
+
+    def test_needs_a_well_formed_code(self):
+        self.rule("input_bound", "TP12")
+        self.assertEqual(len(self.violations("rules")), 1)
+
+    def test_a_test_needs_its_rule(self):
+        self.put("tests/analysis/rules/gone_test.cpp", "// Test.\n")
+        self.assertEqual(len(self.violations("rules")), 1)
+
+
+class Leftovers(Tree):
+    def test_fails_on_a_file_without_a_purpose(self):
+        self.put("trace/x.h", "// What it is for.\n#pragma once\n")
+        self.put("scripts/x.sh", "#!/bin/bash\n# What it is for.\n")
+        self.put("scripts/x.py", '#!/usr/bin/env python3\n"""What it is for."""\n')
+        self.assertEqual(self.violations("leftovers"), [])
+        self.put("trace/x.h", "#pragma once\n// Too late.\n")
+        self.put("scripts/x.sh", "#!/bin/bash\nset -e\n")
+        self.assertEqual(len(self.violations("leftovers")), 2)
+
+    def test_a_header_speaks_for_its_cpp_file(self):
+        self.put("trace/x.h", "// What it is for.\n")
+        self.put("trace/x.cpp", '#include "trace/x.h"\n')
+        self.assertEqual(self.violations("leftovers"), [])
+        os.remove(os.path.join(self.folder.name, "trace/x.h"))
+        self.assertEqual(len(self.violations("leftovers")), 1)
+
+    def test_fails_on_what_is_left_to_do(self):
+        self.put("trace/x.h", "// What it is for.\n// " + "TO" + "DO: more\n")
+        self.assertEqual(len(self.violations("leftovers")), 1)
+
+
+class Format(Tree):
+    @unittest.skipUnless(check_house.clang_format(), "needs clang-format 14")
+    def test_fails_on_a_file_that_is_laid_out_otherwise(self):
+        self.put(".clang-format", "BasedOnStyle: Google\n")
+        self.put("trace/x.cpp", "int x = 1;\n")
+        self.assertEqual(self.violations("format"), [])
+        self.put("trace/x.cpp", "int   x=1 ;\n")
+        [violation] = self.violations("format")
+        self.assertTrue(violation.startswith("trace/x.cpp:"), violation)
+
+
+class Skips(Tree):
+    def unexpected(self, cases, corpus="/nowhere"):
+        root = ElementTree.fromstring(f"<testsuite>{cases}</testsuite>")
+        return [name for name, _ in check_skips.unexpected_skips(root.iter("testcase"), corpus)]
+
+    def case(self, reason, status="notrun"):
+        output = f"[ RUN      ] A.B\nfile.cpp:12: Skipped\n{reason}\n\n[  SKIPPED ] A.B (0 ms)\n"
+        return (f'<testcase name="A.B" status="{status}"><skipped message="x"/>'
+                f"<system-out>{output}</system-out></testcase>")
+
+    def test_a_test_that_ran_is_no_skip(self):
+        ran = '<testcase name="A.B" status="run"><system-out>root corpus</system-out></testcase>'
+        self.assertEqual(self.unexpected(ran), [])
+
+    def test_the_reason_must_hold_here(self):
+        self.assertEqual(self.unexpected(self.case("the corpus is absent")), [])
+        self.assertEqual(self.unexpected(self.case("the corpus is absent"), self.folder.name), ["A.B"])
+
+    def test_a_skip_without_a_known_reason_is_unexpected(self):
+        self.assertEqual(self.unexpected(self.case("felt like it")), ["A.B"])
+        self.assertEqual(self.unexpected(self.case("")), ["A.B"])
+
+    def test_a_disabled_test_is_unexpected(self):
+        self.assertEqual(self.unexpected('<testcase name="A.B" status="disabled"/>'), ["A.B"])
+
+    def test_words_elsewhere_in_the_output_are_no_reason(self):
+        case = self.case("felt like it").replace("[ RUN", "corpus absent\n[ RUN")
+        self.assertEqual(self.unexpected(case), ["A.B"])
+
+    def test_a_run_of_no_tests_fails(self):
+        empty = self.put("ctest.xml", "<testsuite></testsuite>")
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(check_skips.main([empty, "/nowhere"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
