@@ -1,0 +1,77 @@
+// trainprof check: the gate for CI. Fails when a finding of severity error is there.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "profiler/cli/commands.h"
+#include "profiler/cli/outputs.h"
+
+namespace trainprof::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  trainprof check trainprof-20261120T101500Z
+  trainprof check worker0.pt.trace.json.gz --format json=report.json
+  trainprof check run/ --exit-zero                 report, never fail
+
+Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 4 the input cannot be read.)";
+
+struct Flags {
+  std::string path;
+  std::vector<std::string> formats;
+  bool exit_zero = false;
+};
+
+int Run(const Flags& flags) {
+  std::vector<OutputSpec> outputs;
+  for (const std::string& text : flags.formats) {
+    auto output = ParseOutput(text);
+    if (!output.ok()) return Fail("check", output.error(), kExitUsage);
+    outputs.push_back(output.value());
+  }
+  auto job = AnalyzeWithProgress(flags.path);
+  if (!job.ok()) return Fail("check", job.error(), kExitUnreadable);
+  if (auto written = WriteOutputs(job.value(), outputs); !written.ok()) {
+    return Fail("check", written.error(), kExitInternal);
+  }
+  // With a report on standard output, the gate's own lines go beside it.
+  std::FILE* const out = outputs.empty() ? stdout : stderr;
+  int errors = 0;
+  for (const RankAnalysis& rank : job.value().ranks) {
+    for (const Finding& finding : rank.findings) {
+      fmt::print(out, "{:<7} {} {} (rank {}): {}\n", Name(finding.severity), finding.code,
+                 finding.rule, rank.rank, finding.title);
+      if (finding.severity == Severity::kError) ++errors;
+    }
+    for (const SkippedRule& skipped : rank.skipped) {
+      fmt::print(out, "skipped {} (rank {}): {}\n", skipped.rule, rank.rank, skipped.reason);
+    }
+  }
+  if (errors == 0) {
+    fmt::print(out, "PASS: no finding of severity error\n");
+    return kExitOk;
+  }
+  fmt::print(out, "FAIL: {} finding{} of severity error\n", errors, errors == 1 ? "" : "s");
+  return flags.exit_zero ? kExitOk : kExitGateFailed;
+}
+
+Action SetUp(CLI::App& parser) {
+  auto flags = std::make_shared<Flags>();
+  parser.add_option("PATH", flags->path, "A recording, a trace file, or a folder of traces")
+      ->required();
+  parser
+      .add_option("-f,--format", flags->formats,
+                  "FORMAT or FORMAT=FILE, repeatable: " + FormatsHelp())
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  parser.add_flag("--exit-zero", flags->exit_zero, "Report, but exit 0 when the gate fails");
+  return [flags](const ProgramArguments&) { return Run(*flags); };
+}
+
+}  // namespace
+
+Command CheckCommand() {
+  return {"check", "fail when a trace or recording has a severe finding", kExamples, SetUp};
+}
+
+}  // namespace trainprof::cli

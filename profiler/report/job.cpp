@@ -1,0 +1,131 @@
+// Finds out what a path is, loads its traces, analyses each.
+#include "profiler/report/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/formats/importer.h"
+#include "trace/recording/reader.h"
+
+namespace trainprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view KindName(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::kRecording:
+      return "recording";
+    case SourceKind::kKineto:
+      return "kineto";
+    case SourceKind::kChrome:
+      return "chrome";
+  }
+  return "chrome";
+}
+
+bool Trains(const Trace& trace) {
+  return trace.device_ops.size() > 0 || FindSteps(trace).source != StepSource::kNone;
+}
+
+bool IsTraceFile(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".json") || name.ends_with(".json.gz");
+}
+
+Result<std::vector<Trace>> LoadRecording(const fs::path& path) {
+  auto ranks = recording::ReadRecording(path);
+  if (!ranks.ok()) return Error{ranks.error()};
+  std::vector<Trace> traces;
+  for (recording::RankTrace& rank : ranks.value()) traces.push_back(std::move(rank.trace));
+  return traces;
+}
+
+Result<Trace> LoadFile(const fs::path& path, const LoadOptions& options) {
+  ImportOptions import_options;
+  if (options.progress) {
+    import_options.progress = [&](const ImportProgress& progress) {
+      const double share = progress.file_bytes == 0
+                               ? 0
+                               : static_cast<double>(progress.file_bytes_read) /
+                                     static_cast<double>(progress.file_bytes);
+      options.progress(fmt::format("reading {}: {:.0f} %, {} events", path.filename().string(),
+                                   100 * share, progress.events));
+    };
+  }
+  return ImportTrace(path.string(), import_options);
+}
+
+Result<std::vector<Trace>> LoadFolder(const fs::path& path, const LoadOptions& options) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.is_regular_file(error) && IsTraceFile(entry.path())) files.push_back(entry.path());
+  }
+  if (files.empty()) {
+    return Error{
+        fmt::format("{}: neither a trainprof recording nor a folder of traces (*.json, *.json.gz)",
+                    path.string())};
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Trace> traces;
+  for (const fs::path& file : files) {
+    Result<Trace> trace = LoadFile(file, options);
+    if (!trace.ok()) return Error{trace.error()};
+    traces.push_back(std::move(trace).value());
+  }
+  return traces;
+}
+
+}  // namespace
+
+Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& options) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return Error{fmt::format("{}: no such file or folder", path.string())};
+  }
+  if (recording::LooksLikeRecording(path)) return LoadRecording(path);
+  if (fs::is_directory(path, error)) return LoadFolder(path, options);
+  Result<Trace> trace = LoadFile(path, options);
+  if (!trace.ok()) return Error{trace.error()};
+  std::vector<Trace> traces;
+  traces.push_back(std::move(trace).value());
+  return traces;
+}
+
+Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
+  Result<std::vector<Trace>> loaded = LoadTraces(path, options);
+  if (!loaded.ok()) return Error{loaded.error()};
+  std::vector<Trace>& traces = loaded.value();
+  if (traces.empty()) return Error{fmt::format("{}: holds no trace", path.string())};
+
+  JobAnalysis job;
+  job.path = path.string();
+  job.kind = KindName(traces.front().source);
+  // A recording also holds launchers and helpers; they are ranks only when nobody trains.
+  const bool anyone_trains = std::any_of(traces.begin(), traces.end(), Trains);
+  int64_t next_rank = 0;
+  for (Trace& trace : traces) {
+    if (anyone_trains && trace.source == SourceKind::kRecording && !Trains(trace)) {
+      job.other_processes.push_back(trace.path);
+      continue;
+    }
+    if (!trace.rank_known) trace.rank = next_rank;
+    next_rank = trace.rank + 1;
+    job.ranks.push_back(Analyze(trace));
+    trace = Trace{};  // frees it: 64 ranks need not be in memory together
+  }
+  std::stable_sort(job.ranks.begin(), job.ranks.end(),
+                   [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
+  return job;
+}
+
+const RankAnalysis& SlowestRank(const JobAnalysis& job) {
+  return *std::max_element(job.ranks.begin(), job.ranks.end(),
+                           [](const RankAnalysis& a, const RankAnalysis& b) {
+                             return a.PerStepMs(a.window) < b.PerStepMs(b.window);
+                           });
+}
+
+}  // namespace trainprof

@@ -1,0 +1,43 @@
+// A job: all ranks of a run, each analysed. What every renderer takes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "trace/result.h"
+
+namespace trainprof {
+
+struct JobAnalysis {
+  std::string kind;  // "recording", "kineto", "chrome"
+  std::string path;
+  std::vector<RankAnalysis> ranks;  // by rank; never empty
+  // Processes that recorded something but neither train nor use a GPU: launchers, loader workers
+  // with a folder of their own.
+  std::vector<std::string> other_processes;
+};
+
+struct LoadOptions {
+  // Called now and then with a line of progress ("kineto: 120 MB, 310 MB/s"); may be empty.
+  std::function<void(std::string_view)> progress;
+};
+
+// The traces behind a path: a run directory or a rank folder of ours (finished or still running),
+// one trace file, or a folder of trace files, one a rank.
+Result<std::vector<Trace>> LoadTraces(const std::filesystem::path& path,
+                                      const LoadOptions& options);
+
+// Loads and analyses, one rank at a time where the source allows.
+Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
+
+// One sentence: "median step 176.3 ms; GPU busy 56.0 %; biggest loss: waiting for input, 59.3
+// ms/step".
+std::string Verdict(const RankAnalysis& rank);
+
+// The rank that a one-line summary speaks of: the slowest mean step, the lowest number if equal.
+const RankAnalysis& SlowestRank(const JobAnalysis& job);
+
+}  // namespace trainprof

@@ -1,0 +1,170 @@
+// The report for programs. Its names and meanings are a contract: docs/report.schema.json. Within a
+// major version fields are only added.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "profiler/report/renderer.h"
+
+namespace trainprof::renderers {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSchemaVersion = "1.0";
+
+Json AccountJson(const RankAnalysis& rank, const std::vector<AccountLine>& account) {
+  Json lines = Json::array();
+  for (const AccountLine& line : account) {
+    lines.push_back({{"class", line.name},
+                     {"ms_per_step", rank.PerStepMs(line.total)},
+                     {"fraction", rank.Share(line.total)},
+                     {"total_ns", line.total.ns}});
+  }
+  return lines;
+}
+
+Json StepsJson(const RankAnalysis& rank) {
+  const Steps& steps = rank.steps;
+  Json json{{"source", Name(steps.source)}, {"count", steps.count()}};
+  const bool any = steps.count() > 0;
+  json["median_ms"] = any ? Json(steps.Median().ToMilliseconds()) : Json(nullptr);
+  json["mean_ms"] = any ? Json(steps.MeanMilliseconds()) : Json(nullptr);
+  json["window_ms"] = rank.window.ToMilliseconds();
+  json["window_ns"] = rank.window.ns;
+  json["samples_per_second"] = nullptr;
+  json["warmup_steps"] = steps.warmup_steps;
+  return json;
+}
+
+Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
+  return {{"id", device.id},
+          {"name", device.name},
+          {"busy_fraction", rank.Share(device.busy)},
+          {"busy_fraction_high", rank.Share(device.busy_high)},
+          {"peak_memory_bytes", nullptr},
+          {"account", AccountJson(rank, device.account)}};
+}
+
+Json RankJson(const RankAnalysis& rank) {
+  Json devices = Json::array();
+  for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
+  return {{"rank", rank.rank},
+          {"world_size", rank.world_size},
+          {"path", rank.path},
+          {"steps", StepsJson(rank)},
+          {"devices", std::move(devices)},
+          {"host_account", AccountJson(rank, rank.host_account)},
+          {"events",
+           {{"kernels", rank.kernels},
+            {"copies", rank.copies},
+            {"api_calls", rank.api_calls},
+            {"ranges", rank.ranges}}},
+          {"rules_passed", rank.passed}};
+}
+
+Json SiteJson(const Site& site) {
+  Json json;
+  json["file"] = site.file.empty() ? Json(nullptr) : Json(site.file);
+  json["line"] = site.file.empty() ? Json(nullptr) : Json(site.line);
+  json["function"] = site.function;
+  if (!site.op.empty()) json["op"] = site.op;
+  json["count"] = site.count;
+  return json;
+}
+
+Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
+  Json where = Json::array();
+  for (const Site& site : finding.where) where.push_back(SiteJson(site));
+  Json evidence = Json::array();
+  for (const Evidence& item : finding.evidence) {
+    evidence.push_back(
+        {{"what", item.what}, {"begin_ns", item.when.begin.ns}, {"end_ns", item.when.end.ns}});
+  }
+  const auto steps = static_cast<double>(rank.steps.divisor());
+  Json json{{"rule", finding.rule},
+            {"code", finding.code},
+            {"severity", Name(finding.severity)},
+            {"rank", rank.rank},
+            {"title", finding.title},
+            {"where", std::move(where)},
+            {"count", finding.count},
+            {"count_per_step", static_cast<double>(finding.count) / steps},
+            {"cost_ms_per_step", rank.PerStepMs(finding.cost)},
+            {"gain_ms_per_step",
+             {{"low", finding.gain.low_ms_per_step}, {"high", finding.gain.high_ms_per_step}}},
+            {"confidence", finding.confidence},
+            {"confidence_reasons", finding.confidence_reasons},
+            {"evidence", std::move(evidence)},
+            {"advice", finding.advice}};
+  if (!finding.fix.empty()) json["fix"] = finding.fix;
+  if (!finding.verify.empty()) json["verify"] = finding.verify;
+  return json;
+}
+
+// Several ranks skip the same rule for the same reason: said once, with the ranks.
+Json SkippedJson(const JobAnalysis& job) {
+  Json skipped = Json::array();
+  for (const RankAnalysis& rank : job.ranks) {
+    for (const SkippedRule& rule : rank.skipped) {
+      const auto same = std::find_if(skipped.begin(), skipped.end(), [&](const Json& s) {
+        return s["rule"] == rule.rule && s["reason"] == rule.reason;
+      });
+      if (same != skipped.end()) {
+        (*same)["ranks"].push_back(rank.rank);
+      } else {
+        skipped.push_back({{"rule", rule.rule}, {"reason", rule.reason}, {"ranks", {rank.rank}}});
+      }
+    }
+  }
+  return skipped;
+}
+
+// Counts of one kind are summed over the ranks.
+Json QualityJson(const JobAnalysis& job) {
+  Json quality = Json::array();
+  for (const RankAnalysis& rank : job.ranks) {
+    for (const QualityItem& item : rank.quality) {
+      const auto same = std::find_if(quality.begin(), quality.end(),
+                                     [&](const Json& q) { return q["kind"] == item.kind; });
+      if (same != quality.end()) {
+        (*same)["count"] = (*same)["count"].get<int64_t>() + item.count;
+      } else {
+        quality.push_back({{"kind", item.kind},
+                           {"severity", Name(item.severity)},
+                           {"count", item.count},
+                           {"detail", item.detail}});
+      }
+    }
+  }
+  return quality;
+}
+
+std::string Render(const JobAnalysis& job, const RenderOptions&) {
+  Json report;
+  report["schema_version"] = kSchemaVersion;
+  report["input"] = {{"kind", job.kind}, {"path", job.path}};
+  report["environment"] = Json::object();
+  for (const auto& [name, value] : job.ranks.front().environment)
+    report["environment"][name] = value;
+  report["verdict"] = Verdict(SlowestRank(job));
+  report["ranks"] = Json::array();
+  report["findings"] = Json::array();
+  for (const RankAnalysis& rank : job.ranks) {
+    report["ranks"].push_back(RankJson(rank));
+    for (const Finding& finding : rank.findings) {
+      report["findings"].push_back(FindingJson(rank, finding));
+    }
+  }
+  report["skipped"] = SkippedJson(job);
+  report["quality"] = QualityJson(job);
+  // Names come from traces and may be no UTF-8: replaced, never fatal.
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+extern const Renderer json = {"JSON for programs (docs/report.schema.json)", Render};
+
+}  // namespace trainprof::renderers

@@ -1,0 +1,177 @@
+// The report for people, on a terminal: verdict, findings, accounts, what was not checked, quality.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "profiler/report/renderer.h"
+#include "profiler/report/text.h"
+
+namespace trainprof {
+namespace {
+
+constexpr size_t kIndent = 10;
+constexpr size_t kSitesShown = 4;
+constexpr size_t kBarWidth = 24;  // cells for 100 %
+
+std::string SiteText(const Site& site) {
+  std::string text = site.file.empty() ? site.function : fmt::format("{}:{}", site.file, site.line);
+  if (!site.file.empty() && !site.function.empty()) text += " " + site.function;
+  if (!site.op.empty() && site.op != site.function) text += " (" + site.op + ")";
+  if (text.empty()) text = "source not recorded";
+  return fmt::format("{}  x{}", text, site.count);
+}
+
+void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
+                   const Finding& finding, const Style& style) {
+  out += fmt::format("{:>3}. {} {} {}  {}\n", number, style.Severity(finding.severity),
+                     finding.code, finding.rule, style.Bold(finding.title));
+  const auto row = [&](std::string_view label, std::string_view text) {
+    out += fmt::format("     {:<{}}{}\n", label, kIndent, Wrap(text, 5 + kIndent, kTextWidth));
+  };
+  const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms in all";
+  row("gain", fmt::format("{:.1f} to {:.1f} {}   (cost now {:.1f}, {} {}, confidence {:.0f} %)",
+                          finding.gain.low_ms_per_step, finding.gain.high_ms_per_step, unit,
+                          rank.PerStepMs(finding.cost), finding.count,
+                          finding.count == 1 ? "instance" : "instances", 100 * finding.confidence));
+  for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
+    row(i == 0 ? "where" : "", SiteText(finding.where[i]));
+  }
+  if (finding.where.size() > kSitesShown) {
+    row("", fmt::format("and {} more places", finding.where.size() - kSitesShown));
+  }
+  for (size_t i = 0; i < finding.evidence.size(); ++i) {
+    row(i == 0 ? "evidence" : "",
+        fmt::format("{} at {:.3f} ms", finding.evidence[i].what,
+                    Duration{finding.evidence[i].when.begin.ns}.ToMilliseconds()));
+  }
+  row("do", finding.advice);
+  if (!finding.fix.empty()) {
+    std::string fix = finding.fix;
+    for (size_t at = fix.find('\n'); at != std::string::npos; at = fix.find('\n', at + 1)) {
+      fix.insert(at + 1, std::string(5 + kIndent, ' '));
+    }
+    out += fmt::format("     {:<{}}{}\n", "fix", kIndent, fix);
+  }
+  if (!finding.verify.empty()) row("verify", finding.verify);
+  for (size_t i = 0; i < finding.confidence_reasons.size(); ++i) {
+    row(i == 0 ? "but" : "", finding.confidence_reasons[i]);
+  }
+  out += "\n";
+}
+
+void AppendAccount(std::string& out, const RankAnalysis& rank,
+                   const std::vector<AccountLine>& account) {
+  for (const AccountLine& line : account) {
+    if (line.total.ns == 0) continue;
+    const double share = rank.Share(line.total);
+    out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %  {}\n", line.title, rank.PerStepMs(line.total),
+                       100 * share, Bar(share, kBarWidth));
+  }
+  out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", "sum", rank.PerStepMs(rank.window), 100.0);
+}
+
+void AppendSteps(std::string& out, const RankAnalysis& rank) {
+  const Steps& steps = rank.steps;
+  if (steps.count() == 0) {
+    out += fmt::format(
+        "No training steps found (looked for NVTX \"step\", ProfilerStep, optimizer steps, loader "
+        "waits, periodic work): figures are over the whole trace of {:.1f} ms.\n",
+        rank.window.ToMilliseconds());
+    return;
+  }
+  out += fmt::format("{} {} ({}), median {:.3f} ms, mean begin-to-begin {:.3f} ms", steps.count(),
+                     steps.count() == 1 ? "step" : "steps", Name(steps.source),
+                     steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
+  if (steps.warmup_steps > 0)
+    out += fmt::format("; {} warm-up steps set aside", steps.warmup_steps);
+  out += "\n";
+}
+
+void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) {
+  AppendSteps(out, rank);
+  const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms";
+  for (const DeviceReport& device : rank.devices) {
+    out += style.Bold(fmt::format("\nGPU {} {}, {}\n", device.id, device.name, unit));
+    AppendAccount(out, rank, device.account);
+  }
+  if (rank.devices.empty()) {
+    out += "\nNo device work in the trace: this is the host's side only.\n";
+  }
+  if (rank.has_host_phases) {
+    out += style.Bold(fmt::format("\nTraining thread, {}\n", unit));
+    AppendAccount(out, rank, rank.host_account);
+  }
+  out += "\n";
+  if (rank.findings.empty()) {
+    out += "No findings above the rules' thresholds.\n";
+  } else {
+    out += style.Bold("Findings, largest gain first\n");
+  }
+  for (size_t i = 0; i < rank.findings.size(); ++i) {
+    AppendFinding(out, rank, i + 1, rank.findings[i], style);
+  }
+  if (!rank.passed.empty()) out += fmt::format("Checked, not found: {}\n", Join(rank.passed));
+  for (const SkippedRule& skipped : rank.skipped) {
+    out += fmt::format("Not checked: {} ({})\n", skipped.rule, skipped.reason);
+  }
+  for (const QualityItem& item : rank.quality) {
+    out += fmt::format("Trace quality: {} x {} [{}] {}\n", item.count, item.kind,
+                       Name(item.severity), item.detail);
+  }
+}
+
+std::string Render(const JobAnalysis& job, const RenderOptions& options) {
+  const Style style(options.color);
+  const RankAnalysis& slowest = SlowestRank(job);
+  std::string out = fmt::format(
+      "{} ({}{})\n", job.path, job.kind,
+      job.ranks.size() > 1 ? fmt::format(", {} ranks", job.ranks.size()) : std::string());
+  if (job.ranks.size() > 1) {
+    out += fmt::format("{} rank {}: {}\n\n", style.Bold("VERDICT"), slowest.rank, Verdict(slowest));
+    for (const RankAnalysis& rank : job.ranks) {
+      out += fmt::format("rank {:>4}  {}\n", rank.rank, Verdict(rank));
+    }
+    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, the slowest", slowest.rank)));
+  } else {
+    out += fmt::format("{} {}\n\n", style.Bold("VERDICT"), Verdict(slowest));
+  }
+  AppendRank(out, slowest, style);
+  return out;
+}
+
+}  // namespace
+
+std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
+  const Style style(options.color);
+  const RankAnalysis& rank = SlowestRank(job);
+  std::string out = fmt::format("{} {}\n", style.Bold("verdict"), Verdict(rank));
+  constexpr size_t kFindingsShown = 3;
+  for (size_t i = 0; i < std::min(rank.findings.size(), kFindingsShown); ++i) {
+    const Finding& finding = rank.findings[i];
+    out += fmt::format("{} {} {}: {}\n", style.Severity(finding.severity), finding.code,
+                       finding.rule, finding.title);
+    out += fmt::format("  gain {:.1f} to {:.1f} ms/step", finding.gain.low_ms_per_step,
+                       finding.gain.high_ms_per_step);
+    if (!finding.where.empty()) out += fmt::format("; {}", SiteText(finding.where.front()));
+    out += "\n";
+  }
+  if (rank.findings.empty()) out += "no findings above the rules' thresholds\n";
+  int64_t lost = 0;
+  for (const RankAnalysis& each : job.ranks) {
+    for (const QualityItem& item : each.quality) {
+      if (item.severity == QualitySeverity::kDataLoss) lost += item.count;
+    }
+  }
+  out += fmt::format(
+      "{} steps after {} of warm-up; {} ranges, {} calls, {} device operations; "
+      "{} records lost\n",
+      rank.steps.count(), rank.steps.warmup_steps, rank.ranges, rank.api_calls,
+      rank.kernels + rank.copies, lost);
+  return out;
+}
+
+namespace renderers {
+extern const Renderer text = {"text for people", Render};
+}  // namespace renderers
+
+}  // namespace trainprof

@@ -1,0 +1,29 @@
+// The list of renderers, generated from render_*.cpp.
+#include "profiler/report/renderer.h"
+
+#define TRAINPROF_ENTRY(symbol, slug) \
+  namespace trainprof::renderers {    \
+  extern const Renderer symbol;       \
+  }
+#include "renderers.inc"
+#undef TRAINPROF_ENTRY
+
+namespace trainprof {
+
+std::span<const RegisteredRenderer> AllRenderers() {
+  static const RegisteredRenderer kRenderers[] = {
+#define TRAINPROF_ENTRY(symbol, slug) {slug, &renderers::symbol},
+#include "renderers.inc"
+#undef TRAINPROF_ENTRY
+  };
+  return kRenderers;
+}
+
+const Renderer* FindRenderer(std::string_view slug) {
+  for (const RegisteredRenderer& entry : AllRenderers()) {
+    if (entry.slug == slug) return entry.renderer;
+  }
+  return nullptr;
+}
+
+}  // namespace trainprof

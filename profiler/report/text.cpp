@@ -1,0 +1,60 @@
+#include "profiler/report/text.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace trainprof {
+
+std::string Style::Bold(std::string_view text) const {
+  return color_ ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);
+}
+
+std::string Style::Severity(trainprof::Severity severity) const {
+  constexpr int kColors[] = {36, 33, 31};  // note cyan, warning yellow, error red
+  const std::string text = fmt::format("[{}]", Name(severity));
+  return color_ ? fmt::format("\033[{}m{}\033[0m", kColors[static_cast<size_t>(severity)], text)
+                : text;
+}
+
+std::string Wrap(std::string_view text, size_t indent, size_t width) {
+  std::string out;
+  size_t column = indent;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (column > indent && column + 1 + word.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string Bar(double share, size_t cells) {
+  const auto filled =
+      static_cast<size_t>(std::lround(std::clamp(share, 0.0, 1.0) * static_cast<double>(cells)));
+  std::string bar;
+  for (size_t i = 0; i < filled; ++i) bar += "█";
+  return bar;
+}
+
+std::string Join(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+bool WantsColor(int fd) {
+  const char* const no_color = std::getenv("NO_COLOR");
+  return isatty(fd) != 0 && (no_color == nullptr || *no_color == '\0');
+}
+
+}  // namespace trainprof

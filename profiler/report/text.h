@@ -1,0 +1,36 @@
+// Small helpers for text on a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/finding.h"
+
+namespace trainprof {
+
+inline constexpr size_t kTextWidth = 100;  // columns
+
+// Bold and colour, or nothing: a pipe gets plain text.
+class Style {
+ public:
+  explicit Style(bool color) : color_(color) {}
+  std::string Bold(std::string_view text) const;
+  std::string Severity(trainprof::Severity severity) const;  // "[error]", coloured
+
+ private:
+  bool color_;
+};
+
+// Breaks at spaces so that no line passes `width`; further lines start with `indent` spaces.
+std::string Wrap(std::string_view text, size_t indent, size_t width);
+
+// A bar of block characters for a share in [0, 1].
+std::string Bar(double share, size_t cells);
+
+std::string Join(const std::vector<std::string>& words);  // "a, b, c"
+
+// True when stream `fd` is a terminal and NO_COLOR is not set.
+bool WantsColor(int fd);
+
+}  // namespace trainprof

@@ -1,0 +1,64 @@
+// The one sentence that comes first everywhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "profiler/report/job.h"
+
+namespace trainprof {
+namespace {
+
+bool IsLoss(const AccountLine& line) {
+  return line.name.starts_with("idle_") || line.name.starts_with("exposed_");
+}
+
+const DeviceReport* WorstDevice(const RankAnalysis& rank) {
+  const auto worst = std::min_element(
+      rank.devices.begin(), rank.devices.end(),
+      [](const DeviceReport& a, const DeviceReport& b) { return a.busy < b.busy; });
+  return worst == rank.devices.end() ? nullptr : &*worst;
+}
+
+std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
+  const double low = 100 * rank.Share(device.busy);
+  const double high = 100 * rank.Share(device.busy_high);
+  constexpr double kVisible = 0.05;  // percentage points that a figure with one decimal shows
+  std::string text = high - low < kVisible ? fmt::format("GPU busy {:.1f} %", low)
+                                           : fmt::format(
+                                                 "GPU busy {:.1f} to {:.1f} % (device work "
+                                                 "is missing from the trace)",
+                                                 low, high);
+  if (rank.devices.size() > 1)
+    text += fmt::format(" (GPU {}, the least of {})", device.id, rank.devices.size());
+  return text;
+}
+
+}  // namespace
+
+std::string Verdict(const RankAnalysis& rank) {
+  std::string text;
+  if (rank.steps.count() > 0) {
+    text = fmt::format("median step {:.1f} ms", rank.steps.Median().ToMilliseconds());
+  } else {
+    text = fmt::format("no steps found in {:.1f} ms", rank.window.ToMilliseconds());
+  }
+  const DeviceReport* const device = WorstDevice(rank);
+  const std::string_view unit = rank.steps.count() > 0 ? "ms/step" : "ms";
+  if (device != nullptr) text += "; " + BusyText(rank, *device);
+
+  const std::vector<AccountLine>& account = device ? device->account : rank.host_account;
+  const AccountLine* biggest = nullptr;
+  for (const AccountLine& line : account) {
+    const bool counts = device ? IsLoss(line) : line.name == "input_wait" || line.name == "copy";
+    if (counts && line.total.ns > 0 && (!biggest || line.total > biggest->total)) biggest = &line;
+  }
+  if (biggest != nullptr) {
+    text += fmt::format("; biggest loss: {}, {:.1f} {} ({:.0f} %)", biggest->title,
+                        rank.PerStepMs(biggest->total), unit, 100 * rank.Share(biggest->total));
+  } else if (device == nullptr && !rank.has_host_phases) {
+    text += "; nothing in the trace names what the host was doing";
+  }
+  return text;
+}
+
+}  // namespace trainprof
