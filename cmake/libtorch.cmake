@@ -12,6 +12,8 @@ option(TRAINPROF_LIBTORCH "Look for LibTorch and build instrumented_trainer" ON)
 
 include(${CMAKE_CURRENT_LIST_DIR}/libtorch_load.cmake)
 set(_libtorch_cmake_dir ${CMAKE_CURRENT_LIST_DIR})
+# Looked up anew at each configure: the user may have activated another environment since.
+find_program(TRAINPROF_ACTIVE_PYTHON NAMES python3 python NO_CACHE)
 
 # Appends "<source>|<folder of TorchConfig.cmake>" to TRAINPROF_LIBTORCH_CANDIDATES where the folder is new.
 function(_libtorch_add_candidate source folder)
@@ -52,8 +54,6 @@ function(_libtorch_candidates)
       _libtorch_add_candidate("CMAKE_PREFIX_PATH" ${prefix}/${suffix})
     endforeach()
   endforeach()
-  find_program(TRAINPROF_ACTIVE_PYTHON NAMES python3 python)
-  mark_as_advanced(TRAINPROF_ACTIVE_PYTHON)
   if(TRAINPROF_ACTIVE_PYTHON)
     _libtorch_of_python(${TRAINPROF_ACTIVE_PYTHON} folder)
     _libtorch_add_candidate("the active Python, ${TRAINPROF_ACTIVE_PYTHON}" "${folder}")

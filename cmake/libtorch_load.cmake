@@ -19,5 +19,10 @@ macro(trainprof_load_torch torch_dir torch_prefix)
     target_link_libraries(CUDA::nvToolsExt INTERFACE ${CMAKE_DL_LIBS})
   endif()
 
+  # The wheels name libraries that they do not carry (kineto) and warn of each. What matters was
+  # tried by then, so only errors are shown.
+  set(_saved_log_level ${CMAKE_MESSAGE_LOG_LEVEL})
+  set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
   find_package(Torch REQUIRED CONFIG PATHS ${torch_dir} NO_DEFAULT_PATH)
+  set(CMAKE_MESSAGE_LOG_LEVEL ${_saved_log_level})
 endmacro()

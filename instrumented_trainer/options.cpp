@@ -10,8 +10,8 @@
 namespace trainer {
 namespace {
 
-constexpr int64_t kResnetWidth = 24;        // channels of the first stage; ResNet-18 has 64
-constexpr int64_t kTransformerWidth = 128;  // embedding size; ViT-Tiny has 192
+constexpr int64_t kResnetWidth = 24;       // channels of the first stage; ResNet-18 has 64
+constexpr int64_t kTransformerWidth = 64;  // embedding size; ViT-Tiny has 192
 constexpr int64_t kHeads = 4;
 
 constexpr char kDescription[] =
@@ -49,7 +49,7 @@ void AddTrainingFlags(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--width", o.width,
                  "channels of the first stage (resnet, default 24) or embedding size (transformer, "
-                 "default 128, a multiple of 4)")
+                 "default 64, a multiple of 4)")
       ->check(CLI::Range(int64_t{1}, int64_t{4'096}));
   app.add_option("--lr", o.learning_rate, "learning rate of AdamW")
       ->check(CLI::Range(0.0, 10.0))
@@ -153,6 +153,8 @@ ParsedOptions ParseOptions(int argc, char** argv) {
                  ? "NVTX ranges: built in."
                  : "NVTX ranges: NOT built in, the headers were absent at build time.");
   app.get_formatter()->column_width(28);
+  // A flag given twice: the last one counts, so that a script's flags can be overridden.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   AddTrainingFlags(app, options);
   AddDataFlags(app, options);
   AddHabitFlags(app, options, pin_memory, amp);

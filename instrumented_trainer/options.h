@@ -28,8 +28,8 @@ struct Options {
   int64_t steps = 60;
   int64_t width = 0;          // 0: the model's default, see EffectiveWidth
   int64_t image_size = 64;    // pixels per side that the model sees
-  int64_t stored_size = 320;  // pixels per side of the stored JPEG files
-  int64_t samples = 1024;
+  int64_t stored_size = 448;  // pixels per side of the stored JPEG files
+  int64_t samples = 768;
   uint64_t seed = 1;
   int64_t threads = 1;
   double learning_rate = 1e-3;

@@ -11,8 +11,11 @@ namespace trainer {
 namespace {
 
 constexpr float kPi = std::numbers::pi_v<float>;
-constexpr int kNoiseAmplitude = 24;    // grey levels, either way
-constexpr int kMinimumContrast = 110;  // sum over channels between shape and each background colour
+constexpr int kNoiseAmplitude = 24;  // grey levels, either way
+// Dark backgrounds and bright shapes, so that a minute of training on a CPU already learns
+// something.
+constexpr int kBrightestBackground = 110;
+constexpr int kDarkestShape = 140;
 
 // Radius, at this angle, of the regular polygon inscribed in the unit circle.
 float PolygonRadius(int corners, float angle) {
@@ -61,13 +64,9 @@ float Signed(int label, float u, float v) {
 
 using Colour = std::array<int, 3>;
 
-Colour RandomColour(std::mt19937_64& random) {
-  std::uniform_int_distribution<int> level(0, 255);
+Colour RandomColour(int darkest, int brightest, std::mt19937_64& random) {
+  std::uniform_int_distribution<int> level(darkest, brightest);
   return {level(random), level(random), level(random)};
-}
-
-int Contrast(const Colour& a, const Colour& b) {
-  return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]);
 }
 
 // Where the shape lies, in pixels, and how the plane is turned.
@@ -78,10 +77,10 @@ struct Placement {
 Placement RandomPlacement(int size, std::mt19937_64& random) {
   std::uniform_real_distribution<float> unit(0, 1);
   const auto side = static_cast<float>(size);
-  const float radius = side * (0.2F + 0.14F * unit(random));
+  const float radius = side * (0.24F + 0.16F * unit(random));
   const float room = side - 2 * radius;
-  const float x = radius + room * (0.15F + 0.7F * unit(random));
-  const float y = radius + room * (0.15F + 0.7F * unit(random));
+  const float x = radius + room * (0.2F + 0.6F * unit(random));
+  const float y = radius + room * (0.2F + 0.6F * unit(random));
   const float turn = 2 * kPi * unit(random);
   return {x, y, radius, std::cos(turn), std::sin(turn)};
 }
@@ -97,12 +96,9 @@ uint64_t MixSeed(uint64_t seed, uint64_t index) {
 
 Image DrawShape(int label, int size, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Colour top = RandomColour(random);
-  const Colour bottom = RandomColour(random);
-  Colour fill = RandomColour(random);
-  while (std::min(Contrast(fill, top), Contrast(fill, bottom)) < kMinimumContrast) {
-    fill = RandomColour(random);
-  }
+  const Colour top = RandomColour(0, kBrightestBackground, random);
+  const Colour bottom = RandomColour(0, kBrightestBackground, random);
+  const Colour fill = RandomColour(kDarkestShape, 255, random);
   const Placement at = RandomPlacement(size, random);
 
   Image image{size, size, std::vector<uint8_t>(static_cast<size_t>(size) * size * 3)};

@@ -165,19 +165,7 @@ void PrintSummary(const Options& options, int64_t measured, Clock::duration tota
       static_cast<double>(options.batch) * 1000 / step_ms);
 }
 
-}  // namespace
-
-void RequireDevice(const Options& options) {
-  if (options.device != "cuda") return;
-  if (!torch::cuda::is_available()) {
-    throw std::runtime_error(
-        "--device cuda: LibTorch " TORCH_VERSION
-        " finds no CUDA device. It needs a CUDA build of LibTorch, an NVIDIA GPU and its driver; "
-        "--device cpu works without");
-  }
-}
-
-void Train(const Options& options, ImageStore store) {
+void RunTraining(const Options& options, ImageStore store) {
   torch::manual_seed(options.seed);
   torch::set_num_threads(static_cast<int>(options.threads));
   NameThisThread("training");
@@ -209,6 +197,27 @@ void Train(const Options& options, ImageStore store) {
   }
   trainer.Synchronize();
   PrintSummary(options, options.steps - warmup, Clock::now() - measured_from, waited);
+}
+
+}  // namespace
+
+void RequireDevice(const Options& options) {
+  if (options.device != "cuda") return;
+  if (!torch::cuda::is_available()) {
+    throw std::runtime_error(
+        "--device cuda: LibTorch " TORCH_VERSION
+        " finds no CUDA device. It needs a CUDA build of LibTorch, an NVIDIA GPU and its driver; "
+        "--device cpu works without");
+  }
+}
+
+// LibTorch's errors carry a C++ stack in their text, which says nothing to a user.
+void Train(const Options& options, ImageStore store) {
+  try {
+    RunTraining(options, std::move(store));
+  } catch (const c10::Error& error) {
+    throw std::runtime_error(error.what_without_backtrace());
+  }
 }
 
 }  // namespace trainer
