@@ -80,5 +80,8 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 //   capture=NAME       record only while an NVTX range of this name is open
 //   full=1             no thinning as the size bound comes near (the bound itself is lifted by the
 //                      supervisor, in RunControl)
+//   clock=monotonic    stamp events with CLOCK_MONOTONIC even where the TSC is good
+// steps, delay_ms, duration_ms and capture together: recorded is what all of them allow. The steps
+// window closes where step B begins. Names of threads, domains and categories are always recorded.
 
 }  // namespace trainprof::recording

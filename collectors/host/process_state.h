@@ -1,0 +1,77 @@
+// What the recording library knows of the process it runs in. One global: NVTX's C callbacks carry
+// no context.
+//
+// ProcessState lies in memory that the kernel zeroes in a forked child (MADV_WIPEONFORK), so that a
+// child, however it was made, finds itself "not started", locks and counters included, and opens a
+// segment of its own at its next event. What a child may keep lies outside of it, in Runtime.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/host/options.h"
+#include "trace/recording/format.h"
+
+namespace trainprof::collectors {
+
+// Why the next event needs a closer look. 0: record it.
+enum GateBits : uint32_t {
+  kGateWindow = 1,      // a window is configured
+  kGatePhasesOnly = 2,  // 3/4 of the size bound are used: only phases and steps
+  kGateFull = 4,        // the size bound is reached
+  kGateFailed = 8,      // recording stopped; the cause is in the segment or in RunControl
+};
+
+// Why the window is closed. 0: it is open.
+enum WindowBits : uint32_t {
+  kBeforeSteps = 1,
+  kAfterSteps = 2,
+  kBeforeDelay = 4,
+  kAfterDuration = 8,
+  kOutsideCapture = 16,
+};
+
+struct ProcessState {
+  // Read at every event.
+  std::atomic<uint32_t> generation;  // 0: not started in this process
+  std::atomic<uint32_t> gate;        // GateBits
+
+  alignas(64) std::atomic<uint32_t> starting;
+  recording::SegmentHeader* segment;   // nullptr: it could not be opened
+  std::atomic<uint64_t> free_writers;  // top of the stack: pointer | tag << 48
+  std::atomic<uint32_t> next_writer;
+  std::atomic<uint32_t> window_closed;  // WindowBits
+  std::atomic<uint32_t> timing_done;    // delay and duration have both passed
+  std::atomic<uint32_t> captures_open;
+  std::atomic<uint32_t> initial_gap;  // 1: the window begins closed, and that is yet to be written
+  std::atomic<uint64_t> steps_seen;
+  int64_t first_event_ns;  // CLOCK_MONOTONIC
+  char segment_path[3500];
+};
+
+struct Runtime {
+  ProcessState* state;  // nullptr: not installed
+  recording::RunControl* control;
+  recording::ClockKind clock;
+  std::atomic<uint32_t> generations;  // the latest given out; inherited, so that none is re-used
+  std::atomic<uint32_t> installed;    // 0 not yet, 1 under way, 2 done, 3 refused
+  Options options;
+  char folder[64];  // rank-00000 or pid-1234: a forked child records beside its parent
+};
+
+extern Runtime g_runtime;
+
+// Reads the environment and maps run.ctl. True when recording may start; false (and nothing done)
+// without TRAINPROF_DIR or with one that holds no run. Repeated calls give the first one's answer.
+bool InstallRuntime();
+
+// Opens this process's segment, once; other threads wait for it. False when that takes too long.
+bool StartProcess();
+
+// Recording stops in this process; the first cause is kept where the reader finds it.
+void Fail(const char* what, int negative_errno);
+
+// Events that were lost before they could be counted in a chunk.
+void CountLost(bool detail);
+
+}  // namespace trainprof::collectors

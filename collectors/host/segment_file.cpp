@@ -1,0 +1,221 @@
+#include "collectors/host/segment_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectors/host/process_state.h"
+#include "collectors/host/system.h"
+#include "trace/recording/tick_clock.h"
+
+namespace trainprof::collectors {
+
+using recording::ChunkHeader;
+using recording::RunControl;
+using recording::SegmentHeader;
+
+namespace {
+
+// A process that has no rank looks so far up for one that records already.
+constexpr int kMostAncestors = 16;
+constexpr int kFolderMode = 0755;
+constexpr int kFileMode = 0644;
+
+uint32_t Alignment() {
+  const size_t page = PageSize();
+  return page > recording::kChunkAlignment ? static_cast<uint32_t>(page)
+                                           : recording::kChunkAlignment;
+}
+
+uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+
+// Adds `size` to the bytes of the run, unless that would pass `bound`.
+bool Reserve(uint64_t size, uint64_t bound) {
+  RunControl& control = *g_runtime.control;
+  uint64_t used = control.used_bytes.load(std::memory_order_relaxed);
+  while (used <= bound && size <= bound - used) {
+    if (control.used_bytes.compare_exchange_weak(used, used + size)) return true;
+  }
+  return false;
+}
+
+void Unreserve(uint64_t size) { g_runtime.control->used_bytes.fetch_sub(size); }
+
+// Spawned workers record beside the process that spawned them; ranks have a folder each.
+void ChooseFolder(char* folder, size_t size) {
+  if (g_runtime.options.rank >= 0) {
+    snprintf(folder, size, "rank-%05d", g_runtime.options.rank);
+    return;
+  }
+  int pid = ProcessId();
+  for (int i = 0; i < kMostAncestors && pid > 1; ++i) {
+    uint64_t start = 0;
+    if (!ReadProcessStat(pid, &pid, &start)) break;
+    char path[sizeof(Options::run_directory) + 64];
+    snprintf(path, sizeof path, "%s/pid-%d", g_runtime.options.run_directory, pid);
+    if (FolderExists(path)) {
+      snprintf(folder, size, "pid-%d", pid);
+      return;
+    }
+  }
+  snprintf(folder, size, "pid-%d", ProcessId());
+}
+
+void ReadCommand(char* out, size_t size) {
+  const int n = ReadSmallFile("/proc/self/cmdline", out, size);
+  for (int i = 0; i + 1 < n; ++i) {
+    if (out[i] == 0) out[i] = ' ';
+  }
+}
+
+void FillHeader(SegmentHeader* header, uint32_t header_bytes) {
+  header->version = recording::kFormatVersion;
+  header->header_bytes = header_bytes;
+  header->clock_kind = g_runtime.clock;
+  header->rank = g_runtime.options.rank;
+  header->pid = ProcessId();
+  int parent = ParentProcessId();
+  ReadProcessStat(header->pid, &parent, &header->process_start);
+  header->parent_pid = parent;
+  header->opened = recording::SampleClockTriple(g_runtime.clock);
+  gethostname(header->host, sizeof header->host - 1);
+  ReadSmallFile("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+  memcpy(header->options, g_runtime.options.text, sizeof header->options);
+  ReadCommand(header->command, sizeof header->command);
+  // Ticks and pid of the moment: no two segments of a machine share both.
+  header->identity = header->opened.ticks * 0x9E3779B97F4A7C15 ^
+                     static_cast<uint64_t>(header->pid) << 32 ^ header->process_start;
+  header->next_offset.store(header_bytes, std::memory_order_relaxed);
+}
+
+// Creates the segment and gives back its mapped first bytes, or nullptr after Fail().
+SegmentHeader* CreateSegment(uint32_t header_bytes) {
+  char* path = g_runtime.state->segment_path;
+  const size_t size = sizeof g_runtime.state->segment_path;
+  if (g_runtime.folder[0] == 0) ChooseFolder(g_runtime.folder, sizeof g_runtime.folder);
+  snprintf(path, size, "%s/%s", g_runtime.options.run_directory, g_runtime.folder);
+  int error = MakeFolder(path, kFolderMode);
+  if (error < 0) {
+    Fail("cannot make the folder of this process in the run directory", error);
+    return nullptr;
+  }
+  const int64_t now = recording::ReadClock(CLOCK_REALTIME);
+  snprintf(path, size, "%s/%s/%d-%lld%s", g_runtime.options.run_directory, g_runtime.folder,
+           ProcessId(), static_cast<long long>(now), recording::kSegmentSuffix);
+  const int fd = OpenFile(path, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+  if (fd < 0) {
+    Fail("cannot create a segment in the run directory", fd);
+    return nullptr;
+  }
+  error = AllocateBlocks(fd, 0, header_bytes);
+  void* map = error < 0 ? nullptr : MapShared(fd, 0, sizeof(SegmentHeader), true, &error);
+  CloseFile(fd);
+  if (map != nullptr) return static_cast<SegmentHeader*>(map);
+  unlink(path);
+  Fail("cannot get room for a segment in the run directory", error);
+  return nullptr;
+}
+
+// Takes room within the bounds: the preferred size, else the smallest. 0: none.
+uint64_t ReserveChunk(const ChunkRequest& request) {
+  const RunControl& control = *g_runtime.control;
+  const SegmentHeader& segment = *g_runtime.state->segment;
+  const uint64_t smallest = RoundUp(request.smallest_bytes, segment.header_bytes);
+  const uint64_t preferred = RoundUp(request.preferred_bytes, segment.header_bytes);
+  const bool thin = !g_runtime.options.full && control.max_bytes != UINT64_MAX;
+  const uint64_t detail_bound = control.max_bytes - control.max_bytes / 4;
+  for (const uint64_t size : {preferred, smallest}) {
+    if (size < smallest) continue;
+    if (!thin) {
+      if (Reserve(size, control.max_bytes)) return size;
+      continue;
+    }
+    if (Reserve(size, detail_bound)) return size;
+    if (size != smallest) continue;
+    g_runtime.state->gate.fetch_or(kGatePhasesOnly);
+    if (request.phase && Reserve(size, control.max_bytes)) return size;
+  }
+  return 0;
+}
+
+ChunkHeader* MapNewChunk(uint64_t offset, uint64_t size, int* error) {
+  const int fd = OpenFile(g_runtime.state->segment_path, O_RDWR);
+  if (fd < 0) {
+    *error = fd;
+    return nullptr;
+  }
+  *error = AllocateBlocks(fd, offset, size);
+  void* map = *error < 0 ? nullptr : MapShared(fd, offset, size, true, error);
+  CloseFile(fd);
+  return static_cast<ChunkHeader*>(map);
+}
+
+}  // namespace
+
+void OpenSegment() {
+  const uint32_t header_bytes = Alignment();
+  if (!Reserve(header_bytes, g_runtime.control->max_bytes)) {
+    g_runtime.state->gate.fetch_or(kGateFull);
+    Fail("the size bound of the run is used up, no segment for this process", -EDQUOT);
+    return;
+  }
+  SegmentHeader* header = CreateSegment(header_bytes);
+  if (header == nullptr) {
+    Unreserve(header_bytes);
+    return;
+  }
+  FillHeader(header, header_bytes);
+  header->magic = recording::kSegmentMagic;
+  header->static_check = recording::CheckOf(header, offsetof(SegmentHeader, static_check));
+  std::atomic_thread_fence(std::memory_order_release);
+  g_runtime.state->segment = header;
+}
+
+void CloseSegment() {
+  ProcessState* state = g_runtime.state;
+  if (state == nullptr || state->generation.load(std::memory_order_acquire) == 0) return;
+  SegmentHeader* segment = state->segment;
+  if (segment == nullptr) return;
+  segment->closed = recording::SampleClockTriple(g_runtime.clock);
+  segment->clean_exit.store(1, std::memory_order_release);
+}
+
+ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
+  ProcessState& state = *g_runtime.state;
+  if (state.segment == nullptr || (state.gate.load() & kGateFailed) != 0) {
+    return ClaimResult::kFailed;
+  }
+  SegmentHeader& segment = *state.segment;
+  const uint64_t size = ReserveChunk(request);
+  if (size == 0) {
+    if (!request.phase && !g_runtime.options.full) return ClaimResult::kThinned;
+    state.gate.fetch_or(kGateFull);
+    return ClaimResult::kFull;
+  }
+  const uint64_t offset = segment.next_offset.fetch_add(size);
+  int error = 0;
+  ChunkHeader* header = MapNewChunk(offset, size, &error);
+  if (header == nullptr) {
+    Unreserve(size);
+    Fail("cannot grow the segment", error);
+    return ClaimResult::kFailed;
+  }
+  header->magic = recording::kChunkMagic;
+  header->identity = segment.identity;
+  header->file_offset = offset;
+  header->size_bytes = static_cast<uint32_t>(size);
+  header->kind = recording::ChunkKind::kRecords;
+  header->writer = request.writer;
+  header->sequence = request.sequence;
+  header->opened = recording::SampleClockTriple(g_runtime.clock);
+  header->static_check = recording::CheckOf(header, offsetof(ChunkHeader, static_check));
+  std::atomic_thread_fence(std::memory_order_release);
+  *chunk = header;
+  return ClaimResult::kClaimed;
+}
+
+void UnmapChunk(ChunkHeader* chunk) { ReleasePages(chunk, chunk->size_bytes); }
+
+}  // namespace trainprof::collectors

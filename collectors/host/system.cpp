@@ -1,0 +1,208 @@
+#include "collectors/host/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace trainprof::collectors {
+namespace {
+
+int ToResult(long value) { return value < 0 ? -errno : static_cast<int>(value); }
+
+// Keeps the program's errno: no NVTX call may change it.
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+
+ private:
+  int saved_;
+};
+
+// The kernel's own size of a signal set, in bytes.
+constexpr size_t kKernelSignalSetBytes = 8;
+
+// Blocks SIGXFSZ in this thread.
+class HoldFileSizeSignal {
+ public:
+  HoldFileSizeSignal() { syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask_, &old_, sizeof mask_); }
+  ~HoldFileSizeSignal() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old_, nullptr, sizeof old_); }
+  // Removes the signal that our own failed call has raised.
+  void Swallow() {
+    if ((old_ & mask_) != 0) return;  // the program itself holds it: not to be told from its own
+    const timespec none{};
+    syscall(SYS_rt_sigtimedwait, &mask_, nullptr, &none, kKernelSignalSetBytes);
+  }
+
+ private:
+  uint64_t mask_ = uint64_t{1} << (SIGXFSZ - 1);
+  uint64_t old_ = 0;
+};
+static_assert(sizeof(uint64_t) == kKernelSignalSetBytes);
+
+// For file systems without fallocate: writes a zero into each block that has none yet.
+int WriteZeros(int fd, uint64_t offset, uint64_t length) {
+  static const char kZeros[4096] = {};
+  for (uint64_t done = 0; done < length;) {
+    const uint64_t part = length - done < sizeof kZeros ? length - done : sizeof kZeros;
+    const int wrote = ToResult(syscall(SYS_pwrite64, fd, kZeros, part, offset + done));
+    if (wrote == -EINTR) continue;
+    if (wrote < 0) return wrote;
+    if (wrote == 0) return -ENOSPC;
+    done += static_cast<uint64_t>(wrote);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int OpenFile(const char* path, int flags, int mode) {
+  KeepErrno keep;
+  for (;;) {
+    const int fd = ToResult(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+    if (fd != -EINTR) return fd;
+  }
+}
+
+void CloseFile(int fd) {
+  KeepErrno keep;
+  syscall(SYS_close, fd);
+}
+
+int ReadSmallFile(const char* path, char* buffer, size_t size) {
+  const int fd = OpenFile(path, O_RDONLY);
+  if (fd < 0) return fd;
+  KeepErrno keep;
+  size_t used = 0;
+  while (used + 1 < size) {
+    const int n = ToResult(syscall(SYS_read, fd, buffer + used, size - 1 - used));
+    if (n == -EINTR) continue;
+    if (n <= 0) break;
+    used += static_cast<size_t>(n);
+  }
+  CloseFile(fd);
+  buffer[used] = 0;
+  return static_cast<int>(used);
+}
+
+int MakeFolder(const char* path, int mode) {
+  KeepErrno keep;
+  const int result = ToResult(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  return result == -EEXIST ? 0 : result;
+}
+
+bool FolderExists(const char* path) {
+  const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return false;
+  CloseFile(fd);
+  return true;
+}
+
+int AllocateBlocks(int fd, uint64_t offset, uint64_t length) {
+  KeepErrno keep;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      offset + length > limit.rlim_cur) {
+    return -EFBIG;
+  }
+  HoldFileSizeSignal hold;  // the limit may change between the test above and the call below
+  for (;;) {
+    int result = ToResult(syscall(SYS_fallocate, fd, 0, offset, length));
+    if (result == -EINTR) continue;
+    if (result == -EOPNOTSUPP || result == -ENOSYS) result = WriteZeros(fd, offset, length);
+    if (result == -EFBIG) hold.Swallow();
+    return result;
+  }
+}
+
+void* AllocatePages(size_t size) {
+  KeepErrno keep;
+  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+void ReleasePages(void* pages, size_t size) {
+  KeepErrno keep;
+  munmap(pages, size);
+}
+
+void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error) {
+  KeepErrno keep;
+  void* map = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | (prefault ? MAP_POPULATE : 0), fd, static_cast<off_t>(offset));
+  if (map != MAP_FAILED) return map;
+  *error = -errno;
+  return nullptr;
+}
+
+int ThreadId() { return static_cast<int>(syscall(SYS_gettid)); }
+int ProcessId() { return static_cast<int>(syscall(SYS_getpid)); }
+int ParentProcessId() { return static_cast<int>(syscall(SYS_getppid)); }
+size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+bool ReadProcessStat(int pid, int* parent, uint64_t* start) {
+  char path[64];
+  char text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  if (ReadSmallFile(path, text, sizeof text) <= 0) return false;
+  // The command name, in parentheses, may itself hold spaces and parentheses.
+  const char* p = strrchr(text, ')');
+  if (p == nullptr || p[1] != ' ') return false;
+  p += 2;
+  constexpr int kParentField = 4;
+  constexpr int kStartField = 22;
+  for (int field = 3; field <= kStartField; ++field) {
+    if (field == kParentField) *parent = static_cast<int>(strtol(p, nullptr, 10));
+    if (field == kStartField) *start = strtoull(p, nullptr, 10);
+    p = strchr(p, ' ');
+    if (p == nullptr) return false;
+    ++p;
+  }
+  return true;
+}
+
+const char* DescribeError(int negative_errno) {
+  switch (-negative_errno) {
+    case EPERM:
+      return "EPERM (not permitted)";
+    case ENOENT:
+      return "ENOENT (no such file or folder)";
+    case EIO:
+      return "EIO (input/output error)";
+    case ENOMEM:
+      return "ENOMEM (out of memory or of mappings)";
+    case EACCES:
+      return "EACCES (permission denied)";
+    case EEXIST:
+      return "EEXIST (exists)";
+    case ENODEV:
+      return "ENODEV (this file system cannot be mapped)";
+    case ENOTDIR:
+      return "ENOTDIR (not a folder)";
+    case EINVAL:
+      return "EINVAL";
+    case ENFILE:
+    case EMFILE:
+      return "EMFILE (too many open files)";
+    case EFBIG:
+      return "EFBIG (file size limit, see ulimit -f)";
+    case ENOSPC:
+      return "ENOSPC (no space left on the device)";
+    case EROFS:
+      return "EROFS (read-only file system)";
+    case EDQUOT:
+      return "EDQUOT (disk quota exceeded)";
+    default:
+      return "an unexpected error";
+  }
+}
+
+}  // namespace trainprof::collectors

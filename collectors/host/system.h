@@ -1,0 +1,43 @@
+// The few system services that the in-process library uses, as bare system calls: they are no
+// cancellation points (a thread of the profiled program may be cancelled at any time), take no lock
+// and allocate nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainprof::collectors {
+
+// All return a negative errno on failure.
+int OpenFile(const char* path, int flags, int mode = 0);
+void CloseFile(int fd);
+// Reads up to size - 1 bytes and ends them with a zero; the number of bytes read.
+int ReadSmallFile(const char* path, char* buffer, size_t size);
+int MakeFolder(const char* path, int mode);
+bool FolderExists(const char* path);
+
+// Gives the file real blocks for [offset, offset + length), so that writing through a mapping of it
+// cannot meet a full disk (SIGBUS). Never raises SIGXFSZ in the program.
+int AllocateBlocks(int fd, uint64_t offset, uint64_t length);
+
+// Page-aligned, zeroed, private memory, or nullptr. Stays until ReleasePages.
+void* AllocatePages(size_t size);
+void ReleasePages(void* pages, size_t size);
+// A shared mapping, or nullptr with the negative errno in *error.
+void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error);
+
+int ThreadId();
+int ProcessId();
+int ParentProcessId();
+size_t PageSize();
+
+// /proc/<pid>/stat: the parent, and the start time in clock ticks since boot. False when it cannot
+// be read.
+bool ReadProcessStat(int pid, int* parent, uint64_t* start);
+
+// "ENOSPC (no space left on the device)": a negative errno in words.
+const char* DescribeError(int negative_errno);
+
+}  // namespace trainprof::collectors

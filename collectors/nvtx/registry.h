@@ -1,0 +1,18 @@
+// What programs register with NVTX and keep handles to: domains and strings. Never freed, never
+// changed once published, so that handles stay good in forked children and after Destroy calls.
+// Lock-free: a fork at any moment leaves it whole.
+#pragma once
+
+#include "collectors/host/thread_writer.h"
+
+namespace trainprof::collectors {
+
+// The domain of NVTX calls that name none.
+const Domain* DefaultDomain();
+// The same name gives the same domain. Beyond kMaxDomains all share the last number (counted).
+// Falls back to the default domain when memory runs out.
+const Domain* RegisterDomain(const Text& name);
+// The same text gives the same string. nullptr when memory runs out.
+const Text* RegisterString(const Text& text);
+
+}  // namespace trainprof::collectors
