@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# The one list of Debian packages that trainprof is built and tested with, and their installation.
+# quickstart.sh, test.sh and CI all come here.
+#
+#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer test
+#
+# Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
+# prints the one line to run. Exit codes: 0 all there, 1 something is missing, 2 usage error.
+set -euo pipefail
+
+# A program in PATH counts, wherever it came from; libraries are looked up among Debian's packages.
+# "program=package" or "package".
+# shellcheck disable=SC2034  # read by name, ${!group}
+{
+  readonly build="cmake=cmake ninja=ninja-build g++=g++ pkg-config=pkg-config
+    libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev"
+  # The trainer's LibTorch and NVTX headers: scripts/find_libtorch.sh --install.
+  readonly trainer="libturbojpeg0-dev python3=python3 python3-venv ca-certificates"
+  readonly test="libgtest-dev libbenchmark-dev python3=python3 python3-jsonschema git=git
+    clang-format-14=clang-format-14"
+}
+
+readonly oldest_cmake="3.25"
+
+say() { echo "install_packages: $*" >&2; }
+
+usage() { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+is_installed() {
+  [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+# Prints the packages of the given "program=package" words that are missing.
+missing_of() {
+  local word
+  for word in "$@"; do
+    if [[ $word == *=* ]] && command -v "${word%%=*}" >/dev/null; then continue; fi
+    if command -v dpkg-query >/dev/null; then
+      is_installed "${word##*=}" || echo "${word##*=}"
+    elif [[ $word == *=* ]]; then
+      echo "${word##*=}"
+    fi
+  done | sort -u
+}
+
+check_cmake_version() {
+  command -v cmake >/dev/null || return 0
+  local version
+  version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
+  if [[ $(printf '%s\n' "$oldest_cmake" "$version" | sort -V | head -1) != "$oldest_cmake" ]]; then
+    say "CMake $version is too old, $oldest_cmake is needed: apt-get install cmake, or pip install cmake"
+    return 1
+  fi
+}
+
+# apt-get as root, through sudo where that asks nothing, else not at all.
+apt() {
+  local prefix=()
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null && sudo -n true 2>/dev/null || return 1
+    prefix=(sudo -n)
+  fi
+  command -v apt-get >/dev/null || return 1
+  "${prefix[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 \
+    -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+
+install() {
+  say "installing: $*"
+  apt install -y --no-install-recommends "$@" ||
+    { apt update && apt install -y --no-install-recommends "$@"; }
+}
+
+main() {
+  local check=false group words=()
+  for group in "$@"; do
+    case $group in
+      --check) check=true ;;
+      -h | --help) usage; return 0 ;;
+      build | trainer | test) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
+      *) usage >&2; return 2 ;;
+    esac
+  done
+  if [[ ${#words[@]} -eq 0 ]]; then usage >&2; return 2; fi
+
+  local missing
+  read -ra missing -d '' <<<"$(missing_of "${words[@]}")" || true
+  if [[ ${#missing[@]} -gt 0 ]]; then
+    if $check || ! install "${missing[@]}" >&2; then
+      say "missing; run this, then start again:"
+      echo "  sudo apt-get install -y ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+  check_cmake_version
+  command -v dpkg-query >/dev/null ||
+    say "not a Debian system, so libraries were not checked: ${words[*]}"
+}
+
+main "$@"

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# From a clone to a verdict: installs what is missing, builds trainprof and the reference trainer,
+# profiles two real trainings, without and with loader workers, and says what slowed each down.
+#
+#   scripts/quickstart.sh [--no-install] [--steps N]
+#
+#   --no-install  install nothing; say what is missing instead
+#   --steps N     training steps of each of the two runs (default 40)
+#
+# The programs stay in build/release/bin, the recordings in build/quickstart, the noise in
+# build/quickstart.log. Run it again as often as you like: what is there is reused.
+# Exit codes: 0 done, 1 something is missing or failed (it says what), 2 usage error.
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$root"
+source scripts/steps.sh
+
+readonly bin=build/release/bin
+readonly recordings=build/quickstart
+log=build/quickstart.log
+may_install=true
+steps=40
+
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+parse() {
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --no-install) may_install=false ;;
+      --steps) [[ ${2:-} =~ ^[1-9][0-9]{0,5}$ ]] || { usage >&2; exit 2; }; steps=$2; shift ;;
+      -h | --help) usage; exit 0 ;;
+      *) usage >&2; exit 2 ;;
+    esac
+    shift
+  done
+}
+
+packages() {
+  if $may_install; then
+    scripts/install_packages.sh build trainer
+  else
+    scripts/install_packages.sh --check build trainer
+  fi
+}
+
+# Its last line on stdout is the prefix; what it found, and why, stands in the log.
+libtorch() {
+  if $may_install; then scripts/find_libtorch.sh --install; else scripts/find_libtorch.sh; fi
+}
+
+has_nvtx() { "$bin/instrumented_trainer" --help | grep -q 'NVTX ranges: built in'; }
+
+# trains WORKERS: one recorded training, in a folder of its own. `run` never overwrites: ours is
+# removed first.
+trains() {
+  rm -rf "${recordings:?}/workers$1"
+  "$bin/trainprof" run --output "$recordings/workers$1" -- \
+    "$bin/instrumented_trainer" --device cpu --model resnet --workers "$1" --steps "$steps" \
+    --data "$recordings/data"
+}
+
+analyze() {
+  "$bin/trainprof" analyze "$recordings/workers$1" --format text \
+    --format "json=$recordings/workers$1.json"
+}
+
+# Reads the two JSON reports: the wait of each, and whether each account is whole.
+compare() {
+  python3 - "$recordings/workers0.json" "$recordings/workers2.json" <<'PYTHON'
+import json
+import sys
+
+
+def rank_of(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["ranks"][0]
+
+
+def ns(ms):
+    return round(ms * 1e6)
+
+
+waits = []
+for workers, path in zip((0, 2), sys.argv[1:]):
+    rank = rank_of(path)
+    account = {row["class"]: row["ms_per_step"] for row in rank["host_account"]}
+    mean = rank["steps"]["mean_ms"]
+    waits.append(account.get("input_wait", 0.0))
+    whole = abs(sum(map(ns, account.values())) - ns(mean)) <= len(account)  # each rounded to the ns
+    print(f"  --workers {workers}: {waits[-1]:7.2f} ms/step of {mean:7.2f} ms/step waiting for input"
+          f" ({rank['steps']['count']} steps; the account adds up: {'yes' if whole else 'NO'})")
+    if not whole:
+        sys.exit("the time account does not add up to the mean step")
+saved = waits[0] - waits[1]
+print(f"  The input wait {'shrank' if saved > 0 else 'grew'} by {abs(saved):.2f} ms/step.")
+PYTHON
+}
+
+main() {
+  parse "$@"
+  rm -f "$log"
+  say "trainprof quickstart: packages, LibTorch, build, two profiled trainings. Log: $log"
+  step "Looking for packages" packages || exit 1
+  step "Looking for LibTorch" libtorch || exit 1
+  grep -h '^find_libtorch: taken' "$log" | sed 's/^find_libtorch: /   /' || true
+  step "Configuring preset release in build/release" cmake --preset release -DBUILD_TESTING=OFF || exit 1
+  step "Building trainprof and the reference trainer" \
+    cmake --build --preset release --parallel "$(parallel_jobs)" || exit 1
+  if ! has_nvtx; then
+    say "The trainer was built without NVTX ranges, so trainprof would see no steps. Get the headers:"
+    say "  python3 -m venv .venv && .venv/bin/pip install nvidia-nvtx     (or install the CUDA toolkit)"
+    say "then start again."
+    exit 1
+  fi
+  step "Training $steps steps with --workers 0, recorded (the first run draws the data set)" trains 0 || exit 1
+  step "Training $steps steps with --workers 2, recorded" trains 2 || exit 1
+  local workers
+  for workers in 0 2; do
+    say
+    say "== trainprof analyze $recordings/workers$workers     (trained with --workers $workers)"
+    analyze "$workers" || exit 1
+  done
+  say
+  say "== Both together"
+  compare || exit 1
+  say
+  say "Now your own program:  $bin/trainprof run -- python train.py"
+}
+
+main "$@"
