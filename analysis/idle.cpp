@@ -135,7 +135,7 @@ void IdleSplitter::SplitStepping(const Interval& part, DeviceClass rest, Out& ou
 bool IdleSplitter::DrainAt(TraceTime t, TrackId thread) const {
   const auto waits = [&](TrackId track) {
     bool waiting = false;
-    VisitWithin(TimelineOf(track), {t - kRounding, t + kRounding},
+    VisitWithin(TimelineOf(track), {t - kRounding - Nanoseconds(1), t},
                 [&](const Interval&, HostActivity activity) {
                   waiting |= activity == HostActivity::kSync;
                 });

@@ -15,7 +15,8 @@ namespace trainprof {
 //  - L began after g0: until L began, each nanosecond goes to what T was doing then (or the
 //  stepping
 //    thread, while T had nothing recorded): input wait, allocation, I/O, long Python. Unexplained
-//    time is the drain of the sync that was waiting when the device ran dry, else launch-bound.
+//    time is the drain of the sync in which T or the stepping thread was waiting just before g0
+//    (at some moment of the 1 us before it, clocks being rounded), else launch-bound.
 //    From L's begin until it could have started X the host was issuing it (launch-bound or the
 //    drain); an operation that starts later than that waited for something unrecorded.
 //  - X has no recorded launch: unknown.

@@ -1,0 +1,181 @@
+// How time is accounted: small traces in, the account out as text.
+#include "analysis/account.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/analysis/trace_script.h"
+
+namespace trainprof {
+namespace {
+
+// "compute 50, idle_unknown 10" in us, classes with time only.
+std::string DeviceText(const char* script) {
+  const Trace trace = TraceFromScript(script);
+  const Steps steps = FindSteps(trace);
+  std::string text;
+  for (const DeviceAccount& account : AccountDevices(trace, steps)) {
+    Duration sum;
+    for (size_t i = 0; i < kDeviceClasses; ++i) {
+      const auto c = static_cast<DeviceClass>(i);
+      sum += account.Of(c);
+      if (account.Of(c).ns == 0) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Name(c), account.Of(c).ns / 1000);
+    }
+    EXPECT_EQ(sum, steps.window.Total());
+  }
+  return text;
+}
+
+std::string HostText(const char* script) {
+  const Trace trace = TraceFromScript(script);
+  const Steps steps = FindSteps(trace);
+  const HostAccount account = AccountHost(trace, steps);
+  std::string text;
+  Duration sum;
+  for (size_t i = 0; i < kHostClasses; ++i) {
+    const auto c = static_cast<HostClass>(i);
+    sum += account.Of(c);
+    if (account.Of(c).ns == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Name(c), account.Of(c).ns / 1000);
+  }
+  EXPECT_EQ(sum, steps.window.Total());
+  return text;
+}
+
+TEST(DeviceAccount, OverlapsGoToComputeThenCommunicationThenCopy) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 100 step
+    stream 0 7
+    kernel 0 50 gemm
+    stream 0 8
+    kernel 40 80 ncclDevKernel_AllReduce_Sum_f32
+    stream 0 9
+    copy 70 100 Memcpy HtoD (Pinned -> Device))"),
+            "compute 50, exposed_communication 30, exposed_copy 20");
+}
+
+TEST(DeviceAccount, LoaderWaitBeforeALateLaunchIsInputWait) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 1000 step
+    annotation 100 700 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
+    op 150 690 aten::stack
+    call 720 730 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 735 1000 gemm | corr=1)"),
+            "compute 365, idle_input_wait 600, idle_launch_bound 35");
+}
+
+TEST(DeviceAccount, IdleAfterASyncIsItsDrainButNotItsWait) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 1000 step
+    call 10 405 cudaMemcpyAsync | corr=1
+    call 460 470 cudaLaunchKernel | corr=2
+    stream 0 7
+    kernel 0 390 gemm
+    copy 390 400 Memcpy DtoH (Device -> Pageable) | corr=1 bytes=4
+    kernel 475 1000 gemm | corr=2)"),
+            "compute 915, exposed_copy 10, idle_sync_drain 75");
+}
+
+TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 1000 step
+    call 10 20 cudaGraphLaunch | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 110 200 node_a | corr=1
+    kernel 900 1000 node_b | corr=1)"),
+            "compute 290, idle_dependency 10, idle_unrecorded 700");
+}
+
+TEST(DeviceAccount, WorkWithoutALaunchLeavesItsGapUnknown) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 100 step
+    stream 0 7
+    kernel 0 40 gemm
+    kernel 60 100 gemm)"),
+            "compute 80, idle_unknown 20");
+}
+
+TEST(DeviceAccount, AllocationInTheGapIsAllocation) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 2000 step
+    call 100 1500 cudaMalloc
+    call 1510 1520 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 1525 2000 gemm | corr=1)"),
+            "compute 575, idle_allocation 1400, idle_launch_bound 25");
+}
+
+TEST(DeviceAccount, GapOfAnotherThreadsLaunchAsksTheSteppingThread) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 1000 step
+    annotation 100 800 data_wait
+    thread 2
+    call 850 860 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 865 1000 gemm | corr=1)"),
+            "compute 235, idle_input_wait 700, idle_launch_bound 65");
+}
+
+TEST(DeviceAccount, IdleTailWithoutACauseIsUnknown) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 200 step
+    stream 0 7
+    kernel 0 100 gemm)"),
+            "compute 100, idle_unknown 100");
+}
+
+TEST(DeviceAccount, PageableCopyIsStagedByTheHostFirst) {
+  // 8 MB: staging of up to 4 MiB at 4 GB/s is the host's part, 1048 us, and 20 us to hand over.
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 5000 step
+    call 100 4000 cudaMemcpyAsync | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    copy 600 4000 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=8000000
+    kernel 4000 5000 gemm)"),
+            "compute 1100, exposed_copy 3400, idle_launch_bound 500");
+}
+
+TEST(HostAccount, InnermostPhaseWinsAndTheRestIsOther) {
+  EXPECT_EQ(HostText(R"(
+    thread 1
+    repeat 2 every 100
+      step 0 100 step
+      annotation 0 30 data_wait
+      annotation 30 35 h2d_copy
+      annotation 35 55 forward
+      annotation 55 85 backward
+      annotation 85 95 optimizer
+    end)"),
+            "input_wait 60, copy 10, forward 40, backward 60, optimizer 20, other 10");
+}
+
+TEST(HostAccount, BackwardOnAutogradsThreadIsBackward) {
+  EXPECT_EQ(HostText(R"(
+    thread 1
+    step 0 100 ProfilerStep#1
+    call 0 20 cudaMemcpyAsync | corr=1
+    thread 2
+    op 40 90 autograd::engine::evaluate_function: AddmmBackward0
+    stream 0 7
+    copy 5 19 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=100)"),
+            "copy 20, backward 50, other 30");
+}
+
+}  // namespace
+}  // namespace trainprof

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "tests/analysis/rules/findings_text.h"
+
+namespace trainprof {
+namespace {
+
+TEST(HostSync, BlockingDeviceToHostCopiesAreChargedTheirDrain) {
+  EXPECT_EQ(OutcomeOf("host-sync", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 ProfilerStep#1
+      call 10 20 cudaLaunchKernel | corr=1
+      op 28 410 aten::item | stack=torch/_tensor.py(1): item;train.py(9): main
+      call 30 405 cudaMemcpyAsync | corr=2
+      call 406 408 cudaStreamSynchronize
+      call 500 510 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 25 390 gemm | corr=1
+      copy 390 400 Memcpy DtoH (Device -> Pageable) | corr=2 bytes=4
+      kernel 515 1000 gemm | corr=3
+    end)"),
+            "error count=5 cost=0.115 gain=0.115..0.115 where=train.py:9 main x5");
+}
+
+TEST(HostSync, ItemOnACpuTensorCopiesNothingAndIsNotCounted) {
+  EXPECT_EQ(OutcomeOf("host-sync", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 ProfilerStep#1
+      op 28 410 aten::_local_scalar_dense
+      call 500 510 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 515 1000 gemm | corr=3
+    end)"),
+            "passed");
+}
+
+TEST(HostSync, CopyThatReturnsAtOnceIsNoSync) {
+  EXPECT_EQ(OutcomeOf("host-sync", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 ProfilerStep#1
+      call 10 20 cudaLaunchKernel | corr=1
+      call 30 35 cudaMemcpyAsync | corr=2
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 25 390 gemm | corr=1
+      copy 390 400 Memcpy DtoH (Device -> Pinned) | corr=2 bytes=4
+    end)"),
+            "passed");
+}
+
+TEST(HostSync, PinnedCopyWithASyncBehindItCounts) {
+  EXPECT_EQ(OutcomeOf("host-sync", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 ProfilerStep#1
+      call 10 20 cudaLaunchKernel | corr=1
+      call 30 35 cudaMemcpyAsync | corr=2
+      call 40 405 cudaStreamSynchronize
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 25 390 gemm | corr=1
+      copy 390 400 Memcpy DtoH (Device -> Pinned) | corr=2 bytes=4
+    end)")
+                .substr(0, 13),
+            "error count=5");
+}
+
+TEST(HostSync, LoggingEveryFewStepsIsLeftAlone) {
+  EXPECT_EQ(OutcomeOf("host-sync", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 ProfilerStep#1
+    end
+    call 30 405 cudaMemcpyAsync | corr=2
+    stream 0 7
+    kernel 25 390 gemm | corr=1
+    copy 390 400 Memcpy DtoH (Device -> Pageable) | corr=2 bytes=4)"),
+            "passed");
+}
+
+TEST(HostSync, TraceWithoutDeviceWorkIsNotChecked) {
+  EXPECT_EQ(OutcomeOf("host-sync", "thread 1\nstep 0 100 step"),
+            "skipped: the trace holds no device work");
+}
+
+}  // namespace
+}  // namespace trainprof

@@ -1,0 +1,117 @@
+// How steps are found, from the surest evidence down.
+#include "analysis/steps.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/analysis/trace_script.h"
+
+namespace trainprof {
+namespace {
+
+TEST(Steps, ExplicitStepsReachToTheNextOnesBegin) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 3 every 100
+      step 0 80 step
+    end)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.source, StepSource::kExplicit);
+  ASSERT_EQ(steps.count(), 3u);
+  EXPECT_EQ(steps.steps[0].span, (Interval{TraceTime{0}, TraceTime{100'000}}));
+  EXPECT_EQ(steps.steps[2].span, (Interval{TraceTime{200'000}, TraceTime{280'000}}));
+  EXPECT_EQ(steps.Median(), Microseconds(80));
+  EXPECT_EQ(steps.window.Total(), Microseconds(280));
+}
+
+TEST(Steps, OptimizerStepIsNoStepRange) {
+  EXPECT_FALSE(IsStepName("Optimizer.step#SGD.step"));
+  EXPECT_TRUE(IsStepName("ProfilerStep#12"));
+  EXPECT_TRUE(IsStepName("train_step 7"));
+  EXPECT_FALSE(IsStepName("stepper"));
+}
+
+TEST(Steps, ProfilerStepWinsOverOwnRanges) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 2 every 100
+      step 0 90 ProfilerStep#3
+      annotation 0 30 iteration
+      annotation 30 60 iteration
+    end)");
+  EXPECT_EQ(FindSteps(trace).count(), 2u);
+}
+
+TEST(Steps, OptimizerEndsAreBoundariesWithoutStepRanges) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 4 every 100
+      annotation 80 95 Optimizer.step#Adam.step
+      op 0 60 aten::conv2d
+    end)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.source, StepSource::kOptimizer);
+  ASSERT_EQ(steps.count(), 3u);
+  EXPECT_EQ(steps.steps[0].range, (Interval{TraceTime{95'000}, TraceTime{195'000}}));
+}
+
+TEST(Steps, LoaderNextsComeAfterOptimizerSteps) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 3 every 100
+      annotation 0 10 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
+    end)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.source, StepSource::kLoader);
+  EXPECT_EQ(steps.count(), 2u);
+}
+
+TEST(Steps, PeriodicDeviceWorkIsInferredAndLabelled) {
+  const Trace trace = TraceFromScript(R"(
+    stream 0 7
+    repeat 5 every 100
+      kernel 0 10 gemm
+      kernel 10 20 relu
+      kernel 20 30 gemm
+      kernel 30 40 adam
+    end)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.source, StepSource::kInferred);
+  ASSERT_EQ(steps.count(), 4u);
+  EXPECT_EQ(steps.steps[0].range.Length(), Microseconds(100));
+}
+
+TEST(Steps, UnrepeatedWorkHasNoSteps) {
+  const Trace trace = TraceFromScript(R"(
+    stream 0 7
+    kernel 0 10 a
+    kernel 10 20 b
+    kernel 30 50 a)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.source, StepSource::kNone);
+  EXPECT_EQ(steps.window.Total(), Microseconds(50));
+}
+
+TEST(Steps, OwnRecordingsSetWarmupAside) {
+  const Trace trace = TraceFromScript(R"(
+    recording
+    thread 1
+    repeat 20 every 100
+      step 0 100 step
+    end)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.warmup_steps, 5);
+  EXPECT_EQ(steps.count(), 15u);
+}
+
+TEST(Steps, RecordingGapEndsAStepWithItsRange) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    step 0 100 step
+    step 900 1000 step
+    gap 120 880)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.window.Total(), Microseconds(200));
+}
+
+}  // namespace
+}  // namespace trainprof

@@ -1,0 +1,395 @@
+// See twin.h. Plain loops on purpose: each function is the sentence of the law that stands above
+// it.
+#include "tests/analysis/twin.h"
+
+#include <algorithm>
+
+namespace trainprof {
+namespace {
+
+struct Piece {
+  int64_t begin = 0;
+  int64_t end = 0;
+  HostActivity activity = HostActivity::kNothing;
+};
+
+struct Verdict {
+  int64_t begin = 0;
+  int64_t end = 0;
+  DeviceClass why{};
+};
+
+bool Covers(const EventColumns& table, size_t row, int64_t moment) {
+  return table.begin[row].ns <= moment && moment < table.end[row].ns;
+}
+
+class Twin {
+ public:
+  Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges);
+  TwinAccounts Account() const;
+
+ private:
+  // Preparation.
+  void FindWindow(const std::vector<Interval>& step_ranges);
+  void CutIntoCells();
+  bool IsBlocking(size_t call) const;
+  HostActivity ActivityAt(TrackId thread, int64_t moment) const;
+
+  // One device.
+  bool OnDevice(size_t op, DeviceId device) const;
+  bool BusyAt(DeviceId device, int64_t moment) const;
+  DeviceClass BusyClassAt(DeviceId device, int64_t moment) const;
+  size_t OperationAfter(DeviceId device, int64_t moment) const;  // kNone when none
+  void ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
+  void ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass rest,
+                   std::vector<Verdict>& out) const;
+  std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
+  bool SyncAround(TrackId thread, int64_t moment) const;
+  TwinDevice AccountDevice(DeviceId device) const;
+
+  // The host.
+  HostClass HostClassAt(int64_t moment) const;
+
+  int64_t InWindow(int64_t begin, int64_t end) const;
+
+  static constexpr size_t kNone = SIZE_MAX;
+  const Trace& trace_;
+  TrackId stepping_;
+  std::vector<std::pair<int64_t, int64_t>> window_;  // may touch, never overlap
+  std::vector<int64_t> cuts_;                        // cell i is [cuts_[i], cuts_[i + 1])
+  std::vector<std::vector<HostActivity>> activity_;  // by track, by cell
+};
+
+Twin::Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges)
+    : trace_(trace), stepping_(stepping) {
+  FindWindow(step_ranges);
+  CutIntoCells();
+  activity_.resize(trace_.tracks.size());
+  for (size_t t = 0; t < trace_.tracks.size(); ++t) {
+    for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+      activity_[t].push_back(ActivityAt(TrackId{static_cast<uint32_t>(t)}, cuts_[c]));
+    }
+  }
+}
+
+// From the begin of a step to the begin of the next; the last ends with its range.
+void Twin::FindWindow(const std::vector<Interval>& step_ranges) {
+  for (size_t s = 0; s < step_ranges.size(); ++s) {
+    const bool last = s + 1 == step_ranges.size();
+    window_.emplace_back(step_ranges[s].begin.ns,
+                         last ? step_ranges[s].end.ns : step_ranges[s + 1].begin.ns);
+  }
+  if (step_ranges.empty()) window_.emplace_back(trace_.extent.begin.ns, trace_.extent.end.ns);
+}
+
+void Twin::CutIntoCells() {
+  const EventColumns* tables[] = {&trace_.ranges, &trace_.api, &trace_.device_ops};
+  for (const EventColumns* table : tables) {
+    for (size_t row = 0; row < table->size(); ++row) {
+      cuts_.push_back(table->begin[row].ns);
+      cuts_.push_back(table->end[row].ns);
+    }
+  }
+  for (const auto& [begin, end] : window_) {
+    cuts_.push_back(begin);
+    cuts_.push_back(end);
+  }
+  std::sort(cuts_.begin(), cuts_.end());
+  cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+}
+
+// A synchronisation call, or one that issued a copy (not device-to-device) and did not end before
+// the copy did.
+bool Twin::IsBlocking(size_t call) const {
+  if (trace_.api.kind[call] == ApiKind::kSync) return true;
+  const DeviceOpTable& ops = trace_.device_ops;
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (Index(ops.launch[op]) == call && ops.kind[op] == DeviceOpKind::kCopy &&
+        ops.direction[op] != CopyDirection::kDeviceToDevice &&
+        trace_.api.end[call].ns + kRounding.ns >= ops.end[op].ns) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What a range means for its thread; kNothing: nothing.
+HostActivity MeaningOf(const Trace& trace, size_t range) {
+  const std::string_view name = trace.Text(trace.ranges.name[range]);
+  switch (trace.ranges.kind[range]) {
+    case RangeKind::kUserAnnotation:
+      return PhaseOfUserName(name) == Phase::kInputWait ? HostActivity::kInputWait
+                                                        : HostActivity::kWork;
+    case RangeKind::kCpuOp:
+      return PhaseOfTorchName(name) == Phase::kInputWait ? HostActivity::kInputWait
+                                                         : HostActivity::kWork;
+    case RangeKind::kPythonFunction:
+      return HostActivity::kPython;
+    default:
+      return HostActivity::kNothing;
+  }
+}
+
+// The innermost covering event that says why the thread does not work; where there is none, the
+// innermost of the others. Events that begin and end together: calls are inside ranges, and the
+// later row is inside.
+HostActivity Twin::ActivityAt(TrackId thread, int64_t moment) const {
+  struct Best {
+    int64_t begin = INT64_MIN;
+    int64_t end = INT64_MAX;
+    HostActivity activity = HostActivity::kNothing;
+    void Offer(int64_t b, int64_t e, HostActivity a) {
+      if (b < begin || (b == begin && e > end)) return;
+      *this = {b, e, a};
+    }
+  };
+  Best plain;
+  Best cause;
+  const auto offer = [&](const EventColumns& table, size_t row, HostActivity meaning) {
+    if (meaning == HostActivity::kNothing) return;
+    const bool is_plain = meaning == HostActivity::kWork || meaning == HostActivity::kPython;
+    (is_plain ? plain : cause).Offer(table.begin[row].ns, table.end[row].ns, meaning);
+  };
+  for (size_t row = 0; row < trace_.ranges.size(); ++row) {
+    if (trace_.ranges.track[row] == thread && Covers(trace_.ranges, row, moment)) {
+      offer(trace_.ranges, row, MeaningOf(trace_, row));
+    }
+  }
+  for (size_t row = 0; row < trace_.api.size(); ++row) {
+    if (trace_.api.track[row] != thread || !Covers(trace_.api, row, moment)) continue;
+    const ApiKind kind = trace_.api.kind[row];
+    const bool allocates = kind == ApiKind::kAllocate || kind == ApiKind::kFree;
+    offer(trace_.api, row,
+          IsBlocking(row) ? HostActivity::kSync
+          : allocates     ? HostActivity::kAllocate
+                          : HostActivity::kWork);
+  }
+  return cause.activity != HostActivity::kNothing ? cause.activity : plain.activity;
+}
+
+bool Twin::OnDevice(size_t op, DeviceId device) const {
+  return trace_.tracks[Index(trace_.device_ops.track[op])].device == device;
+}
+
+bool Twin::BusyAt(DeviceId device, int64_t moment) const {
+  for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
+    if (OnDevice(op, device) && Covers(trace_.device_ops, op, moment)) return true;
+  }
+  return false;
+}
+
+DeviceClass Twin::BusyClassAt(DeviceId device, int64_t moment) const {
+  bool communicates = false;
+  for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
+    if (!OnDevice(op, device) || !Covers(trace_.device_ops, op, moment)) continue;
+    if (trace_.device_ops.kind[op] != DeviceOpKind::kKernel) continue;
+    if (!IsCommunicationKernel(trace_.Text(trace_.device_ops.name[op]))) {
+      return DeviceClass::kCompute;
+    }
+    communicates = true;
+  }
+  return communicates ? DeviceClass::kExposedCommunication : DeviceClass::kExposedCopy;
+}
+
+// The operation that ends a gap at `moment`: one that takes time and begins there; of several, the
+// first whose launch is known.
+size_t Twin::OperationAfter(DeviceId device, int64_t moment) const {
+  const DeviceOpTable& ops = trace_.device_ops;
+  size_t found = kNone;
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (!OnDevice(op, device) || ops.begin[op].ns != moment || ops.end[op] == ops.begin[op]) {
+      continue;
+    }
+    if (ops.launch[op] != kNoRow) return op;
+    if (found == kNone) found = op;
+  }
+  return found;
+}
+
+// Maximal stretches of one activity within [begin, end).
+std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) const {
+  std::vector<Piece> pieces;
+  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    const int64_t from = std::max(begin, cuts_[c]);
+    const int64_t to = std::min(end, cuts_[c + 1]);
+    if (from >= to) continue;
+    const HostActivity activity =
+        thread == kNoTrack ? HostActivity::kNothing : activity_[Index(thread)][c];
+    if (!pieces.empty() && pieces.back().activity == activity) {
+      pieces.back().end = to;
+    } else {
+      pieces.push_back({from, to, activity});
+    }
+  }
+  return pieces;
+}
+
+DeviceClass ClassOf(const Piece& piece, DeviceClass rest) {
+  const int64_t length = piece.end - piece.begin;
+  switch (piece.activity) {
+    case HostActivity::kInputWait:
+      return DeviceClass::kIdleInputWait;
+    case HostActivity::kAllocate:
+      return DeviceClass::kIdleAllocation;
+    case HostActivity::kIo:
+      return DeviceClass::kIdleIo;
+    case HostActivity::kPython:
+      return length >= kPythonStretch.ns ? DeviceClass::kIdlePython : rest;
+    case HostActivity::kNothing:
+      return length >= kSilentStretch.ns ? DeviceClass::kIdleUnknown : rest;
+    case HostActivity::kSync:
+      return length <= kSyncReturn.ns ? rest : DeviceClass::kIdleUnknown;
+    case HostActivity::kWork:
+      return rest;
+  }
+  return DeviceClass::kIdleUnknown;
+}
+
+// Each stretch by the thread's activity; where it has none, by the stepping thread's.
+void Twin::ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass rest,
+                       std::vector<Verdict>& out) const {
+  for (const Piece& piece : PiecesOf(thread, begin, end)) {
+    if (piece.activity != HostActivity::kNothing || thread == stepping_) {
+      out.push_back({piece.begin, piece.end, ClassOf(piece, rest)});
+      continue;
+    }
+    for (const Piece& inner : PiecesOf(stepping_, piece.begin, piece.end)) {
+      out.push_back({inner.begin, inner.end, ClassOf(inner, rest)});
+    }
+  }
+}
+
+// Was the thread in a blocking call within the rounding of `moment`?
+bool Twin::SyncAround(TrackId thread, int64_t moment) const {
+  if (thread == kNoTrack) return false;
+  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    if (activity_[Index(thread)][c] == HostActivity::kSync &&
+        cuts_[c] < moment + kRounding.ns && moment - kRounding.ns < cuts_[c + 1]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const {
+  const DeviceOpTable& ops = trace_.device_ops;
+  const size_t op = OperationAfter(device, g1);
+  if (op == kNone) return ExplainHost(g0, g1, stepping_, DeviceClass::kIdleUnknown, out);
+  if (ops.launch[op] == kNoRow) return out.push_back({g0, g1, DeviceClass::kIdleUnknown});
+  const size_t launch = Index(ops.launch[op]);
+  const int64_t launch_begin = trace_.api.begin[launch].ns;
+  const int64_t launch_end = trace_.api.end[launch].ns;
+  if (launch_end <= g0) {
+    out.push_back({g0, g1,
+                   g1 - g0 <= kHandOver.ns ? DeviceClass::kIdleDependency
+                                           : DeviceClass::kIdleUnrecorded});
+    return;
+  }
+  const TrackId thread = trace_.api.track[launch];
+  const DeviceClass rest = SyncAround(thread, g0) || SyncAround(stepping_, g0)
+                               ? DeviceClass::kIdleSyncDrain
+                               : DeviceClass::kIdleLaunchBound;
+  const int64_t issue = std::clamp(launch_begin, g0, g1);
+  ExplainHost(g0, issue, thread, rest, out);
+  int64_t staging = 0;
+  if (ops.direction[op] == CopyDirection::kHostToDevice) {
+    staging = std::min(ops.bytes[op], kStagingBytes) / kStagingBytesPerMicrosecond * 1000;
+  }
+  const bool is_copy = ops.kind[op] == DeviceOpKind::kCopy;
+  const int64_t ready = (is_copy ? issue + staging : launch_end) + kHandOver.ns;
+  const int64_t issued = std::clamp(ready, issue, g1);
+  out.push_back({issue, issued, rest});
+  out.push_back({issued, g1, DeviceClass::kIdleUnrecorded});
+}
+
+int64_t Twin::InWindow(int64_t begin, int64_t end) const {
+  int64_t sum = 0;
+  for (const auto& [from, to] : window_) {
+    sum += std::max<int64_t>(0, std::min(end, to) - std::max(begin, from));
+  }
+  return sum;
+}
+
+TwinDevice Twin::AccountDevice(DeviceId device) const {
+  TwinDevice account{.device = device};
+  std::vector<Verdict> verdicts;
+  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    if (BusyAt(device, cuts_[c])) {
+      verdicts.push_back({cuts_[c], cuts_[c + 1], BusyClassAt(device, cuts_[c])});
+      continue;
+    }
+    const size_t first = c;
+    while (c + 2 < cuts_.size() && !BusyAt(device, cuts_[c + 1])) ++c;
+    ExplainGap(device, cuts_[first], cuts_[c + 1], verdicts);
+  }
+  for (const Verdict& verdict : verdicts) {
+    const int64_t ns = InWindow(verdict.begin, verdict.end);
+    account.class_ns[static_cast<size_t>(verdict.why)] += ns;
+    (IsIdle(verdict.why) ? account.idle_ns : account.busy_ns) += ns;
+  }
+  return account;
+}
+
+// The innermost phase range; else a copy to the device; else other threads' autograd.
+HostClass Twin::HostClassAt(int64_t moment) const {
+  constexpr HostClass kClassOf[] = {HostClass::kOther,   HostClass::kInputWait,
+                                    HostClass::kCopy,    HostClass::kForward,
+                                    HostClass::kBackward, HostClass::kOptimizer};
+  Phase phase = Phase::kNone;
+  int64_t begin = INT64_MIN;
+  int64_t end = INT64_MAX;
+  bool autograd = false;
+  const RangeTable& ranges = trace_.ranges;
+  for (size_t row = 0; row < ranges.size(); ++row) {
+    if (!Covers(ranges, row, moment)) continue;
+    const std::string_view name = trace_.Text(ranges.name[row]);
+    const bool is_op = ranges.kind[row] == RangeKind::kCpuOp;
+    if (!is_op && ranges.kind[row] != RangeKind::kUserAnnotation) continue;
+    const Phase own = is_op ? PhaseOfTorchName(name) : PhaseOfUserName(name);
+    if (own == Phase::kNone) continue;
+    if (ranges.track[row] != stepping_) {
+      autograd = autograd || (is_op && own == Phase::kBackward);
+    } else if (ranges.begin[row].ns > begin ||
+               (ranges.begin[row].ns == begin && ranges.end[row].ns <= end)) {
+      phase = own;
+      begin = ranges.begin[row].ns;
+      end = ranges.end[row].ns;
+    }
+  }
+  if (phase != Phase::kNone) return kClassOf[static_cast<size_t>(phase)];
+  for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
+    const Row launch = trace_.device_ops.launch[op];
+    if (launch != kNoRow && trace_.device_ops.direction[op] == CopyDirection::kHostToDevice &&
+        trace_.api.track[Index(launch)] == stepping_ &&
+        Covers(trace_.api, Index(launch), moment)) {
+      return HostClass::kCopy;
+    }
+  }
+  return autograd ? HostClass::kBackward : HostClass::kOther;
+}
+
+TwinAccounts Twin::Account() const {
+  TwinAccounts accounts;
+  accounts.window_ns = InWindow(INT64_MIN, INT64_MAX);
+  for (uint32_t d = 0; d < trace_.devices.size(); ++d) {
+    for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
+      if (!OnDevice(op, DeviceId{d})) continue;
+      accounts.devices.push_back(AccountDevice(DeviceId{d}));
+      break;
+    }
+  }
+  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    const int64_t ns = InWindow(cuts_[c], cuts_[c + 1]);
+    if (ns > 0) accounts.host_ns[static_cast<size_t>(HostClassAt(cuts_[c]))] += ns;
+  }
+  return accounts;
+}
+
+}  // namespace
+
+TwinAccounts AccountByBruteForce(const Trace& trace, TrackId stepping,
+                                 const std::vector<Interval>& step_ranges) {
+  return Twin(trace, stepping, step_ranges).Account();
+}
+
+}  // namespace trainprof

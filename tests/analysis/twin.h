@@ -1,0 +1,34 @@
+// The time accounts again, by brute force: an implementation of the law (analysis/idle.h,
+// analysis/account.h) that shares no code with analysis/. It cuts the trace at every begin and end
+// into cells within which nothing changes, and asks for each cell which events cover it.
+// O(cells * events), so for small traces only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "analysis/account.h"
+#include "trace/trace.h"
+
+namespace trainprof {
+
+struct TwinDevice {
+  DeviceId device = kNoDevice;
+  std::array<int64_t, kDeviceClasses> class_ns{};  // within the window
+  int64_t busy_ns = 0;                             // within the window, as the two below
+  int64_t idle_ns = 0;
+};
+
+struct TwinAccounts {
+  int64_t window_ns = 0;
+  std::vector<TwinDevice> devices;  // those that have operations, in the order of trace.devices
+  std::array<int64_t, kHostClasses> host_ns{};
+};
+
+// `step_ranges`: the steps' own ranges, in time order; empty: the window is the whole trace.
+// `stepping`: the thread that steps, or kNoTrack.
+TwinAccounts AccountByBruteForce(const Trace& trace, TrackId stepping,
+                                 const std::vector<Interval>& step_ranges);
+
+}  // namespace trainprof
