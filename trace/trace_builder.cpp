@@ -139,6 +139,8 @@ Interval Extent(const Trace& trace) {
                                     static_cast<const EventColumns*>(&trace.api),
                                     static_cast<const EventColumns*>(&trace.device_ops)}) {
     for (size_t i = 0; i < table->size(); ++i) {
+      // The profiler's own rows ("PyTorch Profiler (0)") are no activity.
+      if (trace.tracks[Index(table->track[i])].kind == TrackKind::kOther) continue;
       if (!any) extent = {table->begin[i], table->end[i]};
       any = true;
       extent.begin = std::min(extent.begin, table->begin[i]);
@@ -159,19 +161,37 @@ ProcessId TraceBuilder::FindOrAddProcess(int64_t pid) {
 
 TrackId TraceBuilder::FindOrAddThread(ProcessId process, int64_t tid) {
   const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
-  const auto [it, is_new] = track_of_[Index(process)].try_emplace(tid, next);
+  const auto [it, is_new] = track_of_[TrackKey(process, TrackKind::kThread)].try_emplace(tid, next);
   if (is_new) trace_.tracks.push_back({.process = process, .tid = tid});
   return it->second;
 }
 
 TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream) {
-  const TrackId id = FindOrAddThread(process, stream);
-  Track& track = trace_.tracks[Index(id)];
-  if (track.kind != TrackKind::kStream) {
-    track.kind = TrackKind::kStream;
-    track.device = FindOrAddDevice(device_id);
+  const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
+  const auto [it, is_new] =
+      track_of_[TrackKey(process, TrackKind::kStream)].try_emplace(stream, next);
+  if (is_new) {
+    trace_.tracks.push_back({.kind = TrackKind::kStream,
+                             .process = process,
+                             .tid = stream,
+                             .device = FindOrAddDevice(device_id)});
   }
-  return id;
+  return it->second;
+}
+
+TrackId TraceBuilder::FindThread(ProcessId process, int64_t tid) const {
+  return FindTrack(process, TrackKind::kThread, tid);
+}
+
+TrackId TraceBuilder::FindStream(ProcessId process, int64_t stream) const {
+  return FindTrack(process, TrackKind::kStream, stream);
+}
+
+TrackId TraceBuilder::FindTrack(ProcessId process, TrackKind kind, int64_t number) const {
+  const auto tracks = track_of_.find(TrackKey(process, kind));
+  if (tracks == track_of_.end()) return kNoTrack;
+  const auto it = tracks->second.find(number);
+  return it == tracks->second.end() ? kNoTrack : it->second;
 }
 
 DeviceId TraceBuilder::FindOrAddDevice(int64_t device_id) {

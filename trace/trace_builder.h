@@ -36,9 +36,14 @@ class TraceBuilder {
 
   ProcessId FindOrAddProcess(int64_t pid);
   TrackId FindOrAddThread(ProcessId process, int64_t tid);
-  // A track of device `device_id` (added when new): stream `stream` in the source's `process`.
+  // A track of device `device_id` (added when new): stream `stream` in the source's `process`. A
+  // thread and a stream of the same number are two tracks: kineto's device 0 and its pid 0 share
+  // them.
   TrackId FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream);
   DeviceId FindOrAddDevice(int64_t device_id);
+  // kNoTrack when there is none.
+  TrackId FindThread(ProcessId process, int64_t tid) const;
+  TrackId FindStream(ProcessId process, int64_t stream) const;
   Process& process(ProcessId id) { return trace_.processes[Index(id)]; }
   Track& track(TrackId id) { return trace_.tracks[Index(id)]; }
   Device& device(DeviceId id) { return trace_.devices[Index(id)]; }
@@ -61,6 +66,11 @@ class TraceBuilder {
   Trace Build(bool rebase = false) &&;
 
  private:
+  // Threads and streams of one process are told apart by the key's lowest bit.
+  static uint64_t TrackKey(ProcessId process, TrackKind kind) {
+    return uint64_t{Index(process)} << 1 | (kind == TrackKind::kStream ? 1u : 0u);
+  }
+  TrackId FindTrack(ProcessId process, TrackKind kind, int64_t number) const;
   void Push(EventColumns& table, const Event& event);
 
   Trace trace_;

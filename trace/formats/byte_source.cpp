@@ -1,0 +1,269 @@
+// Plain and gzip byte sources. Inflating happens block by block on a thread of its own; at most
+// kQueueBlocks wait between the two, so that memory stays bounded.
+#include "trace/formats/byte_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace trainprof {
+namespace {
+
+constexpr size_t kBlockBytes = 1 << 20;
+constexpr size_t kQueueBlocks = 4;
+constexpr size_t kFileReadBytes = 256 << 10;
+constexpr int kGzipOnly = 15 + 16;  // zlib: the largest window, with a gzip header
+
+// An open file descriptor.
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { close(fd_); }
+
+  // 0 at the end; -1 on an error, with errno set.
+  ssize_t Read(char* out, size_t capacity) const {
+    ssize_t got;
+    do {
+      got = read(fd_, out, capacity);
+    } while (got < 0 && errno == EINTR);
+    return got;
+  }
+
+ private:
+  int fd_;
+};
+
+class PlainSource : public ByteSource {
+ public:
+  explicit PlainSource(std::unique_ptr<File> file) : file_(std::move(file)) {}
+
+  size_t Read(char* out, size_t capacity) override {
+    if (!damage_.empty()) return 0;
+    const ssize_t got = file_->Read(out, capacity);
+    if (got < 0) damage_ = fmt::format("reading failed: {}", std::strerror(errno));
+    if (got <= 0) return 0;
+    bytes_ += static_cast<uint64_t>(got);
+    return static_cast<size_t>(got);
+  }
+  std::string damage() const override { return damage_; }
+  uint64_t file_bytes_read() const override { return bytes_; }
+
+ private:
+  std::unique_ptr<File> file_;
+  std::string damage_;
+  uint64_t bytes_ = 0;
+};
+
+// Inflates concatenated gzip members, on the caller's thread.
+class Inflater {
+ public:
+  explicit Inflater(std::unique_ptr<File> file) : file_(std::move(file)), input_(kFileReadBytes) {
+    ready_ = inflateInit2(&zlib_, kGzipOnly) == Z_OK;
+    if (!ready_) damage_ = "zlib could not start (out of memory?)";
+  }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  ~Inflater() {
+    if (ready_) inflateEnd(&zlib_);
+  }
+
+  size_t Read(char* out, size_t capacity) {
+    zlib_.next_out = reinterpret_cast<Bytef*>(out);
+    zlib_.avail_out = static_cast<uInt>(capacity);
+    while (zlib_.avail_out > 0 && damage_.empty()) {
+      if (zlib_.avail_in == 0 && !FillInput()) break;
+      if (between_members_ && !StartMember()) break;
+      const int status = inflate(&zlib_, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        between_members_ = true;
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        damage_ = fmt::format("the gzip data is damaged near byte {} of the file ({})",
+                              bytes_read(), zlib_.msg != nullptr ? zlib_.msg : "unknown");
+      }
+    }
+    return capacity - zlib_.avail_out;
+  }
+  const std::string& damage() const { return damage_; }
+  uint64_t bytes_read() const { return file_bytes_ - zlib_.avail_in; }
+
+ private:
+  bool FillInput() {
+    const ssize_t got = file_->Read(input_.data(), input_.size());
+    if (got < 0) damage_ = fmt::format("reading failed: {}", std::strerror(errno));
+    if (got == 0 && !between_members_) {
+      damage_ = fmt::format("the gzip data ends early (after byte {} of the file)", file_bytes_);
+    }
+    if (got <= 0) return false;
+    file_bytes_ += static_cast<uint64_t>(got);
+    zlib_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    zlib_.avail_in = static_cast<uInt>(got);
+    return true;
+  }
+
+  // After a member: another one, zero padding (skipped), or bytes that are not gzip.
+  bool StartMember() {
+    while (zlib_.avail_in > 0 && *zlib_.next_in == 0) {
+      ++zlib_.next_in;
+      --zlib_.avail_in;
+    }
+    if (zlib_.avail_in == 0) return true;  // the next turn of the loop reads on
+    if (*zlib_.next_in != 0x1f) {
+      damage_ = fmt::format("bytes that are not gzip follow at byte {} of the file", bytes_read());
+      return false;
+    }
+    between_members_ = false;
+    return inflateReset(&zlib_) == Z_OK;
+  }
+
+  std::unique_ptr<File> file_;
+  std::vector<char> input_;
+  z_stream zlib_{};
+  bool ready_ = false;
+  bool between_members_ = false;
+  uint64_t file_bytes_ = 0;
+  std::string damage_;
+};
+
+// Inflates ahead of the reader on its own thread.
+class GzipSource : public ByteSource {
+ public:
+  explicit GzipSource(std::unique_ptr<File> file)
+      : inflater_(std::move(file)), producer_([this] { Produce(); }) {}
+  ~GzipSource() override {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    producer_.join();
+  }
+
+  size_t Read(char* out, size_t capacity) override {
+    if (at_ == current_.size() && !Next()) return 0;
+    const size_t count = std::min(capacity, current_.size() - at_);
+    std::memcpy(out, current_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+  std::string damage() const override {
+    std::lock_guard lock(mutex_);
+    return damage_;
+  }
+  uint64_t file_bytes_read() const override { return file_bytes_.load(); }
+
+ private:
+  bool Next() {
+    std::unique_lock lock(mutex_);
+    if (current_.capacity() > 0) spare_.push_back(std::move(current_));
+    changed_.wait(lock, [this] { return !full_.empty() || finished_; });
+    at_ = 0;
+    current_.clear();
+    if (full_.empty()) return false;
+    current_ = std::move(full_.front());
+    full_.pop_front();
+    changed_.notify_all();
+    return true;
+  }
+
+  void Produce() {
+    while (true) {
+      std::vector<char> block = EmptyBlock();
+      if (block.empty()) return;  // told to stop
+      const size_t got = inflater_.Read(block.data(), block.size());
+      block.resize(got);
+      file_bytes_ = inflater_.bytes_read();
+      std::lock_guard lock(mutex_);
+      damage_ = inflater_.damage();
+      finished_ = got == 0;
+      if (got > 0) full_.push_back(std::move(block));
+      changed_.notify_all();
+      if (finished_) return;
+    }
+  }
+
+  std::vector<char> EmptyBlock() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return full_.size() < kQueueBlocks || stop_; });
+    if (stop_) return {};
+    std::vector<char> block;
+    if (!spare_.empty()) {
+      block = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    block.resize(kBlockBytes);
+    return block;
+  }
+
+  Inflater inflater_;  // the producer's alone
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::vector<char>> full_;
+  std::vector<std::vector<char>> spare_;
+  std::string damage_;
+  bool finished_ = false;
+  bool stop_ = false;
+  std::atomic<uint64_t> file_bytes_ = 0;
+  std::vector<char> current_;  // the reader's alone
+  size_t at_ = 0;
+  std::thread producer_;  // last: starts when all else is ready
+};
+
+Result<std::unique_ptr<File>> OpenFile(const std::string& path, bool& is_gzip) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Error{fmt::format("{}: cannot open: {}", path, std::strerror(errno))};
+  auto file = std::make_unique<File>(fd);
+  struct stat info {};
+  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+    return Error{fmt::format("{}: is a folder, a trace file was expected", path)};
+  }
+  unsigned char magic[2] = {};
+  const ssize_t got = pread(fd, magic, sizeof(magic), 0);
+  if (got < 0) return Error{fmt::format("{}: cannot read: {}", path, std::strerror(errno))};
+  is_gzip = got == sizeof(magic) && magic[0] == 0x1f && magic[1] == 0x8b;
+  return file;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
+  bool is_gzip = false;
+  Result<std::unique_ptr<File>> file = OpenFile(path, is_gzip);
+  if (!file.ok()) return Error{file.error()};
+  std::unique_ptr<ByteSource> source;
+  if (is_gzip) {
+    source = std::make_unique<GzipSource>(std::move(file).value());
+  } else {
+    source = std::make_unique<PlainSource>(std::move(file).value());
+  }
+  return source;
+}
+
+Result<std::string> ReadHead(const std::string& path, size_t count) {
+  bool is_gzip = false;
+  Result<std::unique_ptr<File>> file = OpenFile(path, is_gzip);
+  if (!file.ok()) return Error{file.error()};
+  std::string head(count, '\0');
+  if (is_gzip) {
+    head.resize(Inflater(std::move(file).value()).Read(head.data(), count));
+    return head;
+  }
+  const ssize_t got = file.value()->Read(head.data(), count);
+  head.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  return head;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,63 @@
+// One event of a Chrome trace as parsed: fields as the file has them, texts interned, times in
+// nanoseconds. ChromeEventParser makes it, ChromeTables sorts it into the trace.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trace/args.h"
+#include "trace/ids.h"
+
+namespace trainprof {
+
+// A pid or tid: a number (also as text, "25738"; "stream 7" is 7), or a text.
+struct ChromeId {
+  enum class Kind : uint8_t { kAbsent, kNumber, kStream, kText };
+  Kind kind = Kind::kAbsent;
+  int64_t number = 0;
+  StringId text = kEmptyString;  // kText
+
+  bool operator==(const ChromeId&) const = default;
+};
+
+struct ChromeEvent {
+  char phase = 0;
+  char scope = 0;  // 's' of instants
+  char bind = 0;   // 'bp'
+  bool has_time = false;
+  bool has_duration = false;
+  bool has_id = false;
+  bool repaired = false;  // its raw text is not strict JSON
+  int64_t time_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t id = 0;
+  StringId name = kEmptyString;
+  StringId category = kEmptyString;
+  ChromeId pid;
+  ChromeId tid;
+  std::vector<Arg> args;  // in the file's order; fields outside "args" carry kFieldPrefix
+
+  // Also found among the args; kNoValue when absent or no integer.
+  static constexpr int64_t kNoValue = INT64_MIN;
+  int64_t device = kNoValue;
+  int64_t stream = kNoValue;
+  int64_t correlation = kNoValue;
+  int64_t bytes = kNoValue;
+  StringId copy_kind = kEmptyString;  // ROCm's "kind": "HtoD"
+  int64_t api_bytes = kNoValue;       // ROCm's "size": "2560" of a call
+
+  void Clear() {
+    std::vector<Arg> keep = std::move(args);
+    keep.clear();
+    *this = ChromeEvent{};
+    args = std::move(keep);
+  }
+};
+
+// A field of an event that has no column ("tts", "cname", "id" of an X, ...) is kept as an argument
+// under its name with this prefix; an argument whose own name starts with it gets one more. Export
+// undoes both.
+inline constexpr char kFieldPrefix = '^';
+
+}  // namespace trainprof

@@ -1,0 +1,481 @@
+// Known keys are told apart by their first four bytes; everything else takes the general path and
+// is kept.
+#include "trace/formats/chrome_event_parser.h"
+
+#include <fmt/format.h>
+
+namespace trainprof {
+
+using json::Bare;
+using json::BareValue;
+using json::Scan;
+using json::SkipSpace;
+
+// Bits of seen_fields_, for repeated keys.
+enum ChromeEventParser::Field : uint32_t {
+  kPhase = 1,
+  kTime = 2,
+  kDuration = 4,
+  kName = 8,
+  kCategory = 16,
+  kPid = 32,
+  kTid = 64,
+  kId = 128,
+  kBind = 256,
+  kScope = 512,
+  kArgs = 1024,
+};
+
+namespace {
+
+// "25738" -> a number; "stream 7" -> stream 7; other texts stay.
+bool WholeInteger(std::string_view text, int64_t& value) {
+  if (text.empty()) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// A flow id given as text: decimal or 0x hexadecimal.
+bool IdFromText(std::string_view text, int64_t& value) {
+  if (!text.starts_with("0x") && !text.starts_with("0X")) return WholeInteger(text, value);
+  uint64_t bits = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data() + 2, last, bits, 16);
+  if (error != std::errc() || end != last || text.size() == 2) return false;
+  value = static_cast<int64_t>(bits);
+  return true;
+}
+
+uint32_t FourBytes(const char* p) {
+  uint32_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+// Four characters as FourBytes() reads them, whatever the byte order of the machine.
+constexpr uint32_t Word(const char (&text)[5]) {
+  return std::bit_cast<uint32_t>(std::array<char, 4>{text[0], text[1], text[2], text[3]});
+}
+
+}  // namespace
+
+ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
+    : builder_(builder),
+      key_device_(Intern("device")),
+      key_stream_(Intern("stream")),
+      key_correlation_(Intern("correlation")),
+      key_bytes_(Intern("bytes")),
+      key_kind_(Intern("kind")),
+      key_size_(Intern("size")) {}
+
+Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& event) {
+  end_ = end;
+  seen_fields_ = 0;
+  seen_keys_ = 0;
+  repairs_ = {};
+  noted_.clear();
+  event.Clear();
+  p = SkipSpace(p + 1);
+  if (*p == '}') {
+    ++p;
+    return Scan::kOk;
+  }
+  while (true) {
+    if (const Scan scan = ParseField(p, event); scan != Scan::kOk) return scan;
+    p = SkipSpace(p);
+    if (*p == ',') {
+      p = SkipSpace(p + 1);
+      continue;
+    }
+    if (p >= end_) return Scan::kNeedMore;
+    if (*p != '}') return Scan::kBad;
+    ++p;
+    event.repaired = repairs_.any();
+    return Scan::kOk;
+  }
+}
+
+void ChromeEventParser::Commit(ImportNotes& notes) const {
+  using trainprof::Note;
+  if (repairs_.bad_escape) notes.Add(Note::kBadEscape);
+  if (repairs_.invalid_utf8) notes.Add(Note::kInvalidUtf8);
+  if (repairs_.control_character) notes.Add(Note::kControlCharacter);
+  if (repairs_.bare_literal) notes.Add(Note::kBareLiteral);
+  if (repairs_.odd_number) notes.Add(Note::kOddNumber);
+  for (Note note : noted_) notes.Add(note);
+}
+
+bool ChromeEventParser::Once(Field field) {
+  if ((seen_fields_ & field) != 0) Note(Note::kDuplicateKey);
+  seen_fields_ |= field;
+  return true;
+}
+
+Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
+  // The common spelling: "key": with at most one space.
+  if (*p == '"') {
+    const char* key = p + 1;
+    const uint32_t word = FourBytes(key);
+    const auto value_at = [&](int length) {  // after "key":
+      const char* v = key + length + 1;
+      return SkipSpace(v);
+    };
+    const auto colon_at = [&](int length) { return key[length] == '"' && key[length + 1] == ':'; };
+    if (word == Word("name") && colon_at(4)) {
+      p = value_at(5);
+      Once(kName);
+      return ParseTextOrRaw(p, event.name);
+    }
+    if ((word == Word("cat\"")) && colon_at(3)) {
+      p = value_at(4);
+      Once(kCategory);
+      return ParseTextOrRaw(p, event.category);
+    }
+    if (word == Word("args") && colon_at(4)) {
+      p = value_at(5);
+      if (*p == '{') {
+        Once(kArgs);
+        return ParseArgs(p, event);
+      }
+      if (p >= end_) return Scan::kNeedMore;
+      Note(Note::kWrongType);
+      return KeepField("args", p, event);
+    }
+    if (word == Word("ph\":")) {
+      p = value_at(3);
+      Once(kPhase);
+      return ParseLetter(p, event.phase);
+    }
+    if (word == Word("ts\":")) {
+      p = value_at(3);
+      Once(kTime);
+      return ParseTime(p, event.time_ns, event.has_time);
+    }
+    if (word == Word("dur\"") && colon_at(3)) {
+      p = value_at(4);
+      Once(kDuration);
+      return ParseTime(p, event.duration_ns, event.has_duration);
+    }
+    if (word == Word("pid\"") && colon_at(3)) {
+      p = value_at(4);
+      Once(kPid);
+      return ParseId(p, event.pid);
+    }
+    if (word == Word("tid\"") && colon_at(3)) {
+      p = value_at(4);
+      Once(kTid);
+      return ParseId(p, event.tid);
+    }
+  }
+  std::string_view key;
+  if (const Scan scan = ParseKey(p, key); scan != Scan::kOk) return scan;
+  return FieldValue(key, p, event);
+}
+
+// A field by any spelling of its key ("\u0070h", "ph" : ...), and the rarer fields.
+Scan ChromeEventParser::FieldValue(std::string_view key, const char*& p, ChromeEvent& event) {
+  if (key == "ph") return Once(kPhase), ParseLetter(p, event.phase);
+  if (key == "name") return Once(kName), ParseTextOrRaw(p, event.name);
+  if (key == "cat") return Once(kCategory), ParseTextOrRaw(p, event.category);
+  if (key == "ts") return Once(kTime), ParseTime(p, event.time_ns, event.has_time);
+  if (key == "dur") return Once(kDuration), ParseTime(p, event.duration_ns, event.has_duration);
+  if (key == "pid") return Once(kPid), ParseId(p, event.pid);
+  if (key == "tid") return Once(kTid), ParseId(p, event.tid);
+  if (key == "args" && *p == '{') return Once(kArgs), ParseArgs(p, event);
+  int64_t small = 0;
+  if (key == "id" && (seen_fields_ & kId) == 0) {
+    if (const char* after = json::ParseSmallInteger(p, small); after != nullptr) {
+      if (after >= end_) return Scan::kNeedMore;
+      Once(kId);
+      p = after;
+      event.id = small;
+      event.has_id = true;
+      return Scan::kOk;
+    }
+  }
+  if (key == "bp" && p[0] == '"' && p[1] == 'e' && p[2] == '"') {
+    Once(kBind);
+    p += 3;
+    event.bind = 'e';
+    return Scan::kOk;
+  }
+  if (key == "s" && p[0] == '"' && (p[1] == 'g' || p[1] == 'p' || p[1] == 't') && p[2] == '"') {
+    Once(kScope);
+    event.scope = p[1];
+    p += 3;
+    return Scan::kOk;
+  }
+  return KeepField(key, p, event);
+}
+
+// Keeps a field that has no column among the arguments.
+Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEvent& event) {
+  Arg arg;
+  arg.key = Intern(fmt::format("{}{}", kFieldPrefix, key));
+  const bool is_id = key == "id";
+  if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
+  event.args.push_back(arg);
+  if (is_id) {
+    const std::string_view text = builder_.trace().Text(arg.value.text);
+    if (arg.value.type == ArgValue::Type::kString && IdFromText(text, event.id)) {
+      event.has_id = true;
+    }
+  }
+  return Scan::kOk;
+}
+
+Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
+  p = SkipSpace(p + 1);
+  if (*p == '}') {
+    ++p;
+    return Scan::kOk;
+  }
+  while (true) {
+    if (const Scan scan = ParseArg(p, event); scan != Scan::kOk) return scan;
+    p = SkipSpace(p);
+    if (*p == ',') {
+      p = SkipSpace(p + 1);
+      continue;
+    }
+    if (p >= end_) return Scan::kNeedMore;
+    if (*p != '}') return Scan::kBad;
+    ++p;
+    return Scan::kOk;
+  }
+}
+
+Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
+  std::string_view key;
+  if (const Scan scan = ParseKey(p, key); scan != Scan::kOk) return scan;
+  Arg arg;
+  if (key.starts_with(kFieldPrefix)) {
+    arg.key = Intern(fmt::format("{}{}", kFieldPrefix, key));
+  } else {
+    arg.key = Intern(key);
+  }
+  const uint64_t bit = uint64_t{1} << (Index(arg.key) % 64);
+  if ((seen_keys_ & bit) != 0) {
+    for (const Arg& other : event.args) {
+      if (other.key == arg.key) {
+        Note(Note::kDuplicateKey);
+        break;
+      }
+    }
+  }
+  seen_keys_ |= bit;
+  if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
+  event.args.push_back(arg);
+  if (arg.key <= key_size_ && arg.key >= key_device_) Decode(arg, event);
+  return Scan::kOk;
+}
+
+// The arguments that also fill columns.
+void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
+  const bool is_int = arg.value.type == ArgValue::Type::kInt;
+  const int64_t integer = is_int ? arg.value.integer : ChromeEvent::kNoValue;
+  if (arg.key == key_device_) event.device = integer;
+  if (arg.key == key_stream_) event.stream = integer;
+  if (arg.key == key_correlation_) event.correlation = integer;
+  if (arg.key == key_bytes_) event.bytes = integer;
+  const bool is_text = arg.value.type == ArgValue::Type::kString;
+  if (arg.key == key_kind_ && is_text) event.copy_kind = arg.value.text;
+  int64_t size = 0;
+  if (arg.key == key_size_ && is_int) event.api_bytes = integer;
+  if (arg.key == key_size_ && is_text &&
+      WholeInteger(builder_.trace().Text(arg.value.text), size)) {
+    event.api_bytes = size;
+  }
+}
+
+// "key" and its colon; p is then at the value. The view lasts until the next text is parsed.
+Scan ChromeEventParser::ParseKey(const char*& p, std::string_view& key) {
+  if (p >= end_) return Scan::kNeedMore;
+  if (*p != '"') return Scan::kBad;
+  if (const Scan scan = ParseText(p, key); scan != Scan::kOk) return scan;
+  if (*p != ':') p = SkipSpace(p);
+  if (p >= end_) return Scan::kNeedMore;
+  if (*p != ':') return Scan::kBad;
+  ++p;
+  p = SkipSpace(p);
+  return p < end_ ? Scan::kOk : Scan::kNeedMore;
+}
+
+// A string whose opening quote is at p. The view is into the window or into scratch_.
+Scan ChromeEventParser::ParseText(const char*& p, std::string_view& text) {
+  const char* first = p + 1;
+  const char* special = json::FindSpecial(first);
+  if (*special == '"') {
+    text = {first, static_cast<size_t>(special - first)};
+    p = special + 1;
+    return Scan::kOk;
+  }
+  const char* at = first;
+  const Scan scan = json::DecodeString(at, end_, scratch_, repairs_);
+  text = scratch_;
+  p = at;
+  return scan;
+}
+
+Scan ChromeEventParser::ParseValue(const char*& p, ArgValue& value) {
+  if (*p == '"') {
+    std::string_view text;
+    if (const Scan scan = ParseText(p, text); scan != Scan::kOk) return scan;
+    value.type = ArgValue::Type::kString;
+    value.text = Intern(text);
+    return Scan::kOk;
+  }
+  if (*p == '[' || *p == '{') {
+    const char* first = p;
+    json::Repairs repairs;
+    if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
+    const std::string_view raw(first, static_cast<size_t>(p - first));
+    value.type = ArgValue::Type::kJson;
+    if (repairs.any()) {
+      repairs_.Merge(repairs);
+      value.text = Intern(json::Repaired(raw));
+    } else {
+      value.text = Intern(raw);
+    }
+    return Scan::kOk;
+  }
+  if (const char* after = json::ParseSmallInteger(p, value.integer); after != nullptr) {
+    if (after >= end_) return Scan::kNeedMore;
+    p = after;
+    value.type = ArgValue::Type::kInt;
+    return Scan::kOk;
+  }
+  return ParseBare(p, value);
+}
+
+// A real, a literal, a large integer or an oddity.
+Scan ChromeEventParser::ParseBare(const char*& p, ArgValue& value) {
+  const char* after = json::SkipBare(p);
+  if (after >= end_) return Scan::kNeedMore;
+  if (after == p) return Scan::kBad;
+  const std::string_view token(p, static_cast<size_t>(after - p));
+  p = after;
+  const BareValue bare = json::ReadBare(token);
+  repairs_.odd_number |= bare.odd_number;
+  switch (bare.kind) {
+    case Bare::kInteger:
+      value.type = ArgValue::Type::kInt;
+      value.integer = bare.integer;
+      return Scan::kOk;
+    case Bare::kReal:
+      value.type = ArgValue::Type::kDouble;
+      value.real = bare.real;
+      return Scan::kOk;
+    case Bare::kTrue:
+      value.type = ArgValue::Type::kTrue;
+      return Scan::kOk;
+    case Bare::kFalse:
+      value.type = ArgValue::Type::kFalse;
+      return Scan::kOk;
+    case Bare::kNull:
+      value.type = ArgValue::Type::kNull;
+      return Scan::kOk;
+    case Bare::kBigInteger:
+    case Bare::kBigReal:
+      value.type = bare.odd_number ? ArgValue::Type::kString : ArgValue::Type::kJson;
+      value.text = Intern(token);
+      return Scan::kOk;
+    case Bare::kOdd:
+      break;
+  }
+  repairs_.bare_literal = true;
+  value.type = ArgValue::Type::kString;
+  value.text = Intern(token);
+  return Scan::kOk;
+}
+
+// Names and categories: a text; anything else is counted and kept as its text.
+Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& text) {
+  if (*p == '"') {
+    std::string_view view;
+    if (const Scan scan = ParseText(p, view); scan != Scan::kOk) return scan;
+    text = Intern(view);
+    return Scan::kOk;
+  }
+  const char* first = p;
+  json::Repairs repairs;
+  if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
+  repairs_.Merge(repairs);
+  Note(Note::kWrongType);
+  const std::string_view raw(first, static_cast<size_t>(p - first));
+  text = Intern(repairs.any() ? json::Repaired(raw) : std::string(raw));
+  return Scan::kOk;
+}
+
+// ph: the first character of a text.
+Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
+  if (p[0] == '"' && static_cast<unsigned char>(p[1]) > ' ' && p[1] != '\\' && p[2] == '"') {
+    letter = p[1];
+    p += 3;
+    return Scan::kOk;
+  }
+  StringId text = kEmptyString;
+  if (const Scan scan = ParseTextOrRaw(p, text); scan != Scan::kOk) return scan;
+  letter = 0;
+  return Scan::kOk;
+}
+
+Scan ChromeEventParser::ParseTime(const char*& p, int64_t& ns, bool& present) {
+  if (const char* after = json::ParseMicroseconds(p, ns); after != nullptr) {
+    if (after >= end_) return Scan::kNeedMore;
+    p = after;
+    present = true;
+    return Scan::kOk;
+  }
+  std::string_view token;
+  const bool as_text = *p == '"';
+  if (as_text) {
+    if (const Scan scan = ParseText(p, token); scan != Scan::kOk) return scan;
+  } else {
+    const char* first = p;
+    json::Repairs ignored;
+    if (const Scan scan = json::SkipValue(p, end_, ignored); scan != Scan::kOk) return scan;
+    token = {first, static_cast<size_t>(p - first)};
+  }
+  constexpr int kMicrosecondShift = 3;  // us -> ns
+  const std::optional<json::Scaled> scaled = json::ScaledDecimal(token, kMicrosecondShift);
+  present = scaled.has_value();
+  if (!scaled) {
+    Note(Note::kBadTime);
+    return Scan::kOk;
+  }
+  if (as_text) Note(Note::kNumberAsText);
+  if (scaled->rounded) Note(Note::kTimeBelowNs);
+  ns = scaled->value;
+  return Scan::kOk;
+}
+
+Scan ChromeEventParser::ParseId(const char*& p, ChromeId& id) {
+  if (const char* after = json::ParseSmallInteger(p, id.number); after != nullptr) {
+    if (after >= end_) return Scan::kNeedMore;
+    p = after;
+    id.kind = ChromeId::Kind::kNumber;
+    return Scan::kOk;
+  }
+  StringId text_id = kEmptyString;
+  const bool is_text = *p == '"';
+  std::string_view text;
+  if (is_text) {
+    if (const Scan scan = ParseText(p, text); scan != Scan::kOk) return scan;
+  } else {
+    if (const Scan scan = ParseTextOrRaw(p, text_id); scan != Scan::kOk) return scan;
+    text = builder_.trace().Text(text_id);
+  }
+  constexpr std::string_view kStream = "stream ";
+  if (WholeInteger(text, id.number)) {
+    id.kind = ChromeId::Kind::kNumber;
+  } else if (is_text && text.starts_with(kStream) &&
+             WholeInteger(text.substr(kStream.size()), id.number)) {
+    id.kind = ChromeId::Kind::kStream;
+  } else {
+    id.kind = ChromeId::Kind::kText;
+    id.text = Intern(text);
+  }
+  return Scan::kOk;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,57 @@
+// Parses one event object of a Chrome trace at a time, in one pass over its bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/formats/chrome_event.h"
+#include "trace/formats/notes.h"
+#include "trace/formats/json_text.h"
+#include "trace/trace_builder.h"
+
+namespace trainprof {
+
+class ChromeEventParser {
+ public:
+  explicit ChromeEventParser(TraceBuilder& builder);
+
+  // Parses the object whose '{' is at p into `event`; p moves past its '}'. On kNeedMore or kBad
+  // (p is then where it failed) nothing is counted and `event` is unspecified.
+  json::Scan Parse(const char*& p, const char* end, ChromeEvent& event);
+  // Counts what the last Parse had to repair.
+  void Commit(ImportNotes& notes) const;
+
+ private:
+  using Scan = json::Scan;
+  enum Field : uint32_t;
+
+  Scan ParseField(const char*& p, ChromeEvent& event);
+  Scan FieldValue(std::string_view key, const char*& p, ChromeEvent& event);
+  Scan ParseArgs(const char*& p, ChromeEvent& event);
+  Scan ParseArg(const char*& p, ChromeEvent& event);
+  Scan ParseKey(const char*& p, std::string_view& key);
+  Scan ParseText(const char*& p, std::string_view& text);
+  Scan ParseValue(const char*& p, ArgValue& value);
+  Scan ParseBare(const char*& p, ArgValue& value);
+  Scan ParseTextOrRaw(const char*& p, StringId& text);
+  Scan ParseLetter(const char*& p, char& letter);
+  Scan ParseTime(const char*& p, int64_t& ns, bool& present);
+  Scan ParseId(const char*& p, ChromeId& id);
+  Scan KeepField(std::string_view key, const char*& p, ChromeEvent& event);
+  void Decode(const Arg& arg, ChromeEvent& event) const;
+  void Note(trainprof::Note note) { noted_.push_back(note); }
+  bool Once(Field field);
+  StringId Intern(std::string_view text) { return builder_.Intern(text); }
+
+  TraceBuilder& builder_;
+  const char* end_ = nullptr;
+  uint32_t seen_fields_ = 0;
+  uint64_t seen_keys_ = 0;  // a bit by the id of each argument's key
+  json::Repairs repairs_;
+  std::vector<trainprof::Note> noted_;
+  std::string scratch_;
+  StringId key_device_, key_stream_, key_correlation_, key_bytes_, key_kind_, key_size_;
+};
+
+}  // namespace trainprof

@@ -1,0 +1,166 @@
+// What ChromeTables does once all events are in: names, devices, the top-level members.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "trace/formats/chrome_tables.h"
+#include "trace/formats/json_text.h"
+
+namespace trainprof {
+namespace {
+
+using Json = nlohmann::json;
+
+// kineto's own rows about the recording ("PyTorch Profiler (0)", "Record Window End") carry these
+// texts as pid; they are no activity.
+bool IsSpanProcess(std::string_view name) { return name == "Spans" || name == "Traces"; }
+
+int64_t IntegerAt(const Json& object, const char* key, int64_t otherwise) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_number_integer() ? it->get<int64_t>() : otherwise;
+}
+
+}  // namespace
+
+void ChromeTables::AddMember(std::string_view key, std::string raw) {
+  members_.emplace_back(key, std::move(raw));
+}
+
+void ChromeTables::Finish() {
+  CloseOpenEvents();
+  ApplyMetadata();
+  ApplyMembers();
+  MarkSpanTracks();
+  FillCopySizes();
+  builder_.trace().source = is_kineto_ ? SourceKind::kKineto : SourceKind::kChrome;
+}
+
+void ChromeTables::ApplyMetadata() {
+  for (const Metadata& metadata : metadata_) {
+    const std::string_view what = builder_.trace().Text(metadata.what);
+    if (what == "thread_name" || what == "thread_sort_index") {
+      ApplyThreadMetadata(metadata);
+      continue;
+    }
+    Process& process = builder_.process(builder_.FindOrAddProcess(metadata.pid));
+    if (what == "process_name") process.name = metadata.text;
+    if (what == "process_labels") process.labels = metadata.text;
+    if (what == "process_sort_index") process.sort_index = metadata.number;
+  }
+  // A pid that is a text, and that no process_name named.
+  for (const auto& [number, text] : text_of_number_) {
+    for (Process& process : builder_.trace().processes) {
+      if (process.pid == number && process.name == kEmptyString) process.name = text;
+    }
+  }
+}
+
+void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
+  const ProcessId process = builder_.FindOrAddProcess(metadata.pid);
+  const bool is_name = builder_.trace().Text(metadata.what) == "thread_name";
+  const auto apply = [&](TrackId track) {
+    if (is_name) {
+      builder_.track(track).name = metadata.text;
+    } else {
+      builder_.track(track).sort_index = metadata.number;
+    }
+  };
+  const TrackId thread = builder_.FindThread(process, metadata.tid);
+  const TrackId stream = builder_.FindStream(process, metadata.tid);
+  if (thread != kNoTrack) apply(thread);
+  if (stream != kNoTrack) apply(stream);
+  if (thread != kNoTrack || stream != kNoTrack) return;
+  if (lanes_.contains({metadata.pid, metadata.tid})) return;  // its events are on the true stream
+  const bool is_stream = is_name && builder_.trace().Text(metadata.text).starts_with("stream ");
+  apply(is_stream ? builder_.FindOrAddStream(process, metadata.pid, metadata.tid)
+                  : builder_.FindOrAddThread(process, metadata.tid));
+}
+
+void ChromeTables::MarkSpanTracks() {
+  const int64_t empty_pid = NumberForText("");
+  Trace& trace = builder_.trace();
+  for (Track& track : trace.tracks) {
+    const Process& process = trace.processes[Index(track.process)];
+    if (track.kind == TrackKind::kThread &&
+        (IsSpanProcess(trace.Text(process.name)) || process.pid == empty_pid)) {
+      track.kind = TrackKind::kOther;
+    }
+  }
+}
+
+// ROCm gives a copy's size with the call that issued it.
+void ChromeTables::FillCopySizes() {
+  if (api_bytes_of_.empty()) return;
+  DeviceOpTable& ops = builder_.trace().device_ops;
+  for (size_t row = 0; row < ops.size(); ++row) {
+    if (ops.kind[row] == DeviceOpKind::kKernel || ops.bytes[row] != 0) continue;
+    const auto it = api_bytes_of_.find(ops.correlation[row]);
+    if (it != api_bytes_of_.end()) ops.bytes[row] = it->second;
+  }
+}
+
+void ChromeTables::ApplyMembers() {
+  Trace& trace = builder_.trace();
+  for (auto& [key, raw] : members_) {
+    if (key == "deviceProperties") ApplyDevices(raw);
+    if (key == "distributedInfo") ApplyDistributed(raw);
+    if (key == "schemaVersion" || key == "deviceProperties" || key == "distributedInfo") {
+      is_kineto_ = true;
+    }
+    const char first = raw.empty() ? ' ' : raw[0];
+    if (first == '"') {
+      const Json value = Json::parse(raw, nullptr, false);
+      if (value.is_string()) trace.environment.emplace_back(key, value.get<std::string>());
+    } else if (first != '{' && first != '[') {
+      trace.environment.emplace_back(key, raw);
+    }
+    if (key == "baseTimeNanoseconds") {
+      const std::optional<json::Scaled> base = json::ScaledDecimal(raw, 0);
+      if (base) {
+        trace.base_ns = base->value;
+      } else {
+        notes_.AddWithDetail(Note::kBadTime, "baseTimeNanoseconds is no number of nanoseconds");
+      }
+    }
+  }
+  trace.source_members = std::move(members_);
+}
+
+void ChromeTables::ApplyDevices(const std::string& raw) {
+  const Json list = Json::parse(raw, nullptr, false);
+  if (!list.is_array()) {
+    notes_.AddWithDetail(Note::kWrongType, "deviceProperties is no list");
+    return;
+  }
+  for (const Json& item : list) {
+    if (!item.is_object() || !item.contains("id") || !item["id"].is_number_integer()) {
+      notes_.AddWithDetail(Note::kDeviceWithoutId, "a record of deviceProperties without an id");
+      continue;
+    }
+    Device& device = builder_.device(builder_.FindOrAddDevice(item["id"].get<int64_t>()));
+    const auto name = item.find("name");
+    if (name != item.end() && name->is_string()) {
+      device.name = builder_.Intern(name->get_ref<const std::string&>());
+    }
+    device.total_memory_bytes = IntegerAt(item, "totalGlobalMem", 0);
+    device.compute_major = static_cast<int32_t>(IntegerAt(item, "computeMajor", 0));
+    device.compute_minor = static_cast<int32_t>(IntegerAt(item, "computeMinor", 0));
+    device.num_sms = static_cast<int32_t>(IntegerAt(item, "numSms", 0));
+  }
+}
+
+void ChromeTables::ApplyDistributed(const std::string& raw) {
+  const Json info = Json::parse(raw, nullptr, false);
+  if (!info.is_object()) {
+    notes_.AddWithDetail(Note::kWrongType, "distributedInfo is no object");
+    return;
+  }
+  Trace& trace = builder_.trace();
+  const int64_t rank = IntegerAt(info, "rank", -1);
+  if (rank >= 0) {
+    trace.rank = rank;
+    trace.rank_known = true;
+  }
+  trace.world_size = std::max<int64_t>(IntegerAt(info, "world_size", 1), 1);
+}
+
+}  // namespace trainprof

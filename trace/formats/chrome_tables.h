@@ -1,0 +1,118 @@
+// Sorts parsed Chrome events into a trace: which table an event belongs to, which process and
+// track, what the metadata events and the top-level members say.
+#pragma once
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/formats/chrome_event.h"
+#include "trace/formats/notes.h"
+#include "trace/formats/json_writer.h"
+#include "trace/trace_builder.h"
+
+namespace trainprof {
+
+// The number that stands for a pid or tid that is a text: the same in every file, negative, far
+// from the process ids of any system and from the -1 of kineto, and within 32 bits for Perfetto.
+int64_t NumberForText(std::string_view text);
+
+class ChromeTables {
+ public:
+  ChromeTables(TraceBuilder& builder, ImportNotes& notes);
+
+  // Adds one event; `raw` is its JSON text.
+  void Add(const ChromeEvent& event, std::string_view raw);
+  // A top-level member other than the events, as strict JSON.
+  void AddMember(std::string_view key, std::string raw);
+  // Closes open events, applies metadata and members. The builder can then be built.
+  void Finish();
+
+ private:
+  enum class Class : uint8_t {
+    kUnknown,  // not classified yet
+    kOther,
+    kUserAnnotation,
+    kCpuOp,
+    kPythonFunction,
+    kOverhead,
+    kGpuAnnotation,
+    kApi,
+    kKernel,
+    kCopy,
+    kMemset,
+    kSync,
+  };
+  // What a name says, computed once per distinct name.
+  struct NameFacts {
+    bool known = false;
+    bool is_annotation = false;  // a step or a torch phase: never a plain operator
+    ApiKind api = ApiKind::kOther;
+    CopyDirection direction = CopyDirection::kUnknown;
+  };
+  struct Metadata {
+    StringId what = kEmptyString;  // "thread_name", ...
+    int64_t pid = 0;
+    int64_t tid = 0;
+    StringId text = kEmptyString;
+    int64_t number = 0;
+  };
+  struct CachedTrack {
+    int64_t pid = 0;
+    int64_t tid = 0;
+    int64_t device = 0;
+    TrackId track = kNoTrack;
+  };
+
+  static Class ClassOfWord(std::string_view category);
+  Class ClassOf(StringId category);
+  const NameFacts& FactsOf(StringId name);
+  static RangeKind RangeKindOf(Class cls, const NameFacts& facts);
+
+  void AddComplete(const ChromeEvent& event);
+  void AddBegin(const ChromeEvent& event);
+  void AddEnd(const ChromeEvent& event);
+  void AddFlow(const ChromeEvent& event);
+  bool AddMetadata(const ChromeEvent& event);
+  void KeepWithTime(const ChromeEvent& event);
+  void KeepVerbatim(const ChromeEvent& event, std::string_view raw);
+
+  int64_t NumberOf(const ChromeId& id);
+  TrackId ThreadOf(const ChromeEvent& event);
+  TrackId StreamOf(const ChromeEvent& event);
+  Event RowOf(const ChromeEvent& event, TrackId track);
+  TrackId Cached(int64_t pid, int64_t tid, bool stream, const ChromeEvent& event);
+
+  void CloseOpenEvents();
+  void ApplyMetadata();
+  void ApplyThreadMetadata(const Metadata& metadata);
+  void MarkSpanTracks();
+  void ApplyMembers();
+  void ApplyDevices(const std::string& raw);
+  void ApplyDistributed(const std::string& raw);
+  void FillCopySizes();
+
+  TraceBuilder& builder_;
+  ImportNotes& notes_;
+  std::vector<Class> class_of_;      // by StringId of the category
+  std::vector<NameFacts> facts_of_;  // by StringId of the name
+  std::array<CachedTrack, 64> cached_tracks_;
+  std::unordered_map<StringId, int64_t> number_of_text_;
+  std::unordered_map<int64_t, StringId> text_of_number_;
+  std::unordered_map<uint64_t, std::vector<ChromeEvent>> open_;  // B events by track
+  // (pid, tid) whose events stand on another track: second lanes of a stream, sync rows.
+  std::set<std::pair<int64_t, int64_t>> lanes_;
+  std::vector<Metadata> metadata_;
+  std::vector<std::pair<std::string, std::string>> members_;
+  std::unordered_map<int64_t, int64_t> api_bytes_of_;  // by correlation (ROCm)
+  int64_t last_end_ns_ = INT64_MIN;
+  bool is_kineto_ = false;
+  JsonWriter writer_;
+  StringId key_name_, key_labels_, key_sort_index_;
+};
+
+}  // namespace trainprof

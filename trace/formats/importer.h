@@ -1,0 +1,52 @@
+// Readers of other tools' traces. An importer is data: one file import_<name>.cpp that defines
+// `const Importer& Importer_<name>()`; the build collects them (cmake/registry.cmake), and the one
+// that recognises a file's first bytes with the highest priority reads it.
+//
+//   Result<Trace> trace = ImportTrace("worker0.pt.trace.json.gz");
+//   if (!trace.ok()) fmt::print(stderr, "{}\n", trace.error());
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/result.h"
+#include "trace/trace.h"
+
+namespace trainprof {
+
+struct ImportProgress {
+  uint64_t file_bytes_read = 0;  // of the file on disk
+  uint64_t file_bytes = 0;       // its size; 0 when unknown (a pipe)
+  uint64_t parsed_bytes = 0;     // after inflating
+  uint64_t events = 0;
+};
+
+struct ImportOptions {
+  // Called about once a megabyte, from the importing thread.
+  std::function<void(const ImportProgress&)> progress;
+  // When it turns true the import ends with the error "cancelled". May be set by a signal handler.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+struct Importer {
+  std::string_view slug;         // "kineto"
+  std::string_view description;  // one line for --help and errors
+  // How sure it is to read a file that begins so (already inflated): 0 is no.
+  int (*sniff)(std::string_view first_bytes, std::string_view path);
+  Result<Trace> (*read)(const std::string& path, const ImportOptions& options);
+};
+
+// All importers, in alphabetical order.
+std::span<const Importer* const> Importers();
+
+// Reads a trace with the importer that recognises it. Errors say the file, the byte offset, the
+// event, what was expected and what to do; damage that leaves a usable trace is no error but
+// counted in Trace::quality.
+Result<Trace> ImportTrace(const std::string& path, const ImportOptions& options = {});
+
+}  // namespace trainprof
