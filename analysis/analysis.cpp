@@ -30,6 +30,21 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
   return report;
 }
 
+LoaderWait LoaderWaitOf(const Steps& steps, const std::vector<DeviceAccount>& devices,
+                        const HostAccount& host) {
+  std::vector<Interval> waits;
+  for (const Segment<Phase>& segment : host.phases) {
+    if (segment.value == Phase::kInputWait) waits.push_back(segment.interval);
+  }
+  const IntervalSet wait = IntervalSet::Union(std::move(waits)).IntersectWith(steps.window);
+  LoaderWait loader{wait.Total(), {}};
+  if (devices.empty()) loader.during_idle = loader.total;
+  for (const DeviceAccount& device : devices) {
+    loader.during_idle = std::max(loader.during_idle, wait.Minus(device.busy).Total());
+  }
+  return loader;
+}
+
 void RunRules(const RuleContext& context, RankAnalysis& analysis) {
   for (const RegisteredRule& entry : AllRules()) {
     RuleOutcome outcome = entry.rule->check(context);
@@ -85,6 +100,7 @@ RankAnalysis Analyze(const Trace& trace) {
     }
   }
   analysis.host_account = Lines<HostClass>(host.total);
+  analysis.loader_wait = LoaderWaitOf(analysis.steps, devices, host);
   analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;
 
   const std::vector<bool> blocking = FindBlockingCalls(trace);

@@ -25,6 +25,13 @@ struct DeviceReport {
   std::vector<AccountLine> account;  // all classes, in their order; sums to the window
 };
 
+// The stepping thread's wait for its loader, within the window. The account charges the device's
+// idle time to it only where nothing was queued; `during_idle` is the plain overlap of the two.
+struct LoaderWait {
+  Duration total;
+  Duration during_idle;  // on the device where that is most; `total` without devices
+};
+
 struct SkippedRule {
   std::string rule;
   std::string reason;
@@ -43,6 +50,7 @@ struct RankAnalysis {
   Duration window;
   std::vector<DeviceReport> devices;
   std::vector<AccountLine> host_account;
+  LoaderWait loader_wait;
   bool has_host_phases = false;   // false: nothing named a phase, the account is all "other"
   std::vector<Finding> findings;  // largest gain first
   std::vector<SkippedRule> skipped;

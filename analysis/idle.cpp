@@ -105,13 +105,17 @@ void IdleSplitter::SplitLate(const Interval& gap, Row op, Out& out) const {
       DrainAt(gap.begin, thread) ? DeviceClass::kIdleSyncDrain : DeviceClass::kIdleLaunchBound;
   const TraceTime issue = std::clamp(trace_.api.begin[call], gap.begin, gap.end);
   SplitHostTime({gap.begin, issue}, thread, rest, out);
-  // A blocking copy's call lasts until the copy is done, so only its staging is the host's part.
+  // A copy's call may last until the copy is done, so only its staging is the host's part.
   TraceTime issued = trace_.device_ops.kind[Index(op)] == DeviceOpKind::kCopy
                          ? issue + Staging(trace_, op)
                          : trace_.api.end[call];
   issued = std::clamp(issued + kHandOver, issue, gap.end);
   Emit(out, {issue, issued}, rest);
-  Emit(out, {issued, gap.end}, DeviceClass::kIdleUnrecorded);
+  // Issued before the device ran dry, and still held back: work is missing. Else nobody knows; so
+  // with copies to the device, whose call may be slow on the host's side.
+  const bool queued = trace_.api.begin[call] < gap.begin &&
+                      trace_.device_ops.direction[Index(op)] != CopyDirection::kHostToDevice;
+  Emit(out, {issued, gap.end}, queued ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown);
 }
 
 void IdleSplitter::SplitHostTime(const Interval& part, TrackId thread, DeviceClass rest,

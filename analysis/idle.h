@@ -17,8 +17,9 @@ namespace trainprof {
 //    thread, while T had nothing recorded): input wait, allocation, I/O, long Python. Unexplained
 //    time is the drain of the sync in which T or the stepping thread was waiting just before g0
 //    (at some moment of the 1 us before it, clocks being rounded), else launch-bound.
-//    From L's begin until it could have started X the host was issuing it (launch-bound or the
-//    drain); an operation that starts later than that waited for something unrecorded.
+//    From L's begin until it could have started X (its end; for copies their staging; kHandOver
+//    more) the host was issuing it: launch-bound or the drain. What is left is unrecorded if L
+//    began before g0 and X is no copy to the device, else unknown.
 //  - X has no recorded launch: unknown.
 //  - No operation ends the gap (end of the trace): what the stepping thread was doing, else
 //  unknown.

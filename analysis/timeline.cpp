@@ -120,7 +120,10 @@ std::vector<bool> FindBlockingCalls(const Trace& trace) {
     if (ops.kind[i] != DeviceOpKind::kCopy || ops.launch[i] == kNoRow) continue;
     if (ops.direction[i] == CopyDirection::kDeviceToDevice) continue;
     const size_t call = Index(ops.launch[i]);
-    if (trace.api.end[call] + kRounding >= ops.end[i]) blocking[call] = true;
+    const bool must_wait =
+        IsPageableCopy(trace.Text(ops.name[i])) &&
+        (ops.direction[i] == CopyDirection::kDeviceToHost || ops.bytes[i] > kPageableAsyncBytes);
+    if (must_wait || trace.api.end[call] + kRounding >= ops.end[i]) blocking[call] = true;
   }
   return blocking;
 }

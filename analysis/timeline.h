@@ -101,8 +101,14 @@ Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread);
 Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
                                         const std::vector<bool>& is_blocking);
 
-// Per row of trace.api: did the call wait for the device? Synchronisation calls do; a copy call
-// does when it returned only after its copy had ended, device-to-device copies apart.
+// Copies between the device and pageable host memory make their call wait: to the host always, to
+// the device above 64 KiB (CUDA runtime API, "API synchronization behavior"). Timestamps need not
+// show it: the two clocks of a file of 2021 are some 80 us apart.
+inline constexpr int64_t kPageableAsyncBytes = 64 << 10;
+
+// Per row of trace.api: did the call wait for the device? Synchronisation calls do. A copy's call
+// does when it must (above), or when it returned (with kRounding) no earlier than its copy ended;
+// device-to-device copies never do.
 std::vector<bool> FindBlockingCalls(const Trace& trace);
 
 }  // namespace trainprof

@@ -64,7 +64,9 @@ void AppendAccount(std::string& out, const RankAnalysis& rank,
   for (const AccountLine& line : account) {
     if (line.total.ns == 0) continue;
     const double share = rank.Share(line.total);
-    out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %  {}\n", line.title, rank.PerStepMs(line.total),
+    const bool idle = line.name.starts_with("idle_");
+    const std::string title = fmt::format("{}{}", idle ? "idle: " : "", line.title);
+    out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %  {}\n", title, rank.PerStepMs(line.total),
                        100 * share, Bar(share, kBarWidth));
   }
   out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", "sum", rank.PerStepMs(rank.window), 100.0);
@@ -100,6 +102,13 @@ void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) 
   if (rank.has_host_phases) {
     out += style.Bold(fmt::format("\nTraining thread, {}\n", unit));
     AppendAccount(out, rank, rank.host_account);
+  }
+  if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
+    out += fmt::format(
+        "\nLoader wait {:.3f} {}, of it {:.3f} ({:.1f} % of the window) while the GPU "
+        "was idle\n",
+        rank.PerStepMs(rank.loader_wait.total), unit, rank.PerStepMs(rank.loader_wait.during_idle),
+        100 * rank.Share(rank.loader_wait.during_idle));
   }
   out += "\n";
   if (rank.findings.empty()) {

@@ -8,7 +8,9 @@
 namespace trainprof {
 namespace {
 
+// Time in which device work may only be missing from the trace is nobody's loss.
 bool IsLoss(const AccountLine& line) {
+  if (line.name == Name(DeviceClass::kIdleUnrecorded)) return false;
   return line.name.starts_with("idle_") || line.name.starts_with("exposed_");
 }
 
@@ -53,7 +55,8 @@ std::string Verdict(const RankAnalysis& rank) {
     if (counts && line.total.ns > 0 && (!biggest || line.total > biggest->total)) biggest = &line;
   }
   if (biggest != nullptr) {
-    text += fmt::format("; biggest loss: {}, {:.1f} {} ({:.0f} %)", biggest->title,
+    text += fmt::format("; biggest loss: {}{}, {:.1f} {} ({:.0f} %)",
+                        biggest->name.starts_with("idle_") ? "GPU idle, " : "", biggest->title,
                         rank.PerStepMs(biggest->total), unit, 100 * rank.Share(biggest->total));
   } else if (device == nullptr && !rank.has_host_phases) {
     text += "; nothing in the trace names what the host was doing";
