@@ -1,0 +1,131 @@
+// Facts about real traces of others, computed independently of this code. They need the corpus
+// folder (TRAINPROF_CORPUS); without it each test says so and skips.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "analysis/analysis.h"
+#include "trace/formats/importer.h"
+
+namespace trainprof {
+namespace {
+
+class CorpusFacts : public testing::Test {
+ protected:
+  static RankAnalysis Load(const char* file) {
+    const std::filesystem::path path = std::filesystem::path(TRAINPROF_CORPUS) / file;
+    Result<Trace> trace = ImportTrace(path.string());
+    EXPECT_TRUE(trace.ok()) << trace.error();
+    return trace.ok() ? Analyze(trace.value()) : RankAnalysis{};
+  }
+  void SetUp() override {
+    if (std::string_view(TRAINPROF_CORPUS).empty()) {
+      GTEST_SKIP() << "no corpus folder: set TRAINPROF_CORPUS";
+    }
+  }
+};
+
+double Busy(const RankAnalysis& rank) { return rank.Share(rank.devices.at(0).busy); }
+
+Duration DeviceTime(const RankAnalysis& rank, DeviceClass c) {
+  return rank.devices.at(0).account.at(static_cast<size_t>(c)).total;
+}
+
+const Finding* Find(const RankAnalysis& rank, std::string_view rule) {
+  const auto it = std::find_if(rank.findings.begin(), rank.findings.end(),
+                               [&](const Finding& f) { return f.rule == rule; });
+  return it == rank.findings.end() ? nullptr : &*it;
+}
+
+void ExpectAccountsAddUp(const RankAnalysis& rank) {
+  for (const DeviceReport& device : rank.devices) {
+    Duration sum;
+    for (const AccountLine& line : device.account) sum += line.total;
+    EXPECT_EQ(sum, rank.window) << rank.path;
+  }
+  Duration host;
+  for (const AccountLine& line : rank.host_account) host += line.total;
+  EXPECT_EQ(host, rank.window) << rank.path;
+}
+
+TEST_F(CorpusFacts, Resnet50WithoutWorkersIsInputBound) {
+  const RankAnalysis rank = Load("kineto_resnet50/workers0.pt.trace.json.gz");
+  EXPECT_EQ(rank.steps.count(), 6u);
+  EXPECT_NEAR(rank.steps.Median().ToMilliseconds(), 176.3, 0.05);
+  EXPECT_NEAR(Busy(rank), 0.560, 0.0005);
+  EXPECT_EQ(rank.devices.at(0).busy, rank.devices.at(0).busy_high);
+  EXPECT_NEAR(rank.Share(rank.loader_wait.during_idle), 0.339, 0.0005);
+  ASSERT_NE(Find(rank, "input-bound"), nullptr);
+  EXPECT_EQ(Find(rank, "input-bound")->severity, Severity::kError);
+  EXPECT_EQ(Find(rank, "input-bound")->where.at(0).line, 42);
+  // What four workers then really gave: 49.7 ms of the median step.
+  EXPECT_LE(Find(rank, "input-bound")->gain.low_ms_per_step, 49.7);
+  EXPECT_GE(Find(rank, "input-bound")->gain.high_ms_per_step, 49.7);
+  ASSERT_NE(Find(rank, "pageable-copy"), nullptr);
+  EXPECT_EQ(Find(rank, "pageable-copy")->where.at(0).line, 44);
+  ExpectAccountsAddUp(rank);
+}
+
+TEST_F(CorpusFacts, Resnet50WithFourWorkersIsNot) {
+  const RankAnalysis rank = Load("kineto_resnet50/workers4.pt.trace.json.gz");
+  EXPECT_NEAR(rank.steps.Median().ToMilliseconds(), 126.548, 0.001);
+  EXPECT_NEAR(Busy(rank), 0.724, 0.0005);
+  EXPECT_NEAR(rank.Share(rank.loader_wait.during_idle), 0.008, 0.0005);
+  EXPECT_EQ(Find(rank, "input-bound"), nullptr);
+  EXPECT_NE(Find(rank, "pageable-copy"), nullptr);
+  ExpectAccountsAddUp(rank);
+}
+
+TEST_F(CorpusFacts, DdpWithItemHasSixtyHostSyncs) {
+  const RankAnalysis rank = Load("hta/ddp_item_a100.json.gz");
+  EXPECT_EQ(rank.rank, 3);
+  EXPECT_EQ(rank.world_size, 8);
+  EXPECT_NEAR(Busy(rank), 0.835, 0.0005);
+  EXPECT_NEAR(rank.Share(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.189, 0.0005);
+  ASSERT_NE(Find(rank, "host-sync"), nullptr);
+  EXPECT_EQ(Find(rank, "host-sync")->count, 60);
+  EXPECT_EQ(Find(rank, "input-bound"), nullptr);
+  ExpectAccountsAddUp(rank);
+}
+
+TEST_F(CorpusFacts, MissingGraphNodesAreUnrecordedNotIdle) {
+  const RankAnalysis rank = Load("hta/ddp_d2h_graphs_a100.json.gz");
+  EXPECT_NEAR(Busy(rank), 0.355, 0.0005);
+  // 517 ms end with an operation of a graph launched before the gap began.
+  EXPECT_GE(DeviceTime(rank, DeviceClass::kIdleUnrecorded).ToMilliseconds(), 517);
+  EXPECT_EQ(Find(rank, "low-utilisation"), nullptr);
+  EXPECT_NEAR(rank.Share(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.151, 0.0005);
+  const Finding* const syncs = Find(rank, "host-sync");
+  ASSERT_NE(syncs, nullptr);
+  EXPECT_EQ(syncs->count, 30);  // none of the 945 aten::_local_scalar_dense: CPU scalars
+  for (const Site& site : syncs->where) EXPECT_EQ(site.op, "aten::to");
+  EXPECT_NE(syncs->title.find("151.9 ms/step"), std::string::npos) << syncs->title;
+  ExpectAccountsAddUp(rank);
+}
+
+TEST_F(CorpusFacts, ColdStartGivesNoSteadyStateAllocationFinding) {
+  const RankAnalysis rank = Load("hta/alexnet_cold_a100.json.gz");
+  for (const Finding& finding : rank.findings) {
+    EXPECT_EQ(finding.title.find("lloc"), std::string::npos) << finding.title;
+  }
+  EXPECT_EQ(Find(rank, "low-utilisation"), nullptr);
+  ExpectAccountsAddUp(rank);
+}
+
+TEST_F(CorpusFacts, EveryTraceAddsUpToTheNanosecond) {
+  int traces = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TRAINPROF_CORPUS)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(".json.gz") || path.find("not_a_trace") != std::string::npos) continue;
+    const Result<Trace> trace = ImportTrace(path);
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    ExpectAccountsAddUp(Analyze(trace.value()));
+    ++traces;
+  }
+  EXPECT_GT(traces, 0);
+}
+
+}  // namespace
+}  // namespace trainprof
