@@ -24,6 +24,8 @@ struct RuleContext {
   double PerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(steps.divisor());
   }
+  // What stands behind a figure of PerStepMs: "ms/step", or "ms in all" where there are no steps.
+  std::string_view Unit() const { return steps.count() > 0 ? "ms/step" : "ms in all"; }
   double ShareOfWindow(Duration part) const {
     const Duration whole = steps.window.Total();
     return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);

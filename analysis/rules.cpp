@@ -48,7 +48,8 @@ void RateConfidence(const RuleContext& context, Finding& finding) {
     weaken(0.8, "steps were inferred from the device's periodic work");
   }
   if (context.steps.count() > 0 && context.steps.count() < kFewSteps) {
-    weaken(0.8, fmt::format("only {} steps were recorded", context.steps.count()));
+    weaken(0.8, fmt::format("only {} step{} recorded", context.steps.count(),
+                            context.steps.count() == 1 ? " was" : "s were"));
   }
   for (const QualityItem& item : context.trace.quality.items()) {
     if (item.severity != QualitySeverity::kDataLoss) continue;

@@ -10,9 +10,10 @@
 namespace trainprof {
 namespace {
 
-// Inference: at least this many repetitions, and this share of operations that recur one period on.
-// Three periods give two equal distances, the least that can show a period.
-constexpr size_t kMinRepetitions = 3;
+// Inference: at least this many occurrences (three equal distances are no accident), this many
+// operations a period (any training step has more), and this share of them that recurs a period on.
+constexpr size_t kMinRepetitions = 4;
+constexpr size_t kMinPeriod = 4;
 constexpr double kMinPeriodMatch = 0.9;
 
 std::string_view StepBase(std::string_view name) { return names_internal::WithoutCounter(name); }
@@ -131,7 +132,7 @@ std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
     for (size_t i = 0; i + 1 < at->size(); ++i) distances.push_back((*at)[i + 1] - (*at)[i]);
     std::nth_element(distances.begin(), distances.begin() + distances.size() / 2, distances.end());
     const size_t period = distances[distances.size() / 2];
-    if (period < 2 || at->front() + period >= ops.size()) continue;
+    if (period < kMinPeriod || at->front() + period >= ops.size()) continue;
     size_t matches = 0;
     const size_t pairs = at->back() - at->front();
     for (size_t i = at->front(); i < at->back(); ++i) {

@@ -115,9 +115,9 @@ RuleOutcome Check(const RuleContext& context) {
   finding.severity =
       context.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
   finding.title = fmt::format(
-      "Host syncs: {} device-to-host copies block the host for {:.1f} ms/step; the GPU then idles "
-      "{:.1f} ms/step",
-      syncs.size(), context.PerStepMs(blocked), context.PerStepMs(drain));
+      "Host syncs: {} device-to-host copies block the host for {:.1f} {}; the GPU then idles "
+      "{:.1f}",
+      syncs.size(), context.PerStepMs(blocked), context.Unit(), context.PerStepMs(drain));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
   finding.gain = GainOf(context, drain, blocked);

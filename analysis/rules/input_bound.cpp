@@ -143,8 +143,8 @@ RuleOutcome Check(const RuleContext& context) {
   const Duration raw = wait.raw.IntersectWith(context.steps.window).Total();
   Finding finding;
   finding.severity = share > kErrorShare ? Severity::kError : Severity::kWarning;
-  finding.title = fmt::format("Input wait: {:.1f} ms/step, {:.0f} % of the step, {}",
-                              context.PerStepMs(exposed), 100 * share,
+  finding.title = fmt::format("Input wait: {:.1f} {}, {:.0f} % of the time, {}",
+                              context.PerStepMs(exposed), context.Unit(), 100 * share,
                               context.devices.empty() ? "the training loop waits for its batch"
                                                       : "the GPU stands idle for the next batch");
   finding.cost = exposed;

@@ -121,8 +121,9 @@ RuleOutcome Check(const RuleContext& context) {
   finding.severity =
       context.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
   finding.title = fmt::format(
-      "Pageable copies: {:.1f} MB/step from pageable host memory block the host for {:.1f} ms/step",
-      static_cast<double>(bytes_per_step) * 1e-6, context.PerStepMs(copies.blocked));
+      "Pageable copies: {:.1f} MB{} from pageable host memory block the host for {:.1f} {}",
+      static_cast<double>(bytes_per_step) * 1e-6, context.steps.count() > 0 ? "/step" : "",
+      context.PerStepMs(copies.blocked), context.Unit());
   finding.count = static_cast<int64_t>(copies.rows.size());
   finding.cost = cost;
   // Low is 0: the thread's wait may be for earlier kernels, which pinning does not shorten.

@@ -80,6 +80,16 @@ TEST(Steps, PeriodicDeviceWorkIsInferredAndLabelled) {
   EXPECT_EQ(steps.steps[0].range.Length(), Microseconds(100));
 }
 
+TEST(Steps, TwoAlternatingOperationsAreNoTrainingStep) {
+  const Trace trace = TraceFromScript(R"(
+    stream 0 7
+    repeat 6 every 100
+      memset 0 10 Memset (Device)
+      kernel 10 20 gemm
+    end)");
+  EXPECT_EQ(FindSteps(trace).source, StepSource::kNone);
+}
+
 TEST(Steps, UnrepeatedWorkHasNoSteps) {
   const Trace trace = TraceFromScript(R"(
     stream 0 7
