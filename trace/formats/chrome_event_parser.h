@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "trace/formats/chrome_event.h"
-#include "trace/formats/notes.h"
 #include "trace/formats/json_text.h"
+#include "trace/formats/notes.h"
 #include "trace/trace_builder.h"
 
 namespace trainprof {

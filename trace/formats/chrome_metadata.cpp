@@ -27,6 +27,7 @@ void ChromeTables::AddMember(std::string_view key, std::string raw) {
 
 void ChromeTables::Finish() {
   CloseOpenEvents();
+  SetOutliersAside();
   ApplyMetadata();
   ApplyMembers();
   MarkSpanTracks();

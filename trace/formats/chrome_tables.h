@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "trace/formats/chrome_event.h"
-#include "trace/formats/notes.h"
 #include "trace/formats/json_writer.h"
+#include "trace/formats/notes.h"
 #include "trace/trace_builder.h"
 
 namespace trainprof {
@@ -88,6 +88,9 @@ class ChromeTables {
   TrackId Cached(int64_t pid, int64_t tid, bool stream, const ChromeEvent& event);
 
   void CloseOpenEvents();
+  void SetOutliersAside();
+  template <class Fill>
+  void KeepRow(const EventColumns& table, size_t row, Fill fill);
   void ApplyMetadata();
   void ApplyThreadMetadata(const Metadata& metadata);
   void MarkSpanTracks();

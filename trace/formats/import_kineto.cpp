@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "trace/formats/byte_source.h"
 #include "trace/formats/chrome_event_parser.h"
 #include "trace/formats/chrome_tables.h"
@@ -14,6 +17,30 @@ namespace {
 
 using json::Scan;
 using json::SkipSpace;
+
+// What Recover() must see of the bytes after a bracket.
+constexpr ptrdiff_t kLookAhead = 64;
+
+// A '{', then a key that events begin with. Arguments begin otherwise, or stand after a ':'.
+bool LooksLikeEvent(const char* p) {
+  const char* key = SkipSpace(p + 1);
+  for (std::string_view start : {"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"tid\"", "\"ts\""}) {
+    if (std::strncmp(key, start.data(), start.size()) == 0) return true;
+  }
+  return false;
+}
+
+// A ']', then a member that kineto writes after the events, or the end of the object.
+bool LooksLikeEndOfList(const char* p) {
+  const char* next = SkipSpace(p + 1);
+  if (*next != ',') return false;
+  next = SkipSpace(next + 1);
+  for (std::string_view start : {"\"traceName\"", "\"displayTimeUnit\"", "\"baseTimeNanoseconds\"",
+                                 "\"deviceProperties\"", "\"distributedInfo\"", "\"otherData\""}) {
+    if (std::strncmp(next, start.data(), start.size()) == 0) return true;
+  }
+  return false;
+}
 
 class DocumentReader {
  public:
@@ -36,9 +63,13 @@ class DocumentReader {
   bool ReadMember();
   bool ReadEvents();
   bool ReadEvent();
-  bool Recover(const char* failed_at);
-  bool SkipToNextEvent();
-  bool KeepElement();
+  bool ReadKey(std::string& key);
+  bool ReadValue(const std::string& key);
+  bool SkipHugeValue(const std::string& key);
+  bool SkipElement();
+  bool Recover(Note note, const char* failed_at);
+  void AddRepairs(const json::Repairs& repairs);
+  std::string WhyNoEvents(char first) const;
 
   char Peek();
   bool More();
@@ -63,7 +94,8 @@ class DocumentReader {
   std::vector<std::string> member_names_;
   bool found_events_ = false;
   bool cancelled_ = false;
-  bool truncated_ = false;
+  bool is_list_ = false;      // the document is a bare list of events
+  bool after_event_ = false;  // a comma or the end has to come
 };
 
 // Reads on while keeping what is not consumed; false at the end of the data.
@@ -96,11 +128,11 @@ char DocumentReader::Peek() {
   }
 }
 
+// Ends the reading where no more can be understood; what was read is kept.
 bool DocumentReader::Stop(Note note, std::string_view what) {
   if (cancelled_) return false;
-  truncated_ = true;
   const std::string damage = source_.damage();
-  notes_.AddWithDetail(note, fmt::format("{} at {}{}{}", what, Place(window_.at()),
+  notes_.AddWithDetail(note, fmt::format("{} ({}){}{}", what, Place(window_.at()),
                                          damage.empty() ? "" : ": ", damage));
   return false;
 }
@@ -116,7 +148,7 @@ bool DocumentReader::ReadTopLevel() {
   if (head.starts_with(kByteOrderMark)) window_.Consume(window_.at() + kByteOrderMark.size());
   const char first = Peek();
   if (first == '[') {
-    found_events_ = true;
+    is_list_ = true;
     return ReadEvents();
   }
   if (first != '{') return true;  // reported by Read()
@@ -139,74 +171,125 @@ bool DocumentReader::ReadTopLevel() {
 // "key": value. The events are read one by one, other values whole.
 bool DocumentReader::ReadMember() {
   std::string key;
+  if (!ReadKey(key)) return false;
+  if (Peek() != ':') return Stop(Note::kTruncatedInput, "no ':' after a member's name");
+  window_.Consume(window_.at() + 1);
+  const char first = Peek();
+  const bool repeated =
+      std::find(member_names_.begin(), member_names_.end(), key) != member_names_.end();
+  if (repeated) {
+    notes_.AddWithDetail(Note::kDuplicateKey,
+                         fmt::format("\"{}\" occurs twice at the top level; both are read", key));
+  }
+  member_names_.push_back(key);
+  if (key == "traceEvents" && first == '[') return ReadEvents();
+  return ReadValue(key);
+}
+
+bool DocumentReader::ReadKey(std::string& key) {
   json::Repairs repairs;
   while (true) {
     const char* p = window_.at() + 1;
     const Scan scan = json::DecodeString(p, window_.end(), key, repairs);
     if (scan == Scan::kOk) {
       window_.Consume(p);
-      break;
-    }
-    if (scan == Scan::kBad || !More())
-      return Stop(Note::kTruncatedInput, "a member's name ends early");
-  }
-  if (Peek() != ':') return Stop(Note::kTruncatedInput, "no ':' after a member's name");
-  window_.Consume(window_.at() + 1);
-  const char first = Peek();
-  if (key == "traceEvents" && first == '[') {
-    if (found_events_)
-      notes_.AddWithDetail(Note::kDuplicateKey, "traceEvents occurs twice; both are read");
-    found_events_ = true;
-    return ReadEvents();
-  }
-  while (true) {
-    const char* p = window_.at();
-    json::Repairs value_repairs;
-    const Scan scan = json::SkipValue(p, window_.end(), value_repairs);
-    // A number or word at the end of the window may go on.
-    if (scan == Scan::kOk && (p < window_.end() || window_.at_end())) {
-      const std::string_view raw(window_.at(), static_cast<size_t>(p - window_.at()));
-      notes_.At(progress_.events, window_.OffsetOf(window_.at()));
-      if (value_repairs.bare_literal) notes_.Add(Note::kBareLiteral);
-      if (value_repairs.bad_escape) notes_.Add(Note::kBadEscape);
-      if (value_repairs.invalid_utf8) notes_.Add(Note::kInvalidUtf8);
-      if (value_repairs.control_character) notes_.Add(Note::kControlCharacter);
-      if (value_repairs.odd_number) notes_.Add(Note::kOddNumber);
-      tables_.AddMember(key, value_repairs.any() ? json::Repaired(raw) : std::string(raw));
-      member_names_.push_back(key);
-      window_.Consume(p);
       return true;
     }
-    if (scan == Scan::kBad) return Stop(Note::kTruncatedInput, "a member's value is no JSON");
-    if (!More()) {
-      member_names_.push_back(key);
-      return Stop(Note::kTruncatedInput, "a member's value ends early");
-    }
+    if (!More()) return Stop(Note::kTruncatedInput, "a member's name ends early");
   }
 }
 
+bool DocumentReader::ReadValue(const std::string& key) {
+  while (true) {
+    const char* p = window_.at();
+    json::Repairs repairs;
+    const Scan scan = json::SkipValue(p, window_.end(), repairs);
+    if (scan == Scan::kOk) {
+      const std::string_view raw(window_.at(), static_cast<size_t>(p - window_.at()));
+      notes_.At(progress_.events, window_.OffsetOf(window_.at()));
+      AddRepairs(repairs);
+      tables_.AddMember(key, repairs.any() ? json::Repaired(raw) : std::string(raw));
+      window_.Consume(p);
+      return true;
+    }
+    if (scan == Scan::kBad) {
+      window_.Consume(p);
+      return Stop(Note::kTruncatedInput, fmt::format("the value of \"{}\" is no JSON", key));
+    }
+    if (More()) continue;
+    if (window_.full()) return SkipHugeValue(key);
+    return Stop(Note::kTruncatedInput, fmt::format("the value of \"{}\" ends early", key));
+  }
+}
+
+void DocumentReader::AddRepairs(const json::Repairs& repairs) {
+  if (repairs.bare_literal) notes_.Add(Note::kBareLiteral);
+  if (repairs.bad_escape) notes_.Add(Note::kBadEscape);
+  if (repairs.invalid_utf8) notes_.Add(Note::kInvalidUtf8);
+  if (repairs.control_character) notes_.Add(Note::kControlCharacter);
+  if (repairs.odd_number) notes_.Add(Note::kOddNumber);
+}
+
+// Passes a value that the window cannot hold, by its brackets alone.
+bool DocumentReader::SkipHugeValue(const std::string& key) {
+  notes_.AddWithDetail(Note::kOversizedMember,
+                       fmt::format("\"{}\" is larger than {} MiB ({}); dropped", key,
+                                   JsonWindow::kMaxBytes >> 20, Place(window_.at())));
+  int64_t depth = 0;
+  bool in_text = false;
+  bool escaped = false;
+  do {
+    const char* p = window_.at();
+    for (; p < window_.end(); ++p) {
+      if (escaped) {
+        escaped = false;
+      } else if (*p == '"') {
+        in_text = !in_text;
+      } else if (in_text) {
+        escaped = *p == '\\';
+      } else if (*p == '{' || *p == '[') {
+        ++depth;
+      } else if (*p == '}' || *p == ']') {
+        --depth;
+      }
+      if (depth <= 0 && !in_text) {
+        window_.Consume(p + 1);
+        return true;
+      }
+    }
+    window_.Consume(p);
+  } while (More());
+  return Stop(Note::kTruncatedInput, "a large member ends early");
+}
+
+// The elements of a list of events, up to its ']'.
 bool DocumentReader::ReadEvents() {
+  found_events_ = true;
   window_.Consume(window_.at() + 1);
-  bool after_event = false;
+  after_event_ = false;
   while (true) {
     const char next = Peek();
+    notes_.At(progress_.events, window_.OffsetOf(window_.at()));
     if (next == '{') {
-      notes_.At(progress_.events, window_.OffsetOf(window_.at()));
-      if (after_event) notes_.Add(Note::kMissingComma);
-      after_event = true;
+      if (after_event_) notes_.Add(Note::kMissingComma);
+      after_event_ = true;
       if (!ReadEvent()) return false;
     } else if (next == ',') {
-      after_event = false;
+      if (!after_event_) notes_.Add(Note::kExtraComma);
+      after_event_ = false;
       window_.Consume(window_.at() + 1);
     } else if (next == ']') {
+      if (!after_event_ && progress_.events > 0) notes_.Add(Note::kExtraComma);
       window_.Consume(window_.at() + 1);
       return true;
     } else if (next == 0) {
-      return Stop(Note::kTruncatedInput, "the list of events ends early");
+      // Chrome's format allows a bare list to stay open; an object has more to say.
+      const bool may_end = is_list_ && window_.at_end() && source_.damage().empty();
+      return Stop(may_end ? Note::kUnterminatedArray : Note::kTruncatedInput,
+                  "the list of events has no end");
     } else {
-      notes_.At(progress_.events, window_.OffsetOf(window_.at()));
-      if (!KeepElement()) return false;
-      after_event = true;
+      after_event_ = true;
+      if (!SkipElement()) return false;
     }
   }
 }
@@ -222,37 +305,101 @@ bool DocumentReader::ReadEvent() {
       window_.Consume(p);
       return true;
     }
-    if (scan == Scan::kBad) return Recover(p);
-    if (!More()) {
-      if (window_.full()) {
-        notes_.Add(Note::kOversizedEvent);
-        return Recover(window_.end() - 1);
-      }
-      return Stop(Note::kTruncatedInput, "an event ends early");
-    }
+    if (scan == Scan::kBad) return Recover(Note::kUnparsableEvent, p);
+    if (More()) continue;
+    if (window_.full()) return Recover(Note::kOversizedEvent, window_.end() - 1);
+    return Stop(Note::kTruncatedInput, "the last event is cut off");
   }
 }
 
-bool DocumentReader::KeepElement() { return Recover(window_.at()); }
-
-// After an event that is no JSON: goes on at what looks like the next one.
-bool DocumentReader::Recover(const char* failed_at) {
-  notes_.Add(Note::kUnparsableEvent);
-  window_.Consume(failed_at);
-  return SkipToNextEvent();
+// An element of the list that is no object.
+bool DocumentReader::SkipElement() {
+  while (true) {
+    const char* p = window_.at();
+    json::Repairs repairs;
+    const Scan scan = json::SkipValue(p, window_.end(), repairs);
+    if (scan == Scan::kOk) {
+      notes_.Add(Note::kNotAnEvent);
+      window_.Consume(p);
+      return true;
+    }
+    if (scan == Scan::kBad) return Recover(Note::kUnparsableEvent, p);
+    if (More()) continue;
+    if (window_.full()) return Recover(Note::kOversizedEvent, window_.end() - 1);
+    return Stop(Note::kTruncatedInput, "the last element is cut off");
+  }
 }
 
-bool DocumentReader::SkipToNextEvent() { return Stop(Note::kTruncatedInput, "unreadable"); }
+// After something that is no JSON, or too large: goes on at what looks like the next event, or the
+// end of the list. Scans forward only, so that broken input costs no more than its length.
+bool DocumentReader::Recover(Note note, const char* failed_at) {
+  notes_.Add(note);
+  window_.Consume(failed_at);
+  after_event_ = false;  // whatever stands between is not looked at
+  char before = 0;       // the last byte that is no white space; 0: not known
+  while (true) {
+    const char* p = window_.at();
+    for (; p + kLookAhead <= window_.end() || (window_.at_end() && p < window_.end()); ++p) {
+      const bool event_may_start = before == ',' || before == '}' || before == '[' || before == 0;
+      const bool found = (*p == '{' && event_may_start && LooksLikeEvent(p)) ||
+                         (*p == ']' && LooksLikeEndOfList(p));
+      if (found) {
+        window_.Consume(p);
+        return true;
+      }
+      if (static_cast<unsigned char>(*p) > ' ') before = *p;
+    }
+    window_.Consume(p);
+    if (!More()) return Stop(Note::kTruncatedInput, "no further event after one that is no JSON");
+  }
+}
 
+// Read() at the top level.
 Result<Trace> DocumentReader::Read() {
   const char first = Peek();
-  ReadTopLevel();
+  const bool complete = ReadTopLevel();
   if (cancelled_) return Fail("cancelled");
-  if (first != '[' && first != '{') return Fail("no JSON");
-  if (!found_events_) {
-    return Fail(fmt::format("no \"traceEvents\" in it"));
+  if (!found_events_) return Fail(WhyNoEvents(first));
+  if (complete && Peek() != 0) {
+    notes_.AddWithDetail(Note::kTrailingData,
+                         fmt::format("data after the end of the JSON ({})", Place(window_.at())));
+  }
+  if (progress_.events == 0 && notes_.count(Note::kNotAnEvent) > 0) {
+    return Fail(
+        "a JSON list without a single event; expected objects with \"ph\" and \"ts\". Is "
+        "this file a trace?");
   }
   return Finish();
+}
+
+// The error of a file without events, with what to do about it.
+std::string DocumentReader::WhyNoEvents(char first) const {
+  const std::string damage = source_.damage();
+  if (first != '{') {
+    return fmt::format(
+        "byte {}: expected '{{' or '[' of a Chrome trace, found {}. {}",
+        window_.OffsetOf(window_.at()),
+        first == 0 ? std::string("the end") : fmt::format("'{}'", first),
+        damage.empty() ? "Give the .json or .json.gz file that torch.profiler wrote" : damage);
+  }
+  const auto has = [&](std::string_view name) {
+    return std::find(member_names_.begin(), member_names_.end(), name) != member_names_.end();
+  };
+  if (has("schema") && has("nodes")) {
+    return "this is a PyTorch execution trace (ExecutionTraceObserver), which holds no times; a "
+           "profiler trace was expected. Give the file that torch.profiler's "
+           "export_chrome_trace or tensorboard_trace_handler wrote";
+  }
+  std::string names;
+  constexpr size_t kNamesShown = 8;
+  for (size_t i = 0; i < std::min(member_names_.size(), kNamesShown); ++i) {
+    names += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", member_names_[i]);
+  }
+  return fmt::format(
+      "a JSON object without a \"traceEvents\" list, up to byte {} (it holds {}){}{}. Expected a "
+      "Chrome trace; give the file that torch.profiler wrote",
+      window_.OffsetOf(window_.at()), names.empty() ? "nothing" : names, damage.empty() ? "" : ": ",
+      damage);
 }
 
 Result<Trace> DocumentReader::Finish() {

@@ -32,7 +32,7 @@ enum class Note : uint8_t {
   kOversizedEvent,
   kOversizedMember,
   kMissingComma,
-  kTrailingComma,
+  kExtraComma,
   kTruncatedInput,
   kUnterminatedArray,
   kTrailingData,
