@@ -1,0 +1,40 @@
+// What lies in a run directory: its folders, their segments, its control block.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/recording/layout.h"
+
+namespace trainprof::recording {
+
+// RunControl as plain values.
+struct ControlInfo {
+  uint64_t max_bytes = 0;
+  uint64_t used_bytes = 0;
+  ClockKind clock_kind = ClockKind::kNone;
+  ClockSample created{};
+  uint32_t failed_processes = 0;
+  uint64_t lost_events = 0;
+  std::string failure;
+};
+std::optional<ControlInfo> ReadControl(const std::filesystem::path& run_dir);
+
+bool IsSegmentFile(const std::filesystem::path& path);  // by its name
+
+// The segments of one rank's folder, by name. Where a raw and a sealed file of one process stand
+// side by side (the sealer was killed between two steps), the sealed one alone.
+std::vector<std::filesystem::path> SegmentsIn(const std::filesystem::path& folder);
+
+struct RankFolder {
+  std::filesystem::path path;
+  int rank = -1;  // of rank-00003
+  std::vector<std::filesystem::path> segments;
+};
+// Folders that hold segments: ranks by number, then processes by pid.
+std::vector<RankFolder> RankFoldersIn(const std::filesystem::path& run_dir);
+
+}  // namespace trainprof::recording

@@ -1,0 +1,215 @@
+#include "trace/recording/sealer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "trace/recording/clock_log.h"
+#include "trace/recording/manifest.h"
+#include "trace/recording/run_directory.h"
+#include "trace/recording/segment_liveness.h"
+#include "trace/recording/segment_reader.h"
+#include "trace/recording/segment_scan.h"
+
+namespace trainprof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+using Deadline = std::chrono::steady_clock::time_point;
+
+// The level that keeps up with a disk: ~500 MB/s; 3 saves some 10 % more at a third of the speed.
+constexpr int kCompressionLevel = 1;
+
+bool IsOver(Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
+
+Error SystemError(const fs::path& path, const char* what) {
+  return {path.string() + ": cannot " + what + ": " + strerror(errno)};
+}
+
+bool WriteAll(int fd, const void* data, size_t size) {
+  const auto* p = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = write(fd, p, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    p += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// A file that is removed again unless Keep() is called.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(fs::path path)
+      : path_(std::move(path)),
+        fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
+  ~TemporaryFile() {
+    if (fd_ >= 0) close(fd_);
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove(path_, ignored);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int fd() const { return fd_; }
+  bool RenameTo(const fs::path& target) {
+    std::error_code error;
+    fs::rename(path_, target, error);
+    if (error) return false;
+    path_.clear();
+    return true;
+  }
+
+ private:
+  fs::path path_;
+  int fd_;
+};
+
+std::string SealedInfoOf(const SegmentScan& scan) {
+  nlohmann::json threads = nlohmann::json::array();
+  for (const auto& [tid, name] : scan.threads) threads.push_back({{"tid", tid}, {"name", name}});
+  std::string text = nlohmann::json{{"events", scan.events}, {"threads", std::move(threads)}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  text.append(8 - text.size() % 8, '\0');
+  return text;
+}
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+};
+
+class SealedWriter {
+ public:
+  SealedWriter(const SegmentReader& segment, int fd) : segment_(segment), fd_(fd) {}
+
+  // False: out of time, of disk, or of readable input; the file is then worth nothing.
+  bool Write(Deadline deadline) {
+    context_.reset(ZSTD_createCCtx());
+    if (!context_) return false;
+    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, kCompressionLevel);
+    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
+    Quality quality;
+    const std::string info = SealedInfoOf(ScanSegment(segment_, quality));
+    if (!quality.items().empty()) return false;  // a damaged segment stays as evidence
+    const uint64_t directory_bytes = segment_.chunks().size() * sizeof(SealedChunk) + info.size();
+    offset_ = sizeof(SegmentHeader) + sizeof(SealedHeader) + directory_bytes;
+    if (lseek(fd_, static_cast<off_t>(offset_), SEEK_SET) < 0) return false;
+    for (const Chunk& chunk : segment_.chunks()) {
+      if (IsOver(deadline) || !AddChunk(chunk)) return false;
+    }
+    return WriteDirectory(info);
+  }
+
+ private:
+  bool AddChunk(const Chunk& chunk) {
+    Quality quality;
+    if (!segment_.Load(chunk, words_, quality)) return false;
+    packed_.resize(ZSTD_compressBound(chunk.payload_bytes));
+    const size_t n = ZSTD_compress2(context_.get(), packed_.data(), packed_.size(), words_.data(),
+                                    chunk.payload_bytes);
+    if (ZSTD_isError(n) || !WriteAll(fd_, packed_.data(), n)) return false;
+    table_.push_back({offset_, static_cast<uint32_t>(n), chunk.payload_bytes, chunk.kind,
+                      chunk.row_bytes, chunk.writer, chunk.sequence, 0, chunk.opened});
+    offset_ += n;
+    return true;
+  }
+
+  bool WriteDirectory(const std::string& info) {
+    std::vector<char> directory(table_.size() * sizeof(SealedChunk) + info.size());
+    if (!table_.empty()) {
+      memcpy(directory.data(), table_.data(), table_.size() * sizeof(SealedChunk));
+    }
+    memcpy(directory.data() + table_.size() * sizeof(SealedChunk), info.data(), info.size());
+    SegmentHeader header{};
+    memcpy(static_cast<void*>(&header), segment_.raw_header().data(), sizeof header);
+    header.magic = kSealedMagic;
+    header.next_offset.store(segment_.file_bytes());
+    // The chunks' own counters go with their headers: the segment's keep the sums.
+    header.dropped_detail.store(segment_.info().dropped_detail);
+    header.dropped_all.store(segment_.info().dropped_all);
+    const SealedHeader sealed = {static_cast<uint32_t>(table_.size()),
+                                 static_cast<uint32_t>(info.size()),
+                                 CheckOf(directory.data(), directory.size())};
+    return lseek(fd_, 0, SEEK_SET) == 0 && WriteAll(fd_, &header, sizeof header) &&
+           WriteAll(fd_, &sealed, sizeof sealed) &&
+           WriteAll(fd_, directory.data(), directory.size());
+  }
+
+  const SegmentReader& segment_;
+  const int fd_;
+  std::unique_ptr<ZSTD_CCtx, FreeContext> context_;
+  uint64_t offset_ = 0;
+  std::vector<SealedChunk> table_;
+  std::vector<uint64_t> words_;
+  std::vector<char> packed_;
+};
+
+// Leaves the raw segment where anything stands in the way.
+void SealSegment(const fs::path& path, Deadline deadline) {
+  if (path.extension() == kSealedSuffix) {
+    // The raw one is left when the sealer was stopped between its last two steps.
+    std::error_code ignored;
+    fs::remove(fs::path(path).replace_extension(kSegmentSuffix), ignored);
+    return;
+  }
+  Quality quality;
+  Result<SegmentReader> segment = SegmentReader::Open(path, quality);
+  if (!segment.ok() || !quality.items().empty() || MayBeAlive(segment.value())) return;
+  fs::path sealed = fs::path(path).replace_extension(kSealedSuffix);
+  fs::path fresh = sealed;
+  fresh += ".tmp";
+  TemporaryFile file(fresh);
+  if (file.fd() < 0) return;
+  if (!SealedWriter(segment.value(), file.fd()).Write(deadline)) return;
+  // On disk before the raw one goes, whatever happens to the machine.
+  if (IsOver(deadline) || fdatasync(file.fd()) != 0 || !file.RenameTo(sealed)) return;
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+}  // namespace
+
+Result<void> CreateRun(const fs::path& run_dir, const RunDescription& run) {
+  std::error_code error;
+  if (!fs::create_directory(run_dir, error)) {
+    return Error{run_dir.string() + ": cannot make the run directory: " +
+                 (error ? error.message() : std::string("it exists"))};
+  }
+  const fs::path path = run_dir / kControlFile;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return SystemError(path, "create");
+  RunControl control{};
+  control.magic = RunControl::kMagic;
+  control.version = RunControl::kVersion;
+  control.clock_kind = HostClockKind();
+  control.max_bytes = run.max_bytes;
+  control.created = SampleClocks(control.clock_kind);
+  const bool written = WriteAll(fd, &control, sizeof control);
+  const Error failure = SystemError(path, "write");
+  close(fd);
+  if (!written) return failure;
+  return WriteManifest(run_dir, run, nullptr);
+}
+
+Result<RecordingSummary> SealRecording(const fs::path& run_dir, const RunDescription& run,
+                                       Deadline deadline) {
+  for (const RankFolder& folder : RankFoldersIn(run_dir)) {
+    for (const fs::path& path : folder.segments) {
+      if (!IsOver(deadline)) SealSegment(path, deadline);
+    }
+  }
+  Result<RecordingSummary> summary = SummarizeRecording(run_dir);
+  if (!summary.ok()) return summary;
+  if (Result<void> written = WriteManifest(run_dir, run, &summary.value()); !written.ok()) {
+    return Error{written.error()};
+  }
+  return summary;
+}
+
+}  // namespace trainprof::recording

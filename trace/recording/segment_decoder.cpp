@@ -1,0 +1,398 @@
+#include "trace/recording/segment_decoder.h"
+
+#include <algorithm>
+#include <string>
+
+namespace trainprof::recording {
+namespace {
+
+constexpr uint64_t kStillOpen = UINT64_MAX;
+
+struct PendingRange {
+  uint64_t begin = 0;
+  uint64_t end = kStillOpen;
+  StringId name = kEmptyString;
+  StringId category = kEmptyString;
+  TrackId track{};
+  ArgsId args = kNoArgs;
+};
+
+double AsDouble(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+double AsFloat(uint64_t bits) {
+  const auto low = static_cast<uint32_t>(bits);
+  float value;
+  memcpy(&value, &low, sizeof value);
+  return static_cast<double>(value);
+}
+
+class Decoder {
+ public:
+  Decoder(const SegmentReader& segment, const SegmentScan& scan, const TickConverter& clock,
+          HostTime base, TraceBuilder& builder)
+      : segment_(segment),
+        scan_(scan),
+        clock_(clock),
+        base_(base),
+        builder_(builder),
+        strings_(builder.trace().strings) {}
+
+  void Run() {
+    DescribeProcess();
+    std::vector<uint64_t> words;
+    const Chunk* before = nullptr;
+    for (const Chunk& chunk : segment_.chunks()) {
+      if (chunk.kind != ChunkKind::kRecords) {
+        Count("unread_chunk", QualitySeverity::kWarning, 1,
+              "a kind of chunk that this version does not read");
+        continue;
+      }
+      if (before == nullptr || before->writer != chunk.writer) {
+        EndWriter();
+        BeginWriter(chunk);
+        if (chunk.sequence != 0) LoseChunks(chunk.sequence);
+      } else if (chunk.sequence != before->sequence + 1) {
+        LoseChunks(chunk.sequence - before->sequence - 1);
+      }
+      before = &chunk;
+      DecodeChunk(chunk, words);
+    }
+    EndWriter();
+    JoinStarts();
+    AddGaps();
+    NameThreads();
+    CountLosses();
+  }
+
+ private:
+  void Count(std::string_view kind, QualitySeverity severity, uint64_t count,
+             std::string_view detail) {
+    if (count == 0) return;
+    builder_.quality().Count(kind, severity, static_cast<int64_t>(count), detail);
+  }
+
+  TraceTime At(uint64_t ticks) const { return {clock_.ToHost(ticks).ns - base_.ns}; }
+
+  void DescribeProcess() {
+    const SegmentInfo& info = segment_.info();
+    process_ = builder_.FindOrAddProcess(info.pid);
+    constexpr size_t kLongestName = 80;
+    bool repaired = false;
+    std::string name = RepairUtf8(info.command, &repaired);
+    if (name.size() > kLongestName) name = RepairUtf8(name.substr(0, kLongestName), &repaired);
+    builder_.process(process_).name = builder_.Intern(name);
+    if (info.rank >= 0) {
+      builder_.process(process_).labels = builder_.Intern("rank " + std::to_string(info.rank));
+    }
+  }
+
+  void BeginWriter(const Chunk& chunk) {
+    strings_.Clear();
+    writer_ = chunk.writer;
+    track_is_known_ = false;  // until a THREAD record comes
+    last_ticks_ = 0;
+  }
+
+  void EndWriter() {
+    CloseOpen(scan_.last_ticks, "open_range_at_end",
+              "ranges still open where the recording ends; closed at the last time seen");
+  }
+
+  void LoseChunks(uint64_t count) {
+    Count("lost_chunk", QualitySeverity::kDataLoss, count,
+          "chunks that are missing between others of the same thread");
+    CloseOpen(last_ticks_, "range_cut_by_damage",
+              "ranges whose end lay in a damaged or missing chunk; closed before it");
+  }
+
+  void DecodeChunk(const Chunk& chunk, std::vector<uint64_t>& words) {
+    if (!segment_.Load(chunk, words, scratch_)) {  // the scan has counted it
+      LoseChunks(1);
+      return;
+    }
+    RecordParser parser(words);
+    for (Record record; parser.Next(record);) Take(record);
+    Count("unknown_record", QualitySeverity::kWarning, parser.unknown(),
+          "records of a newer version; skipped");
+    if (!parser.damaged()) return;
+    Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+          "a chunk with damaged records; skipped from there");
+    CloseOpen(last_ticks_, "range_cut_by_damage",
+              "ranges whose end lay in a damaged or missing chunk; closed before it");
+  }
+
+  void Take(const Record& record) {
+    switch (record.type) {
+      case RecordType::kString:
+        if (strings_.Define(record)) {
+          Count("bad_utf8", QualitySeverity::kWarning, 1, "names that are not UTF-8; repaired");
+        }
+        return;
+      case RecordType::kThread:
+        CloseOpen(last_ticks_, "open_range_at_thread_end",
+                  "ranges that their thread left open; closed at its last event");
+        track_ = builder_.FindOrAddThread(process_, static_cast<int64_t>(record.extra[0]));
+        track_is_known_ = true;
+        return;
+      case RecordType::kPush:
+        Push(record);
+        break;
+      case RecordType::kPop:
+        Pop(record);
+        break;
+      case RecordType::kStart:
+        starts_.emplace_back(record.extra[0], MakeRange(record, record.extra.subspan(1)));
+        break;
+      case RecordType::kEnd:
+        ends_.emplace(record.extra[0], record.value);
+        break;
+      case RecordType::kMark: {
+        const PendingRange mark = MakeRange(record, record.extra);
+        builder_.AddInstant(
+            {At(mark.begin), At(mark.begin), mark.name, mark.track, mark.category, mark.args}, 't');
+        break;
+      }
+      default:
+        return;
+    }
+    last_ticks_ = std::max(last_ticks_, record.value);
+  }
+
+  PendingRange MakeRange(const Record& record, std::span<const uint64_t> attributes) {
+    bool known = true;
+    PendingRange range;
+    range.begin = record.value;
+    range.name = strings_.Get(record.id, &known);
+    if (!known) {
+      range.name = builder_.Intern("(name lost)");
+      Count("lost_name", QualitySeverity::kWarning, 1, "events whose name was in a lost chunk");
+    }
+    if (!track_is_known_) {
+      // A track of its own: these events must not mix with those of a known thread.
+      track_ = builder_.FindOrAddThread(process_, -1 - static_cast<int64_t>(writer_));
+      Count("lost_thread", QualitySeverity::kWarning, 1, "events whose thread was in a lost chunk");
+    }
+    range.category = DomainName(record.domain);
+    range.track = track_;
+    range.args = Args(record.domain, attributes);
+    return range;
+  }
+
+  StringId DomainName(uint32_t domain) {
+    if (domain == 0) return kEmptyString;
+    const auto it = scan_.domains.find(domain);
+    return builder_.Intern(it == scan_.domains.end() ? "(domain lost)" : it->second);
+  }
+
+  ArgsId Args(uint32_t domain, std::span<const uint64_t> words) {
+    if (words.empty()) return kNoArgs;
+    std::vector<Arg> args;
+    const auto payload_type = static_cast<PayloadType>(words[0] & 0xFF);
+    const bool has_color = (words[0] >> 8 & 0xFF) != 0;
+    const auto category = static_cast<uint32_t>(words[0] >> 32);
+    words = words.subspan(1);
+    if (category != 0) args.push_back(CategoryArg(domain, category));
+    if (has_color && !words.empty()) {
+      args.push_back(
+          {builder_.Intern("color"),
+           {.type = ArgValue::Type::kInt, .integer = static_cast<int64_t>(words[0] & UINT32_MAX)}});
+      words = words.subspan(1);
+    }
+    if (payload_type != PayloadType::kNone && !words.empty()) {
+      args.push_back({builder_.Intern("payload"), Payload(payload_type, words[0])});
+    }
+    return args.empty() ? kNoArgs : builder_.AddArgs(args);
+  }
+
+  Arg CategoryArg(uint32_t domain, uint32_t category) {
+    Arg arg{builder_.Intern("category"), {}};
+    const auto it = scan_.categories.find({domain, category});
+    if (it == scan_.categories.end()) {
+      arg.value = {.type = ArgValue::Type::kInt, .integer = category};
+    } else {
+      arg.value = {.type = ArgValue::Type::kString, .text = builder_.Intern(it->second)};
+    }
+    return arg;
+  }
+
+  ArgValue Payload(PayloadType type, uint64_t bits) {
+    ArgValue value;
+    value.type = ArgValue::Type::kInt;
+    value.integer = static_cast<int64_t>(bits);
+    switch (type) {
+      case PayloadType::kUint64:
+        if (value.integer < 0) {  // beyond int64: kept exactly, as text of a number
+          value = {.type = ArgValue::Type::kJson, .text = builder_.Intern(std::to_string(bits))};
+        }
+        break;
+      case PayloadType::kUint32:
+        value.integer = static_cast<int64_t>(static_cast<uint32_t>(bits));
+        break;
+      case PayloadType::kInt32:
+        value.integer = static_cast<int32_t>(static_cast<uint32_t>(bits));
+        break;
+      case PayloadType::kDouble:
+        value = {.type = ArgValue::Type::kDouble, .real = AsDouble(bits)};
+        break;
+      case PayloadType::kFloat:
+        value = {.type = ArgValue::Type::kDouble, .real = AsFloat(bits)};
+        break;
+      default:
+        break;
+    }
+    return value;
+  }
+
+  void Push(const Record& record) {
+    if (stacks_.size() <= record.domain) stacks_.resize(record.domain + 1);
+    stacks_[record.domain].push_back(static_cast<uint32_t>(pending_.size()));
+    ++open_;
+    pending_.push_back(MakeRange(record, record.extra));
+  }
+
+  void Pop(const Record& record) {
+    if (record.domain >= stacks_.size() || stacks_[record.domain].empty()) {
+      Count("unmatched_pop", QualitySeverity::kWarning, 1,
+            "ends of ranges whose begin is not in the recording");
+      return;
+    }
+    PendingRange& range = pending_[stacks_[record.domain].back()];
+    stacks_[record.domain].pop_back();
+    range.end = record.value;
+    if (--open_ == 0) Flush();
+  }
+
+  void AddRange(const PendingRange& range) {
+    builder_.AddRange({At(range.begin), At(std::max(range.begin, range.end)), range.name,
+                       range.track, range.category, range.args},
+                      RangeKind::kUserAnnotation);
+  }
+
+  // In the order of their pushes, so that a parent stands before a child of the same times.
+  void Flush() {
+    for (const PendingRange& range : pending_) AddRange(range);
+    pending_.clear();
+  }
+
+  void CloseOpen(uint64_t ticks, std::string_view kind, std::string_view detail) {
+    for (PendingRange& range : pending_) {
+      if (range.end == kStillOpen) range.end = std::max(range.begin, ticks);
+    }
+    for (auto& stack : stacks_) stack.clear();
+    Count(kind, QualitySeverity::kWarning, open_, detail);
+    open_ = 0;
+    Flush();
+  }
+
+  void JoinStarts() {
+    uint64_t still_open = 0;
+    for (auto& [id, range] : starts_) {
+      const auto end = ends_.find(id);
+      if (end == ends_.end()) {
+        ++still_open;
+        range.end = scan_.last_ticks;
+      } else {
+        range.end = end->second;
+        ends_.erase(end);
+      }
+      AddRange(range);
+    }
+    Count("open_range_at_end", QualitySeverity::kWarning, still_open,
+          "ranges still open where the recording ends; closed at the last time seen");
+    Count("unmatched_end", QualitySeverity::kWarning, ends_.size(),
+          "ends of ranges whose start is not in the recording");
+  }
+
+  void AddGap(uint64_t begin, uint64_t end, const char* reason) {
+    if (end <= begin) return;
+    builder_.AddGap({{At(begin), At(end)}, process_, builder_.Intern(reason)});
+  }
+
+  void AddGaps() {
+    bool closed = false;
+    uint64_t begin = 0;
+    for (const GapMark& mark : scan_.gaps) {
+      if (mark.begin && !closed) begin = mark.ticks;
+      if (!mark.begin && closed) AddGap(begin, mark.ticks, "window");
+      closed = mark.begin;
+    }
+    if (closed) AddGap(begin, scan_.last_ticks, "window");
+    const SegmentInfo& info = segment_.info();
+    if (info.first_drop_ticks != 0) {
+      AddGap(info.first_drop_ticks, scan_.last_ticks,
+             info.failed ? "recording failed" : "size bound");
+    }
+  }
+
+  void NameThreads() {
+    for (const auto& [tid, name] : scan_.threads) {
+      builder_.track(builder_.FindOrAddThread(process_, tid)).name = builder_.Intern(name);
+    }
+  }
+
+  void CountLosses() {
+    using enum QualitySeverity;
+    const SegmentInfo& i = segment_.info();
+    const std::string who = "process " + std::to_string(i.pid);
+    if (i.dropped_detail != 0) {
+      Count("thinned_events", kDataLoss, i.dropped_detail,
+            who + ": the size bound came near, only phases and steps were kept from " +
+                Seconds(i.first_detail_drop_ticks) + " on");
+    }
+    if (i.dropped_all != 0) {
+      Count("dropped_events", kDataLoss, i.dropped_all,
+            who +
+                (i.failed ? ": recording failed, nothing was kept from "
+                          : ": the size bound was reached, nothing was kept from ") +
+                Seconds(i.first_drop_ticks) + " on");
+    }
+    if (i.failed) Count("recording_failed", kDataLoss, 1, who + ": " + i.failure);
+    Count("dropped_reentrant", kDataLoss, i.dropped_reentrant,
+          "NVTX calls of a signal handler that interrupted another one");
+    Count("dropped_too_deep", kDataLoss, i.dropped_too_deep, "ranges nested deeper than 1024");
+    Count("truncated_string", kWarning, i.truncated_strings, "names longer than 4096 bytes; cut");
+    Count("unmatched_pop", kWarning, i.unmatched_pops,
+          "ends of ranges whose begin is not in the recording");
+    Count("cut_by_window", kInfo, i.cut_by_window,
+          "ranges that were open when the recording window began; left out");
+    Count("overflowed_domain", kWarning, i.overflowed_domains,
+          "NVTX domains beyond 4095; recorded as one");
+  }
+
+  std::string Seconds(uint64_t ticks) const {
+    const int64_t ms = At(ticks).ns / 1'000'000;
+    return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + " s";
+  }
+
+  const SegmentReader& segment_;
+  const SegmentScan& scan_;
+  const TickConverter& clock_;
+  const HostTime base_;
+  TraceBuilder& builder_;
+  WriterStrings strings_;
+  Quality scratch_;
+
+  ProcessId process_{};
+  TrackId track_{};
+  bool track_is_known_ = false;
+  uint32_t writer_ = 0;
+  uint64_t last_ticks_ = 0;  // of the present writer
+  std::vector<PendingRange> pending_;
+  std::vector<std::vector<uint32_t>> stacks_;  // by domain: indices into pending_
+  uint64_t open_ = 0;
+  std::vector<std::pair<uint64_t, PendingRange>> starts_;  // by range id
+  std::unordered_map<uint64_t, uint64_t> ends_;            // range id -> ticks
+};
+
+}  // namespace
+
+void DecodeSegment(const SegmentReader& segment, const SegmentScan& scan,
+                   const TickConverter& clock, HostTime base, TraceBuilder& builder) {
+  Decoder(segment, scan, clock, base, builder).Run();
+}
+
+}  // namespace trainprof::recording

@@ -1,0 +1,16 @@
+// Puts the events of one segment into a rank's trace: pairs pushes with pops and starts with ends,
+// names threads, converts ticks, and counts what was lost or does not fit.
+#pragma once
+
+#include "trace/recording/segment_reader.h"
+#include "trace/recording/segment_scan.h"
+#include "trace/recording/tick_converter.h"
+#include "trace/trace_builder.h"
+
+namespace trainprof::recording {
+
+// `base` is time 0 of the trace. O(records).
+void DecodeSegment(const SegmentReader& segment, const SegmentScan& scan,
+                   const TickConverter& clock, HostTime base, TraceBuilder& builder);
+
+}  // namespace trainprof::recording

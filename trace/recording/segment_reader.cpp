@@ -1,0 +1,251 @@
+#include "trace/recording/segment_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace trainprof::recording {
+namespace {
+
+constexpr uint32_t kLeastHeaderBytes = 4096;
+constexpr uint32_t kMostHeaderBytes = 1024 * 1024;
+constexpr uint32_t kMostInfoBytes = 64 * 1024 * 1024;
+
+template <size_t N>
+std::string Text(const char (&field)[N]) {
+  return std::string(field, strnlen(field, N));
+}
+
+uint64_t Value(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_relaxed); }
+
+SegmentInfo Describe(const SegmentHeader& h) {
+  SegmentInfo info;
+  info.version = h.version;
+  info.header_bytes = h.header_bytes;
+  info.identity = h.identity;
+  info.clock_kind = h.clock_kind;
+  info.rank = h.rank;
+  info.pid = h.pid;
+  info.parent_pid = h.parent_pid;
+  info.process_start = h.process_start;
+  info.opened = h.opened;
+  info.host = Text(h.host);
+  info.boot_id = Text(h.boot_id);
+  info.options = Text(h.options);
+  info.command = Text(h.command);
+  info.first_detail_drop_ticks = Value(h.first_detail_drop_ticks);
+  info.first_drop_ticks = Value(h.first_drop_ticks);
+  info.dropped_detail = Value(h.dropped_detail);
+  info.dropped_all = Value(h.dropped_all);
+  info.dropped_reentrant = Value(h.dropped_reentrant);
+  info.dropped_too_deep = Value(h.dropped_too_deep);
+  info.truncated_strings = Value(h.truncated_strings);
+  info.unmatched_pops = Value(h.unmatched_pops);
+  info.cut_by_window = Value(h.cut_by_window);
+  info.overflowed_domains = Value(h.overflowed_domains);
+  info.failed = h.failed.load(std::memory_order_relaxed) != 0;
+  info.clean_exit = h.clean_exit.load(std::memory_order_relaxed) != 0;
+  info.closed = h.closed;
+  info.failure = Text(h.failure);
+  return info;
+}
+
+bool IsOurs(const ChunkHeader& h, const SegmentInfo& info, uint64_t offset) {
+  return h.magic == kChunkMagic && h.identity == info.identity && h.file_offset == offset &&
+         h.static_check == CheckOf(&h, offsetof(ChunkHeader, static_check)) &&
+         h.size_bytes >= info.header_bytes && h.size_bytes <= kMaxChunkBytes &&
+         h.size_bytes % info.header_bytes == 0;
+}
+
+bool IsZero(const ChunkHeader& h) {
+  static const char kZeros[sizeof(ChunkHeader)] = {};
+  return memcmp(&h, kZeros, sizeof h) == 0;
+}
+
+}  // namespace
+
+Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Quality& quality) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Error{path.string() + ": cannot open: " + strerror(errno)};
+  SegmentReader reader(path, fd);
+  if (Result<void> header = reader.ReadHeader(); !header.ok()) return Error{header.error()};
+  if (reader.sealed_) {
+    if (Result<void> read = reader.ReadSealedDirectory(); !read.ok()) return Error{read.error()};
+  } else {
+    reader.FindRawChunks(quality);
+  }
+  std::stable_sort(reader.chunks_.begin(), reader.chunks_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.writer, a.sequence) < std::pair(b.writer, b.sequence);
+  });
+  return reader;
+}
+
+SegmentReader::SegmentReader(SegmentReader&& other) noexcept : fd_(-1) { *this = std::move(other); }
+
+SegmentReader& SegmentReader::operator=(SegmentReader&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  std::swap(info_, other.info_);
+  std::swap(sealed_, other.sealed_);
+  std::swap(file_bytes_, other.file_bytes_);
+  std::swap(chunks_, other.chunks_);
+  std::swap(sealed_info_, other.sealed_info_);
+  std::swap(raw_header_, other.raw_header_);
+  return *this;
+}
+
+SegmentReader::~SegmentReader() { CloseFile(); }
+
+void SegmentReader::CloseFile() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+bool SegmentReader::ReadAt(uint64_t offset, void* out, size_t size) const {
+  auto* p = static_cast<char*>(out);
+  while (size > 0) {
+    const ssize_t n = pread(fd_, p, size, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    p += n;
+    offset += static_cast<uint64_t>(n);
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+Result<void> SegmentReader::ReadHeader() {
+  struct stat status {};
+  if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    return Error{path_.string() + ": not a file"};
+  }
+  file_bytes_ = static_cast<uint64_t>(status.st_size);
+  raw_header_.resize(sizeof(SegmentHeader));
+  if (!ReadAt(0, raw_header_.data(), raw_header_.size())) {
+    return Error{path_.string() +
+                 ": shorter than a segment's header; the process was killed while "
+                 "it began, or the file was cut"};
+  }
+  SegmentHeader header{};
+  memcpy(static_cast<void*>(&header), raw_header_.data(), sizeof header);
+  if (header.magic != kSegmentMagic && header.magic != kSealedMagic) {
+    return Error{path_.string() + ": not a segment of a recording"};
+  }
+  sealed_ = header.magic == kSealedMagic;
+  if (header.version > kFormatVersion) {
+    return Error{path_.string() + ": format version " + std::to_string(header.version) +
+                 ", this trainprof reads up to " + std::to_string(kFormatVersion) +
+                 ": read it with the trainprof that recorded it, or a newer one"};
+  }
+  header.magic = kSegmentMagic;  // the check is that of the raw segment
+  if (header.static_check != CheckOf(&header, offsetof(SegmentHeader, static_check)) ||
+      header.header_bytes < kLeastHeaderBytes || header.header_bytes > kMostHeaderBytes ||
+      (header.header_bytes & (header.header_bytes - 1)) != 0) {
+    return Error{path_.string() + ": the segment's header is damaged"};
+  }
+  info_ = Describe(header);
+  return {};
+}
+
+void SegmentReader::FindRawChunks(Quality& quality) {
+  bool in_damage = false;
+  for (uint64_t offset = info_.header_bytes; offset + sizeof(ChunkHeader) <= file_bytes_;) {
+    // Claims that were never written are holes: skip them at once.
+    const off_t data = lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return;
+    if (data > static_cast<off_t>(offset)) {
+      offset = static_cast<uint64_t>(data) / info_.header_bytes * info_.header_bytes;
+    }
+    ChunkHeader header{};
+    if (!ReadAt(offset, static_cast<void*>(&header), sizeof header)) return;
+    if (!IsOurs(header, info_, offset)) {
+      if (!IsZero(header) && !in_damage) {
+        in_damage = true;
+        quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                      path_.filename().string() + ": no valid chunk at byte " +
+                          std::to_string(offset) + "; skipped");
+      }
+      offset += info_.header_bytes;
+      continue;
+    }
+    in_damage = false;
+    uint64_t committed = header.committed.load(std::memory_order_acquire);
+    const uint64_t end = std::min<uint64_t>(offset + header.size_bytes, file_bytes_);
+    const uint64_t room = end - offset - sizeof header;
+    if (committed > room) {
+      quality.Count("truncated_chunk", QualitySeverity::kDataLoss, 1,
+                    path_.filename().string() + ": the chunk at byte " + std::to_string(offset) +
+                        " holds less than it claims");
+      committed = room;
+    }
+    committed &= ~uint64_t{7};
+    info_.dropped_detail += Value(header.dropped_detail);
+    info_.dropped_all += Value(header.dropped_all);
+    const auto bytes = static_cast<uint32_t>(committed);
+    chunks_.push_back({offset + sizeof header, bytes, bytes, false, header.kind, header.row_bytes,
+                       header.writer, header.sequence, header.opened});
+    offset += header.size_bytes;
+  }
+}
+
+Result<void> SegmentReader::ReadSealedDirectory() {
+  const auto damaged = [&] {
+    return Error{path_.string() + ": the sealed segment's directory is damaged"};
+  };
+  SealedHeader sealed{};
+  uint64_t offset = sizeof(SegmentHeader);
+  if (!ReadAt(offset, &sealed, sizeof sealed)) return damaged();
+  offset += sizeof sealed;
+  const uint64_t table_bytes = uint64_t{sealed.chunks} * sizeof(SealedChunk);
+  if (sealed.info_bytes > kMostInfoBytes || sealed.info_bytes % 8 != 0 ||
+      offset + table_bytes + sealed.info_bytes > file_bytes_) {
+    return damaged();
+  }
+  std::vector<char> directory(table_bytes + sealed.info_bytes);
+  if (!ReadAt(offset, directory.data(), directory.size()) ||
+      CheckOf(directory.data(), directory.size()) != sealed.check) {
+    return damaged();
+  }
+  for (uint32_t i = 0; i < sealed.chunks; ++i) {
+    SealedChunk c{};
+    memcpy(&c, directory.data() + i * sizeof c, sizeof c);
+    if (c.payload_bytes > kMaxChunkBytes || c.payload_bytes % 8 != 0) return damaged();
+    chunks_.push_back({c.file_offset, c.compressed_bytes, c.payload_bytes, true, c.kind,
+                       c.row_bytes, c.writer, c.sequence, c.opened});
+  }
+  const char* text = directory.data() + table_bytes;
+  sealed_info_.assign(text, strnlen(text, sealed.info_bytes));
+  return {};
+}
+
+bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const {
+  const auto damaged = [&](const char* what) {
+    quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                  path_.filename().string() + ": the chunk at byte " +
+                      std::to_string(chunk.file_offset) + " " + what + "; skipped");
+    words.clear();
+    return false;
+  };
+  if (chunk.file_offset > file_bytes_ || chunk.stored_bytes > file_bytes_ - chunk.file_offset) {
+    return damaged("lies beyond the file's end");
+  }
+  if (fd_ < 0) fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd_ < 0) return damaged("cannot be read: the file is gone");
+  words.resize(chunk.payload_bytes / 8);
+  if (!chunk.compressed) {
+    return ReadAt(chunk.file_offset, words.data(), chunk.payload_bytes) ||
+           damaged("cannot be read");
+  }
+  std::vector<char> packed(chunk.stored_bytes);
+  if (!ReadAt(chunk.file_offset, packed.data(), packed.size())) return damaged("cannot be read");
+  const size_t n = ZSTD_decompress(words.data(), chunk.payload_bytes, packed.data(), packed.size());
+  return n == chunk.payload_bytes || damaged("does not decompress");
+}
+
+}  // namespace trainprof::recording

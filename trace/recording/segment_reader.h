@@ -1,0 +1,102 @@
+// Opens one segment file, raw or sealed, and finds its chunks. Reads with pread, never through a
+// mapping: the file may grow, shrink or vanish meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trace/quality.h"
+#include "trace/recording/format.h"
+#include "trace/result.h"
+
+namespace trainprof::recording {
+
+// SegmentHeader as plain values.
+struct SegmentInfo {
+  uint32_t version = 0;
+  uint32_t header_bytes = 0;
+  uint64_t identity = 0;
+  ClockKind clock_kind = ClockKind::kNone;
+  int32_t rank = -1;
+  int32_t pid = 0;
+  int32_t parent_pid = 0;
+  uint64_t process_start = 0;
+  ClockSample opened{};
+  std::string host;
+  std::string boot_id;
+  std::string options;
+  std::string command;
+
+  uint64_t first_detail_drop_ticks = 0;
+  uint64_t first_drop_ticks = 0;
+  uint64_t dropped_detail = 0;  // with those of the chunks
+  uint64_t dropped_all = 0;
+  uint64_t dropped_reentrant = 0;
+  uint64_t dropped_too_deep = 0;
+  uint64_t truncated_strings = 0;
+  uint64_t unmatched_pops = 0;
+  uint64_t cut_by_window = 0;
+  uint64_t overflowed_domains = 0;
+  bool failed = false;
+  bool clean_exit = false;
+  ClockSample closed{};
+  std::string failure;
+};
+
+struct Chunk {
+  uint64_t file_offset = 0;    // of the payload
+  uint32_t stored_bytes = 0;   // in the file: committed bytes, or their compressed size
+  uint32_t payload_bytes = 0;  // committed
+  bool compressed = false;
+  ChunkKind kind = ChunkKind::kRecords;
+  uint16_t row_bytes = 0;
+  uint32_t writer = 0;
+  uint32_t sequence = 0;
+  ClockSample opened{};
+};
+
+class SegmentReader {
+ public:
+  // Reads the headers. Damaged chunks are left out and counted in `quality`. Fails when the file
+  // cannot be read or its header is none of ours.
+  static Result<SegmentReader> Open(const std::filesystem::path& path, Quality& quality);
+  SegmentReader(SegmentReader&& other) noexcept;
+  SegmentReader& operator=(SegmentReader&& other) noexcept;
+  ~SegmentReader();
+
+  const std::filesystem::path& path() const { return path_; }
+  const SegmentInfo& info() const { return info_; }
+  bool sealed() const { return sealed_; }
+  // By writer, then sequence.
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  const std::string& sealed_info() const { return sealed_info_; }  // JSON, "" in a raw segment
+  uint64_t file_bytes() const { return file_bytes_; }
+  // The header's bytes as they stand in the file.
+  const std::vector<char>& raw_header() const { return raw_header_; }
+
+  // Gives the descriptor back; Load() opens the file again. For runs of thousands of processes.
+  void CloseFile();
+
+  // The chunk's payload as words; false (and counted) when it is damaged.
+  bool Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const;
+
+ private:
+  SegmentReader(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Result<void> ReadHeader();
+  void FindRawChunks(Quality& quality);
+  Result<void> ReadSealedDirectory();
+  bool ReadAt(uint64_t offset, void* out, size_t size) const;
+
+  std::filesystem::path path_;
+  mutable int fd_ = -1;
+  SegmentInfo info_;
+  bool sealed_ = false;
+  uint64_t file_bytes_ = 0;
+  std::vector<Chunk> chunks_;
+  std::string sealed_info_;
+  std::vector<char> raw_header_;
+};
+
+}  // namespace trainprof::recording

@@ -1,0 +1,173 @@
+#include "trace/recording/segment_scan.h"
+
+#include <algorithm>
+
+namespace trainprof::recording {
+namespace {
+
+// Length of the valid UTF-8 character at the beginning of `s`, 0 when there is none.
+size_t CharacterLength(std::string_view s) {
+  const auto at = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
+  const auto tail = [&](size_t i) { return (at(i) & 0xC0) == 0x80; };
+  const unsigned c = at(0);
+  if (c < 0x80) return 1;
+  if (c >= 0xC2 && c <= 0xDF) return tail(1) ? 2 : 0;
+  if (c >= 0xE0 && c <= 0xEF) {
+    const bool overlong = c == 0xE0 && at(1) < 0xA0;
+    const bool surrogate = c == 0xED && at(1) > 0x9F;
+    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (c >= 0xF0 && c <= 0xF4) {
+    const bool outside = (c == 0xF0 && at(1) < 0x90) || (c == 0xF4 && at(1) > 0x8F);
+    return tail(1) && tail(2) && tail(3) && !outside ? 4 : 0;
+  }
+  return 0;
+}
+
+class Scanner {
+ public:
+  Scanner(const SegmentReader& segment, Quality& quality)
+      : segment_(segment), quality_(quality), strings_(table_) {}
+
+  SegmentScan Run() {
+    const SegmentInfo& info = segment_.info();
+    scan_.clocks.push_back(info.opened);
+    scan_.last_ticks = info.opened.ticks;
+    if (info.clean_exit) {
+      scan_.clocks.push_back(info.closed);
+      scan_.last_ticks = std::max(scan_.last_ticks, info.closed.ticks);
+    }
+    uint32_t writer = UINT32_MAX;
+    std::vector<uint64_t> words;
+    for (const Chunk& chunk : segment_.chunks()) {
+      if (chunk.writer != writer) strings_.Clear();
+      writer = chunk.writer;
+      scan_.clocks.push_back(chunk.opened);
+      if (chunk.kind != ChunkKind::kRecords) {
+        if (chunk.row_bytes != 0) scan_.events += chunk.payload_bytes / chunk.row_bytes;
+        continue;
+      }
+      if (!segment_.Load(chunk, words, quality_)) continue;
+      RecordParser parser(words);
+      for (Record record; parser.Next(record);) Take(record);
+    }
+    std::stable_sort(scan_.gaps.begin(), scan_.gaps.end(),
+                     [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
+    return std::move(scan_);
+  }
+
+ private:
+  std::string TextOf(uint32_t id) {
+    bool known = false;
+    return std::string(table_.View(strings_.Get(id, &known)));
+  }
+
+  void Take(const Record& record) {
+    switch (record.type) {
+      case RecordType::kString:
+        strings_.Define(record);
+        return;
+      case RecordType::kThread: {
+        bool repaired = false;
+        scan_.threads.try_emplace(static_cast<int64_t>(record.extra[0]),
+                                  RepairUtf8(ThreadNameOf(record), &repaired));
+        break;
+      }
+      case RecordType::kThreadName:
+        scan_.threads[static_cast<int64_t>(record.value)] = TextOf(record.id);
+        return;
+      case RecordType::kDomain:
+        scan_.domains[record.domain] = TextOf(record.id);
+        return;
+      case RecordType::kCategory:
+        scan_.categories[{record.domain, static_cast<uint32_t>(record.value)}] = TextOf(record.id);
+        return;
+      case RecordType::kGapBegin:
+      case RecordType::kGapEnd:
+        scan_.gaps.push_back({record.value, record.type == RecordType::kGapBegin});
+        break;
+      case RecordType::kClock:
+        scan_.clocks.push_back({record.value, static_cast<int64_t>(record.extra[0]),
+                                static_cast<int64_t>(record.extra[1]), record.extra[2]});
+        break;
+      case RecordType::kPush:
+      case RecordType::kStart:
+      case RecordType::kMark:
+        ++scan_.events;
+        break;
+      default:
+        break;
+    }
+    scan_.last_ticks = std::max(scan_.last_ticks, record.value);
+  }
+
+  const SegmentReader& segment_;
+  Quality& quality_;
+  StringTable table_;
+  WriterStrings strings_;
+  SegmentScan scan_;
+};
+
+}  // namespace
+
+std::string RepairUtf8(std::string_view text, bool* repaired) {
+  std::string out;
+  out.reserve(text.size());
+  *repaired = false;
+  for (size_t i = 0; i < text.size();) {
+    const size_t n = CharacterLength(text.substr(i));
+    if (n == 0) {
+      *repaired = true;
+      out += "\xEF\xBF\xBD";  // U+FFFD
+      ++i;
+    } else {
+      out += text.substr(i, n);
+      i += n;
+    }
+  }
+  return out;
+}
+
+void WriterStrings::Clear() {
+  dense_.clear();
+  sparse_.clear();
+}
+
+bool WriterStrings::Define(const Record& record) {
+  std::string_view text = StringOf(record);
+  if ((record.value & kStringTruncated) != 0) {
+    // The cut may have split a character: leave its beginning out.
+    constexpr size_t kLongest = 3;
+    for (size_t back = 1; back <= kLongest && back <= text.size(); ++back) {
+      const auto c = static_cast<unsigned char>(text[text.size() - back]);
+      if (c < 0xC0) continue;
+      if (CharacterLength(text.substr(text.size() - back)) == 0) text.remove_suffix(back);
+      break;
+    }
+  }
+  bool repaired = false;
+  const StringId id = table_.Intern(RepairUtf8(text, &repaired));
+  if (record.id >= kDenseIds) {
+    sparse_[record.id] = id;
+  } else {
+    if (record.id >= dense_.size()) dense_.resize(record.id + 1, StringId{UINT32_MAX});
+    dense_[record.id] = id;
+  }
+  return repaired;
+}
+
+StringId WriterStrings::Get(uint32_t id, bool* known) const {
+  *known = true;
+  if (id == 0) return kEmptyString;
+  if (id < dense_.size() && dense_[id] != StringId{UINT32_MAX}) return dense_[id];
+  const auto it = sparse_.find(id);
+  if (it != sparse_.end()) return it->second;
+  *known = false;
+  return kEmptyString;
+}
+
+SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality) {
+  return Scanner(segment, quality).Run();
+}
+
+}  // namespace trainprof::recording

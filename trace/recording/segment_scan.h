@@ -1,0 +1,57 @@
+// One pass over a segment's records: what must be known before its events can be placed (names,
+// clock samples, gaps, the last time seen), and how many events there are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/recording/record_parser.h"
+#include "trace/recording/segment_reader.h"
+#include "trace/string_table.h"
+
+namespace trainprof::recording {
+
+// The strings that one writer has defined so far. Clear() between writers.
+class WriterStrings {
+ public:
+  explicit WriterStrings(StringTable& table) : table_(table) {}
+
+  void Clear();
+  // A kString record. Bytes that are not UTF-8 become U+FFFD: true then.
+  bool Define(const Record& record);
+  // kEmptyString for id 0 and, with *known false, for ids that no surviving record defines.
+  StringId Get(uint32_t id, bool* known) const;
+
+ private:
+  // Ids count up from 1, so that a vector serves; damaged ones may be anything.
+  static constexpr uint32_t kDenseIds = 1 << 20;
+  StringTable& table_;
+  std::vector<StringId> dense_;
+  std::unordered_map<uint32_t, StringId> sparse_;
+};
+
+struct GapMark {
+  uint64_t ticks = 0;
+  bool begin = false;
+};
+
+struct SegmentScan {
+  uint64_t events = 0;                     // pushes, starts, marks; rows
+  uint64_t last_ticks = 0;                 // the latest time stamp of all
+  std::map<int64_t, std::string> threads;  // by tid: the last name given, else the thread's own
+  std::map<uint32_t, std::string> domains;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> categories;  // (domain, category)
+  std::vector<GapMark> gaps;                                        // by ticks
+  std::vector<ClockSample> clocks;  // with the header's and the chunks' own
+};
+
+SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality);
+
+// `text` with every byte that is not part of valid UTF-8 replaced; *repaired tells whether any was.
+std::string RepairUtf8(std::string_view text, bool* repaired);
+
+}  // namespace trainprof::recording
