@@ -43,7 +43,7 @@ Group LargestGroup(const Trace& trace, const std::function<bool(Row, std::string
     group.track = trace.ranges.track[i];
     group.preferred = prefer(name);
     const Interval range = trace.ranges.interval(Row{static_cast<uint32_t>(i)});
-    if (!group.ranges.empty() && range.begin < group.ranges.back().end) continue;
+    if (!group.ranges.empty() && range.end <= group.ranges.back().end) continue;
     group.ranges.push_back(range);
   }
   Group best;

@@ -21,10 +21,17 @@ void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
   }
 }
 
+// torch/utils/checkpoint.py, which computes activations again, is no I/O: a checkpoint must be
+// saved or loaded to count.
 bool IsIoName(std::string_view name) {
   using names_internal::ContainsNoCase;
-  return ContainsNoCase(name, "torch/serialization.py") || ContainsNoCase(name, "checkpoint") ||
-         name == "torch.save" || ContainsNoCase(name, "json/__init__.py");
+  if (ContainsNoCase(name, "torch/serialization.py") || name == "torch.save" ||
+      ContainsNoCase(name, "json/__init__.py")) {
+    return true;
+  }
+  return ContainsNoCase(name, "checkpoint") &&
+         (ContainsNoCase(name, "save") || ContainsNoCase(name, "load") ||
+          ContainsNoCase(name, "write"));
 }
 
 bool IsGarbageCollection(std::string_view name) {
@@ -61,12 +68,38 @@ HostActivity ActivityOfCall(const Trace& trace, Row row, bool blocking) {
   return HostActivity::kWork;
 }
 
-// An operator inside the loader's range is still the loader's wait: plain work and Python do not
-// hide what encloses them, unless that is plain too.
-bool Hides(HostActivity inner, HostActivity outer) {
-  const bool plain = inner == HostActivity::kWork || inner == HostActivity::kPython;
-  return !plain || outer == HostActivity::kWork || outer == HostActivity::kPython ||
-         outer == HostActivity::kNothing;
+// Getting on with the step, as opposed to a reason not to.
+bool IsPlain(HostActivity activity) {
+  return activity == HostActivity::kWork || activity == HostActivity::kPython;
+}
+
+// `top` where it covers, else `bottom`. O(n).
+Timeline<HostActivity> Overlay(const Timeline<HostActivity>& bottom,
+                               const Timeline<HostActivity>& top) {
+  Timeline<HostActivity> out;
+  const auto emit = [&](const Interval& interval, HostActivity activity) {
+    if (interval.Empty()) return;
+    if (!out.empty() && out.back().interval.end == interval.begin && out.back().value == activity) {
+      out.back().interval.end = interval.end;
+    } else {
+      out.push_back({interval, activity});
+    }
+  };
+  size_t next = 0;
+  const auto emit_bottom = [&](const Interval& within) {
+    for (; next < bottom.size() && bottom[next].interval.begin < within.end; ++next) {
+      emit(Intersect(bottom[next].interval, within), bottom[next].value);
+      if (within.end < bottom[next].interval.end) return;
+    }
+  };
+  TraceTime at{INT64_MIN};
+  for (const Segment<HostActivity>& segment : top) {
+    emit_bottom({at, segment.interval.begin});
+    emit(segment.interval, segment.value);
+    at = segment.interval.end;
+  }
+  emit_bottom({at, TraceTime{INT64_MAX}});
+  return out;
 }
 
 }  // namespace
@@ -93,21 +126,18 @@ Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
   return Flatten(events);
 }
 
+// An operator inside the loader's range is still the loader's wait: what is plain never hides a
+// reason that covers the same moment.
 Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
                                         const std::vector<bool>& is_blocking) {
-  std::vector<Labelled<HostActivity>> events;
-  std::vector<Labelled<HostActivity>> open;  // with what each moment inside them really means
+  std::vector<Labelled<HostActivity>> plain;
+  std::vector<Labelled<HostActivity>> reasons;
   VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
-    const std::optional<HostActivity> own =
+    const std::optional<HostActivity> activity =
         is_api ? ActivityOfCall(trace, row, is_blocking[Index(row)]) : ActivityOfRange(trace, row);
-    if (!own) return;
-    while (!open.empty() && open.back().interval.end <= interval.begin) open.pop_back();
-    HostActivity activity = *own;
-    if (!open.empty() && !Hides(activity, open.back().value)) activity = open.back().value;
-    open.push_back({interval, activity});
-    events.push_back({interval, activity});
+    if (activity) (IsPlain(*activity) ? plain : reasons).push_back({interval, *activity});
   });
-  return Flatten(events);
+  return Overlay(Flatten(plain), Flatten(reasons));
 }
 
 std::vector<bool> FindBlockingCalls(const Trace& trace) {

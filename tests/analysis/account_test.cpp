@@ -151,6 +151,30 @@ TEST(DeviceAccount, PageableCopyIsStagedByTheHostFirst) {
             "compute 1100, exposed_copy 3400, idle_launch_bound 500");
 }
 
+TEST(DeviceAccount, LoaderRangeCountsNoLongerThanItLastsWhereAnotherCrossesIt) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 900 step
+    annotation 0 100 data_wait
+    annotation 50 700 forward
+    call 700 705 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 720 900 gemm | corr=1)"),
+            "compute 180, idle_input_wait 100, idle_launch_bound 620");
+}
+
+TEST(DeviceAccount, ComputingActivationsAgainIsNoIo) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 2000 step
+    python 0 1200 torch/utils/checkpoint.py(493): checkpoint
+    python 1200 1900 trainer.py(7): save_checkpoint
+    call 1900 1905 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 1910 2000 gemm | corr=1)"),
+            "compute 90, idle_launch_bound 10, idle_python 1200, idle_io 700");
+}
+
 TEST(HostAccount, InnermostPhaseWinsAndTheRestIsOther) {
   EXPECT_EQ(HostText(R"(
     thread 1

@@ -123,5 +123,17 @@ TEST(Steps, RecordingGapEndsAStepWithItsRange) {
   EXPECT_EQ(steps.window.Total(), Microseconds(200));
 }
 
+// As when a file rounds the end of one step and the begin of the next apart.
+TEST(Steps, StepsThatOverlapByRoundingAreAllKept) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    step 0 101 ProfilerStep#1
+    step 100 201 ProfilerStep#2
+    step 200 300 ProfilerStep#3)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.count(), 3u);
+  EXPECT_EQ(steps.window.Total(), Microseconds(300));
+}
+
 }  // namespace
 }  // namespace trainprof

@@ -44,7 +44,7 @@ class Twin {
   void ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass rest,
                    std::vector<Verdict>& out) const;
   std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
-  bool SyncAround(TrackId thread, int64_t moment) const;
+  bool SyncBefore(TrackId thread, int64_t moment) const;
   TwinDevice AccountDevice(DeviceId device) const;
 
   // The host.
@@ -98,19 +98,26 @@ void Twin::CutIntoCells() {
   cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
 }
 
-// A synchronisation call, or one that issued a copy (not device-to-device) and did not end before
-// the copy did.
+// A synchronisation call, or one that issued a copy (not device-to-device) and had to wait for it
+// (pageable memory, from the device or more than kPageableAsyncBytes) or did not end before it.
 bool Twin::IsBlocking(size_t call) const {
   if (trace_.api.kind[call] == ApiKind::kSync) return true;
   const DeviceOpTable& ops = trace_.device_ops;
   for (size_t op = 0; op < ops.size(); ++op) {
-    if (Index(ops.launch[op]) == call && ops.kind[op] == DeviceOpKind::kCopy &&
-        ops.direction[op] != CopyDirection::kDeviceToDevice &&
-        trace_.api.end[call].ns + kRounding.ns >= ops.end[op].ns) {
-      return true;
-    }
+    if (Index(ops.launch[op]) != call || ops.kind[op] != DeviceOpKind::kCopy) continue;
+    if (ops.direction[op] == CopyDirection::kDeviceToDevice) continue;
+    if (trace_.api.end[call].ns + kRounding.ns >= ops.end[op].ns) return true;
+    if (!IsPageableCopy(trace_.Text(ops.name[op]))) continue;
+    if (ops.direction[op] == CopyDirection::kDeviceToHost) return true;
+    if (ops.bytes[op] > kPageableAsyncBytes) return true;
   }
   return false;
+}
+
+// Names of saving and of garbage collection that random_trace.cpp draws.
+bool SavesOrLogs(std::string_view name) {
+  return name == "torch.save" || name == "save_checkpoint" ||
+         name.starts_with("torch/serialization.py");
 }
 
 // What a range means for its thread; kNothing: nothing.
@@ -118,13 +125,16 @@ HostActivity MeaningOf(const Trace& trace, size_t range) {
   const std::string_view name = trace.Text(trace.ranges.name[range]);
   switch (trace.ranges.kind[range]) {
     case RangeKind::kUserAnnotation:
-      return PhaseOfUserName(name) == Phase::kInputWait ? HostActivity::kInputWait
-                                                        : HostActivity::kWork;
+      if (PhaseOfUserName(name) == Phase::kInputWait) return HostActivity::kInputWait;
+      if (SavesOrLogs(name)) return HostActivity::kIo;
+      return name == "gc.collect" ? HostActivity::kPython : HostActivity::kWork;
     case RangeKind::kCpuOp:
       return PhaseOfTorchName(name) == Phase::kInputWait ? HostActivity::kInputWait
                                                          : HostActivity::kWork;
     case RangeKind::kPythonFunction:
-      return HostActivity::kPython;
+      return SavesOrLogs(name) ? HostActivity::kIo : HostActivity::kPython;
+    case RangeKind::kOverhead:
+      return HostActivity::kWork;
     default:
       return HostActivity::kNothing;
   }
@@ -259,12 +269,13 @@ void Twin::ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass r
   }
 }
 
-// Was the thread in a blocking call within the rounding of `moment`?
-bool Twin::SyncAround(TrackId thread, int64_t moment) const {
+// Was the thread in a blocking call just before `moment`: did one begin before it and end no
+// earlier than the rounding before it?
+bool Twin::SyncBefore(TrackId thread, int64_t moment) const {
   if (thread == kNoTrack) return false;
   for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
-    if (activity_[Index(thread)][c] == HostActivity::kSync &&
-        cuts_[c] < moment + kRounding.ns && moment - kRounding.ns < cuts_[c + 1]) {
+    if (activity_[Index(thread)][c] == HostActivity::kSync && cuts_[c] < moment &&
+        cuts_[c + 1] + kRounding.ns >= moment) {
       return true;
     }
   }
@@ -280,26 +291,29 @@ void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdi
   const int64_t launch_begin = trace_.api.begin[launch].ns;
   const int64_t launch_end = trace_.api.end[launch].ns;
   if (launch_end <= g0) {
-    out.push_back({g0, g1,
-                   g1 - g0 <= kHandOver.ns ? DeviceClass::kIdleDependency
-                                           : DeviceClass::kIdleUnrecorded});
+    out.push_back(
+        {g0, g1,
+         g1 - g0 <= kHandOver.ns ? DeviceClass::kIdleDependency : DeviceClass::kIdleUnrecorded});
     return;
   }
   const TrackId thread = trace_.api.track[launch];
-  const DeviceClass rest = SyncAround(thread, g0) || SyncAround(stepping_, g0)
+  const DeviceClass rest = SyncBefore(thread, g0) || SyncBefore(stepping_, g0)
                                ? DeviceClass::kIdleSyncDrain
                                : DeviceClass::kIdleLaunchBound;
   const int64_t issue = std::clamp(launch_begin, g0, g1);
   ExplainHost(g0, issue, thread, rest, out);
+  const bool to_device = ops.direction[op] == CopyDirection::kHostToDevice;
   int64_t staging = 0;
-  if (ops.direction[op] == CopyDirection::kHostToDevice) {
+  if (to_device) {
     staging = std::min(ops.bytes[op], kStagingBytes) / kStagingBytesPerMicrosecond * 1000;
   }
   const bool is_copy = ops.kind[op] == DeviceOpKind::kCopy;
   const int64_t ready = (is_copy ? issue + staging : launch_end) + kHandOver.ns;
   const int64_t issued = std::clamp(ready, issue, g1);
   out.push_back({issue, issued, rest});
-  out.push_back({issued, g1, DeviceClass::kIdleUnrecorded});
+  out.push_back(
+      {issued, g1,
+       launch_begin < g0 && !to_device ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown});
 }
 
 int64_t Twin::InWindow(int64_t begin, int64_t end) const {
@@ -332,8 +346,8 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
 
 // The innermost phase range; else a copy to the device; else other threads' autograd.
 HostClass Twin::HostClassAt(int64_t moment) const {
-  constexpr HostClass kClassOf[] = {HostClass::kOther,   HostClass::kInputWait,
-                                    HostClass::kCopy,    HostClass::kForward,
+  constexpr HostClass kClassOf[] = {HostClass::kOther,    HostClass::kInputWait,
+                                    HostClass::kCopy,     HostClass::kForward,
                                     HostClass::kBackward, HostClass::kOptimizer};
   Phase phase = Phase::kNone;
   int64_t begin = INT64_MIN;
@@ -360,8 +374,7 @@ HostClass Twin::HostClassAt(int64_t moment) const {
   for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
     const Row launch = trace_.device_ops.launch[op];
     if (launch != kNoRow && trace_.device_ops.direction[op] == CopyDirection::kHostToDevice &&
-        trace_.api.track[Index(launch)] == stepping_ &&
-        Covers(trace_.api, Index(launch), moment)) {
+        trace_.api.track[Index(launch)] == stepping_ && Covers(trace_.api, Index(launch), moment)) {
       return HostClass::kCopy;
     }
   }
