@@ -5,7 +5,8 @@ namespace trainprof::cli {
 
 std::span<const Command> Commands() {
   static const Command commands[] = {
-      RunCommand(), AnalyzeCommand(), ReportCommand(), CheckCommand(), DoctorCommand(),
+      RunCommand(),   AnalyzeCommand(), ReportCommand(),
+      CheckCommand(), ExportCommand(),  DoctorCommand(),
   };
   return commands;
 }

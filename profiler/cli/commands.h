@@ -11,6 +11,7 @@ Command RunCommand();
 Command AnalyzeCommand();
 Command ReportCommand();
 Command CheckCommand();
+Command ExportCommand();
 Command DoctorCommand();
 
 // In the order in which `trainprof --help` shows them.

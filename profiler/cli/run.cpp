@@ -1,5 +1,6 @@
 // trainprof run: records a program while it runs.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -8,6 +9,8 @@
 #include <string>
 
 #include "profiler/cli/commands.h"
+#include "profiler/report/renderer.h"
+#include "profiler/report/text.h"
 #include "profiler/session/run_session.h"
 #include "trace/result.h"
 
@@ -137,9 +140,12 @@ Result<std::string> CollectorOptions(const RunFlags& flags) {
   return options;
 }
 
-// What the end card says about the recording: nothing but its numbers where no renderer is built
-// in.
-VerdictRenderer CardVerdict() { return nullptr; }
+// What the end card says about the recording.
+Result<std::string> CardVerdict(const std::filesystem::path& run_dir) {
+  const Result<JobAnalysis> job = AnalyzePath(run_dir, {});
+  if (!job.ok()) return Error{job.error()};
+  return RenderCard(job.value(), {.color = WantsColor(STDERR_FILENO)});
+}
 
 Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& program) {
   RunSettings settings;
@@ -147,7 +153,7 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
   settings.output = flags.output;
   settings.strict = flags.strict;
   settings.quiet = flags.quiet;
-  if (!flags.no_report) settings.verdict = CardVerdict();
+  if (!flags.no_report) settings.verdict = CardVerdict;
   auto options = CollectorOptions(flags);
   if (!options.ok()) return Error{options.error()};
   settings.collector_options = options.value();

@@ -1,0 +1,137 @@
+"""The JSON report keeps its contract: docs/report.schema.json, exact sums, exit codes.
+
+usage: report_schema_test.py TRAINPROF SOURCE_DIR CORPUS_DIR
+Inputs: the traces written below, every recording in samples/, and the corpus where it is present.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jsonschema
+
+TRAINPROF, SOURCE, CORPUS = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+SCHEMA = json.loads((SOURCE / "docs/report.schema.json").read_text())
+
+
+def run(*arguments):
+    return subprocess.run([TRAINPROF, *map(str, arguments)], capture_output=True, text=True)
+
+
+def kineto(steps, wait_us=0, names=("train.py(3): main",)):
+    """A host thread whose steps wait, launch a kernel each, and nothing else."""
+    events = []
+    for i in range(steps):
+        t = i * 1000
+
+        def add(name, cat, ts, dur, **extra):
+            events.append({"ph": "X", "name": name, "cat": cat, "ts": ts, "dur": dur,
+                           "pid": 1, "tid": 1, **extra})
+
+        add(f"ProfilerStep#{i}", "user_annotation", t, 1000)
+        if wait_us:
+            add("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation",
+                t, wait_us, args={"Call stack": ";".join(names)})
+        add("cudaLaunchKernel", "cuda_runtime", t + wait_us + 5, 5, args={"correlation": i + 1})
+        events.append({"ph": "X", "name": "gemm", "cat": "kernel", "ts": t + wait_us + 12,
+                       "dur": 1000 - wait_us - 12, "pid": 0, "tid": 7,
+                       "args": {"device": 0, "stream": 7, "correlation": i + 1}})
+    return {"schemaVersion": 1, "traceEvents": events}
+
+
+class ReportSchema(unittest.TestCase):
+    def report(self, path):
+        done = run("report", path, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        jsonschema.validate(report, SCHEMA)
+        for rank in report["ranks"]:
+            window = rank["steps"]["window_ns"]
+            accounts = [d["account"] for d in rank["devices"]] + [rank["host_account"]]
+            for account in accounts:
+                self.assertEqual(sum(line["total_ns"] for line in account), window)
+                mean = rank["steps"]["mean_ms"]
+                mean = rank["steps"]["window_ms"] if mean is None else mean
+                total = sum(line["ms_per_step"] for line in account)
+                self.assertAlmostEqual(total, mean, delta=1e-6 * max(1, mean))
+        self.assertEqual(done.stdout, run("report", path, "--format", "json").stdout)
+        return report
+
+    def write(self, content):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "trace.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def test_input_bound_trace_has_the_finding_and_fails_the_gate(self):
+        path = self.write(kineto(6, wait_us=400))
+        report = self.report(path)
+        self.assertEqual([f["rule"] for f in report["findings"]], ["input-bound"])
+        finding = report["findings"][0]
+        self.assertEqual(finding["where"][0]["file"], "train.py")
+        self.assertEqual(finding["where"][0]["line"], 3)
+        self.assertEqual(finding["count_per_step"], 1.0)
+        self.assertEqual(run("check", path).returncode, 1)
+        self.assertEqual(run("check", path, "--exit-zero").returncode, 0)
+
+    def test_healthy_trace_passes_the_gate_and_says_what_was_not_checked(self):
+        path = self.write(kineto(6))
+        report = self.report(path)
+        self.assertEqual(report["findings"], [])
+        self.assertEqual([s["rule"] for s in report["skipped"]], ["input-bound"])
+        self.assertEqual(run("check", path).returncode, 0)
+
+    def test_hostile_names_stay_valid_json(self):
+        hostile = 'x"\\\u0000</script>\u202e' + "A" * 100_000 + "(1): f"
+        self.report(self.write(kineto(6, wait_us=400, names=(hostile,))))
+
+    def test_several_formats_at_once(self):
+        path = self.write(kineto(6, wait_us=400))
+        out = path.parent / "report.json"
+        done = run("analyze", path, "--format", f"json={out}", "--format", "text")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("VERDICT", done.stdout)
+        jsonschema.validate(json.loads(out.read_text()), SCHEMA)
+
+    def test_a_folder_of_traces_is_a_job_of_ranks(self):
+        path = self.write(kineto(6))
+        for rank in (0, 1):
+            content = kineto(6) | {"distributedInfo": {"rank": rank, "world_size": 2}}
+            (path.parent / f"rank{rank}.json").write_text(json.dumps(content))
+        path.unlink()
+        report = self.report(path.parent)
+        self.assertEqual([r["rank"] for r in report["ranks"]], [0, 1])
+        self.assertEqual(report["ranks"][1]["world_size"], 2)
+
+    def test_unreadable_input_and_usage_have_their_own_exit_codes(self):
+        self.assertEqual(run("report", "/nonexistent/trace.json").returncode, 4)
+        self.assertEqual(run("report", self.write("{\"schema\": 1}")).returncode, 4)
+        self.assertEqual(run("report").returncode, 2)
+        self.assertEqual(run("report", self.write(kineto(2)), "--format", "tea").returncode, 2)
+        self.assertEqual(run("check", "/nonexistent").returncode, 4)
+
+    def test_samples_give_the_reports_beside_them(self):
+        samples = sorted((SOURCE / "samples").glob("*/report.json"))
+        self.assertGreater(len(samples), 0)
+        for expected in samples:
+            recording = next(p for p in expected.parent.iterdir() if p.is_dir())
+            report = self.report(recording)
+            report["input"]["path"] = recording.name
+            for rank in report["ranks"]:
+                rank["path"] = pathlib.Path(rank["path"]).name
+            self.assertEqual(report, json.loads(expected.read_text()), expected)
+
+    def test_corpus_reports_keep_the_schema(self):
+        if not CORPUS:
+            self.skipTest("no corpus folder: set TRAINPROF_CORPUS")
+        for path in sorted(pathlib.Path(CORPUS).rglob("*.json.gz")):
+            if path.name != "not_a_trace.json.gz":
+                with self.subTest(path=path.name):
+                    self.report(path)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
