@@ -41,7 +41,7 @@ void AddTrainingFlags(CLI::App& app, Options& o) {
   app.add_option("--device", o.device, "where the model trains")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  app.add_option("--steps", o.steps, "training steps")
+  app.add_option("--steps", o.steps, "how many training steps to take")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
       ->capture_default_str();
   app.add_option("--batch", o.batch, "images in a batch")
