@@ -55,9 +55,17 @@ has_nvtx() { "$bin/instrumented_trainer" --help | grep -q 'NVTX ranges: built in
 # removed first.
 trains() {
   rm -rf "${recordings:?}/workers$1"
+  mkdir -p "$recordings"
   "$bin/trainprof" run --output "$recordings/workers$1" -- \
     "$bin/instrumented_trainer" --device cpu --model resnet --workers "$1" --steps "$steps" \
-    --data "$recordings/data"
+    --data "$recordings/data" 2>&1 | tee "$recordings/workers$1.txt"
+}
+
+# The training is a real one: its loss falls.
+show_losses() {
+  awk '/^step [0-9]+ loss / { if (first == "") first = $4; last = $4; step = $2 }
+       END { if (first != "") printf "   loss %s at step 1, %s at step %d\n", first, last, step }' \
+    "$recordings/workers$1.txt"
 }
 
 analyze() {
@@ -114,7 +122,9 @@ main() {
     exit 1
   fi
   step "Training $steps steps with --workers 0, recorded (the first run draws the data set)" trains 0 || exit 1
+  show_losses 0
   step "Training $steps steps with --workers 2, recorded" trains 2 || exit 1
+  show_losses 2
   local workers
   for workers in 0 2; do
     say

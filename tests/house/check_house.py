@@ -160,13 +160,23 @@ def has_anchor(markdown, slug):
     return False
 
 
+def opening_of(root, path):
+    """How a file may begin."""
+    if not path.endswith(SOURCES):
+        return r'(#!.*\n)?(#(?!!)|""")'
+    header = re.sub(r"\.cpp$", ".h", path)
+    if header != path and os.path.isfile(os.path.join(root, header)):
+        return rf'//|/\*|#include "{re.escape(header)}"'  # its header says what it is for
+    return r"//|/\*"
+
+
 def check_leftovers(root):
     for path in files_of(root, SOURCES + (".py", ".sh", ".cmake")):
         text = read(root, path)
-        opening = r"//|/\*" if path.endswith(SOURCES) else r'(#!.*\n)?(#(?!!)|""")'
-        header = re.sub(r"\.cpp$", ".h", path)
-        if header != path and os.path.isfile(os.path.join(root, header)):
-            opening += rf'|#include "{re.escape(header)}"'  # its header says what it is for
+        if re.match(r"tests/.*_test\.cpp$", path):
+            opening = ""  # its name says what it tests
+        else:
+            opening = opening_of(root, path)
         if not re.match(opening, text):
             yield f"{path}:1: begin with a comment that says what the file is for"
         if path == "tests/house/check_house.py" or path == "tests/house/check_house_test.py":
