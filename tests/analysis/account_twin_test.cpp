@@ -1,11 +1,13 @@
 // The time accounts against the brute-force twin (twin.h), and the invariant that they add up.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
+#include <filesystem>
 
 #include "analysis/account.h"
 #include "tests/analysis/random_trace.h"
 #include "tests/analysis/twin.h"
+#include "trace/formats/importer.h"
 
 namespace trainprof {
 namespace {
@@ -136,6 +138,23 @@ TEST(AccountSum, ClassesSumToTheWindowOnRandomTraces) {
     FAIL() << "seed " << seed << ", shrunk to\n"
            << ToText(least) << FailureOfSums(BuildTrace(least));
   }
+}
+
+TEST(AccountSum, ClassesSumToTheWindowOnTheCorpus) {
+  const std::filesystem::path corpus = TRAINPROF_CORPUS;
+  if (corpus.empty() || !std::filesystem::is_directory(corpus)) {
+    GTEST_SKIP() << "no corpus folder: set TRAINPROF_CORPUS";
+  }
+  int traces = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(corpus)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".json.gz") || name.starts_with("not_a_trace")) continue;
+    const Result<Trace> trace = ImportTrace(entry.path().string());
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    EXPECT_EQ(FailureOfSums(trace.value()), "") << entry.path();
+    ++traces;
+  }
+  EXPECT_GT(traces, 0) << "no traces below " << corpus;
 }
 
 }  // namespace
