@@ -151,6 +151,8 @@ constexpr Phase PhaseOfUserName(std::string_view name) {
       "update",    "weight_update"};
   const std::string_view base = names_internal::WithoutCounter(name);
   if (const Phase torch = PhaseOfTorchName(name); torch != Phase::kNone) return torch;
+  // Lightning: "[pl][profile][_TrainingEpochLoop].train_dataloader_next".
+  if (name.ends_with("dataloader_next")) return Phase::kInputWait;
   if (IsOneOf(base, kInput)) return Phase::kInputWait;
   if (IsOneOf(base, kCopy)) return Phase::kCopy;
   if (IsOneOf(base, kForward)) return Phase::kForward;

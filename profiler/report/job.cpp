@@ -70,11 +70,20 @@ Result<std::vector<Trace>> LoadFolder(const fs::path& path, const LoadOptions& o
   }
   std::sort(files.begin(), files.end());
   std::vector<Trace> traces;
+  std::vector<std::string> errors;
   for (const fs::path& file : files) {
     Result<Trace> trace = LoadFile(file, options);
-    if (!trace.ok()) return Error{trace.error()};
-    traces.push_back(std::move(trace).value());
+    if (trace.ok()) {
+      traces.push_back(std::move(trace).value());
+    } else {
+      errors.push_back(trace.error());
+    }
   }
+  if (traces.empty()) return Error{errors.front()};
+  // A settings file among the traces is no reason to give up; a broken rank must be seen.
+  traces.front().quality.Count("unreadable_file", QualitySeverity::kDataLoss,
+                               static_cast<int64_t>(errors.size()),
+                               errors.empty() ? "" : errors.front());
   return traces;
 }
 

@@ -106,6 +106,13 @@ class ReportSchema(unittest.TestCase):
         self.assertEqual([r["rank"] for r in report["ranks"]], [0, 1])
         self.assertEqual(report["ranks"][1]["world_size"], 2)
 
+    def test_a_file_that_is_no_trace_does_not_hide_the_ranks_beside_it(self):
+        path = self.write(kineto(6))
+        (path.parent / "settings.json").write_text('{"lr": 0.1}')
+        report = self.report(path.parent)
+        self.assertEqual(len(report["ranks"]), 1)
+        self.assertEqual([q["kind"] for q in report["quality"]], ["unreadable_file"])
+
     def test_unreadable_input_and_usage_have_their_own_exit_codes(self):
         self.assertEqual(run("report", "/nonexistent/trace.json").returncode, 4)
         self.assertEqual(run("report", self.write("{\"schema\": 1}")).returncode, 4)
