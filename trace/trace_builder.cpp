@@ -167,14 +167,18 @@ TrackId TraceBuilder::FindOrAddThread(ProcessId process, int64_t tid) {
 }
 
 TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream) {
+  const TrackId id = FindOrAddStream(process, stream);
+  Track& track = trace_.tracks[Index(id)];
+  if (track.device == kNoDevice) track.device = FindOrAddDevice(device_id);
+  return id;
+}
+
+TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t stream) {
   const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
   const auto [it, is_new] =
       track_of_[TrackKey(process, TrackKind::kStream)].try_emplace(stream, next);
   if (is_new) {
-    trace_.tracks.push_back({.kind = TrackKind::kStream,
-                             .process = process,
-                             .tid = stream,
-                             .device = FindOrAddDevice(device_id)});
+    trace_.tracks.push_back({.kind = TrackKind::kStream, .process = process, .tid = stream});
   }
   return it->second;
 }

@@ -40,6 +40,8 @@ class TraceBuilder {
   // thread and a stream of the same number are two tracks: kineto's device 0 and its pid 0 share
   // them.
   TrackId FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream);
+  // The same for a stream whose device is not known yet; a new one gets kNoDevice.
+  TrackId FindOrAddStream(ProcessId process, int64_t stream);
   DeviceId FindOrAddDevice(int64_t device_id);
   // kNoTrack when there is none.
   TrackId FindThread(ProcessId process, int64_t tid) const;

@@ -2,6 +2,7 @@
 // nanoseconds. ChromeEventParser makes it, ChromeTables sorts it into the trace.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,7 @@ struct ChromeEvent {
   int64_t bytes = kNoValue;
   StringId copy_kind = kEmptyString;  // ROCm's "kind": "HtoD"
   int64_t api_bytes = kNoValue;       // ROCm's "size": "2560" of a call
+  int64_t true_tid = kNoValue;        // kTrueTidKey, which is not kept among the args
 
   void Clear() {
     std::vector<Arg> keep = std::move(args);
@@ -59,5 +61,17 @@ struct ChromeEvent {
 // under its name with this prefix; an argument whose own name starts with it gets one more. Export
 // undoes both.
 inline constexpr char kFieldPrefix = '^';
+constexpr bool IsChromeField(std::string_view key) {
+  return key.size() > 1 && key[0] == kFieldPrefix && key[1] != kFieldPrefix;
+}
+// The order in which export writes them.
+inline void PutFieldsFirst(std::vector<Arg>& args, const StringTable& strings) {
+  std::stable_partition(args.begin(), args.end(),
+                        [&](const Arg& arg) { return IsChromeField(strings.View(arg.key)); });
+}
+
+// Export puts events that overlap without nesting on further lanes, tracks of their own; this
+// argument then says the tid that they belong to.
+inline constexpr std::string_view kTrueTidKey = "trainprof tid";
 
 }  // namespace trainprof

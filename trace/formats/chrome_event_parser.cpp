@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+
 namespace trainprof {
 
 using json::Bare;
@@ -66,12 +70,14 @@ ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
       key_correlation_(Intern("correlation")),
       key_bytes_(Intern("bytes")),
       key_kind_(Intern("kind")),
-      key_size_(Intern("size")) {}
+      key_size_(Intern("size")),
+      key_true_tid_(Intern(kTrueTidKey)) {}
 
 Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& event) {
   end_ = end;
   seen_fields_ = 0;
   seen_keys_ = 0;
+  has_fields_ = false;
   repairs_ = {};
   noted_.clear();
   event.Clear();
@@ -91,6 +97,7 @@ Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& even
     if (*p != '}') return Scan::kBad;
     ++p;
     event.repaired = repairs_.any();
+    if (has_fields_) PutFieldsFirst(event.args, builder_.trace().strings);
     return Scan::kOk;
   }
 }
@@ -215,6 +222,7 @@ Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEv
   const bool is_id = key == "id";
   if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
   event.args.push_back(arg);
+  has_fields_ = true;
   if (is_id) {
     const std::string_view text = builder_.trace().Text(arg.value.text);
     if (arg.value.type == ArgValue::Type::kString && IdFromText(text, event.id)) {
@@ -264,26 +272,32 @@ Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
   }
   seen_keys_ |= bit;
   if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
+  const bool is_known = arg.key >= key_device_ && arg.key <= key_true_tid_;
+  if (is_known && arg.key == key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
+    event.true_tid = arg.value.integer;
+    return Scan::kOk;
+  }
   event.args.push_back(arg);
-  if (arg.key <= key_size_ && arg.key >= key_device_) Decode(arg, event);
+  if (is_known) Decode(arg, event);
   return Scan::kOk;
 }
 
-// The arguments that also fill columns.
+// The arguments that also fill columns. Of repeated ones the last integer counts.
 void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
-  const bool is_int = arg.value.type == ArgValue::Type::kInt;
-  const int64_t integer = is_int ? arg.value.integer : ChromeEvent::kNoValue;
-  if (arg.key == key_device_) event.device = integer;
-  if (arg.key == key_stream_) event.stream = integer;
-  if (arg.key == key_correlation_) event.correlation = integer;
-  if (arg.key == key_bytes_) event.bytes = integer;
-  const bool is_text = arg.value.type == ArgValue::Type::kString;
-  if (arg.key == key_kind_ && is_text) event.copy_kind = arg.value.text;
-  int64_t size = 0;
-  if (arg.key == key_size_ && is_int) event.api_bytes = integer;
-  if (arg.key == key_size_ && is_text &&
-      WholeInteger(builder_.trace().Text(arg.value.text), size)) {
-    event.api_bytes = size;
+  if (arg.value.type == ArgValue::Type::kInt) {
+    const int64_t value = arg.value.integer;
+    if (arg.key == key_device_) event.device = value;
+    if (arg.key == key_stream_) event.stream = value;
+    if (arg.key == key_correlation_) event.correlation = value;
+    if (arg.key == key_bytes_) event.bytes = value;
+    if (arg.key == key_size_) event.api_bytes = value;
+  }
+  if (arg.value.type == ArgValue::Type::kString) {
+    int64_t size = 0;
+    if (arg.key == key_kind_) event.copy_kind = arg.value.text;
+    if (arg.key == key_size_ && WholeInteger(builder_.trace().Text(arg.value.text), size)) {
+      event.api_bytes = size;
+    }
   }
 }
 

@@ -47,11 +47,15 @@ class ChromeEventParser {
   TraceBuilder& builder_;
   const char* end_ = nullptr;
   uint32_t seen_fields_ = 0;
-  uint64_t seen_keys_ = 0;  // a bit by the id of each argument's key
+  bool has_fields_ = false;  // a field was kept among the arguments
+  uint64_t seen_keys_ = 0;   // a bit by the id of each argument's key
   json::Repairs repairs_;
   std::vector<trainprof::Note> noted_;
   std::string scratch_;
-  StringId key_device_, key_stream_, key_correlation_, key_bytes_, key_kind_, key_size_;
+  // Interned one after the other into the new table: key_device_ is the least, key_true_tid_ the
+  // greatest.
+  StringId key_device_, key_stream_, key_correlation_, key_bytes_, key_kind_, key_size_,
+      key_true_tid_;
 };
 
 }  // namespace trainprof

@@ -1,4 +1,6 @@
 // What ChromeTables does once all events are in: names, devices, the top-level members.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -27,8 +29,11 @@ void ChromeTables::AddMember(std::string_view key, std::string raw) {
 
 void ChromeTables::Finish() {
   CloseOpenEvents();
-  SetOutliersAside();
   ApplyMetadata();
+  PlacePoints();
+  NameAfterTexts();
+  SetDevices();
+  SetOutliersAside();
   ApplyMembers();
   MarkSpanTracks();
   FillCopySizes();
@@ -47,12 +52,18 @@ void ChromeTables::ApplyMetadata() {
     if (what == "process_labels") process.labels = metadata.text;
     if (what == "process_sort_index") process.sort_index = metadata.number;
   }
-  // A pid that is a text, and that no process_name named.
-  for (const auto& [number, text] : text_of_number_) {
-    for (Process& process : builder_.trace().processes) {
-      if (process.pid == number && process.name == kEmptyString) process.name = text;
-    }
-  }
+}
+
+// A pid or tid that is a text names what no metadata event named.
+void ChromeTables::NameAfterTexts() {
+  if (text_of_number_.empty()) return;
+  Trace& trace = builder_.trace();
+  const auto name_after = [&](StringId& name, int64_t number) {
+    const auto text = text_of_number_.find(number);
+    if (name == kEmptyString && text != text_of_number_.end()) name = text->second;
+  };
+  for (Process& process : trace.processes) name_after(process.name, process.pid);
+  for (Track& track : trace.tracks) name_after(track.name, track.tid);
 }
 
 void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
@@ -70,10 +81,56 @@ void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
   if (thread != kNoTrack) apply(thread);
   if (stream != kNoTrack) apply(stream);
   if (thread != kNoTrack || stream != kNoTrack) return;
-  if (lanes_.contains({metadata.pid, metadata.tid})) return;  // its events are on the true stream
+  if (lanes_.contains(Place{metadata.pid, metadata.tid}))
+    return;  // its events are on the true stream
   const bool is_stream = is_name && builder_.trace().Text(metadata.text).starts_with("stream ");
-  apply(is_stream ? builder_.FindOrAddStream(process, metadata.pid, metadata.tid)
+  apply(is_stream ? builder_.FindOrAddStream(process, metadata.tid)
                   : builder_.FindOrAddThread(process, metadata.tid));
+}
+
+TrackId ChromeTables::TrackOfPoints(const PointTrack& points) {
+  const ProcessId process = builder_.FindOrAddProcess(points.place.first);
+  int64_t number = points.place.second;
+  const bool exists = builder_.FindStream(process, number) != kNoTrack ||
+                      builder_.FindThread(process, number) != kNoTrack;
+  if (const auto lane = lanes_.find(points.place); lane != lanes_.end() && !exists) {
+    number = lane->second;
+  }
+  TrackId track = builder_.FindStream(process, number);
+  if (track == kNoTrack) track = builder_.FindThread(process, number);
+  if (track == kNoTrack) {
+    track = points.is_stream ? builder_.FindOrAddStream(process, number)
+                             : builder_.FindOrAddThread(process, number);
+    // The text that says so, which an export keeps as the track's name.
+    if (points.is_stream)
+      builder_.track(track).name = builder_.Intern(fmt::format("stream {}", number));
+  }
+  return track;
+}
+
+// A stream belongs to the device that its events name, else to the one whose id is the pid.
+void ChromeTables::SetDevices() {
+  std::vector<Track>& tracks = builder_.trace().tracks;
+  device_of_track_.resize(tracks.size(), INT64_MAX);
+  for (size_t i = 0; i < tracks.size(); ++i) {
+    if (tracks[i].kind != TrackKind::kStream) continue;
+    const int64_t named = device_of_track_[i];
+    const int64_t pid = builder_.process(tracks[i].process).pid;
+    tracks[i].device = builder_.FindOrAddDevice(named != INT64_MAX ? named : pid);
+  }
+}
+
+// Arrows, instants and counters go to the stream of their pid and tid, else to the thread.
+void ChromeTables::PlacePoints() {
+  std::vector<TrackId> track_of;
+  track_of.reserve(point_tracks_.size());
+  for (const PointTrack& points : point_tracks_) track_of.push_back(TrackOfPoints(points));
+  Trace& trace = builder_.trace();
+  for (EventColumns* table :
+       {static_cast<EventColumns*>(&trace.instants), static_cast<EventColumns*>(&trace.counters),
+        static_cast<EventColumns*>(&trace.flows)}) {
+    for (TrackId& track : table->track) track = track_of[Index(track) & ~kPointTrack];
+  }
 }
 
 void ChromeTables::MarkSpanTracks() {

@@ -126,10 +126,10 @@ void ChromeTables::Add(const ChromeEvent& event, std::string_view raw) {
       break;
     case 'i':
     case 'I':
-      builder_.AddInstant(RowOf(event, ThreadOf(event)), event.scope);
+      builder_.AddInstant(RowOf(event, PointTrackOf(event)), event.scope);
       break;
     case 'C':
-      builder_.AddCounter(RowOf(event, ThreadOf(event)));
+      builder_.AddCounter(RowOf(event, PointTrackOf(event)));
       break;
     case 's':
     case 't':
@@ -173,45 +173,76 @@ int64_t ChromeTables::NumberOf(const ChromeId& id) {
   return it->second;
 }
 
-// The track of (pid, tid), through a small cache: events of one track come in runs.
-TrackId ChromeTables::Cached(int64_t pid, int64_t tid, bool stream, const ChromeEvent& event) {
-  const int64_t device = stream ? (event.device >= 0 ? event.device : pid) : INT64_MIN;
+ChromeTables::CachedTrack& ChromeTables::CacheSlot(int64_t pid, int64_t tid, int64_t kind) {
   const auto mix = static_cast<uint64_t>(pid) * 0x9E3779B97F4A7C15ull ^
-                   static_cast<uint64_t>(tid) * 0xD6E8FEB86659FD93ull;
-  CachedTrack& slot = cached_tracks_[(mix >> 40) % cached_tracks_.size()];
-  if (slot.track != kNoTrack && slot.pid == pid && slot.tid == tid && slot.device == device) {
-    return slot.track;
-  }
+                   static_cast<uint64_t>(tid) * 0xD6E8FEB86659FD93ull ^
+                   static_cast<uint64_t>(kind) * 0xA0761D6478BD642Full;
+  return cached_tracks_[(mix >> 40) % cached_tracks_.size()];
+}
+
+// The track of (pid, tid), through a small cache: events of one track come in runs.
+TrackId ChromeTables::Cached(int64_t pid, int64_t tid, bool stream) {
+  const int64_t kind = stream ? 1 : 0;
+  CachedTrack& slot = CacheSlot(pid, tid, kind);
+  if (Holds(slot, pid, tid, kind)) return slot.track;
+  int64_t number = tid;
   if (builder_.trace().tracks.size() >= kMaxTracks) {
     notes_.Add(Note::kTooManyTracks);
-    pid = tid = NumberForText("too many tracks");
+    pid = number = NumberForText("too many tracks");
     stream = false;
   }
   const ProcessId process = builder_.FindOrAddProcess(pid);
-  if (event.pid.kind == ChromeId::Kind::kText) builder_.process(process).name = event.pid.text;
-  const TrackId track = stream ? builder_.FindOrAddStream(process, device, tid)
-                               : builder_.FindOrAddThread(process, tid);
-  if (event.tid.kind == ChromeId::Kind::kText) builder_.track(track).name = event.tid.text;
-  slot = {.pid = pid, .tid = tid, .device = device, .track = track};
+  const TrackId track = stream ? builder_.FindOrAddStream(process, number)
+                               : builder_.FindOrAddThread(process, number);
+  if (number == tid) slot = {.pid = pid, .tid = tid, .kind = kind, .track = track};
   return track;
 }
 
 TrackId ChromeTables::ThreadOf(const ChromeEvent& event) {
-  const bool needs_both = event.phase == 'X' || event.phase == 'B';
-  if (needs_both &&
-      (event.pid.kind == ChromeId::Kind::kAbsent || event.tid.kind == ChromeId::Kind::kAbsent)) {
+  if (event.pid.kind == ChromeId::Kind::kAbsent || event.tid.kind == ChromeId::Kind::kAbsent) {
     notes_.Add(Note::kMissingThread);
   }
-  const bool stream = event.tid.kind == ChromeId::Kind::kStream;
-  return Cached(NumberOf(event.pid), NumberOf(event.tid), stream, event);
+  return TrackOf(event, event.true_tid, false);
 }
 
 TrackId ChromeTables::StreamOf(const ChromeEvent& event) {
+  const TrackId track =
+      TrackOf(event, event.true_tid != ChromeEvent::kNoValue ? event.true_tid : event.stream, true);
+  if (event.device >= 0) {
+    if (Index(track) >= device_of_track_.size())
+      device_of_track_.resize(Index(track) + 1, INT64_MAX);
+    int64_t& device = device_of_track_[Index(track)];
+    device = std::min(device, event.device);
+  }
+  return track;
+}
+
+// The track of number `number`, or of the event's own tid when that is kNoValue.
+TrackId ChromeTables::TrackOf(const ChromeEvent& event, int64_t number, bool stream) {
   const int64_t pid = NumberOf(event.pid);
   const int64_t tid = NumberOf(event.tid);
-  const int64_t stream = event.stream != ChromeEvent::kNoValue ? event.stream : tid;
-  if (stream != tid) lanes_.emplace(pid, tid);
-  return Cached(pid, stream, true, event);
+  if (number == ChromeEvent::kNoValue || number == tid) return Cached(pid, tid, stream);
+  lanes_.emplace(Place{pid, tid}, number);
+  return Cached(pid, number, stream);
+}
+
+TrackId ChromeTables::PointTrackOf(const ChromeEvent& event) {
+  constexpr int64_t kPoints = 2;  // beside threads and streams
+  int64_t pid = NumberOf(event.pid);
+  int64_t tid = event.true_tid != ChromeEvent::kNoValue ? event.true_tid : NumberOf(event.tid);
+  CachedTrack& slot = CacheSlot(pid, tid, kPoints);
+  if (Holds(slot, pid, tid, kPoints)) return slot.track;
+  if (point_tracks_.size() >= kMaxTracks) {
+    notes_.Add(Note::kTooManyTracks);
+    pid = tid = NumberForText("too many tracks");
+  }
+  const auto next = static_cast<uint32_t>(point_tracks_.size());
+  const auto [it, is_new] = point_track_of_.try_emplace(Place{pid, tid}, next);
+  if (is_new) {
+    point_tracks_.push_back({{pid, tid}, event.tid.kind == ChromeId::Kind::kStream});
+  }
+  slot = {.pid = pid, .tid = tid, .kind = kPoints, .track = TrackId{kPointTrack | it->second}};
+  return slot.track;
 }
 
 Event ChromeTables::RowOf(const ChromeEvent& event, TrackId track) {
@@ -263,12 +294,12 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
 
 void ChromeTables::AddBegin(const ChromeEvent& event) {
   last_end_ns_ = std::max(last_end_ns_, event.time_ns);
-  open_[Index(ThreadOf(event))].push_back(event);
+  open_[{NumberOf(event.pid), NumberOf(event.tid)}].push_back(event);
 }
 
 // Ends the innermost open event of the thread; the end's own arguments follow the begin's.
 void ChromeTables::AddEnd(const ChromeEvent& event) {
-  const auto it = open_.find(Index(ThreadOf(event)));
+  const auto it = open_.find({NumberOf(event.pid), NumberOf(event.tid)});
   if (it == open_.end() || it->second.empty()) {
     notes_.Add(Note::kUnmatchedEnd);
     KeepWithTime(event);
@@ -279,12 +310,19 @@ void ChromeTables::AddEnd(const ChromeEvent& event) {
   whole.phase = 'X';
   whole.duration_ns = event.time_ns - whole.time_ns;
   whole.args.insert(whole.args.end(), event.args.begin(), event.args.end());
+  PutFieldsFirst(whole.args, builder_.trace().strings);
+  for (int64_t ChromeEvent::*column :
+       {&ChromeEvent::device, &ChromeEvent::stream, &ChromeEvent::correlation, &ChromeEvent::bytes,
+        &ChromeEvent::api_bytes, &ChromeEvent::true_tid}) {
+    if (event.*column != ChromeEvent::kNoValue) whole.*column = event.*column;
+  }
+  if (event.copy_kind != kEmptyString) whole.copy_kind = event.copy_kind;
   AddComplete(whole);
 }
 
 void ChromeTables::CloseOpenEvents() {
   std::vector<ChromeEvent> left;
-  for (auto& [track, events] : open_) {
+  for (auto& [place, events] : open_) {
     left.insert(left.end(), std::make_move_iterator(events.begin()),
                 std::make_move_iterator(events.end()));
   }
@@ -301,8 +339,7 @@ void ChromeTables::CloseOpenEvents() {
 }
 
 void ChromeTables::AddFlow(const ChromeEvent& event) {
-  Event row = RowOf(event, ThreadOf(event));
-  builder_.AddFlow(row, event.id, event.phase, event.bind);
+  builder_.AddFlow(RowOf(event, PointTrackOf(event)), event.id, event.phase, event.bind);
 }
 
 bool ChromeTables::AddMetadata(const ChromeEvent& event) {
@@ -328,6 +365,9 @@ bool ChromeTables::AddMetadata(const ChromeEvent& event) {
 
 // Keeps an event whole: its fields as parsed, with "ts":null first in place of its time.
 void ChromeTables::KeepWithTime(const ChromeEvent& event) {
+  if (event.pid.kind == ChromeId::Kind::kText || event.tid.kind == ChromeId::Kind::kText) {
+    PointTrackOf(event);  // so that the texts are kept, as names
+  }
   const StringTable& strings = builder_.trace().strings;
   JsonWriter& w = writer_;
   w.Clear();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -61,10 +61,19 @@ class ChromeTables {
     StringId text = kEmptyString;
     int64_t number = 0;
   };
+  using Place = std::pair<int64_t, int64_t>;  // pid, tid
+  // Where points (arrows, instants, counters) stand. Only when all events are in is it known
+  // whether that is a thread or a stream; until then their rows carry kPointTrack plus the index of
+  // this.
+  struct PointTrack {
+    Place place;
+    bool is_stream = false;  // "stream 7"
+  };
+  static constexpr uint32_t kPointTrack = 0x80000000;
   struct CachedTrack {
     int64_t pid = 0;
     int64_t tid = 0;
-    int64_t device = 0;
+    int64_t kind = 0;  // thread, stream, points
     TrackId track = kNoTrack;
   };
 
@@ -84,8 +93,14 @@ class ChromeTables {
   int64_t NumberOf(const ChromeId& id);
   TrackId ThreadOf(const ChromeEvent& event);
   TrackId StreamOf(const ChromeEvent& event);
+  TrackId TrackOf(const ChromeEvent& event, int64_t number, bool stream);
   Event RowOf(const ChromeEvent& event, TrackId track);
-  TrackId Cached(int64_t pid, int64_t tid, bool stream, const ChromeEvent& event);
+  TrackId PointTrackOf(const ChromeEvent& event);
+  TrackId Cached(int64_t pid, int64_t tid, bool stream);
+  CachedTrack& CacheSlot(int64_t pid, int64_t tid, int64_t kind);
+  static bool Holds(const CachedTrack& slot, int64_t pid, int64_t tid, int64_t kind) {
+    return slot.track != kNoTrack && slot.pid == pid && slot.tid == tid && slot.kind == kind;
+  }
 
   void CloseOpenEvents();
   void SetOutliersAside();
@@ -93,6 +108,10 @@ class ChromeTables {
   void KeepRow(const EventColumns& table, size_t row, Fill fill);
   void ApplyMetadata();
   void ApplyThreadMetadata(const Metadata& metadata);
+  void SetDevices();
+  void PlacePoints();
+  TrackId TrackOfPoints(const PointTrack& points);
+  void NameAfterTexts();
   void MarkSpanTracks();
   void ApplyMembers();
   void ApplyDevices(const std::string& raw);
@@ -106,9 +125,14 @@ class ChromeTables {
   std::array<CachedTrack, 64> cached_tracks_;
   std::unordered_map<StringId, int64_t> number_of_text_;
   std::unordered_map<int64_t, StringId> text_of_number_;
-  std::unordered_map<uint64_t, std::vector<ChromeEvent>> open_;  // B events by track
-  // (pid, tid) whose events stand on another track: second lanes of a stream, sync rows.
-  std::set<std::pair<int64_t, int64_t>> lanes_;
+  std::map<Place, std::vector<ChromeEvent>> open_;  // B events
+  // (pid, tid) whose events stand on another track of the process: second lanes of a stream, sync
+  // rows. The number is that track's.
+  std::map<Place, int64_t> lanes_;
+  // The least device that an event of the track names; INT64_MAX: none does.
+  std::vector<int64_t> device_of_track_;
+  std::vector<PointTrack> point_tracks_;
+  std::map<Place, uint32_t> point_track_of_;
   std::vector<Metadata> metadata_;
   std::vector<std::pair<std::string, std::string>> members_;
   std::unordered_map<int64_t, int64_t> api_bytes_of_;  // by correlation (ROCm)

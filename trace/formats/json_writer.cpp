@@ -8,15 +8,6 @@
 #include "trace/formats/json_text.h"
 
 namespace trainprof {
-namespace {
-
-// "^cname": a field of the event, not an argument. "^^x" is the argument "^x".
-bool IsField(std::string_view key) {
-  return key.size() > 1 && key[0] == kFieldPrefix && key[1] != kFieldPrefix;
-}
-
-}  // namespace
-
 void JsonWriter::Real(double value) {
   if (!std::isfinite(value)) {
     // Reading never makes one; a double computed by a recording could.
@@ -68,13 +59,13 @@ void JsonWriter::Quoted(std::string_view text) {
   size_ += text.size() + 2;
 }
 
-void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings,
-                           const int64_t* id) {
+void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
+                           std::span<const std::pair<std::string_view, ArgValue>> added) {
   bool id_kept = false;
   size_t inside = 0;
   for (const Arg& arg : args) {
     const std::string_view key = strings.View(arg.key);
-    if (!IsField(key)) {
+    if (!IsChromeField(key)) {
       ++inside;
       continue;
     }
@@ -88,18 +79,25 @@ void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings
     Raw(",\"id\":");
     Integer(*id);
   }
-  if (inside == 0) return;
+  if (inside == 0 && added.empty()) return;
   Raw(",\"args\":{");
   bool first = true;
   for (const Arg& arg : args) {
     std::string_view key = strings.View(arg.key);
-    if (IsField(key)) continue;
+    if (IsChromeField(key)) continue;
     if (key.starts_with(kFieldPrefix)) key.remove_prefix(1);
     if (!first) Char(',');
     first = false;
     Quoted(key);
     Char(':');
     Value(arg.value, strings);
+  }
+  for (const auto& [key, value] : added) {
+    if (!first) Char(',');
+    first = false;
+    Quoted(key);
+    Char(':');
+    Value(value, strings);
   }
   Char('}');
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/args.h"
@@ -40,8 +41,9 @@ class JsonWriter {
   void Microseconds(int64_t ns);
   void Quoted(std::string_view text);
   // ,"<field>":... for what stood outside "args", then ,"id":... and ,"args":{...}, each when there
-  // is something to say. `id` may be null.
-  void Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id);
+  // is something to say. `id` may be null; `added` follow the others inside "args".
+  void Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
+                 std::span<const std::pair<std::string_view, ArgValue>> added = {});
   void Value(const ArgValue& value, const StringTable& strings);
 
  private:
