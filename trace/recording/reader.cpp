@@ -167,7 +167,7 @@ Recording Locate(const fs::path& path) {
   if (fs::is_directory(path, error)) {
     folders = RankFoldersIn(path);
     recording.run_dir = path;
-    if (folders.empty()) {
+    if (folders.empty() && !ReadControl(path)) {
       fs::path folder = path.filename().empty() ? path.parent_path() : path;
       recording.run_dir = fs::absolute(folder, error).parent_path();
       for (RankFolder& sibling : RankFoldersIn(recording.run_dir)) {

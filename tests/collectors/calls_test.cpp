@@ -1,0 +1,209 @@
+// What NVTX calls become in the recording.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/collectors/recorded_run.h"
+
+namespace trainprof::testing {
+namespace {
+
+std::optional<Row> FindRange(const Trace& trace, std::string_view name) {
+  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    if (trace.Text(trace.ranges.name[row]) == name) return Row{row};
+  }
+  return std::nullopt;
+}
+
+std::string ArgText(const Trace& trace, ArgsId args, std::string_view key) {
+  const auto value = trace.args.Find(args, trace.strings.Find(key));
+  if (!value) return "absent";
+  switch (value->type) {
+    case ArgValue::Type::kInt:
+      return std::to_string(value->integer);
+    case ArgValue::Type::kDouble:
+      return std::to_string(value->real);
+    default:
+      return std::string(trace.Text(value->text));
+  }
+}
+
+class Everything : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(run_.Run({"everything"}), 0);
+    trace_ = run_.ReadOne();
+  }
+  RecordedRun run_;
+  Trace trace_;
+};
+
+TEST_F(Everything, PushesNestAndWideTextBecomesUtf8) {
+  const auto outer = FindRange(trace_, "outer");
+  const auto wide = FindRange(trace_, "w\u00efde \u4e16\U0001F600");
+  ASSERT_TRUE(outer && wide);
+  EXPECT_EQ(trace_.ranges.parent[Index(*wide)], *outer);
+  EXPECT_LE(trace_.ranges.begin[Index(*outer)], trace_.ranges.begin[Index(*wide)]);
+  EXPECT_GE(trace_.ranges.end[Index(*outer)], trace_.ranges.end[Index(*wide)]);
+}
+
+TEST_F(Everything, EventsCarryDomainCategoryColourAndPayload) {
+  const auto row = FindRange(trace_, "registered");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(trace_.Text(trace_.ranges.category[Index(*row)]), "library");
+  const ArgsId args = trace_.ranges.args[Index(*row)];
+  EXPECT_EQ(ArgText(trace_, args, "category"), "allreduce");
+  EXPECT_EQ(ArgText(trace_, args, "color"), std::to_string(0xFF112233));
+  EXPECT_EQ(ArgText(trace_, args, "payload"), "42");
+}
+
+TEST_F(Everything, PayloadsOfEveryTypeKeepTheirValue) {
+  std::map<std::string, std::string> payloads;
+  for (size_t i = 0; i < trace_.instants.size(); ++i) {
+    payloads[std::string(trace_.Text(trace_.instants.name[i]))] =
+        ArgText(trace_, trace_.instants.args[i], "payload");
+  }
+  EXPECT_EQ(payloads["int64"], "-5");
+  EXPECT_EQ(payloads["uint64"], std::to_string(UINT64_MAX));
+  EXPECT_EQ(payloads["double"], "0.500000");
+  EXPECT_EQ(payloads["int32"], "-7");
+  EXPECT_EQ(payloads["uint32"], std::to_string(UINT32_MAX));
+  EXPECT_EQ(payloads["float"], "0.250000");
+  EXPECT_EQ(payloads["mark"], "absent");
+  EXPECT_EQ(payloads.count("wide mark"), 1u);
+}
+
+TEST_F(Everything, RangesMayEndOnAnotherThread) {
+  const auto row = FindRange(trace_, "crossing");
+  ASSERT_TRUE(row);
+  EXPECT_GT(trace_.ranges.end[Index(*row)], trace_.ranges.begin[Index(*row)]);
+  EXPECT_EQ(CountRanges(trace_, "registered"), 2);  // the push, and the start with the same name
+}
+
+TEST_F(Everything, ThreadsBearTheNameTheyWereGiven) {
+  const bool named =
+      std::any_of(trace_.tracks.begin(), trace_.tracks.end(),
+                  [&](const Track& track) { return trace_.Text(track.name) == "trainer"; });
+  EXPECT_TRUE(named);
+}
+
+TEST_F(Everything, NullAndEmptyNamesAreEmpty) { EXPECT_EQ(CountRanges(trace_, ""), 2); }
+
+TEST_F(Everything, AnOpenRangeIsClosedAtTheEndAndCounted) {
+  EXPECT_EQ(trace_.quality.CountOf("open_range_at_end"), 1);
+  EXPECT_EQ(CountRanges(trace_, "left open"), 1);
+  for (const QualityItem& item : trace_.quality.items()) {
+    if (item.kind == "overlapping_ranges") continue;  // those of two domains really do
+    EXPECT_EQ(item.kind, "open_range_at_end") << "nothing else is wrong";
+  }
+}
+
+TEST_F(Everything, TimesAreThoseOfTheRun) {
+  // Time 0 is the creation of the run: milliseconds before the program, seconds at most.
+  EXPECT_GT(trace_.extent.begin.ns, 0);
+  EXPECT_LT(trace_.extent.end.ns, Seconds(60).ns);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  EXPECT_NEAR(static_cast<double>(trace_.base_ns), static_cast<double>(now.tv_sec) * 1e9, 60e9);
+}
+
+TEST(Clock, BothClocksAgreeOnADuration) {
+  for (const char* options : {"", "clock=monotonic"}) {
+    RecordedRun run;
+    run.environment[recording::kEnvOptions] = options;
+    ASSERT_EQ(run.Run({"steps", "3", "50"}), 0);
+    const Trace trace = run.ReadOne();
+    const auto step = FindRange(trace, "step");
+    ASSERT_TRUE(step);
+    const int64_t ns = trace.ranges.interval(*step).Length().ns;
+    EXPECT_GE(ns, Milliseconds(50).ns) << options;
+    EXPECT_LT(ns, Milliseconds(1000).ns) << options;
+  }
+}
+
+TEST(Threads, EachOfAHundredHasItsOwnTrack) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"threads", "100"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(trace.ranges.size(), 100u);
+  std::set<TrackId> tracks(trace.ranges.track.begin(), trace.ranges.track.end());
+  EXPECT_EQ(tracks.size(), 100u);
+  EXPECT_TRUE(trace.quality.items().empty());
+}
+
+TEST(Threads, ShortOnesShareTheirChunks) {
+  constexpr int64_t kThreads = 100'000;
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"short", std::to_string(kThreads)}), 0);
+  EXPECT_EQ(CountRanges(run.ReadOne(), "short"), kThreads);
+  // 56 bytes each, in a few chunks; a chunk a thread would be 1.6 GB.
+  EXPECT_LT(run.BytesOfSegments(), 10u << 20);
+}
+
+TEST(Threads, DestructorsMayStillCall) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"late"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(CountRanges(trace, "thread"), 1);
+  EXPECT_EQ(CountRanges(trace, "late"), 1);
+  EXPECT_EQ(CountRanges(trace, "at exit"), 1);
+}
+
+TEST(Depth, DeeperThanTheLimitIsCountedAndPopsStayPaired) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"deep", "2000"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(CountRanges(trace, "deep"), 1024);
+  EXPECT_EQ(trace.quality.CountOf("dropped_too_deep"), 2000 - 1024);
+  EXPECT_EQ(trace.quality.CountOf("unmatched_pop"), 1);
+  EXPECT_EQ(trace.quality.CountOf("open_range_at_end"), 0);
+  EXPECT_EQ(CountRanges(trace, "after"), 1);
+}
+
+TEST(Names, VeryLongOnesAreCutBetweenCharactersAndCounted) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"long"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(CountRanges(trace, std::string(4096, 'x')), 2);
+  std::string wide;
+  for (int i = 0; i < 4096 / 3; ++i) wide += "\u4e16";
+  EXPECT_EQ(CountRanges(trace, wide), 1);
+  EXPECT_EQ(CountRanges(trace, "after"), 1);
+  EXPECT_EQ(trace.quality.CountOf("truncated_string"), 2);
+  EXPECT_EQ(trace.quality.CountOf("bad_utf8"), 0);
+}
+
+TEST(Names, MoreThanTheCacheHoldsAreAllKept) {
+  constexpr int64_t kNames = 50'000;
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"names", std::to_string(kNames)}), 0);
+  const Trace trace = run.ReadOne();
+  std::map<std::string, int> counts;
+  for (const std::string& name : RangeNames(trace)) ++counts[name];
+  EXPECT_EQ(counts.size(), static_cast<size_t>(kNames));
+  for (const auto& [name, count] : counts) ASSERT_EQ(count, 2) << name;
+}
+
+TEST(Signals, HandlersThatInterruptACallAreLostOrWholeAndCounted) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"signals"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(CountRanges(trace, "main") % 1000, 1) << "thousands, and the first";
+  EXPECT_GT(CountRanges(trace, "handler"), 0);
+  EXPECT_EQ(CountRanges(trace, "main") + CountRanges(trace, "handler"),
+            static_cast<int64_t>(trace.ranges.size()));
+  EXPECT_EQ(trace.quality.CountOf("corrupt_chunk"), 0);
+  EXPECT_EQ(trace.quality.CountOf("unmatched_pop"), 0);
+}
+
+TEST(Descriptors, NoneStaysOpenInTheProgram) {
+  RecordedRun run;
+  const auto file = run.Scratch("own.txt");
+  ASSERT_EQ(run.Run({"closeall", file.string()}), 0);
+  EXPECT_EQ(std::filesystem::file_size(file), 8u * 4);
+  EXPECT_EQ(CountRanges(run.ReadOne(), "second"), 100'000);
+}
+
+}  // namespace
+}  // namespace trainprof::testing

@@ -1,0 +1,32 @@
+#include "tests/collectors/nvtx_program.h"
+
+#include <cstdio>
+#include <map>
+
+int main(int argc, char** argv) {
+  using namespace nvtx_program;
+  const std::map<std::string, int (*)(const Arguments&)> modes = {{"everything", Everything},
+                                                                  {"numbered", Numbered},
+                                                                  {"bulk", Bulk},
+                                                                  {"threads", Threads},
+                                                                  {"short", ShortThreads},
+                                                                  {"fork", Fork},
+                                                                  {"rawfork", RawFork},
+                                                                  {"exec", Exec},
+                                                                  {"spawned", Spawned},
+                                                                  {"steps", Steps},
+                                                                  {"capture", Capture},
+                                                                  {"signals", Signals},
+                                                                  {"closeall", CloseAll},
+                                                                  {"late", Late},
+                                                                  {"deep", Deep},
+                                                                  {"long", Long},
+                                                                  {"names", Names}};
+  const Arguments arguments(argv + 1, argv + argc);
+  const auto mode = arguments.empty() ? modes.end() : modes.find(arguments[0]);
+  if (mode == modes.end()) {
+    std::fprintf(stderr, "usage: nvtx_program MODE [arguments]\n");
+    return 2;
+  }
+  return mode->second(Arguments(arguments.begin() + 1, arguments.end()));
+}

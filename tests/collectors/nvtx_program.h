@@ -1,0 +1,40 @@
+// The profiled programs of these tests: `nvtx_program MODE [arguments]`. Plain NVTX users.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nvtx_program {
+
+using Arguments = std::vector<std::string>;
+
+// Written by the program after the NVTX calls have returned, mapped by the test: what has been
+// handed over.
+struct HandedOver {
+  static constexpr int kThreads = 3;
+  struct alignas(64) PerThread {
+    volatile long pushed;  // ranges "N", N counting from 0
+    volatile long popped;
+  };
+  PerThread thread[kThreads];
+};
+
+int Everything(const Arguments& arguments);    // one of each call
+int Numbered(const Arguments& arguments);      // FILE: ranges without end, HandedOver in FILE
+int Bulk(const Arguments& arguments);          // N: N times phase > detail > more
+int Threads(const Arguments& arguments);       // N: N threads at once, a range each
+int ShortThreads(const Arguments& arguments);  // N: N threads one after another, a range each
+int Fork(const Arguments& arguments);          // N children beside busy threads
+int RawFork(const Arguments& arguments);       // a child made by the bare system call
+int Exec(const Arguments& arguments);          // vfork + exec of itself
+int Spawned(const Arguments& arguments);       // a child process that records, by fork + exec
+int Steps(const Arguments& arguments);         // N MS: steps with a range inside and one around all
+int Capture(const Arguments& arguments);       // ranges in and outside of "capture"
+int Signals(const Arguments& arguments);       // NVTX calls from a signal handler
+int CloseAll(const Arguments& arguments);      // closes all descriptors between ranges
+int Late(const Arguments& arguments);          // NVTX calls in destructors of threads and of exit
+int Deep(const Arguments& arguments);          // N ranges deep
+int Long(const Arguments& arguments);          // names of 10^5 characters
+int Names(const Arguments& arguments);         // N different names
+
+}  // namespace nvtx_program

@@ -1,0 +1,117 @@
+#include "tests/collectors/recorded_run.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace/recording/layout.h"
+#include "trace/recording/run_directory.h"
+
+namespace trainprof::testing {
+
+namespace fs = std::filesystem;
+
+namespace {
+constexpr unsigned kLongestRunSeconds = 60;
+}
+
+RecordedRun::RecordedRun(uint64_t max_bytes, fs::path parent) {
+  if (parent.empty()) parent = fs::temp_directory_path();
+  std::string pattern = (parent / "trainprof-test-XXXXXX").string();
+  scratch_ = mkdtemp(pattern.data());
+  directory_ = scratch_ / "run";
+  recording::RunDescription run;
+  run.max_bytes = max_bytes;
+  const Result<void> made = recording::CreateRun(directory_, run);
+  EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error());
+  for (const char* name : recording::kRankVariables) unsetenv(name);
+  unsetenv(recording::kEnvOptions);
+}
+
+RecordedRun::~RecordedRun() {
+  std::error_code ignored;
+  fs::remove_all(scratch_, ignored);
+}
+
+pid_t RecordedRun::Start(const std::vector<std::string>& arguments) {
+  int pipe_ends[2];
+  EXPECT_EQ(pipe(pipe_ends), 0);
+  pid_ = fork();
+  if (pid_ == 0) {
+    setenv(recording::kEnvRunDirectory, directory_.c_str(), 1);
+    setenv("NVTX_INJECTION64_PATH", TEST_LIBRARY, 1);
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    if (file_size_limit_bytes >= 0) {
+      const rlimit limit = {static_cast<rlim_t>(file_size_limit_bytes),
+                            static_cast<rlim_t>(file_size_limit_bytes)};
+      setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    dup2(pipe_ends[1], STDOUT_FILENO);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    std::vector<std::string> copy = arguments;
+    copy.insert(copy.begin(), TEST_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& argument : copy) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    alarm(kLongestRunSeconds);  // outlives exec: a program that hangs fails its test
+    execv(TEST_PROGRAM, argv.data());
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  stdout_ = pipe_ends[0];
+  return pid_;
+}
+
+int RecordedRun::Wait() {
+  output_.clear();
+  char buffer[4096];
+  for (ssize_t n; (n = read(stdout_, buffer, sizeof buffer)) > 0;) {
+    output_.append(buffer, static_cast<size_t>(n));
+  }
+  close(stdout_);
+  int status = -1;
+  waitpid(pid_, &status, 0);
+  return status;
+}
+
+int RecordedRun::Run(const std::vector<std::string>& arguments) {
+  Start(arguments);
+  return Wait();
+}
+
+std::vector<recording::RankTrace> RecordedRun::Read() const {
+  auto ranks = recording::ReadRecording(directory_);
+  EXPECT_TRUE(ranks.ok()) << (ranks.ok() ? "" : ranks.error());
+  return ranks.ok() ? std::move(ranks).value() : std::vector<recording::RankTrace>{};
+}
+
+Trace RecordedRun::ReadOne() const {
+  std::vector<recording::RankTrace> ranks = Read();
+  EXPECT_EQ(ranks.size(), 1u);
+  return ranks.empty() ? Trace{} : std::move(ranks.front().trace);
+}
+
+uint64_t RecordedRun::BytesOfSegments() const {
+  uint64_t bytes = 0;
+  for (const recording::RankFolder& folder : recording::RankFoldersIn(directory_)) {
+    for (const fs::path& path : folder.segments) bytes += fs::file_size(path);
+  }
+  return bytes;
+}
+
+std::vector<std::string> RangeNames(const Trace& trace) {
+  std::vector<std::string> names;
+  for (StringId name : trace.ranges.name) names.emplace_back(trace.Text(name));
+  return names;
+}
+
+int64_t CountRanges(const Trace& trace, std::string_view name) {
+  int64_t count = 0;
+  for (StringId id : trace.ranges.name) count += trace.Text(id) == name;
+  return count;
+}
+
+}  // namespace trainprof::testing

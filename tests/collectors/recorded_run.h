@@ -1,0 +1,53 @@
+// Runs a test program under the injected library, as `trainprof run` does, and reads what it left.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trace/recording/reader.h"
+#include "trace/recording/sealer.h"
+
+namespace trainprof::testing {
+
+class RecordedRun {
+ public:
+  // A fresh run directory under the system's temporary folder, or under `parent`.
+  explicit RecordedRun(uint64_t max_bytes = UINT64_MAX, std::filesystem::path parent = {});
+  ~RecordedRun();
+  RecordedRun(const RecordedRun&) = delete;
+  RecordedRun& operator=(const RecordedRun&) = delete;
+
+  std::map<std::string, std::string> environment;  // added to the test's own
+  int64_t file_size_limit_bytes = -1;              // RLIMIT_FSIZE of the program; -1: none
+
+  // Starts nvtx_program with these arguments; its stdout is read by Wait().
+  pid_t Start(const std::vector<std::string>& arguments);
+  // The exit status as waitpid() gives it.
+  int Wait();
+  int Run(const std::vector<std::string>& arguments);
+  const std::string& output() const { return output_; }
+
+  const std::filesystem::path& directory() const { return directory_; }
+  std::filesystem::path Scratch(const std::string& name) const { return scratch_ / name; }
+  std::vector<recording::RankTrace> Read() const;
+  // The only one; fails the test when there is another.
+  Trace ReadOne() const;
+  uint64_t BytesOfSegments() const;
+
+ private:
+  std::filesystem::path scratch_;
+  std::filesystem::path directory_;
+  std::string output_;
+  pid_t pid_ = -1;
+  int stdout_ = -1;
+};
+
+// Names of the ranges of a trace, in table order.
+std::vector<std::string> RangeNames(const Trace& trace);
+int64_t CountRanges(const Trace& trace, std::string_view name);
+
+}  // namespace trainprof::testing

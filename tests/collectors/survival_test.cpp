@@ -1,0 +1,213 @@
+// What happens to the recording, and never to the program, when the process or the disk gives out.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <random>
+#include <set>
+
+#include "tests/collectors/nvtx_program.h"
+#include "tests/collectors/recorded_run.h"
+#include "trace/recording/clock_log.h"
+
+namespace trainprof::testing {
+namespace {
+
+using nvtx_program::HandedOver;
+
+// A shared page that outlives the program.
+class SharedCounts {
+ public:
+  explicit SharedCounts(const std::filesystem::path& path) {
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT, 0600);
+    EXPECT_EQ(ftruncate(fd, sizeof(HandedOver)), 0);
+    counts_ = static_cast<HandedOver*>(
+        mmap(nullptr, sizeof(HandedOver), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    close(fd);
+  }
+  ~SharedCounts() { munmap(counts_, sizeof(HandedOver)); }
+  const HandedOver& operator*() const { return *counts_; }
+
+ private:
+  HandedOver* counts_;
+};
+
+// Every range that was handed over is there, once; at most one more a thread.
+void ExpectNothingLost(const Trace& trace, const HandedOver& handed) {
+  std::vector<std::set<long>> numbers(HandedOver::kThreads);
+  for (const std::string& name : RangeNames(trace)) {
+    const size_t colon = name.find(':');
+    ASSERT_NE(colon, std::string::npos) << name;
+    ASSERT_TRUE(numbers.at(std::stoul(name)).insert(std::stol(name.substr(colon + 1))).second);
+  }
+  long open = 0;
+  for (int t = 0; t < HandedOver::kThreads; ++t) {
+    const auto recorded = static_cast<long>(numbers[t].size());
+    EXPECT_GE(recorded, handed.thread[t].pushed);
+    EXPECT_LE(recorded, handed.thread[t].pushed + 1);
+    if (recorded > 0) {
+      EXPECT_EQ(*numbers[t].rbegin(), recorded - 1) << "numbers without a hole";
+    }
+    open += recorded - handed.thread[t].popped;
+  }
+  // Those whose pop was not handed over are open, less the pops that were written meanwhile.
+  EXPECT_LE(trace.quality.CountOf("open_range_at_end"), open);
+  EXPECT_EQ(trace.quality.CountOf("corrupt_chunk"), 0);
+  EXPECT_EQ(trace.quality.CountOf("unmatched_pop"), 0);
+}
+
+TEST(Kill, AtAHundredRandomMomentsLosesNothingThatWasHandedOver) {
+  std::mt19937 random(20261120);
+  std::uniform_int_distribution<int> delay_us(500, 40'000);
+  long most = 0;
+  int with_open = 0;
+  for (int i = 0; i < 100; ++i) {
+    RecordedRun run;
+    const auto file = run.Scratch("handed_over");
+    const SharedCounts handed(file);
+    const pid_t pid = run.Start({"numbered", file.string()});
+    usleep(static_cast<useconds_t>(delay_us(random)));
+    kill(pid, SIGKILL);
+    const int status = run.Wait();
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    auto ranks = recording::ReadRecording(run.directory());
+    if (!ranks.ok()) {  // killed before its first range
+      for (const auto& thread : (*handed).thread) ASSERT_EQ(thread.pushed, 0) << ranks.error();
+      continue;
+    }
+    ASSERT_EQ(ranks.value().size(), 1u);
+    const Trace& trace = ranks.value()[0].trace;
+    ExpectNothingLost(trace, *handed);
+    most = std::max<long>(most, static_cast<long>(trace.ranges.size()));
+    with_open += trace.quality.CountOf("open_range_at_end") > 0;
+  }
+  EXPECT_GT(most, 1000) << "the kills came too early to show anything";
+  EXPECT_GT(with_open, 0) << "no kill hit an open range: the loss was never stated";
+}
+
+TEST(Kill, SealedAfterwardsItReadsTheSame) {
+  RecordedRun run;
+  const auto file = run.Scratch("handed_over");
+  const SharedCounts handed(file);
+  const pid_t pid = run.Start({"numbered", file.string()});
+  usleep(50'000);
+  const Trace live = run.ReadOne();  // while it runs
+  EXPECT_GT(live.ranges.size(), 0u);
+  kill(pid, SIGSTOP);
+  const auto far = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  auto summary = recording::SealRecording(run.directory(), {}, far);
+  ASSERT_TRUE(summary.ok()) << summary.error();
+  EXPECT_EQ(summary.value().left_raw, 1u) << "a living process's segment must stay as it is";
+  EXPECT_FALSE(summary.value().processes.at(0).ended);
+  kill(pid, SIGKILL);
+  run.Wait();
+  const Trace raw = run.ReadOne();
+  ExpectNothingLost(raw, *handed);
+  const uint64_t raw_bytes = run.BytesOfSegments();
+  summary = recording::SealRecording(run.directory(), {}, far);
+  ASSERT_TRUE(summary.ok()) << summary.error();
+  EXPECT_EQ(summary.value().left_raw, 0u);
+  ASSERT_EQ(summary.value().processes.size(), 1u);
+  EXPECT_TRUE(summary.value().processes[0].sealed);
+  EXPECT_TRUE(summary.value().processes[0].ended);
+  EXPECT_FALSE(summary.value().processes[0].clean_exit);
+  EXPECT_EQ(summary.value().processes[0].events, raw.ranges.size());
+  EXPECT_EQ(summary.value().processes[0].threads.size(), 3u);
+  EXPECT_LT(run.BytesOfSegments(), raw_bytes / 2);
+  const Trace sealed = run.ReadOne();
+  EXPECT_EQ(sealed.ranges, raw.ranges);
+  EXPECT_EQ(sealed.quality, raw.quality);
+}
+
+TEST(FileSizeLimit, EndsRecordingWithTheCauseAndNotTheProgram) {
+  RecordedRun run;
+  run.file_size_limit_bytes = 200'000;
+  ASSERT_EQ(run.Run({"bulk", "100000"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(trace.quality.CountOf("recording_failed"), 1);
+  EXPECT_EQ(static_cast<int64_t>(trace.ranges.size()) + trace.quality.CountOf("dropped_events"),
+            300'000);
+  EXPECT_EQ(trace.quality.CountOf("open_range_at_end"), 0) << "recorded pushes keep their pops";
+  const auto summary = recording::SummarizeRecording(run.directory());
+  ASSERT_TRUE(summary.ok());
+  EXPECT_NE(summary.value().processes.at(0).failure.find("EFBIG"), std::string::npos);
+}
+
+TEST(FileSizeLimit, TooSmallForASegmentIsToldInTheRunsControlBlock) {
+  RecordedRun run;
+  run.file_size_limit_bytes = 1000;
+  ASSERT_EQ(run.Run({"bulk", "10"}), 0);
+  const auto summary = recording::SummarizeRecording(run.directory());
+  ASSERT_TRUE(summary.ok()) << summary.error();
+  EXPECT_EQ(summary.value().failed_processes, 1u);
+  EXPECT_EQ(summary.value().lost_events, 30u);
+  EXPECT_NE(summary.value().failure.find("EFBIG"), std::string::npos) << summary.value().failure;
+  const auto ranks = recording::ReadRecording(run.directory());
+  ASSERT_FALSE(ranks.ok());
+  EXPECT_NE(ranks.error().find("EFBIG"), std::string::npos) << ranks.error();
+}
+
+// A file system of 512 KiB of its own.
+class SmallDisk {
+ public:
+  SmallDisk() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tp-disk-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+    mounted_ = mount("trainprof-test", path_.c_str(), "tmpfs", 0, "size=512k") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount(path_.c_str());
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  bool mounted() const { return mounted_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool mounted_;
+};
+
+TEST(FullDisk, EndsRecordingWithTheCauseAndNotTheProgram) {
+  const SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a small file system needs root";
+  RecordedRun run(UINT64_MAX, disk.path());
+  ASSERT_EQ(run.Run({"bulk", "100000"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(trace.quality.CountOf("recording_failed"), 1);
+  EXPECT_EQ(static_cast<int64_t>(trace.ranges.size()) + trace.quality.CountOf("dropped_events"),
+            300'000);
+  EXPECT_GT(trace.ranges.size(), 1000u);
+  const auto summary = recording::SummarizeRecording(run.directory());
+  ASSERT_TRUE(summary.ok());
+  EXPECT_NE(summary.value().processes.at(0).failure.find("ENOSPC"), std::string::npos);
+}
+
+TEST(Directory, RemovedMeanwhileTheProgramRunsOn) {
+  RecordedRun run;
+  run.Start({"steps", "200", "1"});
+  usleep(50'000);
+  std::filesystem::remove_all(run.directory());
+  EXPECT_EQ(run.Wait(), 0);
+}
+
+TEST(Directory, WithoutARunTheLibraryStaysOut) {
+  RecordedRun run;
+  std::filesystem::remove(run.directory() / recording::kControlFile);
+  EXPECT_EQ(run.Run({"bulk", "10"}), 0);
+  EXPECT_EQ(run.BytesOfSegments(), 0u);
+}
+
+TEST(Directory, WithoutTheVariableTheLibraryStaysOut) {
+  RecordedRun run;
+  run.environment[recording::kEnvRunDirectory] = "";
+  EXPECT_EQ(run.Run({"bulk", "10"}), 0);
+  EXPECT_EQ(run.BytesOfSegments(), 0u);
+}
+
+}  // namespace
+}  // namespace trainprof::testing
