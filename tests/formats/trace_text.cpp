@@ -232,6 +232,7 @@ std::string ReadWhole(const std::string& path) {
 
 Result<Trace> ImportText(std::string_view json) {
   const TemporaryFile file("trace.json", json);
+  if (json.empty()) std::ofstream(file.path()).flush();
   return ImportTrace(file.path());
 }
 

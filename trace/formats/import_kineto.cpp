@@ -96,6 +96,7 @@ class DocumentReader {
   bool cancelled_ = false;
   bool is_list_ = false;      // the document is a bare list of events
   bool after_event_ = false;  // a comma or the end has to come
+  bool recovered_ = false;    // Recover() was here: any of these may come
 };
 
 // Reads on while keeping what is not consumed; false at the end of the data.
@@ -267,19 +268,23 @@ bool DocumentReader::ReadEvents() {
   found_events_ = true;
   window_.Consume(window_.at() + 1);
   after_event_ = false;
+  recovered_ = false;
   while (true) {
     const char next = Peek();
     notes_.At(progress_.events, window_.OffsetOf(window_.at()));
     if (next == '{') {
-      if (after_event_) notes_.Add(Note::kMissingComma);
+      if (after_event_ && !recovered_) notes_.Add(Note::kMissingComma);
       after_event_ = true;
+      recovered_ = false;
       if (!ReadEvent()) return false;
     } else if (next == ',') {
-      if (!after_event_) notes_.Add(Note::kExtraComma);
+      if (!after_event_ && !recovered_) notes_.Add(Note::kExtraComma);
       after_event_ = false;
       window_.Consume(window_.at() + 1);
     } else if (next == ']') {
-      if (!after_event_ && progress_.events > 0) notes_.Add(Note::kExtraComma);
+      if (!after_event_ && !recovered_ && progress_.events > 0) {
+        notes_.Add(Note::kExtraComma);
+      }
       window_.Consume(window_.at() + 1);
       return true;
     } else if (next == 0) {
@@ -335,8 +340,8 @@ bool DocumentReader::SkipElement() {
 bool DocumentReader::Recover(Note note, const char* failed_at) {
   notes_.Add(note);
   window_.Consume(failed_at);
-  after_event_ = false;  // whatever stands between is not looked at
-  char before = 0;       // the last byte that is no white space; 0: not known
+  recovered_ = true;  // the commas in between are not looked at
+  char before = 0;    // the last byte that is no white space; 0: not known
   while (true) {
     const char* p = window_.at();
     for (; p + kLookAhead <= window_.end() || (window_.at_end() && p < window_.end()); ++p) {

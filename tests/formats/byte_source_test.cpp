@@ -1,0 +1,104 @@
+// Plain and gzip sources: members one after another, damage, and windows that events straddle.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/formats/trace_text.h"
+#include "trace/formats/byte_source.h"
+#include "trace/formats/importer.h"
+
+namespace trainprof {
+namespace {
+
+struct Read {
+  std::string text;
+  std::string damage;
+};
+
+Read ReadSource(std::string_view file_content) {
+  const TemporaryFile file("data", file_content);
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.path());
+  EXPECT_TRUE(source.ok());
+  Read read;
+  char buffer[1000];
+  while (const size_t got = source.value()->Read(buffer, sizeof(buffer)))
+    read.text.append(buffer, got);
+  read.damage = source.value()->damage();
+  return read;
+}
+
+std::string LargeText() {
+  std::string text;
+  for (int i = 0; text.size() < 5'000'000; ++i)
+    text += fmt::format("line {} of a large text\n", i * 7);
+  return text;
+}
+
+TEST(ByteSource, InflatesMembersThatFollowEachOther) {
+  const std::string text = LargeText();
+  const Read read =
+      ReadSource(Gzip(text.substr(0, 1234567)) + Gzip("") + Gzip(text.substr(1234567)));
+  EXPECT_TRUE(read.text == text);
+  EXPECT_EQ(read.damage, "");
+}
+
+TEST(ByteSource, ZeroPaddingAfterAMemberIsNoDamage) {
+  const Read read = ReadSource(Gzip("abc") + std::string(1000, '\0'));
+  EXPECT_EQ(read.text, "abc");
+  EXPECT_EQ(read.damage, "");
+}
+
+TEST(ByteSource, KeepsWhatCameBeforeTheDamage) {
+  const std::string text = LargeText();
+  const std::string whole = Gzip(text);
+  const Read cut = ReadSource(whole.substr(0, whole.size() / 2));
+  EXPECT_GT(cut.text.size(), text.size() / 4);
+  EXPECT_TRUE(text.starts_with(cut.text));
+  EXPECT_NE(cut.damage.find("ends early"), std::string::npos) << cut.damage;
+  const Read foreign = ReadSource(Gzip("abc") + "not gzip");
+  EXPECT_EQ(foreign.text, "abc");
+  EXPECT_NE(foreign.damage.find("not gzip"), std::string::npos) << foreign.damage;
+}
+
+TEST(ByteSource, ReadHeadReturnsAtMostTheAskedBytes) {
+  const TemporaryFile file("data", Gzip(LargeText()));
+  EXPECT_EQ(ReadHead(file.path(), 6).value(), "line 0");
+}
+
+// A list of events of all lengths, so that window and block ends fall on every place of an event.
+std::string ManyEvents(int count) {
+  std::string text = "{\"traceEvents\": [";
+  for (int i = 0; i < count; ++i) {
+    text += fmt::format(
+        R"({}{{"ph":"X","name":"event {} {}","pid":1,"tid":1,"ts":{}.{:03},"dur":0.001,"args":{{"l":[[{}, 2], []],"e":"a\nb"}}}})",
+        i == 0 ? "" : ",\n", i % 97, std::string(static_cast<size_t>(i % 61), 'x'), i, i % 1000, i);
+  }
+  return text + "]}";
+}
+
+TEST(ByteSource, EventsThatStraddleWindowsAreWhole) {
+  constexpr int kEvents = 60000;
+  const std::string text = ManyEvents(kEvents);
+  for (const std::string& content : {text, Gzip(text)}) {
+    const TemporaryFile file("t.json", content);
+    const Result<Trace> trace = ImportTrace(file.path());
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    EXPECT_EQ(trace.value().ranges.size(), static_cast<size_t>(kEvents));
+    EXPECT_EQ(QualityText(trace.value()), "");
+    for (size_t i = 0; i < trace.value().ranges.size(); ++i) {
+      const auto expected = static_cast<int64_t>(i) * 1000 + static_cast<int64_t>(i % 1000);
+      ASSERT_EQ(trace.value().ranges.begin[i].ns, expected);
+    }
+  }
+}
+
+TEST(ByteSource, AnEventLargerThanTheWindowIsRead) {
+  const std::string text = R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{"s":")" +
+                           std::string(5'000'000, 'y') + R"("}}])";
+  const Result<Trace> trace = ImportText(text);
+  ASSERT_TRUE(trace.ok()) << trace.error();
+  EXPECT_EQ(trace.value().ranges.size(), 1u);
+  EXPECT_EQ(QualityText(trace.value()), "");
+}
+
+}  // namespace
+}  // namespace trainprof

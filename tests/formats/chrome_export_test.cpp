@@ -1,0 +1,229 @@
+// What an exported file looks like to Perfetto, chrome://tracing and HTA, and what happens to it on
+// disk.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/formats/trace_text.h"
+#include "trace/formats/exporter.h"
+#include "trace/formats/importer.h"
+#include "trace/trace_builder.h"
+
+namespace trainprof {
+namespace {
+
+using Json = nlohmann::json;
+
+Json Exported(const Trace& trace) {
+  const TemporaryFile out("out.json");
+  const Result<void> done = ExportTrace(trace, out.path());
+  EXPECT_TRUE(done.ok()) << done.error();
+  return Json::parse(ReadWhole(out.path()));
+}
+
+int64_t Ns(const Json& us) { return std::llround(us.get<double>() * 1000); }
+
+// Perfetto's rules: complete events of a track nest, ids are integers, arrows begin in a slice.
+void ExpectPerfettoRules(const Json& document) {
+  std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<int64_t, int64_t>>> slices;
+  for (const Json& event : document["traceEvents"]) {
+    ASSERT_TRUE(event["pid"].is_number_integer()) << event;
+    ASSERT_TRUE(event["tid"].is_number_integer()) << event;
+    if (event["ph"] != "X") continue;
+    slices[{event["pid"], event["tid"]}].push_back(
+        {Ns(event["ts"]), Ns(event["ts"]) + Ns(event["dur"])});
+  }
+  for (auto& [track, spans] : slices) {
+    std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : a.second > b.second;
+    });
+    std::vector<int64_t> open;
+    for (const auto& [begin, end] : spans) {
+      while (!open.empty() && open.back() <= begin) open.pop_back();
+      ASSERT_TRUE(open.empty() || end <= open.back())
+          << "overlap on " << track.first << "/" << track.second << " at " << begin;
+      open.push_back(end);
+    }
+  }
+  for (const Json& event : document["traceEvents"]) {
+    if (event["ph"] != "s" && event["ph"] != "f") continue;
+    const int64_t time = Ns(event["ts"]);
+    const auto& spans = slices[{event["pid"], event["tid"]}];
+    const bool inside = std::any_of(spans.begin(), spans.end(), [&](const auto& span) {
+      return span.first <= time && time <= span.second;
+    });
+    EXPECT_TRUE(inside) << "arrow outside any slice: " << event;
+  }
+}
+
+Trace Imported(std::string_view json) {
+  Result<Trace> trace = ImportText(json);
+  EXPECT_TRUE(trace.ok()) << trace.error();
+  return std::move(trace).value();
+}
+
+TEST(ChromeExport, OverlappingKernelsGoToASecondLaneWithTheirTrueStream) {
+  const Trace trace = Imported(R"([
+    {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":10,"dur":10,"args":{"stream":7}},
+    {"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":15,"dur":10,"args":{"stream":7}},
+    {"ph":"X","cat":"gpu_user_annotation","name":"c","pid":0,"tid":7,"ts":12,"dur":10},
+    {"ph":"f","cat":"ac2g","name":"ac2g","id":1,"pid":0,"tid":7,"ts":15,"bp":"e"}])");
+  const Json document = Exported(trace);
+  ExpectPerfettoRules(document);
+  std::map<std::string, Json> by_name;
+  for (const Json& event : document["traceEvents"]) {
+    if (event["ph"] == "X") by_name[event["name"]] = event;
+    if (event["ph"] == "f") {
+      EXPECT_EQ(event["tid"], 2000007);  // with its kernel
+    }
+  }
+  EXPECT_EQ(by_name["a"]["tid"], 7);
+  EXPECT_EQ(by_name["c"]["tid"], 1000007);
+  EXPECT_EQ(by_name["c"]["args"]["trainprof tid"], 7);
+  EXPECT_EQ(by_name["b"]["tid"], 2000007);
+  EXPECT_EQ(by_name["b"]["args"]["stream"], 7);
+}
+
+TEST(ChromeExport, MetadataStandsBeforeTheEventsAndTheRankReadsAsHtaWants) {
+  const TemporaryFile out("out.json");
+  const Trace trace = Imported(
+      R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1.5,"dur":1}],"distributedInfo":{"rank":3}})");
+  ASSERT_TRUE(ExportTrace(trace, out.path()).ok());
+  const std::string text = ReadWhole(out.path());
+  EXPECT_LT(text.find("\"rank\": 3"), text.find("traceEvents")) << text;
+  EXPECT_LT(text.find("\"baseTimeNanoseconds\": 1500"), text.find("traceEvents")) << text;
+  EXPECT_NE(text.find("\"ts\":0.000,\"dur\":1.000"), std::string::npos) << text;
+}
+
+// A recording as the collectors make it: ranges with NVTX domains, no Kineto words.
+Trace Recording() {
+  TraceBuilder b;
+  b.trace().source = SourceKind::kRecording;
+  b.trace().rank = 2;
+  b.trace().world_size = 4;
+  b.trace().base_ns = 1'700'000'000'000'000'000;
+  const ProcessId process = b.FindOrAddProcess(4711);
+  b.process(process).name = b.Intern("python");
+  const TrackId thread = b.FindOrAddThread(process, 4712);
+  const TrackId stream = b.FindOrAddStream(process, 0, 7);
+  const auto at = [&](int64_t begin, int64_t end, const char* name, TrackId track) {
+    return Event{
+        .begin = TraceTime{begin}, .end = TraceTime{end}, .name = b.Intern(name), .track = track};
+  };
+  for (int64_t step = 0; step < 2; ++step) {
+    const int64_t t = step * 1000;
+    Event range = at(t, t + 900, "step", thread);
+    range.category = b.Intern("trainer");
+    b.AddRange(range, RangeKind::kUserAnnotation);
+    b.AddApi(at(t + 10, t + 20, "cudaLaunchKernel", thread), ApiKind::kLaunch, 100 + step);
+    b.AddDeviceOp(at(t + 50, t + 500, "gemm", stream), DeviceOpKind::kKernel,
+                  CopyDirection::kUnknown, 0, 100 + step);
+  }
+  b.AddDeviceOp(at(600, 700, "Memcpy HtoD (Pinned -> Device)", stream), DeviceOpKind::kCopy,
+                CopyDirection::kHostToDevice, 4096, 200);
+  return std::move(b).Build();
+}
+
+TEST(ChromeExport, RecordingsSpeakKineto) {
+  const Json document = Exported(Recording());
+  ExpectPerfettoRules(document);
+  EXPECT_EQ(document["distributedInfo"]["rank"], 2);
+  EXPECT_EQ(document["deviceProperties"][0]["id"], 0);
+  std::map<std::string, int> categories;
+  std::vector<std::string> steps;
+  int arrows = 0;
+  for (const Json& event : document["traceEvents"]) {
+    if (event["ph"] == "s" || event["ph"] == "f") ++arrows;
+    if (event["ph"] != "X") continue;
+    ++categories[event["cat"]];
+    if (event["cat"] == "user_annotation") {
+      steps.push_back(event["name"]);
+      EXPECT_EQ(event["args"]["name"], "step");
+      EXPECT_EQ(event["args"]["domain"], "trainer");
+    }
+    if (event["cat"] == "kernel") {
+      EXPECT_EQ(event["pid"], 0);  // a device is a process of its number
+      EXPECT_EQ(event["tid"], 7);
+      EXPECT_EQ(event["args"]["stream"], 7);
+      EXPECT_EQ(event["args"]["device"], 0);
+      EXPECT_GE(event["args"]["correlation"].get<int>(), 100);
+    }
+    if (event["cat"] == "gpu_memcpy") {
+      EXPECT_EQ(event["args"]["bytes"], 4096);
+    }
+  }
+  EXPECT_EQ(steps, (std::vector<std::string>{"ProfilerStep#0", "ProfilerStep#1"}));
+  EXPECT_EQ(categories,
+            (std::map<std::string, int>{
+                {"cuda_runtime", 2}, {"gpu_memcpy", 1}, {"kernel", 2}, {"user_annotation", 2}}));
+  EXPECT_EQ(arrows, 4);
+}
+
+TEST(ChromeExport, ARecordingReadsBackWithItsTimesAndLaunches) {
+  const Trace recording = Recording();
+  const TemporaryFile out("out.json.gz");
+  ASSERT_TRUE(ExportTrace(recording, out.path()).ok());
+  const Result<Trace> again = ImportTrace(out.path());
+  ASSERT_TRUE(again.ok()) << again.error();
+  EXPECT_EQ(again.value().base_ns, recording.base_ns);
+  EXPECT_EQ(again.value().rank, 2);
+  EXPECT_EQ(again.value().ranges.begin, recording.ranges.begin);
+  EXPECT_EQ(again.value().ranges.end, recording.ranges.end);
+  EXPECT_EQ(again.value().device_ops.begin, recording.device_ops.begin);
+  EXPECT_EQ(again.value().device_ops.launch, recording.device_ops.launch);
+  EXPECT_EQ(again.value().device_ops.bytes, recording.device_ops.bytes);
+}
+
+TEST(ChromeExport, CorpusTracesFollowPerfettosRules) {
+  const std::string corpus = TRAINPROF_CORPUS;
+  if (corpus.empty() || !std::filesystem::is_directory(corpus)) {
+    GTEST_SKIP() << "no corpus: set TRAINPROF_CORPUS";
+  }
+  for (const char* name : {"tracelens/h100_qwen_chat", "hta/alexnet_cold_a100", "hta/amd_mi250"}) {
+    SCOPED_TRACE(name);
+    const Result<Trace> trace = ImportTrace(fmt::format("{}/{}.json.gz", corpus, name));
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    ExpectPerfettoRules(Exported(trace.value()));
+  }
+}
+
+TEST(ChromeExport, AnExistingFileIsLeftAloneUnlessAsked) {
+  const TemporaryFile out("out.json", "precious");
+  const Trace trace = Recording();
+  const Result<void> refused = ExportTrace(trace, out.path());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().find("exists already"), std::string::npos);
+  EXPECT_EQ(ReadWhole(out.path()), "precious");
+  EXPECT_TRUE(ExportTrace(trace, out.path(), {.overwrite = true}).ok());
+  EXPECT_TRUE(ReadWhole(out.path()).starts_with("{"));
+}
+
+TEST(ChromeExport, AFullDiskIsReportedAndLeavesNothing) {
+  const TemporaryFile out("out.json");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 512, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Result<void> result = ExportTrace(Recording(), out.path());
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().find("writing failed after 512 bytes"), std::string::npos)
+      << result.error();
+  EXPECT_TRUE(std::filesystem::is_empty(out.folder()));
+}
+
+TEST(ChromeExport, AnUnknownEndingOrAMissingFolderIsAnError) {
+  EXPECT_NE(ExportTrace(Recording(), "/tmp/x.bin").error().find("chrome"), std::string::npos);
+  EXPECT_NE(ExportTrace(Recording(), "/nonexistent/x.json").error().find("create the folder"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace trainprof
