@@ -1,0 +1,8 @@
+if(TARGET trainprof_nvtx)
+  target_link_libraries(nvtx_overhead_benchmark PRIVATE trainprof_nvtx_headers)
+  target_compile_definitions(nvtx_overhead_benchmark PRIVATE
+    BENCHMARK_LIBRARY="$<TARGET_FILE:trainprof_nvtx>")
+  add_dependencies(nvtx_overhead_benchmark trainprof_nvtx)
+else()
+  set_target_properties(nvtx_overhead_benchmark PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()

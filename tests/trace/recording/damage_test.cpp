@@ -1,0 +1,184 @@
+// Thousands of damaged variants of real segments: never a crash, a hang or memory without bound;
+// what is left is read, or the message says why nothing is.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/trace/recording/scratch_folder.h"
+#include "tests/trace/recording/segment_writer.h"
+#include "trace/recording/format.h"
+#include "trace/recording/reader.h"
+#include "trace/recording/sealer.h"
+
+namespace trainprof::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Something of everything, in several chunks and writers.
+void WriteRich(SegmentWriter& writer) {
+  for (uint32_t w = 0; w < 3; ++w) {
+    writer.BeginWriter(w, 100 + w, "thread");
+    writer.Domain(2, "library");
+    writer.Category(2, 4, "kind");
+    for (uint64_t i = 0; i < 40; ++i) {
+      const uint64_t t = 1000 * (i + 1);
+      writer.Push("step " + std::to_string(i), t);
+      writer.ShortPush("data", t + 10);
+      writer.ShortPop(t + 20);
+      writer.Push("reduce", t + 30, 2, {recording::PackAttributes(1, 1, 4), 0xFF00FF00, i});
+      writer.Pop(t + 40, 2);
+      writer.Start("async", t + 50, w << 20 | i);
+      writer.End(t + 60, w << 20 | i);
+      writer.Mark("mark", t + 70);
+      writer.Pop(t + 80);
+      if (i % 15 == 14) writer.NewChunk();
+    }
+    writer.ThreadName(100 + w, "named");
+    writer.Gap(60'000, 70'000);
+  }
+  writer.Finish();
+}
+
+struct Damage {
+  const char* what;
+  bool sealed;
+};
+
+class Damaged : public ::testing::TestWithParam<Damage> {
+ protected:
+  void SetUp() override {
+    folder_ = scratch_ / "pid-1";
+    SegmentWriter writer(folder_);
+    WriteRich(writer);
+    if (GetParam().sealed) {
+      ASSERT_TRUE(recording::SealRecording(scratch_.path(), {},
+                                           std::chrono::steady_clock::now() + std::chrono::hours(1))
+                      .ok());
+    }
+    file_ = fs::directory_iterator(folder_)->path();
+    ASSERT_EQ(file_.extension() == recording::kSealedSuffix, GetParam().sealed);
+    bytes_ = ReadBytes(file_);
+  }
+
+  // Reads whatever it is; the number of ranges, or -1 with a message.
+  int64_t Read(const std::vector<char>& bytes) {
+    WriteBytes(file_, bytes);
+    auto ranks = recording::ReadRecording(scratch_.path());
+    (void)recording::SummarizeRecording(scratch_.path()).ok();
+    if (!ranks.ok()) {
+      EXPECT_FALSE(ranks.error().empty());
+      return -1;
+    }
+    return static_cast<int64_t>(ranks.value().at(0).trace.ranges.size());
+  }
+
+  // Where damage hits something: the headers, and each chunk's header and records.
+  size_t InterestingByte(std::mt19937_64& random) const {
+    if (GetParam().sealed) return random() % bytes_.size();
+    const size_t chunks = bytes_.size() / recording::kChunkAlignment;
+    return random() % chunks * recording::kChunkAlignment + random() % 2200;
+  }
+
+  ScratchFolder scratch_;
+  fs::path folder_;
+  fs::path file_;
+  std::vector<char> bytes_;
+};
+
+TEST_P(Damaged, FlippedBitsCostAtMostTheirChunk) {
+  const int64_t whole = Read(bytes_);
+  EXPECT_EQ(whole, 3 * 40 * 4);
+  std::mt19937_64 random(1);
+  int readable = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<char> bytes = bytes_;
+    for (uint64_t flips = 1 + random() % 3; flips > 0; --flips) {
+      const size_t at = std::min(InterestingByte(random), bytes.size() - 1);
+      bytes[at] = static_cast<char>(bytes[at] ^ 1 << random() % 8);
+    }
+    readable += Read(bytes) >= 0;
+  }
+  EXPECT_GT(readable, GetParam().sealed ? 100 : 1000);
+}
+
+TEST_P(Damaged, CutAnywhereItReadsWhatIsLeft) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<char> bytes = bytes_;
+    bytes.resize(random() % bytes.size());
+    EXPECT_LE(Read(bytes), 3 * 40 * 4);
+  }
+}
+
+TEST_P(Damaged, NoiseInPlaceOfRecordsIsSurvived) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<char> bytes = bytes_;
+    const size_t at = random() % bytes.size();
+    const size_t length = std::min<size_t>(random() % 4096, bytes.size() - at);
+    for (size_t k = at; k < at + length; ++k) bytes[k] = static_cast<char>(random());
+    Read(bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Segments, Damaged,
+                         ::testing::Values(Damage{"raw", false}, Damage{"sealed", true}),
+                         [](const auto& info) { return info.param.what; });
+
+TEST(Hostile, RecordsWithValidHeadersAndAnyWordsAreSurvived) {
+  const ScratchFolder scratch;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 1500; ++i) {
+    SegmentWriter writer(scratch / "pid-1");
+    writer.BeginWriter(0, 100);
+    for (int k = 0; k < 60; ++k) {
+      std::vector<uint64_t> record(1 + random() % 6);
+      for (uint64_t& word : record) word = random() >> random() % 64;
+      if (random() % 4 != 0) {
+        record[0] = recording::PackHead(static_cast<recording::RecordType>(random() % 16),
+                                        static_cast<uint32_t>(record.size()),
+                                        static_cast<uint32_t>(random() % 4096),
+                                        static_cast<uint32_t>(random() >> random() % 64));
+      }
+      writer.Raw(record);
+    }
+    writer.Finish();
+    auto ranks = recording::ReadRecording(scratch.path());
+    ASSERT_TRUE(ranks.ok()) << ranks.error();
+  }
+}
+
+TEST(Hostile, AHugeSparseFileIsReadAtOnce) {
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  writer.BeginWriter(0, 100);
+  writer.Push("a", 10);
+  writer.Pop(20);
+  writer.Finish();
+  fs::resize_file(writer.path(), uint64_t{100} << 30);
+  auto ranks = recording::ReadRecording(scratch.path());
+  ASSERT_TRUE(ranks.ok());
+  EXPECT_EQ(ranks.value()[0].trace.ranges.size(), 1u);
+}
+
+TEST(Hostile, ClaimsBeyondTheFileAreCountedNotBelieved) {
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  writer.BeginWriter(0, 100);
+  writer.Push("a", 10);
+  writer.Pop(20);
+  writer.Finish();
+  std::vector<char> bytes = ReadBytes(writer.path());
+  const uint64_t claim = uint64_t{1} << 60;
+  memcpy(bytes.data() + recording::kChunkAlignment + offsetof(recording::ChunkHeader, committed),
+         &claim, sizeof claim);
+  WriteBytes(writer.path(), bytes);
+  auto ranks = recording::ReadRecording(scratch.path());
+  ASSERT_TRUE(ranks.ok());
+  EXPECT_EQ(ranks.value()[0].trace.ranges.size(), 1u);
+  EXPECT_EQ(ranks.value()[0].trace.quality.CountOf("truncated_chunk"), 1);
+}
+
+}  // namespace
+}  // namespace trainprof::testing

@@ -1,0 +1,167 @@
+#include "tests/trace/recording/segment_writer.h"
+
+#include <cstring>
+#include <fstream>
+
+namespace trainprof::testing {
+
+using namespace recording;
+
+namespace {
+// As the collector: a chunk that is full is followed by another.
+constexpr size_t kMostWords = 256 * 1024 / 8;
+}  // namespace
+
+SegmentWriter::SegmentWriter(std::filesystem::path folder, int pid) {
+  std::filesystem::create_directories(folder);
+  path_ = folder / (std::to_string(pid) + "-1.tps");
+  header_.magic = kSegmentMagic;
+  header_.version = kFormatVersion;
+  header_.header_bytes = kChunkAlignment;
+  header_.identity = 0x1234567 + static_cast<uint64_t>(pid);
+  header_.clock_kind = ClockKind::kTsc;
+  header_.rank = -1;
+  header_.pid = pid;
+  header_.parent_pid = 1;
+  header_.opened = Sample(0);
+  header_.closed = Sample(10'000'000'000);
+  header_.clean_exit.store(1);
+  strcpy(header_.host, "host");
+  strcpy(header_.command, "python train.py");
+}
+
+ClockSample SegmentWriter::Sample(uint64_t ticks) {
+  const auto ns = static_cast<int64_t>(ticks);
+  return {ticks, kOriginNs + ns, kRealOffsetNs + kOriginNs + ns, 20};
+}
+
+void SegmentWriter::BeginWriter(uint32_t writer, int64_t tid, const char* name) {
+  writer_ = writer;
+  NewChunk();
+  Thread(1, tid, name);
+}
+
+void SegmentWriter::NewChunk(uint32_t skip_numbers) {
+  Chunk& chunk = chunks_.emplace_back();
+  next_sequence_[writer_] += skip_numbers;
+  chunk.header.writer = writer_;
+  chunk.header.sequence = next_sequence_[writer_]++;
+  chunk.header.kind = ChunkKind::kRecords;
+  chunk.header.opened = Sample(0);
+  last_ticks_ = 0;
+}
+
+// The first timed record of a chunk.
+bool SegmentWriter::MustBeLong() const {
+  return last_ticks_ == 0 || chunks_.back().words.size() == kMostWords;
+}
+
+void SegmentWriter::Raw(std::vector<uint64_t> added) {
+  if (words().size() + added.size() > kMostWords) NewChunk();
+  words().insert(words().end(), added.begin(), added.end());
+}
+
+void SegmentWriter::Thread(uint64_t ticks, int64_t tid, const char* name) {
+  uint64_t text[2] = {};
+  memcpy(text, name, strnlen(name, sizeof text));
+  Raw({PackHead(RecordType::kThread, 5, 0, 0), ticks, static_cast<uint64_t>(tid), text[0],
+       text[1]});
+}
+
+uint32_t SegmentWriter::String(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto [it, is_new] =
+      ids_.try_emplace({writer_, text}, static_cast<uint32_t>(ids_.size() + 1));
+  if (is_new) {
+    std::vector<uint64_t> record(2 + (text.size() + 7) / 8);
+    record[0] = PackHead(RecordType::kString, static_cast<uint32_t>(record.size()), 0, it->second);
+    record[1] = text.size();
+    memcpy(record.data() + 2, text.data(), text.size());
+    Raw(record);
+  }
+  return it->second;
+}
+
+void SegmentWriter::Named(RecordType type, const std::string& name, uint64_t ticks, uint32_t domain,
+                          std::vector<uint64_t> rest) {
+  const uint32_t id = String(name);
+  std::vector<uint64_t> record = {
+      PackHead(type, static_cast<uint32_t>(2 + rest.size()), domain, id), ticks};
+  record.insert(record.end(), rest.begin(), rest.end());
+  Raw(record);
+  last_ticks_ = ticks;
+}
+
+void SegmentWriter::Push(const std::string& name, uint64_t ticks, uint32_t domain,
+                         std::vector<uint64_t> attributes) {
+  Named(RecordType::kPush, name, ticks, domain, std::move(attributes));
+}
+void SegmentWriter::Pop(uint64_t ticks, uint32_t domain) {
+  Named(RecordType::kPop, "", ticks, domain, {});
+}
+void SegmentWriter::ShortPush(const std::string& name, uint64_t ticks) {
+  const uint32_t id = String(name);
+  if (MustBeLong()) return Push(name, ticks);
+  Raw({PackShort(RecordType::kShortPush, id, ticks - last_ticks_)});
+  last_ticks_ = ticks;
+}
+void SegmentWriter::ShortPop(uint64_t ticks, uint32_t domain) {
+  if (MustBeLong()) return Pop(ticks, domain);
+  Raw({PackShort(RecordType::kShortPop, domain, ticks - last_ticks_)});
+  last_ticks_ = ticks;
+}
+void SegmentWriter::Start(const std::string& name, uint64_t ticks, uint64_t id) {
+  Named(RecordType::kStart, name, ticks, 0, {id});
+}
+void SegmentWriter::End(uint64_t ticks, uint64_t id) {
+  Named(RecordType::kEnd, "", ticks, 0, {id});
+}
+void SegmentWriter::Mark(const std::string& name, uint64_t ticks,
+                         std::vector<uint64_t> attributes) {
+  Named(RecordType::kMark, name, ticks, 0, std::move(attributes));
+}
+void SegmentWriter::Domain(uint32_t domain, const std::string& name) {
+  const uint32_t id = String(name);
+  Raw({PackHead(RecordType::kDomain, 2, domain, id), 0});
+}
+void SegmentWriter::Category(uint32_t domain, uint32_t category, const std::string& name) {
+  const uint32_t id = String(name);
+  Raw({PackHead(RecordType::kCategory, 2, domain, id), category});
+}
+void SegmentWriter::ThreadName(int64_t tid, const std::string& name) {
+  const uint32_t id = String(name);
+  Raw({PackHead(RecordType::kThreadName, 2, 0, id), static_cast<uint64_t>(tid)});
+}
+void SegmentWriter::Gap(uint64_t begin, uint64_t end) {
+  Raw({PackHead(RecordType::kGapBegin, 2, 1, 0), begin});
+  if (end != 0) Raw({PackHead(RecordType::kGapEnd, 2, 1, 0), end});
+}
+
+void SegmentWriter::Finish() {
+  header_.static_check = CheckOf(&header_, offsetof(SegmentHeader, static_check));
+  // Removed first: ext4 writes a file that is truncated and written anew to the disk at once.
+  std::filesystem::remove(path_);
+  std::ofstream file(path_, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(&header_), sizeof header_);
+  uint64_t offset = kChunkAlignment;
+  for (Chunk& chunk : chunks_) {
+    ChunkHeader& h = chunk.header;
+    const uint64_t bytes = chunk.words.size() * 8;
+    h.magic = kChunkMagic;
+    h.identity = header_.identity;
+    h.file_offset = offset;
+    h.size_bytes = static_cast<uint32_t>((sizeof h + bytes + kChunkAlignment - 1) /
+                                         kChunkAlignment * kChunkAlignment);
+    h.static_check = CheckOf(&h, offsetof(ChunkHeader, static_check));
+    h.committed.store(bytes);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.write(reinterpret_cast<const char*>(&h), sizeof h);
+    file.write(reinterpret_cast<const char*>(chunk.words.data()),
+               static_cast<std::streamsize>(bytes));
+    offset += h.size_bytes;
+  }
+  file.seekp(static_cast<std::streamoff>(offset - 1));
+  file.put(0);
+}
+
+}  // namespace trainprof::testing

@@ -1,0 +1,71 @@
+// Writes segments by the letter of FORMAT.md, without the collector: for tests of the reader alone.
+// The clock is made up: one tick is one ns, and tick 0 is kOriginNs of CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trace/recording/format.h"
+
+namespace trainprof::testing {
+
+class SegmentWriter {
+ public:
+  static constexpr int64_t kOriginNs = 5'000'000'000;
+  static constexpr int64_t kRealOffsetNs = 1'700'000'000'000'000'000;
+  static constexpr int kDeadPid = 0x3FFFFFF0;  // beyond any kernel's pid_max
+
+  // Into `folder`, which is made. Name: <pid>-1.tps.
+  explicit SegmentWriter(std::filesystem::path folder, int pid = kDeadPid);
+
+  recording::SegmentHeader& header() { return header_; }  // changes count until Finish()
+  std::filesystem::path path() const { return path_; }
+
+  // Records go to this writer, and this thread, from here on. Begins a chunk.
+  void BeginWriter(uint32_t writer, int64_t tid, const char* name = "thread");
+  void NewChunk(uint32_t skip_numbers = 0);
+  void Thread(uint64_t ticks, int64_t tid, const char* name);
+  void Push(const std::string& name, uint64_t ticks, uint32_t domain = 0,
+            std::vector<uint64_t> attributes = {});
+  void Pop(uint64_t ticks, uint32_t domain = 0);
+  void ShortPush(const std::string& name, uint64_t ticks);
+  void ShortPop(uint64_t ticks, uint32_t domain = 0);
+  void Start(const std::string& name, uint64_t ticks, uint64_t id);
+  void End(uint64_t ticks, uint64_t id);
+  void Mark(const std::string& name, uint64_t ticks, std::vector<uint64_t> attributes = {});
+  void Domain(uint32_t domain, const std::string& name);
+  void Category(uint32_t domain, uint32_t category, const std::string& name);
+  void ThreadName(int64_t tid, const std::string& name);
+  void Gap(uint64_t begin, uint64_t end);  // 0 as an end: none
+  void Raw(std::vector<uint64_t> words);
+  uint32_t String(const std::string& text);  // its id, defined if need be
+  recording::ChunkHeader& chunk() { return chunks_.back().header; }
+
+  void Finish();  // writes the file
+
+  static recording::ClockSample Sample(uint64_t ticks);
+
+ private:
+  struct Chunk {
+    recording::ChunkHeader header{};
+    std::vector<uint64_t> words;
+  };
+  void Named(recording::RecordType type, const std::string& name, uint64_t ticks, uint32_t domain,
+             std::vector<uint64_t> rest);
+  bool MustBeLong() const;
+  std::vector<uint64_t>& words() { return chunks_.back().words; }
+
+  std::filesystem::path path_;
+  recording::SegmentHeader header_{};
+  std::deque<Chunk> chunks_;
+  uint32_t writer_ = 0;
+  std::map<uint32_t, uint32_t> next_sequence_;
+  std::map<std::pair<uint32_t, std::string>, uint32_t> ids_;
+  uint64_t last_ticks_ = 0;
+};
+
+}  // namespace trainprof::testing
