@@ -63,7 +63,7 @@ TEST(HostileInput, MutatedTracesNeverCrash) {
                                           "4000000000000000",
                                           "0",
                                           "-1"};
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     std::string text(kSeed);
     for (size_t edits = 1 + below(4); edits > 0; --edits) {
       const size_t at = below(text.size());
