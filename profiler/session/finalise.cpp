@@ -28,12 +28,13 @@ constexpr std::chrono::milliseconds kLockPoll{10};
 // The second Ctrl-C: the first one was the program's.
 constexpr int kInterruptsThatSkipSealing = 2;
 
-RecordingFacts FactsOf(const recording::RecordingSummary& summary) {
+RecordingFacts FactsOf(const recording::RecordingSummary& summary, int own_rank) {
   RecordingFacts facts;
   std::set<int> ranks;
   for (const recording::ProcessSummary& process : summary.processes) {
     if (process.rank >= 0) ranks.insert(process.rank);
-    facts.running += process.ended ? 0 : 1;
+    const bool ours = own_rank < 0 || process.rank == own_rank;
+    facts.running += ours && !process.ended ? 1 : 0;
     facts.events += process.events;
     facts.thinned += process.dropped_detail;
     facts.dropped += process.dropped_all;
@@ -85,14 +86,14 @@ void LockRun(const std::filesystem::path& run_dir, Clock::time_point deadline) {
 
 }  // namespace
 
-SealOutcome Seal(const std::filesystem::path& run_dir, const recording::RunDescription& run,
-                 int interrupts, SignalInbox& inbox) {
+SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run, int interrupts,
+                 SignalInbox& inbox) {
   const Clock::time_point deadline = Clock::now() + kSealLimit;
   const auto work = [&]() -> std::string {
-    LockRun(run_dir, deadline);
-    auto summary = recording::SealRecording(run_dir, run, deadline);
+    LockRun(place.directory, deadline);
+    auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
-    return ToText(FactsOf(summary.value()));
+    return ToText(FactsOf(summary.value(), place.rank));
   };
   IsolatedLimits limits{kSealLimit + kSealGrace};
   limits.interrupts = kInterruptsThatSkipSealing - interrupts;

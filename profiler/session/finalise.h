@@ -7,6 +7,7 @@
 #include <string>
 
 #include "profiler/session/isolated.h"
+#include "profiler/session/naming.h"
 #include "profiler/session/run_session.h"
 #include "profiler/session/signals.h"
 #include "trace/recording/sealer.h"
@@ -28,7 +29,9 @@ inline constexpr uint64_t kVerdictMaxRecordingBytes = uint64_t{256} << 20;
 struct RecordingFacts {
   uint64_t ranks = 0;
   uint64_t processes = 0;
-  uint64_t running = 0;  // still recording when the program ended: orphans, left unsealed
+  // Still recording when the program ended: orphans, left unsealed. With a supervisor a rank, those
+  // of our rank: the others are not ours to seal.
+  uint64_t running = 0;
   uint64_t events = 0;
   uint64_t bytes = 0;
   uint64_t thinned = 0;  // detail left out as the size bound came near
@@ -46,8 +49,8 @@ struct SealOutcome {
 };
 
 // `interrupts`: SIGINTs so far; the second one ends the sealing.
-SealOutcome Seal(const std::filesystem::path& run_dir, const recording::RunDescription& run,
-                 int interrupts, SignalInbox& inbox);
+SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run, int interrupts,
+                 SignalInbox& inbox);
 
 // The verdict's text, or why there is none. Never fails otherwise, whatever the analysis does.
 IsolatedResult AskVerdict(const VerdictRenderer& renderer, const std::filesystem::path& run_dir,

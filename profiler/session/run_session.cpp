@@ -92,6 +92,8 @@ Result<Preparation> Prepare(const RunSettings& settings) {
       {recording::kEnvOptions, settings.collector_options},
       {kNvtxInjectionVariable, collector.value().string()},
   };
+  // One log a folder: the ranks of one machine share its clock, and other machines' are not used.
+  if (preparation.place.joined) return preparation;
   auto clocks = recording::ClockLog::Open(preparation.place.directory);
   if (clocks.ok()) {
     preparation.clocks = std::move(clocks).value();
@@ -138,7 +140,7 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     return true;
   }
   if (preparation.clocks) preparation.clocks->Append();
-  const SealOutcome outcome = Seal(preparation.place.directory, run, end.interrupts, inbox);
+  const SealOutcome outcome = Seal(preparation.place, run, end.interrupts, inbox);
   if (!outcome.sealed) {
     if (show)
       Say("sealing stopped (" + outcome.error + "); the recording reads unsealed: " + folder);

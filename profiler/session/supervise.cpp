@@ -9,6 +9,8 @@
 #include <chrono>
 #include <optional>
 
+#include "profiler/session/group_witness.h"
+
 namespace trainprof {
 namespace {
 
@@ -58,6 +60,7 @@ std::optional<ProgramEnd> Collect(pid_t program) {
 
 ProgramEnd Supervise(pid_t program, SignalInbox& inbox, const std::function<void()>& on_tick) {
   using Clock = std::chrono::steady_clock;
+  GroupWitness witness;
   int interrupts = 0;
   bool asked_to_end = false;
   Clock::time_point next_tick = Clock::now();
@@ -70,7 +73,10 @@ ProgramEnd Supervise(pid_t program, SignalInbox& inbox, const std::function<void
       interrupts += signal->si_signo == SIGINT ? 1 : 0;
       asked_to_end = asked_to_end || EndsPrograms(signal->si_signo);
       // The program is not reaped yet, so its pid is still its own.
-      if (ShouldForward(*signal, program)) kill(program, signal->si_signo);
+      if (ShouldForward(*signal, program) &&
+          (signal->si_signo == SIGCONT || !witness.AlsoReceived(signal->si_signo))) {
+        kill(program, signal->si_signo);
+      }
     }
     if (auto end = Collect(program)) {
       end->interrupts = interrupts;

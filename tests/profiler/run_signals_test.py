@@ -99,6 +99,29 @@ class Kill(SignalTest):
         self.assertEqual(process.wait(TIMEOUT_S), 42)
         self.assertEqual(self.got(), ["SIGTERM"])
 
+    def test_a_signal_to_the_whole_group_is_not_doubled(self):
+        for _ in range(5):  # the witness is renewed each time
+            process, _ = self.counter(2)
+            os.killpg(process.pid, signal.SIGUSR1)
+            wait_until(lambda: os.path.exists(self.path("got")), "the first signal")
+            time.sleep(0.1)
+            self.assertEqual(self.got(), ["SIGUSR1"])
+            os.killpg(process.pid, signal.SIGUSR2)
+            self.assertEqual(process.wait(TIMEOUT_S), 42)
+            self.assertEqual(self.got(), ["SIGUSR1", "SIGUSR2"])
+            os.unlink(self.path("got"))
+            os.unlink(self.path("pid"))
+
+    def test_a_signal_to_us_and_then_to_every_process_is_not_doubled(self):
+        process, program = self.counter(1)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            children = [int(pid) for pid in file.read().split()]
+        self.assertIn(program, children)
+        for pid in (process.pid, *children):  # as Slurm and timeout do
+            os.kill(pid, signal.SIGTERM)
+        self.assertEqual(process.wait(TIMEOUT_S), 42)
+        self.assertEqual(self.got(), ["SIGTERM"])
+
     def test_an_interrupt_that_the_caller_ignores_stays_ignored(self):
         process = self.start("run", "--", "sh", "-c", "echo $$ >pid; sleep 0.5; exit 4",
                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
@@ -193,12 +216,14 @@ class JobControl(SignalTest):
 
     def test_ctrl_z_stops_both_and_fg_continues_both(self):
         terminal, pid = self.job(
-            "foreground", "echo $$ >pid; while [ ! -e go ]; do sleep 0.02; done; exit 5")
+            # No child of its own: a shell that forks when the key comes waits in state D instead.
+            "foreground", "mkfifo go; echo $$ >pid; read line <go; exit 5")
         terminal.press(CTRL_Z)
         self.read_when_there("stopped")
         wait_until(lambda: process_state(pid) == "T", "the program to stop")
-        open(self.path("go"), "wb").close()
         self.continue_("group")
+        with open(self.path("go"), "wb") as go:
+            go.write(b"on\n")
         self.assertEqual(terminal.process.wait(TIMEOUT_S), 5)
 
     def test_a_program_that_stops_itself_alone_gives_the_terminal_back(self):
