@@ -60,7 +60,10 @@ TEST(Card, StaysWithinTwelveLines) {
   JobAnalysis job;
   job.ranks.push_back(RankWith(Milliseconds(4), 4));
   for (int i = 0; i < 10; ++i) {
-    job.ranks[0].findings.push_back({.rule = "input-bound", .code = "TP101", .title = "t"});
+    Finding& finding = job.ranks[0].findings.emplace_back();
+    finding.rule = "input-bound";
+    finding.code = "TP101";
+    finding.title = "t";
   }
   const std::string card = RenderCard(job, {});
   // `trainprof run` prints at most 20 lines, eight of which are its own.
