@@ -233,6 +233,8 @@ Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEv
 }
 
 Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
+  // The first argument's key follows from the category, which stands before it in most files.
+  last_key_ = event.category;
   p = SkipSpace(p + 1);
   if (*p == '}') {
     ++p;
@@ -252,15 +254,57 @@ Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
   }
 }
 
-Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
-  std::string_view key;
-  if (const Scan scan = ParseKey(p, key); scan != Scan::kOk) return scan;
-  Arg arg;
-  if (key.starts_with(kFieldPrefix)) {
-    arg.key = Intern(fmt::format("{}{}", kFieldPrefix, key));
-  } else {
-    arg.key = Intern(key);
+// Reads kLongest bytes at p, within the window's padding.
+bool ChromeEventParser::NextKey::Matches(const char* p) const {
+  uint64_t difference = 0;
+  for (size_t i = 0; i < std::size(text); ++i) {
+    uint64_t word;
+    std::memcpy(&word, p + i * sizeof(word), sizeof(word));
+    difference |= (word ^ text[i]) & mask[i];
   }
+  return difference == 0;
+}
+
+// `spelled` is the key as it stands in the file, with the quote that closes it.
+void ChromeEventParser::NextKey::Set(StringId previous, std::string_view spelled, StringId id) {
+  char bytes[kLongest] = {};
+  char ones[kLongest] = {};
+  std::memcpy(bytes, spelled.data(), spelled.size());
+  std::memset(ones, 0xFF, spelled.size());
+  std::memcpy(text, bytes, sizeof(text));
+  std::memcpy(mask, ones, sizeof(mask));
+  before = previous;
+  key = id;
+  length = static_cast<uint32_t>(spelled.size());
+}
+
+// An argument's key and its colon, interned.
+Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
+  NextKey& next = next_keys_[Index(last_key_) % next_keys_.size()];
+  if (next.before == last_key_ && *p == '"' && next.Matches(p + 1)) {
+    const char* after = p + 1 + next.length;
+    if (*after == ':') {
+      key = last_key_ = next.key;
+      p = SkipSpace(after + 1);
+      return p < end_ ? Scan::kOk : Scan::kNeedMore;
+    }
+  }
+  const char* first = p + 1;
+  std::string_view text;
+  if (const Scan scan = ParseKey(p, text); scan != Scan::kOk) return scan;
+  const bool as_spelled = text.data() == first;  // no escapes
+  key = text.starts_with(kFieldPrefix) ? Intern(fmt::format("{}{}", kFieldPrefix, text))
+                                       : Intern(text);
+  if (as_spelled && text.size() < NextKey::kLongest) {
+    next.Set(last_key_, {first, text.size() + 1}, key);
+  }
+  last_key_ = key;
+  return Scan::kOk;
+}
+
+Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
+  Arg arg;
+  if (const Scan scan = ParseArgKey(p, arg.key); scan != Scan::kOk) return scan;
   const uint64_t bit = uint64_t{1} << (Index(arg.key) % 64);
   if ((seen_keys_ & bit) != 0) {
     for (const Arg& other : event.args) {

@@ -1,6 +1,7 @@
 // Parses one event object of a Chrome trace at a time, in one pass over its bytes.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,25 @@ class ChromeEventParser {
  private:
   using Scan = json::Scan;
   enum Field : uint32_t;
+  // Events of one kind repeat their arguments in the same order, so that the key after a key is
+  // known nearly always; comparing with it saves hashing. By the id of the key before.
+  struct NextKey {
+    static constexpr size_t kLongest = 32;  // bytes with the closing quote
+    uint64_t text[kLongest / 8] = {};
+    uint64_t mask[kLongest / 8] = {};
+    StringId before{UINT32_MAX};
+    StringId key{};
+    uint32_t length = 0;
+
+    bool Matches(const char* p) const;
+    void Set(StringId previous, std::string_view spelled, StringId id);
+  };
 
   Scan ParseField(const char*& p, ChromeEvent& event);
   Scan FieldValue(std::string_view key, const char*& p, ChromeEvent& event);
   Scan ParseArgs(const char*& p, ChromeEvent& event);
   Scan ParseArg(const char*& p, ChromeEvent& event);
+  Scan ParseArgKey(const char*& p, StringId& key);
   Scan ParseKey(const char*& p, std::string_view& key);
   Scan ParseText(const char*& p, std::string_view& text);
   Scan ParseValue(const char*& p, ArgValue& value);
@@ -50,6 +65,8 @@ class ChromeEventParser {
   bool has_fields_ = false;  // a field was kept among the arguments
   uint64_t seen_keys_ = 0;   // a bit by the id of each argument's key
   json::Repairs repairs_;
+  StringId last_key_ = kEmptyString;
+  std::array<NextKey, 64> next_keys_;
   std::vector<trainprof::Note> noted_;
   std::string scratch_;
   // Interned one after the other into the new table: key_device_ is the least, key_true_tid_ the

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "trace/formats/byte_source.h"
 
@@ -25,7 +25,7 @@ class JsonWindow {
   void Consume(const char* up_to) { at_ = up_to; }
   // Offset of a byte of the window in the (inflated) input.
   uint64_t OffsetOf(const char* p) const {
-    return base_offset_ + static_cast<uint64_t>(p - buffer_.data());
+    return base_offset_ + static_cast<uint64_t>(p - buffer_.get());
   }
 
   // Reads on, keeping all from at() on. False when nothing was added: the source has ended
@@ -36,7 +36,8 @@ class JsonWindow {
 
  private:
   ByteSource& source_;
-  std::vector<char> buffer_;
+  size_t capacity_;                 // of the buffer, without the padding
+  std::unique_ptr<char[]> buffer_;  // not initialised beyond the padding
   const char* at_;
   const char* end_;
   uint64_t base_offset_ = 0;

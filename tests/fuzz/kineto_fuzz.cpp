@@ -1,0 +1,67 @@
+// Any bytes as a Chrome trace: must end in an error or a trace, and the trace must survive export
+// and import without losing an event.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "trace/formats/exporter.h"
+#include "trace/formats/importer.h"
+
+namespace {
+
+// A file in memory, by its /proc path.
+class MemoryFile {
+ public:
+  MemoryFile(const uint8_t* data, size_t size) : fd_(memfd_create("fuzz", 0)) {
+    size_t written = 0;
+    while (written < size) {
+      const ssize_t got = write(fd_, data + written, size - written);
+      if (got <= 0) std::abort();
+      written += static_cast<size_t>(got);
+    }
+    path_ = "/proc/self/fd/" + std::to_string(fd_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(fd_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+size_t Events(const trainprof::Trace& t) {
+  return t.ranges.size() + t.api.size() + t.device_ops.size() + t.syncs.size() + t.instants.size() +
+         t.counters.size() + t.flows.size() + t.others.size();
+}
+
+void Require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "kineto_fuzz: %s\n", what);
+  std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const MemoryFile input(data, size);
+  const trainprof::Result<trainprof::Trace> trace = trainprof::ImportTrace(input.path());
+  if (!trace.ok()) {
+    Require(!trace.error().empty(), "an error without a message");
+    return 0;
+  }
+  static const std::string out = "/tmp/trainprof-fuzz-" + std::to_string(getpid()) + ".json";
+  Require(trainprof::ExportTrace(trace.value(), out, {.overwrite = true}).ok(), "export failed");
+  const trainprof::Result<trainprof::Trace> again = trainprof::ImportTrace(out);
+  unlink(out.c_str());
+  Require(again.ok(), "an exported trace does not import");
+  Require(again.value().quality.CountOf("unparsable_event") == 0, "an exported event is no JSON");
+  Require(again.value().quality.CountOf("truncated_input") == 0, "an exported file is cut off");
+  Require(Events(again.value()) == Events(trace.value()), "an event was lost on the way");
+  return 0;
+}
