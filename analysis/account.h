@@ -73,6 +73,11 @@ inline constexpr int64_t kStagingBytesPerMicrosecond = 4000;
 // A host thread wakes from a sync within this time after its device went idle, on a busy machine
 // too.
 inline constexpr Duration kSyncReturn = Milliseconds(1);
+// Launch-bound means that the host kept issuing, too slowly. A host that issued nothing for this
+// long did something else; unless that is recorded, the cause is unknown. In the traces that
+// calibrated this, gaps that end with a late launch are below 1 ms, the ones behind a loader's wait
+// apart.
+inline constexpr Duration kLaunchStretch = Milliseconds(1);
 // Python without any operator for this long is not the interpreter's cost between two launches.
 inline constexpr Duration kPythonStretch = Milliseconds(1);
 // A host thread without any event for this long may be doing anything.

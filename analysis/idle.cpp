@@ -34,6 +34,8 @@ DeviceClass ClassOf(HostActivity activity, Duration stretch, DeviceClass rest) {
       // A sync returns soon after its device went idle. A longer wait on an idle device is for
       // something that is not in the trace.
       return stretch <= kSyncReturn ? rest : DeviceClass::kIdleUnknown;
+    case HostActivity::kSetup:
+      return DeviceClass::kIdleUnknown;
     case HostActivity::kWork:
       break;
   }
@@ -104,13 +106,29 @@ void IdleSplitter::SplitLate(const Interval& gap, Row op, Out& out) const {
   const DeviceClass rest =
       DrainAt(gap.begin, thread) ? DeviceClass::kIdleSyncDrain : DeviceClass::kIdleLaunchBound;
   const TraceTime issue = std::clamp(trace_.api.begin[call], gap.begin, gap.end);
-  SplitHostTime({gap.begin, issue}, thread, rest, out);
+  Out before_launch;
+  SplitHostTime({gap.begin, issue}, thread, rest, before_launch);
+  const auto names_no_cause = [](DeviceClass c) {
+    return c == DeviceClass::kIdleLaunchBound || c == DeviceClass::kIdleUnknown;
+  };
+  Duration unexplained;
+  for (const auto& [part, why] : before_launch) {
+    if (names_no_cause(why)) unexplained += part.Length();
+  }
+  const bool paused = unexplained >= kLaunchStretch;
+  for (const auto& [part, why] : before_launch) {
+    Emit(out, part, paused && names_no_cause(why) ? DeviceClass::kIdleUnknown : why);
+  }
   // A copy's call may last until the copy is done, so only its staging is the host's part.
   TraceTime issued = trace_.device_ops.kind[Index(op)] == DeviceOpKind::kCopy
                          ? issue + Staging(trace_, op)
                          : trace_.api.end[call];
   issued = std::clamp(issued + kHandOver, issue, gap.end);
-  Emit(out, {issue, issued}, rest);
+  const bool sets_up =
+      trace_.device_ops.kind[Index(op)] != DeviceOpKind::kCopy &&
+      trace_.api.interval(trace_.device_ops.launch[Index(op)]).Length() >= kSetupCall;
+  Emit(out, {issue, issued},
+       sets_up && rest == DeviceClass::kIdleLaunchBound ? DeviceClass::kIdleUnknown : rest);
   // Issued before the device ran dry, and still held back: work is missing. Else nobody knows; so
   // with copies to the device, whose call may be slow on the host's side.
   const bool queued = trace_.api.begin[call] < gap.begin &&

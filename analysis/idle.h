@@ -9,20 +9,22 @@
 namespace trainprof {
 
 // The law. A gap [g0, g1) is ended by an operation X that call L issued on thread T.
-//  - L returned before g0: X was queued. Up to kHandOver the device handed over (dependency);
-//  longer,
-//    and something held X back that the trace does not show (unrecorded).
-//  - L began after g0: until L began, each nanosecond goes to what T was doing then (or the
-//  stepping
-//    thread, while T had nothing recorded): input wait, allocation, I/O, long Python. Unexplained
-//    time is the drain of the sync in which T or the stepping thread was waiting just before g0
-//    (at some moment of the 1 us before it, clocks being rounded), else launch-bound.
-//    From L's begin until it could have started X (its end; for copies their staging; kHandOver
-//    more) the host was issuing it: launch-bound or the drain. What is left is unrecorded if L
+//  - L returned before g0: X was queued. Up to kHandOver the device handed over
+//    (dependency). Longer, and something held X back that the trace does not show
+//    (unrecorded).
+//  - Else, until L began, each nanosecond goes to what T was doing then (or the stepping
+//    thread, while T had nothing recorded): input wait, allocation, I/O, long Python;
+//    unknown for a call that sets something up. What that leaves unexplained is
+//     - the drain of a sync in which T or the stepping thread was waiting just before g0
+//       (at some moment of the 1 us before it, its end included: clocks are rounded),
+//     - else launch-bound, but unknown if what no cause explains sums to kLaunchStretch.
+//    From L's begin until it could have started X (its end; for copies their staging;
+//    kHandOver more) the host was issuing it: the drain, or launch-bound, or unknown if L
+//    is no copy and lasted kSetupCall (it loaded something). What is left is unrecorded if L
 //    began before g0 and X is no copy to the device, else unknown.
 //  - X has no recorded launch: unknown.
-//  - No operation ends the gap (end of the trace): what the stepping thread was doing, else
-//  unknown.
+//  - No operation ends the gap (end of the trace): what the stepping thread was doing,
+//    else unknown.
 // The parts cover the gap exactly.
 class IdleSplitter {
  public:

@@ -57,6 +57,8 @@ std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row) {
   if (trace.ranges.kind[i] == RangeKind::kUserAnnotation) {
     if (IsIoName(name)) return HostActivity::kIo;
     if (IsGarbageCollection(name)) return HostActivity::kPython;
+    // A step's range covers all, also what nothing explains: it is no evidence of work.
+    if (IsStepName(name)) return std::nullopt;
   }
   return HostActivity::kWork;
 }
@@ -65,7 +67,8 @@ HostActivity ActivityOfCall(const Trace& trace, Row row, bool blocking) {
   if (blocking) return HostActivity::kSync;
   const ApiKind kind = trace.api.kind[Index(row)];
   if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) return HostActivity::kAllocate;
-  return HostActivity::kWork;
+  const bool sets_up = kind == ApiKind::kOther && trace.api.interval(row).Length() >= kSetupCall;
+  return sets_up ? HostActivity::kSetup : HostActivity::kWork;
 }
 
 // Getting on with the step, as opposed to a reason not to.

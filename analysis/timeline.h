@@ -10,18 +10,24 @@ namespace trainprof {
 
 // Why a device had nothing to do, as far as one host thread's events tell.
 enum class HostActivity : uint8_t {
-  kNothing,    // no event covers this moment
-  kWork,       // inside operators, annotations, launches: the host was getting on with the step
-  kPython,     // inside Python functions only
+  kNothing,  // no event covers this moment
+  kWork,     // inside operators, annotations (no steps), launches: it was getting on with the step
+  kPython,   // inside Python functions only
   kInputWait,  // waiting for the data loader
   kSync,       // inside a call that waits for the device
   kAllocate,   // inside cudaMalloc, cudaFree, ...
   kIo,         // saving, logging
+  kSetup,      // inside a call that sets something up: the context, a module, a stream
 };
 
 // Kineto rounds to 1 us in files before 2023, so that a call and its copy may seem to end 1 us
 // apart.
 inline constexpr Duration kRounding = Microseconds(1);
+
+// A runtime call that neither feeds the device nor waits nor allocates, and takes this long, sets
+// something up once: creating the context took 30 s in one cudaDeviceGetStreamPriorityRange of a
+// cold-started AlexNet.
+inline constexpr Duration kSetupCall = Milliseconds(1);
 
 template <class Value>
 struct Segment {

@@ -113,16 +113,18 @@ TEST(AccountEvidence, WithoutTheLoaderNoOtherReasonOfOneThreadGrows) {
 
 bool Overlap(const Interval& a, const Interval& b) { return !Intersect(a, b).Empty(); }
 
-// Nothing but the loader's ranges and calls on the host.
-TraceEvents OnlyLoaderAndCalls(TraceEvents events) {
-  std::erase_if(events.ranges, [](const RangeEvent& range) { return !IsLoader(range); });
+// Nothing but steps, the loader's ranges and calls on the host.
+TraceEvents OnlyStepsLoaderAndCalls(TraceEvents events) {
+  std::erase_if(events.ranges, [](const RangeEvent& range) {
+    return !IsLoader(range) && !IsStepName(range.name);
+  });
   return events;
 }
 
 TEST(AccountEvidence, LongLoaderWaitsBecomeUnknownWithoutTheLoader) {
   int waits = 0;
   for (uint64_t seed = 20'000; seed < 20'000 + kTraces; ++seed) {
-    const TraceEvents events = OnlyLoaderAndCalls(DrawTrace(seed, {.most_threads = 1}));
+    const TraceEvents events = OnlyStepsLoaderAndCalls(DrawTrace(seed, {.most_threads = 1}));
     const Trace trace = BuildTrace(events);
     Steps steps;  // none: one window over all, one thread
     steps.thread = TrackId{0};

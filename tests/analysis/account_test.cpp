@@ -116,6 +116,30 @@ TEST(DeviceAccount, AllocationInTheGapIsAllocation) {
             "compute 575, idle_allocation 1400, idle_launch_bound 25");
 }
 
+TEST(DeviceAccount, LongSetUpCallIsNotAHostThatIssuesSlowly) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 9000 step
+    call 100 8000 cudaDeviceGetStreamPriorityRange
+    call 8010 8020 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 8025 9000 gemm | corr=1)"),
+            "compute 1075, idle_launch_bound 15, idle_unknown 7910");
+}
+
+TEST(DeviceAccount, HostThatPausesLongIsNotIssuingSlowly) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 9000 step
+    op 100 8000 aten::stack
+    call 8010 8020 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 8025 9000 gemm | corr=1)"),
+            "compute 1075, idle_launch_bound 15, idle_unknown 7910");
+}
+
 TEST(DeviceAccount, GapOfAnotherThreadsLaunchAsksTheSteppingThread) {
   EXPECT_EQ(DeviceText(R"(
     thread 1

@@ -127,6 +127,7 @@ HostActivity MeaningOf(const Trace& trace, size_t range) {
     case RangeKind::kUserAnnotation:
       if (PhaseOfUserName(name) == Phase::kInputWait) return HostActivity::kInputWait;
       if (SavesOrLogs(name)) return HostActivity::kIo;
+      if (IsStepName(name)) return HostActivity::kNothing;
       return name == "gc.collect" ? HostActivity::kPython : HostActivity::kWork;
     case RangeKind::kCpuOp:
       return PhaseOfTorchName(name) == Phase::kInputWait ? HostActivity::kInputWait
@@ -169,9 +170,12 @@ HostActivity Twin::ActivityAt(TrackId thread, int64_t moment) const {
     if (trace_.api.track[row] != thread || !Covers(trace_.api, row, moment)) continue;
     const ApiKind kind = trace_.api.kind[row];
     const bool allocates = kind == ApiKind::kAllocate || kind == ApiKind::kFree;
+    const bool sets_up = kind == ApiKind::kOther &&
+                         trace_.api.end[row].ns - trace_.api.begin[row].ns >= kSetupCall.ns;
     offer(trace_.api, row,
           IsBlocking(row) ? HostActivity::kSync
           : allocates     ? HostActivity::kAllocate
+          : sets_up       ? HostActivity::kSetup
                           : HostActivity::kWork);
   }
   return cause.activity != HostActivity::kNothing ? cause.activity : plain.activity;
@@ -243,6 +247,8 @@ DeviceClass ClassOf(const Piece& piece, DeviceClass rest) {
       return DeviceClass::kIdleAllocation;
     case HostActivity::kIo:
       return DeviceClass::kIdleIo;
+    case HostActivity::kSetup:
+      return DeviceClass::kIdleUnknown;
     case HostActivity::kPython:
       return length >= kPythonStretch.ns ? DeviceClass::kIdlePython : rest;
     case HostActivity::kNothing:
@@ -301,7 +307,21 @@ void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdi
                                ? DeviceClass::kIdleSyncDrain
                                : DeviceClass::kIdleLaunchBound;
   const int64_t issue = std::clamp(launch_begin, g0, g1);
-  ExplainHost(g0, issue, thread, rest, out);
+  std::vector<Verdict> before;
+  ExplainHost(g0, issue, thread, rest, before);
+  const auto is_unexplained = [](const Verdict& part) {
+    return part.why == DeviceClass::kIdleLaunchBound || part.why == DeviceClass::kIdleUnknown;
+  };
+  int64_t unexplained = 0;
+  for (const Verdict& part : before) {
+    if (is_unexplained(part)) unexplained += part.end - part.begin;
+  }
+  for (Verdict& part : before) {
+    if (is_unexplained(part) && unexplained >= kLaunchStretch.ns) {
+      part.why = DeviceClass::kIdleUnknown;
+    }
+    out.push_back(part);
+  }
   const bool to_device = ops.direction[op] == CopyDirection::kHostToDevice;
   int64_t staging = 0;
   if (to_device) {
@@ -310,7 +330,9 @@ void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdi
   const bool is_copy = ops.kind[op] == DeviceOpKind::kCopy;
   const int64_t ready = (is_copy ? issue + staging : launch_end) + kHandOver.ns;
   const int64_t issued = std::clamp(ready, issue, g1);
-  out.push_back({issue, issued, rest});
+  const bool loads = !is_copy && launch_end - launch_begin >= kSetupCall.ns &&
+                     rest == DeviceClass::kIdleLaunchBound;
+  out.push_back({issue, issued, loads ? DeviceClass::kIdleUnknown : rest});
   out.push_back(
       {issued, g1,
        launch_begin < g0 && !to_device ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown});
