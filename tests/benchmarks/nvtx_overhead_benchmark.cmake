@@ -1,3 +1,4 @@
+# The library to measure, and the NVTX header that calls it.
 if(TARGET trainprof_nvtx)
   target_link_libraries(nvtx_overhead_benchmark PRIVATE trainprof_nvtx_headers)
   target_compile_definitions(nvtx_overhead_benchmark PRIVATE

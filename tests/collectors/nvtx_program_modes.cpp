@@ -1,3 +1,4 @@
+// What the test program nvtx_program does in each of its modes.
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
