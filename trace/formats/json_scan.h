@@ -43,6 +43,13 @@ inline const char* FindSpecial(const char* p) {
 #endif
 }
 
+// Whether the whole text is one decimal integer.
+inline bool WholeInteger(std::string_view text, int64_t& value) {
+  if (text.empty()) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 // The bytes that end a bare token: a number, true, or something odd like N/A.
 inline const char* SkipBare(const char* p) {
   while (static_cast<unsigned char>(*p) > ' ' && *p != ',' && *p != '}' && *p != ']' && *p != '"' &&
