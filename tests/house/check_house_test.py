@@ -201,6 +201,10 @@ class Skips(Tree):
         self.assertEqual(self.unexpected(self.case("the corpus is absent")), [])
         self.assertEqual(self.unexpected(self.case("the corpus is absent"), self.folder.name), ["A.B"])
 
+    def test_needs_root_is_a_reason_without_its_powers_alone(self):
+        unexpected = ["A.B"] if check_skips.is_administrator() else []
+        self.assertEqual(self.unexpected(self.case("mounting needs root")), unexpected)
+
     def test_a_skip_without_a_known_reason_is_unexpected(self):
         self.assertEqual(self.unexpected(self.case("felt like it")), ["A.B"])
         self.assertEqual(self.unexpected(self.case("")), ["A.B"])

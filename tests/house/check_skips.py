@@ -18,8 +18,17 @@ def expected(corpus):
     return [
         (re.compile(r"\bcorpus\b", re.IGNORECASE), not os.path.isdir(corpus)),
         (re.compile(r"\bGPU\b|\bCUDA device\b|\bNVIDIA driver\b"), not glob.glob("/dev/nvidia[0-9]*")),
-        (re.compile(r"\broot\b", re.IGNORECASE), os.geteuid() == 0),
+        (re.compile(r"\bneeds root\b"), not is_administrator()),
+        (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),
     ]
+
+
+def is_administrator():
+    """Whether this process may mount file systems; root in a container may not."""
+    cap_sys_admin = 1 << 21
+    with open("/proc/self/status", encoding="ascii") as status:
+        effective = re.search(r"^CapEff:\s*([0-9a-f]+)", status.read(), re.MULTILINE)
+    return bool(effective and int(effective.group(1), 16) & cap_sys_admin)
 
 
 def reason_of(case):
