@@ -26,6 +26,7 @@ ChromeLanes::ChromeLanes(const Trace& trace) : trace_(trace) {
       place.pid = trace.devices[Index(track.device)].id;
     }
     places_.push_back(place);
+    used_.emplace(place.pid, place.tid);
     tracks_at[{place.pid, place.tid}].push_back(TrackId{i});
   }
   std::vector<Span> spans;
@@ -79,18 +80,9 @@ void ChromeLanes::Assign(const std::vector<Span>& spans) {
 // A tid that nobody else in the process has.
 int64_t ChromeLanes::LaneTid(TrackId track, uint32_t lane) {
   const Place place = places_[Index(track)];
-  const auto is_free = [&](int64_t tid) {
-    for (const Place& other : places_) {
-      if (other.pid == place.pid && other.tid == tid) return false;
-    }
-    for (const Lane& other : lanes_) {
-      if (places_[Index(other.track)].pid == place.pid && other.tid == tid) return false;
-    }
-    return true;
-  };
   // Unsigned: a hostile tid may be near the end of the range.
   auto tid = static_cast<uint64_t>(place.tid) + uint64_t{kLaneStride} * lane;
-  while (!is_free(static_cast<int64_t>(tid))) tid += kLaneStride;
+  while (!used_.emplace(place.pid, static_cast<int64_t>(tid)).second) tid += kLaneStride;
   lanes_.push_back({track, static_cast<int64_t>(tid), lane});
   return static_cast<int64_t>(tid);
 }

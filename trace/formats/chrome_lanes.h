@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trace/trace.h"
@@ -64,6 +66,7 @@ class ChromeLanes {
   std::unordered_map<uint64_t, int64_t> moved_;     // row -> tid, for rows beside their track
   std::unordered_map<uint64_t, int64_t> moved_at_;  // (track, begin) -> tid of such a row
   std::vector<Lane> lanes_;
+  std::set<std::pair<int64_t, int64_t>> used_;  // (pid, tid) of tracks and lanes
 };
 
 }  // namespace trainprof
