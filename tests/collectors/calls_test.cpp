@@ -108,6 +108,14 @@ TEST_F(Everything, TimesAreThoseOfTheRun) {
   EXPECT_NEAR(static_cast<double>(trace_.base_ns), static_cast<double>(now.tv_sec) * 1e9, 60e9);
 }
 
+TEST(Libraries, ThatEmbedNvtxApartShareOneRecording) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"libraries"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(RangeNames(trace), (std::vector<std::string>{"program", "second library"}));
+  EXPECT_EQ(trace.ranges.parent[1], Row{0});
+}
+
 TEST(Clock, BothClocksAgreeOnADuration) {
   for (const char* options : {"", "clock=monotonic"}) {
     RecordedRun run;

@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
                                                                   {"late", Late},
                                                                   {"deep", Deep},
                                                                   {"long", Long},
-                                                                  {"names", Names}};
+                                                                  {"names", Names},
+                                                                  {"libraries", Libraries}};
   const Arguments arguments(argv + 1, argv + argc);
   const auto mode = arguments.empty() ? modes.end() : modes.find(arguments[0]);
   if (mode == modes.end()) {

@@ -35,6 +35,7 @@ int CloseAll(const Arguments& arguments);      // closes all descriptors between
 int Late(const Arguments& arguments);          // NVTX calls in destructors of threads and of exit
 int Deep(const Arguments& arguments);          // N ranges deep
 int Long(const Arguments& arguments);          // names of 10^5 characters
+int Libraries(const Arguments& arguments);     // ranges of the program and of a library of it
 int Names(const Arguments& arguments);         // N different names
 
 }  // namespace nvtx_program

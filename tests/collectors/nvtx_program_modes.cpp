@@ -17,6 +17,8 @@
 
 #include "tests/collectors/nvtx_program.h"
 
+extern "C" void RangeOfSecondLibrary();
+
 namespace nvtx_program {
 namespace {
 
@@ -313,6 +315,13 @@ int Long(const Arguments&) {
   nvtxRangePushW(wide.c_str());
   nvtxRangePop();
   Range("after");
+  return 0;
+}
+
+int Libraries(const Arguments&) {
+  nvtxRangePushA("program");
+  RangeOfSecondLibrary();
+  nvtxRangePop();
   return 0;
 }
 

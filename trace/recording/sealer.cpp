@@ -173,6 +173,15 @@ void SealSegment(const fs::path& path, Deadline deadline) {
   fs::remove(path, ignored);
 }
 
+// The program that was started, where its children are the ranks: torchrun, mpirun.
+void NameLauncher(int64_t program_pid, RecordingSummary& summary) {
+  bool has_ranks = false;
+  for (const ProcessSummary& process : summary.processes) has_ranks |= process.rank >= 0;
+  for (ProcessSummary& process : summary.processes) {
+    if (has_ranks && process.rank < 0 && process.pid == program_pid) process.role = "launcher";
+  }
+}
+
 }  // namespace
 
 Result<void> CreateRun(const fs::path& run_dir, const RunDescription& run) {
@@ -206,6 +215,7 @@ Result<RecordingSummary> SealRecording(const fs::path& run_dir, const RunDescrip
   }
   Result<RecordingSummary> summary = SummarizeRecording(run_dir);
   if (!summary.ok()) return summary;
+  NameLauncher(run.program_pid, summary.value());
   if (Result<void> written = WriteManifest(run_dir, run, &summary.value()); !written.ok()) {
     return Error{written.error()};
   }

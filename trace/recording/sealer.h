@@ -41,13 +41,13 @@ struct ThreadSummary {
 struct ProcessSummary {
   int64_t pid = 0;
   int64_t parent_pid = 0;
-  int32_t rank = -1;    // -1: no rank variable was set
-  std::string folder;   // rank-00000 or pid-1234
-  std::string file;     // the segment's name in that folder
-  std::string command;  // its command line, arguments joined by spaces
-  std::string role;     // "rank", "worker" (its parent records in the same folder), "process"
-  uint64_t events = 0;  // pushes, starts, marks and rows that are in the recording
-  uint64_t bytes = 0;   // of the file now
+  int32_t rank = -1;            // -1: no rank variable was set
+  std::string folder;           // rank-00000 or pid-1234
+  std::string file;             // the segment's name in that folder
+  std::string command;          // its command line, arguments joined by spaces
+  std::string role;             // "rank", "worker" (beside its parent), "launcher", "process"
+  uint64_t events = 0;          // pushes, starts, marks and rows that are in the recording
+  uint64_t bytes = 0;           // of the file now
   uint64_t dropped_detail = 0;  // thinned out as the size bound came near
   uint64_t dropped_all = 0;     // not recorded: the bound was reached, or recording failed
   bool ended = false;           // the process is dead

@@ -178,6 +178,22 @@ TEST(Roles, AProcessBesideItsParentIsAWorker) {
   EXPECT_EQ(summary.value().processes.at(1).role, "worker");
 }
 
+TEST(Roles, TheProgramWhoseChildrenAreRanksIsTheLauncher) {
+  const ScratchFolder scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_TRUE(recording::CreateRun(run, {}).ok());
+  SegmentWriter rank(run / "rank-00000", 0x3FFFFFF1);
+  rank.header().rank = 0;
+  rank.Finish();
+  SegmentWriter(run / "pid-7", 0x3FFFFFF0).Finish();
+  recording::RunDescription description;
+  description.program_pid = 0x3FFFFFF0;
+  const auto summary = recording::SealRecording(run, description, InAnHour());
+  ASSERT_TRUE(summary.ok());
+  EXPECT_EQ(summary.value().processes.at(0).role, "rank");
+  EXPECT_EQ(summary.value().processes.at(1).role, "launcher");
+}
+
 TEST(SummarizeRecording, OfSomethingElseFails) {
   const ScratchFolder scratch;
   EXPECT_FALSE(recording::SummarizeRecording(scratch.path()).ok());
