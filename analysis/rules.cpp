@@ -57,7 +57,13 @@ void RateConfidence(const RuleContext& context, Finding& finding) {
   }
   for (const DeviceAccount& device : context.devices) {
     const double unrecorded = context.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded));
+    const double unknown = context.ShareOfWindow(device.Of(DeviceClass::kIdleUnknown));
     constexpr double kMentionable = 0.05;
+    if (unknown > kMentionable) {
+      weaken(1 - unknown / 2,
+             fmt::format("the cause of idle time is not recorded during {:.0f} % of the steps",
+                         100 * unknown));
+    }
     if (unrecorded > kMentionable) {
       weaken(1 - unrecorded / 2,
              fmt::format("device work is missing from the trace during {:.0f} % of the steps",

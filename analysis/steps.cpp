@@ -155,7 +155,15 @@ bool GapBetween(const Trace& trace, TraceTime from, TraceTime to) {
   });
 }
 
-void SetSteps(Steps& steps, const Trace& trace, const std::vector<Interval>& ranges) {
+// A step that was open when the recording ended (the program was killed, or still runs) was closed
+// at the last time seen: it is no whole step.
+void DropUnfinished(const Trace& trace, std::vector<Interval>& ranges) {
+  if (trace.quality.CountOf("open_range_at_end") == 0) return;
+  if (!ranges.empty() && ranges.back().end == trace.extent.end) ranges.pop_back();
+}
+
+void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges) {
+  DropUnfinished(trace, ranges);
   for (size_t i = 0; i < ranges.size(); ++i) {
     Step step{ranges[i], ranges[i]};
     if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {

@@ -113,6 +113,20 @@ TEST(Steps, OwnRecordingsSetWarmupAside) {
   EXPECT_EQ(steps.count(), 15u);
 }
 
+TEST(Steps, StepThatWasOpenAtTheEndIsNoWholeStep) {
+  Trace trace = TraceFromScript(R"(
+    recording
+    thread 1
+    repeat 3 every 100
+      step 0 100 step
+    end
+    step 300 310 step)");
+  EXPECT_EQ(FindSteps(trace).count(), 3u);
+  trace.quality.Count("open_range_at_end", QualitySeverity::kWarning);
+  EXPECT_EQ(FindSteps(trace).count(), 3u);
+  EXPECT_EQ(FindSteps(trace).warmup_steps, 0);
+}
+
 TEST(Steps, RecordingGapEndsAStepWithItsRange) {
   const Trace trace = TraceFromScript(R"(
     thread 1
