@@ -17,8 +17,8 @@ struct Duration {
   constexpr Duration& operator-=(Duration o) { return ns -= o.ns, *this; }
 
   // For printing and ratios only: a double never takes part in time arithmetic.
-  constexpr double ToMilliseconds() const { return static_cast<double>(ns) * 1e-6; }
-  constexpr double ToSeconds() const { return static_cast<double>(ns) * 1e-9; }
+  constexpr double ToMilliseconds() const { return static_cast<double>(ns) / 1e6; }
+  constexpr double ToSeconds() const { return static_cast<double>(ns) / 1e9; }
 };
 
 constexpr Duration Nanoseconds(int64_t n) { return {n}; }
