@@ -17,25 +17,20 @@ constexpr char kExamples[] = R"(Examples:
 Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 4 the input cannot be read.)";
 
 struct Flags {
-  std::string path;
-  std::vector<std::string> formats;
+  ReportFlags report;
   bool exit_zero = false;
 };
 
 int Run(const Flags& flags) {
-  std::vector<OutputSpec> outputs;
-  for (const std::string& text : flags.formats) {
-    auto output = ParseOutput(text);
-    if (!output.ok()) return Fail("check", output.error(), kExitUsage);
-    outputs.push_back(output.value());
-  }
-  auto job = AnalyzeWithProgress(flags.path);
+  const auto outputs = ParseOutputs(flags.report.formats);
+  if (!outputs.ok()) return Fail("check", outputs.error(), kExitUsage);
+  const auto job = AnalyzeWithProgress(flags.report.path);
   if (!job.ok()) return Fail("check", job.error(), kExitUnreadable);
-  if (auto written = WriteOutputs(job.value(), outputs); !written.ok()) {
+  if (auto written = WriteOutputs(job.value(), outputs.value()); !written.ok()) {
     return Fail("check", written.error(), kExitInternal);
   }
   // With a report on standard output, the gate's own lines go beside it.
-  std::FILE* const out = outputs.empty() ? stdout : stderr;
+  std::FILE* const out = outputs.value().empty() ? stdout : stderr;
   int errors = 0;
   for (const RankAnalysis& rank : job.value().ranks) {
     for (const Finding& finding : rank.findings) {
@@ -57,13 +52,7 @@ int Run(const Flags& flags) {
 
 Action SetUp(CLI::App& parser) {
   auto flags = std::make_shared<Flags>();
-  parser.add_option("PATH", flags->path, "A recording, a trace file, or a folder of traces")
-      ->required();
-  parser
-      .add_option("-f,--format", flags->formats,
-                  "FORMAT or FORMAT=FILE, repeatable: " + FormatsHelp())
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddReportFlags(parser, flags->report);
   parser.add_flag("--exit-zero", flags->exit_zero, "Report, but exit 0 when the gate fails");
   return [flags](const ProgramArguments&) { return Run(*flags); };
 }

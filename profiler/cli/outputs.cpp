@@ -54,18 +54,7 @@ Result<void> WriteFile(const std::string& file, const std::string& text) {
   return {};
 }
 
-}  // namespace
-
-Result<OutputSpec> ParseOutput(const std::string& text) {
-  const size_t equals = text.find('=');
-  OutputSpec spec{text.substr(0, equals),
-                  equals == std::string::npos ? std::string() : text.substr(equals + 1)};
-  if (FindRenderer(spec.format) == nullptr) {
-    return Error{fmt::format("--format {}: no such format; there are: {}", text, FormatsHelp())};
-  }
-  return spec;
-}
-
+// "text (for people), json (for programs)"
 std::string FormatsHelp() {
   std::string help;
   for (const RegisteredRenderer& entry : AllRenderers()) {
@@ -73,6 +62,32 @@ std::string FormatsHelp() {
         fmt::format("{}{} ({})", help.empty() ? "" : ", ", entry.slug, entry.renderer->description);
   }
   return help;
+}
+
+}  // namespace
+
+void AddReportFlags(CLI::App& parser, ReportFlags& flags) {
+  parser.add_option("PATH", flags.path, "A recording, a trace file, or a folder of traces")
+      ->required();
+  // One value a flag, so that the path may stand behind it.
+  parser
+      .add_option("-f,--format", flags.formats,
+                  "FORMAT or FORMAT=FILE, repeatable: " + FormatsHelp())
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats) {
+  std::vector<OutputSpec> outputs;
+  for (const std::string& text : formats) {
+    const size_t equals = text.find('=');
+    outputs.push_back({text.substr(0, equals),
+                       equals == std::string::npos ? std::string() : text.substr(equals + 1)});
+    if (FindRenderer(outputs.back().format) == nullptr) {
+      return Error{fmt::format("--format {}: no such format; there are: {}", text, FormatsHelp())};
+    }
+  }
+  return outputs;
 }
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {

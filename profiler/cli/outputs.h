@@ -1,6 +1,7 @@
 // What analyze, report and check share: loading with progress, and writing the chosen formats.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,13 @@ struct OutputSpec {
   std::string file;  // empty or "-": standard output
 };
 
-Result<OutputSpec> ParseOutput(const std::string& text);
-// For the help of --format: "text (for people), json (for programs)".
-std::string FormatsHelp();
+// What analyze, report and check take: PATH and repeated --format.
+struct ReportFlags {
+  std::string path;
+  std::vector<std::string> formats;
+};
+void AddReportFlags(CLI::App& parser, ReportFlags& flags);
+Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats);
 
 // Loads and analyses; shows progress on a terminal, nothing elsewhere.
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path);

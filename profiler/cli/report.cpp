@@ -23,35 +23,19 @@ constexpr char kReportExamples[] = R"(Examples:
 Works while the run goes on: it reads what is there.
 Exit codes: 0 done, 2 usage, 4 the input cannot be read.)";
 
-struct Flags {
-  std::string path;
-  std::vector<std::string> formats;
-};
-
-int Run(const char* command, const Flags& flags) {
-  std::vector<OutputSpec> outputs;
-  for (const std::string& text : flags.formats) {
-    auto output = ParseOutput(text);
-    if (!output.ok()) return Fail(command, output.error(), kExitUsage);
-    outputs.push_back(output.value());
-  }
-  if (outputs.empty()) outputs.push_back({"text", ""});
-  auto job = AnalyzeWithProgress(flags.path);
+int Run(const char* command, const ReportFlags& flags) {
+  auto outputs = ParseOutputs(flags.formats);
+  if (!outputs.ok()) return Fail(command, outputs.error(), kExitUsage);
+  if (outputs.value().empty()) outputs.value().push_back({"text", ""});
+  const auto job = AnalyzeWithProgress(flags.path);
   if (!job.ok()) return Fail(command, job.error(), kExitUnreadable);
-  const auto written = WriteOutputs(job.value(), outputs);
+  const auto written = WriteOutputs(job.value(), outputs.value());
   return written.ok() ? kExitOk : Fail(command, written.error(), kExitInternal);
 }
 
 Action SetUp(CLI::App& parser, const char* command) {
-  auto flags = std::make_shared<Flags>();
-  parser.add_option("PATH", flags->path, "A recording, a trace file, or a folder of traces")
-      ->required();
-  // One value a flag, so that the path may stand behind it.
-  parser
-      .add_option("-f,--format", flags->formats,
-                  "FORMAT or FORMAT=FILE, repeatable: " + FormatsHelp())
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  auto flags = std::make_shared<ReportFlags>();
+  AddReportFlags(parser, *flags);
   return [flags, command](const ProgramArguments&) { return Run(command, *flags); };
 }
 

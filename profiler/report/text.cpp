@@ -54,7 +54,9 @@ std::string Join(const std::vector<std::string>& words) {
 
 bool WantsColor(int fd) {
   const char* const no_color = std::getenv("NO_COLOR");
-  return isatty(fd) != 0 && (no_color == nullptr || *no_color == '\0');
+  const char* const terminal = std::getenv("TERM");
+  return isatty(fd) == 1 && (no_color == nullptr || *no_color == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
 }
 
 }  // namespace trainprof

@@ -30,7 +30,7 @@ std::string Bar(double share, size_t cells);
 
 std::string Join(const std::vector<std::string>& words);  // "a, b, c"
 
-// True when stream `fd` is a terminal and NO_COLOR is not set.
+// True when `fd` is a terminal that is not dumb, and NO_COLOR is not set (no-color.org).
 bool WantsColor(int fd);
 
 }  // namespace trainprof

@@ -142,13 +142,6 @@ std::string ShellQuoted(const std::string& word) {
   return quoted + "'";
 }
 
-bool ColourOnStderr() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
-         terminal != nullptr && strcmp(terminal, "dumb") != 0;
-}
-
 std::string RenderEndCard(const CardContents& card, bool colour) {
   const std::string folder = ShellQuoted(card.directory.string());
   std::vector<std::string> tail = {Recorded(card.facts), Dropped(card.facts)};

@@ -27,9 +27,6 @@ struct CardContents {
 // At most kMaxCardLines lines, each ending in a newline. `colour`: with ANSI emphasis.
 std::string RenderEndCard(const CardContents& card, bool colour);
 
-// True for a terminal on stderr unless NO_COLOR is set (no-color.org) or the terminal is dumb.
-bool ColourOnStderr();
-
 // The path as one word of a POSIX shell.
 std::string ShellQuoted(const std::string& word);
 

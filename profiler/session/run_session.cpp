@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "profiler/report/text.h"
 #include "profiler/session/end_card.h"
 #include "profiler/session/finalise.h"
 #include "profiler/session/inject.h"
@@ -155,7 +156,7 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.facts = outcome.facts;
     card.notes = run.warnings;
     AddVerdict(card, settings, ended, inbox);
-    const std::string text = RenderEndCard(card, ColourOnStderr());
+    const std::string text = RenderEndCard(card, WantsColor(STDERR_FILENO));
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
   return outcome.facts.failed_processes == 0 && outcome.facts.failure.empty();
