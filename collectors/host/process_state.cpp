@@ -32,7 +32,9 @@ size_t StateBytes() {
 }
 
 // Where the kernel does not know MADV_WIPEONFORK (before 4.14).
-void WipeStateInChild() { memset(static_cast<void*>(g_runtime.state), 0, sizeof(ProcessState)); }
+void WipeStateInChild() {
+  memset(static_cast<void*>(g_runtime.state.get()), 0, sizeof(ProcessState));
+}
 
 ProcessState* MakeState() {
   void* pages = AllocatePages(StateBytes());
@@ -66,8 +68,8 @@ bool Install() {
   if (g_runtime.control == nullptr) return false;
   g_runtime.clock =
       g_runtime.options.monotonic ? recording::ClockKind::kMonotonic : recording::DetectClockKind();
-  g_runtime.state = MakeState();
-  return g_runtime.state != nullptr;
+  g_runtime.state.Publish(MakeState());
+  return g_runtime.state.get() != nullptr;
 }
 
 void WriteFailure(char* out, size_t size, const char* what, int negative_errno) {

@@ -49,8 +49,21 @@ struct ProcessState {
   char segment_path[3500];
 };
 
+// Set once. Acquired at every event: the publication of NVTX's own tables is no such thing for
+// processors that reorder loads.
+class StatePointer {
+ public:
+  ProcessState* operator->() const { return get(); }
+  ProcessState& operator*() const { return *get(); }
+  ProcessState* get() const { return pointer_.load(std::memory_order_acquire); }
+  void Publish(ProcessState* state) { pointer_.store(state, std::memory_order_release); }
+
+ private:
+  std::atomic<ProcessState*> pointer_{nullptr};
+};
+
 struct Runtime {
-  ProcessState* state;  // nullptr: not installed
+  StatePointer state;  // nullptr: not installed
   recording::RunControl* control;
   recording::ClockKind clock;
   std::atomic<uint32_t> generations;  // the latest given out; inherited, so that none is re-used

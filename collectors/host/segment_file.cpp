@@ -169,12 +169,11 @@ void OpenSegment() {
   FillHeader(header, header_bytes);
   header->magic = recording::kSegmentMagic;
   header->static_check = recording::CheckOf(header, offsetof(SegmentHeader, static_check));
-  std::atomic_thread_fence(std::memory_order_release);
   g_runtime.state->segment = header;
 }
 
 void CloseSegment() {
-  ProcessState* state = g_runtime.state;
+  ProcessState* state = g_runtime.state.get();
   if (state == nullptr || state->generation.load(std::memory_order_acquire) == 0) return;
   SegmentHeader* segment = state->segment;
   if (segment == nullptr) return;
@@ -210,8 +209,8 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   header->writer = request.writer;
   header->sequence = request.sequence;
   header->opened = recording::SampleClockTriple(g_runtime.clock);
+  // Readers take the header for written when the check holds; `committed` is released after it.
   header->static_check = recording::CheckOf(header, offsetof(ChunkHeader, static_check));
-  std::atomic_thread_fence(std::memory_order_release);
   *chunk = header;
   return ClaimResult::kClaimed;
 }

@@ -415,7 +415,7 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   next_clock_ = 0;
   busy_ = 0;
   announced_ = false;
-  next_free_ = nullptr;
+  set_next_free(nullptr);
   memset(domain_defined_, 0, sizeof domain_defined_);
   // Ranges that the parent opened here stay open, but not one of them is in our recording.
   memset(default_stack_.recorded, 0, sizeof default_stack_.recorded);

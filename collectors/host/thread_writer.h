@@ -80,8 +80,8 @@ class ThreadWriter {
   void ThreadEnds();                                        // ready for another thread
   void BeginInitialGap();
   uint32_t generation() const { return generation_; }
-  ThreadWriter* next_free() const { return next_free_; }
-  void set_next_free(ThreadWriter* next) { next_free_ = next; }
+  ThreadWriter* next_free() const { return next_free_.load(std::memory_order_relaxed); }
+  void set_next_free(ThreadWriter* next) { next_free_.store(next, std::memory_order_relaxed); }
   // False when the writer is in use further down this thread's stack.
   bool TryEnter() {
     if (busy_ != 0) return false;
@@ -149,7 +149,7 @@ class ThreadWriter {
   uint32_t sequence_;
   uint32_t chunk_bytes_;  // preferred size of the next chunk
   uint64_t ranges_started_;
-  ThreadWriter* next_free_;
+  std::atomic<ThreadWriter*> next_free_;
   bool announced_;    // the THREAD record of the present thread is written
   bool lost_detail_;  // why the last MakeRoom failed: thinned, or nothing left
   uint64_t domain_defined_[(recording::kMaxDomains + 64) / 64];

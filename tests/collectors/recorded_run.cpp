@@ -42,8 +42,7 @@ pid_t RecordedRun::Start(const std::vector<std::string>& arguments) {
   if (pid_ == 0) {
     setenv(recording::kEnvRunDirectory, directory_.c_str(), 1);
     setenv("NVTX_INJECTION64_PATH", TEST_LIBRARY, 1);
-    // The thread sanitizer gives up on programs that fork with threads unless it is told not to.
-    setenv("TSAN_OPTIONS", "die_after_fork=0", 1);
+    setenv("TSAN_OPTIONS", "suppressions=" TRAINPROF_SOURCE_DIR "/tests/collectors/tsan.supp", 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     if (file_size_limit_bytes >= 0) {
       const rlimit limit = {static_cast<rlim_t>(file_size_limit_bytes),

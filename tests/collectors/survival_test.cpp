@@ -36,6 +36,13 @@ class SharedCounts {
   HandedOver* counts_;
 };
 
+// Until each thread of the program has handed over its first range.
+void AwaitFirst(const HandedOver& handed) {
+  for (const HandedOver::PerThread& thread : handed.thread) {
+    for (int i = 0; i < 20'000 && thread.pushed == 0; ++i) usleep(500);
+  }
+}
+
 // Every range that was handed over is there, once; at most one more a thread.
 void ExpectNothingLost(const Trace& trace, const HandedOver& handed) {
   std::vector<std::set<long>> numbers(HandedOver::kThreads);
@@ -70,6 +77,7 @@ TEST(Kill, AtAHundredRandomMomentsLosesNothingThatWasHandedOver) {
     const auto file = run.Scratch("handed_over");
     const SharedCounts handed(file);
     const pid_t pid = run.Start({"numbered", file.string()});
+    if (i % 2 == 0) AwaitFirst(*handed);  // the other half of the kills may hit the start
     usleep(static_cast<useconds_t>(delay_us(random)));
     kill(pid, SIGKILL);
     const int status = run.Wait();
@@ -94,6 +102,7 @@ TEST(Kill, SealedAfterwardsItReadsTheSame) {
   const auto file = run.Scratch("handed_over");
   const SharedCounts handed(file);
   const pid_t pid = run.Start({"numbered", file.string()});
+  AwaitFirst(*handed);
   usleep(50'000);
   const Trace live = run.ReadOne();  // while it runs
   EXPECT_GT(live.ranges.size(), 0u);
