@@ -148,21 +148,20 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
 HostAccount AccountHost(const Trace& trace, const Steps& steps) {
   HostAccount account;
   if (steps.thread != kNoTrack) account.phases = PhaseTimeline(trace, steps.thread);
-  const IntervalSet backward = BackwardElsewhere(trace, steps.thread);
-  const IntervalSet copies = CopyCalls(trace, steps.thread);
   const auto add = [&](HostClass c, Duration d) { account.total[static_cast<size_t>(c)] += d; };
-  for (const Interval& part : steps.window.intervals()) {
-    VisitWithin(account.phases, part, [&](const Interval& interval, Phase phase) {
-      if (phase != Phase::kNone) return add(ClassOf(phase), interval.Length());
-      // Unnamed time: copy calls first, then waiting for autograd's threads, the rest is other.
-      const IntervalSet here = IntervalSet::Union({interval});
-      const Duration copy = copies.TotalWithin(interval);
-      const Duration behind = backward.Clip(interval).Minus(copies).Total();
-      add(HostClass::kCopy, copy);
-      add(HostClass::kBackward, behind);
-      add(HostClass::kOther, here.Total() - copy - behind);
-    });
+  std::vector<Interval> named;
+  for (const Segment<Phase>& segment : account.phases) {
+    add(ClassOf(segment.value), steps.window.TotalWithin(segment.interval));
+    named.push_back(segment.interval);
   }
+  // Unnamed time: copy calls first, then waiting for autograd's threads, the rest is other.
+  const IntervalSet unnamed = steps.window.Minus(IntervalSet::Union(std::move(named)));
+  const IntervalSet copies = CopyCalls(trace, steps.thread).IntersectWith(unnamed);
+  const IntervalSet backward =
+      BackwardElsewhere(trace, steps.thread).IntersectWith(unnamed).Minus(copies);
+  add(HostClass::kCopy, copies.Total());
+  add(HostClass::kBackward, backward.Total());
+  add(HostClass::kOther, unnamed.Total() - copies.Total() - backward.Total());
   return account;
 }
 
