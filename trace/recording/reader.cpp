@@ -44,7 +44,7 @@ ClockKey KeyOf(const SegmentInfo& info) { return {info.boot_id, info.clock_kind}
 
 // So many segments keep their file open from the scan to the decoding, so that one which is sealed
 // meanwhile is still read whole.
-constexpr size_t kMostOpenFiles = 256;
+constexpr size_t kMostOpenFiles = 64;
 
 LoadedFolder LoadFolder(RankFolder folder, size_t& open_files) {
   LoadedFolder loaded;
