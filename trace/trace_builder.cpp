@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "trace/launch_join.h"
+
 namespace trainprof {
 namespace {
 
@@ -66,39 +68,6 @@ void FindParents(RangeTable& ranges, Quality& quality) {
   }
   quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                 "ranges of one thread that overlap without nesting");
-}
-
-// The call whose correlation id an operation carries. Runtime calls win over the driver calls that
-// they make (same id, nested): the widest call is the launch.
-void JoinLaunches(Trace& trace) {
-  std::unordered_map<int64_t, uint32_t> call_of;
-  call_of.reserve(trace.api.size());
-  for (uint32_t row = 0; row < trace.api.size(); ++row) {
-    const int64_t correlation = trace.api.correlation[row];
-    if (correlation == kNoCorrelation) continue;
-    const auto [it, is_new] = call_of.try_emplace(correlation, row);
-    if (!is_new) {
-      const Duration kept = trace.api.end[it->second] - trace.api.begin[it->second];
-      const Duration here = trace.api.end[row] - trace.api.begin[row];
-      if (here > kept) it->second = row;
-    }
-  }
-  DeviceOpTable& ops = trace.device_ops;
-  ops.launch.assign(ops.size(), kNoRow);
-  int64_t kernels_alone = 0;
-  int64_t copies_alone = 0;
-  for (uint32_t row = 0; row < ops.size(); ++row) {
-    const auto it = call_of.find(ops.correlation[row]);
-    if (ops.correlation[row] != kNoCorrelation && it != call_of.end()) {
-      ops.launch[row] = Row{it->second};
-    } else {
-      ++(ops.kind[row] == DeviceOpKind::kKernel ? kernels_alone : copies_alone);
-    }
-  }
-  trace.quality.Count("kernel_without_launch", QualitySeverity::kInfo, kernels_alone,
-                      "kernels whose launching call is not in the trace");
-  trace.quality.Count("copy_without_launch", QualitySeverity::kInfo, copies_alone,
-                      "copies and memsets whose launching call is not in the trace");
 }
 
 // Calls f on each table that has EventColumns.

@@ -14,7 +14,7 @@ constexpr size_t kMaxLanes = 64;
 
 }  // namespace
 
-ChromeLanes::ChromeLanes(const Trace& trace) : trace_(trace) {
+ChromeLanes::ChromeLanes(const Trace& trace) {
   places_.reserve(trace.tracks.size());
   std::map<std::pair<int64_t, int64_t>, std::vector<TrackId>> tracks_at;
   for (uint32_t i = 0; i < trace.tracks.size(); ++i) {

@@ -61,7 +61,6 @@ class ChromeLanes {
   void Assign(const std::vector<Span>& spans);
   int64_t LaneTid(TrackId track, uint32_t lane);
 
-  const Trace& trace_;
   std::vector<Place> places_;                       // by track
   std::unordered_map<uint64_t, int64_t> moved_;     // row -> tid, for rows beside their track
   std::unordered_map<uint64_t, int64_t> moved_at_;  // (track, begin) -> tid of such a row

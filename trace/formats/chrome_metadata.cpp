@@ -36,7 +36,6 @@ void ChromeTables::Finish() {
   SetOutliersAside();
   ApplyMembers();
   MarkSpanTracks();
-  FillCopySizes();
   builder_.trace().source = is_kineto_ ? SourceKind::kKineto : SourceKind::kChrome;
 }
 
@@ -145,13 +144,15 @@ void ChromeTables::MarkSpanTracks() {
   }
 }
 
-// ROCm gives a copy's size with the call that issued it.
-void ChromeTables::FillCopySizes() {
+void ChromeTables::FillCopySizes(Trace& built) const {
   if (api_bytes_of_.empty()) return;
-  DeviceOpTable& ops = builder_.trace().device_ops;
+  DeviceOpTable& ops = built.device_ops;
   for (size_t row = 0; row < ops.size(); ++row) {
     if (ops.kind[row] == DeviceOpKind::kKernel || ops.bytes[row] != 0) continue;
-    const auto it = api_bytes_of_.find(ops.correlation[row]);
+    if (ops.launch[row] == kNoRow) continue;
+    const TrackId thread = built.api.track[Index(ops.launch[row])];
+    const auto it =
+        api_bytes_of_.find({Index(built.tracks[Index(thread)].process), ops.correlation[row]});
     if (it != api_bytes_of_.end()) ops.bytes[row] = it->second;
   }
 }

@@ -261,10 +261,15 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
   const NameFacts& facts = FactsOf(event.name);
   const int64_t correlation = event.correlation == -1 ? kNoCorrelation : event.correlation;
   switch (cls) {
-    case Class::kApi:
-      if (event.api_bytes > 0) api_bytes_of_[correlation] = event.api_bytes;
-      builder_.AddApi(RowOf(event, ThreadOf(event)), facts.api, correlation);
+    case Class::kApi: {
+      const Event row = RowOf(event, ThreadOf(event));
+      if (event.api_bytes > 0) {
+        const ProcessId process = builder_.track(row.track).process;
+        api_bytes_of_[{Index(process), correlation}] = event.api_bytes;
+      }
+      builder_.AddApi(row, facts.api, correlation);
       break;
+    }
     case Class::kKernel:
     case Class::kCopy:
     case Class::kMemset: {

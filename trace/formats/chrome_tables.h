@@ -31,6 +31,8 @@ class ChromeTables {
   void AddMember(std::string_view key, std::string raw);
   // Closes open events, applies metadata and members. The builder can then be built.
   void Finish();
+  // ROCm gives a copy's size with the call that issued it: fills them in once launches are joined.
+  void FillCopySizes(Trace& built) const;
 
  private:
   enum class Class : uint8_t {
@@ -116,7 +118,6 @@ class ChromeTables {
   void ApplyMembers();
   void ApplyDevices(const std::string& raw);
   void ApplyDistributed(const std::string& raw);
-  void FillCopySizes();
 
   TraceBuilder& builder_;
   ImportNotes& notes_;
@@ -135,7 +136,7 @@ class ChromeTables {
   std::map<Place, uint32_t> point_track_of_;
   std::vector<Metadata> metadata_;
   std::vector<std::pair<std::string, std::string>> members_;
-  std::unordered_map<int64_t, int64_t> api_bytes_of_;  // by correlation (ROCm)
+  std::map<std::pair<size_t, int64_t>, int64_t> api_bytes_of_;  // by process, correlation (ROCm)
   int64_t last_end_ns_ = INT64_MIN;
   bool is_kineto_ = false;
   JsonWriter writer_;

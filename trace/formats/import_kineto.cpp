@@ -411,7 +411,9 @@ Result<Trace> DocumentReader::Finish() {
   tables_.Finish();
   notes_.WriteTo(builder_.quality());
   builder_.trace().path = path_;
-  return std::move(builder_).Build(true);
+  Trace trace = std::move(builder_).Build(true);
+  tables_.FillCopySizes(trace);
+  return trace;
 }
 
 int Sniff(std::string_view first_bytes, std::string_view) {
