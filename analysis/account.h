@@ -54,6 +54,10 @@ struct DeviceAccount {
   }
 };
 
+// A device that did less than this share of what the busiest did takes no part in the training: a
+// rank of a DDP job that left a stray tensor or context on GPU 0. Its idle time is nobody's loss.
+inline constexpr double kStrayShare = 0.01;
+
 struct HostAccount {
   std::array<Duration, kHostClasses> total{};  // sums to window.Total()
   Timeline<Phase> phases;                      // of the stepping thread, whole trace

@@ -45,6 +45,20 @@ LoaderWait LoaderWaitOf(const Steps& steps, const std::vector<DeviceAccount>& de
   return loader;
 }
 
+// Moves the devices that train to the front, in their order, and counts them.
+size_t TrainingDevicesFirst(const Steps& steps, std::vector<DeviceAccount>& devices) {
+  Duration most;
+  for (const DeviceAccount& device : devices) {
+    most = std::max(most, device.BusyWithin(steps.window));
+  }
+  const auto trains = [&](const DeviceAccount& device) {
+    return static_cast<double>(device.BusyWithin(steps.window).ns) >=
+           kStrayShare * static_cast<double>(most.ns);
+  };
+  const auto end = std::stable_partition(devices.begin(), devices.end(), trains);
+  return static_cast<size_t>(end - devices.begin());
+}
+
 void RunRules(const RuleContext& context, RankAnalysis& analysis) {
   for (const RegisteredRule& entry : AllRules()) {
     RuleOutcome outcome = entry.rule->check(context);
@@ -92,13 +106,15 @@ RankAnalysis Analyze(const Trace& trace) {
 
   analysis.steps = FindSteps(trace);
   analysis.window = analysis.steps.window.Total();
-  const std::vector<DeviceAccount> devices = AccountDevices(trace, analysis.steps);
+  std::vector<DeviceAccount> devices = AccountDevices(trace, analysis.steps);
   const HostAccount host = AccountHost(trace, analysis.steps);
-  for (const DeviceAccount& device : devices) {
-    if (device.ops_in_window > 0) {
-      analysis.devices.push_back(Report(trace, analysis.steps, device));
-    }
+  const size_t training = TrainingDevicesFirst(analysis.steps, devices);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].ops_in_window == 0) continue;
+    analysis.devices.push_back(Report(trace, analysis.steps, devices[i]));
+    analysis.devices.back().stray = i >= training;
   }
+  devices.resize(training);
   analysis.host_account = Lines<HostClass>(host.total);
   analysis.loader_wait = LoaderWaitOf(analysis.steps, devices, host);
   analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;

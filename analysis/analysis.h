@@ -20,6 +20,7 @@ struct AccountLine {
 struct DeviceReport {
   int64_t id = 0;
   std::string name;
+  bool stray = false;                // see kStrayShare: reported, but no rule looks at it
   Duration busy;                     // union of operations within the window
   Duration busy_high;                // busy plus what may have been busy without a record
   std::vector<AccountLine> account;  // all classes, in their order; sums to the window

@@ -41,6 +41,7 @@ Json StepsJson(const RankAnalysis& rank) {
 Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
   return {{"id", device.id},
           {"name", device.name},
+          {"stray", device.stray},
           {"busy_fraction", rank.Share(device.busy)},
           {"busy_fraction_high", rank.Share(device.busy_high)},
           {"peak_memory_bytes", nullptr},

@@ -93,6 +93,11 @@ void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) 
   AppendSteps(out, rank);
   const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms";
   for (const DeviceReport& device : rank.devices) {
+    if (device.stray) {
+      out += fmt::format("\nGPU {} {} did almost nothing ({:.3f} ms in all): left aside\n",
+                         device.id, device.name, device.busy.ToMilliseconds());
+      continue;
+    }
     out += style.Bold(fmt::format("\nGPU {} {}, {}\n", device.id, device.name, unit));
     AppendAccount(out, rank, device.account);
   }

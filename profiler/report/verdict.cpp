@@ -14,11 +14,13 @@ bool IsLoss(const AccountLine& line) {
   return line.name.starts_with("idle_") || line.name.starts_with("exposed_");
 }
 
+// Of the devices that train.
 const DeviceReport* WorstDevice(const RankAnalysis& rank) {
-  const auto worst = std::min_element(
-      rank.devices.begin(), rank.devices.end(),
-      [](const DeviceReport& a, const DeviceReport& b) { return a.busy < b.busy; });
-  return worst == rank.devices.end() ? nullptr : &*worst;
+  const DeviceReport* worst = nullptr;
+  for (const DeviceReport& device : rank.devices) {
+    if (!device.stray && (worst == nullptr || device.busy < worst->busy)) worst = &device;
+  }
+  return worst;
 }
 
 std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
@@ -30,8 +32,9 @@ std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
                                                  "GPU busy {:.1f} to {:.1f} % (device work "
                                                  "is missing from the trace)",
                                                  low, high);
-  if (rank.devices.size() > 1)
-    text += fmt::format(" (GPU {}, the least of {})", device.id, rank.devices.size());
+  const auto training = std::count_if(rank.devices.begin(), rank.devices.end(),
+                                      [](const DeviceReport& d) { return !d.stray; });
+  if (training > 1) text += fmt::format(" (GPU {}, the least of {})", device.id, training);
   return text;
 }
 

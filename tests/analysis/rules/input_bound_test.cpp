@@ -35,6 +35,23 @@ TEST(InputBound, HiddenLoaderTimeIsNoFinding) {
             "passed");
 }
 
+TEST(InputBound, StrayOperationOnAnotherDeviceIsNoIdleDevice) {
+  EXPECT_EQ(OutcomeOf("input-bound", R"(
+    thread 1
+    repeat 6 every 1000
+      step 0 1000 ProfilerStep#1
+      call 10 20 cudaLaunchKernel | corr=1
+      annotation 30 900 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
+    end
+    stream 0 7
+    repeat 6 every 1000
+      kernel 25 1000 gemm | corr=1
+    end
+    stream 1 7
+    memset 40 41 Memset (Device))"),
+            "passed");
+}
+
 TEST(InputBound, OneSlowBatchIsNoSlowLoader) {
   EXPECT_EQ(OutcomeOf("input-bound", R"(
     thread 1
