@@ -2,7 +2,7 @@
 # The one list of Debian packages that trainprof is built and tested with, and their installation.
 # quickstart.sh, test.sh and CI all come here.
 #
-#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer test
+#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer test lint
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
 # prints the one line to run. Exit codes: 0 all there, 1 something is missing, 2 usage error.
@@ -16,8 +16,8 @@ set -euo pipefail
     libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev"
   # The trainer's LibTorch and NVTX headers: scripts/find_libtorch.sh --install.
   readonly trainer="libturbojpeg0-dev python3=python3 python3-venv ca-certificates"
-  readonly test="libgtest-dev libbenchmark-dev python3=python3 python3-jsonschema git=git
-    clang-format-14=clang-format-14"
+  readonly test="libgtest-dev libbenchmark-dev python3=python3 python3-jsonschema git=git"
+  readonly lint="clang-format-14=clang-format-14"
 }
 
 readonly oldest_cmake="3.25"
@@ -53,19 +53,20 @@ check_cmake_version() {
   fi
 }
 
-# apt-get as root, through sudo where that asks nothing, else not at all.
+can_install() {
+  command -v apt-get >/dev/null || return 1
+  [[ $(id -u) -eq 0 ]] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }
+}
+
 apt() {
   local prefix=()
-  if [[ $(id -u) -ne 0 ]]; then
-    command -v sudo >/dev/null && sudo -n true 2>/dev/null || return 1
-    prefix=(sudo -n)
-  fi
-  command -v apt-get >/dev/null || return 1
+  [[ $(id -u) -eq 0 ]] || prefix=(sudo -n)
   "${prefix[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 \
     -o DPkg::Lock::Timeout=120 "$@" </dev/null
 }
 
 install() {
+  can_install || return 1
   say "installing: $*"
   apt install -y --no-install-recommends "$@" ||
     { apt update && apt install -y --no-install-recommends "$@"; }
@@ -77,7 +78,7 @@ main() {
     case $group in
       --check) check=true ;;
       -h | --help) usage; return 0 ;;
-      build | trainer | test) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
+      build | trainer | test | lint) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
       *) usage >&2; return 2 ;;
     esac
   done

@@ -44,7 +44,7 @@ packages() {
   scripts/install_packages.sh "${check[@]}" build test || return 1
   case $preset in
     asan | tsan) return 0 ;;
-    ci) scripts/install_packages.sh "${check[@]}" trainer || return 1 ;;
+    ci) scripts/install_packages.sh "${check[@]}" trainer lint || return 1 ;;
     *) scripts/install_packages.sh "${check[@]}" trainer || echo "going on without the trainer" ;;
   esac
   local install=()
