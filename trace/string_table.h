@@ -23,6 +23,10 @@ class StringTable {
     return {pool_.data() + begin_[Index(id)], begin_[Index(id) + 1] - begin_[Index(id)]};
   }
   size_t size() const { return begin_.size() - 1; }
+  size_t size_bytes() const {
+    return pool_.capacity() + begin_.capacity() * sizeof(uint64_t) +
+           hashes_.capacity() * sizeof(uint64_t) + slots_.capacity() * sizeof(uint32_t);
+  }
 
  private:
   size_t Slot(std::string_view text, uint64_t hash) const;

@@ -128,6 +128,11 @@ ProcessId TraceBuilder::FindOrAddProcess(int64_t pid) {
   return it->second;
 }
 
+ProcessId TraceBuilder::FindProcess(int64_t pid) const {
+  const auto it = process_of_pid_.find(pid);
+  return it == process_of_pid_.end() ? kNoProcess : it->second;
+}
+
 TrackId TraceBuilder::FindOrAddThread(ProcessId process, int64_t tid) {
   const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
   const auto [it, is_new] = track_of_[TrackKey(process, TrackKind::kThread)].try_emplace(tid, next);
@@ -246,6 +251,24 @@ void TraceBuilder::AddGap(const Gap& gap) {
   const TraceTime begin{Clamped(gap.interval.begin.ns, quality())};
   const TraceTime end{Clamped(gap.interval.end.ns, quality())};
   trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason});
+}
+
+size_t TraceBuilder::size_bytes() const {
+  constexpr size_t kRowBytes = sizeof(TraceTime) * 2 + sizeof(uint32_t) * 3;  // EventColumns
+  constexpr size_t kOwnBytes = 24;     // the widest table's further columns
+  constexpr size_t kTrackBytes = 400;  // with its hash table and its process, measured
+  size_t bytes = trace_.strings.size_bytes() + trace_.args.size_bytes();
+  for (const EventColumns* table : {static_cast<const EventColumns*>(&trace_.ranges),
+                                    static_cast<const EventColumns*>(&trace_.api),
+                                    static_cast<const EventColumns*>(&trace_.device_ops),
+                                    static_cast<const EventColumns*>(&trace_.syncs),
+                                    static_cast<const EventColumns*>(&trace_.instants),
+                                    static_cast<const EventColumns*>(&trace_.counters),
+                                    static_cast<const EventColumns*>(&trace_.flows)}) {
+    bytes += table->begin.capacity() * (kRowBytes + kOwnBytes);
+  }
+  return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
+         trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
 }
 
 Trace TraceBuilder::Build(bool rebase) && {

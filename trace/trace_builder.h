@@ -43,7 +43,8 @@ class TraceBuilder {
   // The same for a stream whose device is not known yet; a new one gets kNoDevice.
   TrackId FindOrAddStream(ProcessId process, int64_t stream);
   DeviceId FindOrAddDevice(int64_t device_id);
-  // kNoTrack when there is none.
+  // kNoProcess, kNoTrack when there is none.
+  ProcessId FindProcess(int64_t pid) const;
   TrackId FindThread(ProcessId process, int64_t tid) const;
   TrackId FindStream(ProcessId process, int64_t stream) const;
   Process& process(ProcessId id) { return trace_.processes[Index(id)]; }
@@ -62,6 +63,8 @@ class TraceBuilder {
   void AddFlow(const Event& event, int64_t id, char phase, char bind);
   void AddOther(TraceTime begin, StringId json);
   void AddGap(const Gap& gap);
+  // About how much memory the tables take. O(tables).
+  size_t size_bytes() const;
 
   // Sorts, joins, checks. O(n log n), O(n) per track that came in order. Times are shifted so that
   // the earliest is 0 when `rebase` is set; base_ns then moves with them.

@@ -109,6 +109,14 @@ TEST(HostileInput, DeepNestingIsAnErrorOrACount) {
   EXPECT_EQ(event.value().quality.CountOf("unparsable_event"), 1);
 }
 
+// Found by fuzzing: the letter of a phase is no quote, and no half of a character.
+TEST(HostileInput, APhaseIsOnePlainLetter) {
+  for (const char* text : {R"([{"ph":"""}])", "[{\"ph\":\"\xFF\"}]", "[{\"ph\":\"\xC3\xA9\"}]"}) {
+    SCOPED_TRACE(text);
+    ImportAndExport(text);
+  }
+}
+
 TEST(HostileInput, FarApartTimesDoNotOverflow) {
   ImportAndExport(
       R"([{"ph":"X","ts":-3999999999999999,"dur":1},{"ph":"X","ts":3999999999999999,"dur":

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -180,6 +181,17 @@ class GzipSource : public ByteSource {
   }
 
   void Produce() {
+    try {
+      ProduceBlocks();
+    } catch (const std::bad_alloc&) {
+      std::lock_guard lock(mutex_);
+      damage_ = "no memory is left to inflate into";
+      finished_ = true;
+      changed_.notify_all();
+    }
+  }
+
+  void ProduceBlocks() {
     while (true) {
       std::vector<char> block = EmptyBlock();
       if (block.empty()) return;  // told to stop

@@ -69,6 +69,7 @@ Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& even
   end_ = end;
   seen_fields_ = 0;
   seen_keys_ = 0;
+  is_long_ = false;
   has_fields_ = false;
   repairs_ = {};
   noted_.clear();
@@ -294,18 +295,30 @@ Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
   return Scan::kOk;
 }
 
+// Whether one of the arguments so far has the key. Looks at each of a few, and into a table from
+// kFew arguments on: an event of a million must not cost a million squared.
+bool ChromeEventParser::IsRepeated(StringId key, const std::vector<Arg>& args) {
+  constexpr size_t kFew = 64;
+  if (args.size() < kFew) {
+    return std::any_of(args.begin(), args.end(), [&](const Arg& arg) { return arg.key == key; });
+  }
+  if (!is_long_) {
+    is_long_ = true;
+    ++long_event_;
+    noted_to_ = 0;
+  }
+  long_event_of_key_.resize(std::max(long_event_of_key_.size(), builder_.trace().strings.size()));
+  for (; noted_to_ < args.size(); ++noted_to_) {
+    long_event_of_key_[Index(args[noted_to_].key)] = long_event_;
+  }
+  return long_event_of_key_[Index(key)] == long_event_;
+}
+
 Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
   Arg arg;
   if (const Scan scan = ParseArgKey(p, arg.key); scan != Scan::kOk) return scan;
   const uint64_t bit = uint64_t{1} << (Index(arg.key) % 64);
-  if ((seen_keys_ & bit) != 0) {
-    for (const Arg& other : event.args) {
-      if (other.key == arg.key) {
-        Note(Note::kDuplicateKey);
-        break;
-      }
-    }
-  }
+  if ((seen_keys_ & bit) != 0 && IsRepeated(arg.key, event.args)) Note(Note::kDuplicateKey);
   seen_keys_ |= bit;
   if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
   const bool is_known = arg.key >= key_device_ && arg.key <= key_true_tid_;

@@ -44,6 +44,7 @@ class ChromeEventParser {
   Scan FieldValue(std::string_view key, const char*& p, ChromeEvent& event);
   Scan ParseArgs(const char*& p, ChromeEvent& event);
   Scan ParseArg(const char*& p, ChromeEvent& event);
+  bool IsRepeated(StringId key, const std::vector<Arg>& args);
   Scan ParseArgKey(const char*& p, StringId& key);
   Scan ParseKey(const char*& p, std::string_view& key);
   Scan ParseText(const char*& p, std::string_view& text);
@@ -64,6 +65,11 @@ class ChromeEventParser {
   uint32_t seen_fields_ = 0;
   bool has_fields_ = false;  // a field was kept among the arguments
   uint64_t seen_keys_ = 0;   // a bit by the id of each argument's key
+  // By key: the number of the last event of many arguments that has it.
+  std::vector<uint32_t> long_event_of_key_;
+  uint32_t long_event_ = 0;
+  size_t noted_to_ = 0;   // arguments of the event that stand in the table
+  bool is_long_ = false;  // the event at work uses the table
   json::Repairs repairs_;
   StringId last_key_ = kEmptyString;
   std::array<NextKey, 64> next_keys_;

@@ -116,7 +116,9 @@ Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& text) {
 
 // ph: the first character of a text.
 Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
-  if (p[0] == '"' && static_cast<unsigned char>(p[1]) > ' ' && p[1] != '\\' && p[2] == '"') {
+  // As a signed byte, what is not ASCII is below ' ' too.
+  const bool plain = static_cast<signed char>(p[1]) > ' ' && p[1] != '\\' && p[1] != '"';
+  if (p[0] == '"' && plain && p[2] == '"') {
     letter = p[1];
     p += 3;
     return Scan::kOk;

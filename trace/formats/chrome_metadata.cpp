@@ -12,6 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr size_t kMaxParsedMember = 1 << 20;
+
 // kineto's own rows about the recording ("PyTorch Profiler (0)", "Record Window End") carry these
 // texts as pid; they are no activity.
 bool IsSpanProcess(std::string_view name) { return name == "Spans" || name == "Traces"; }
@@ -23,8 +25,12 @@ int64_t IntegerAt(const Json& object, const char* key, int64_t otherwise) {
 
 }  // namespace
 
-void ChromeTables::AddMember(std::string_view key, std::string raw) {
+bool ChromeTables::AddMember(std::string_view key, std::string raw) {
+  const size_t bytes = key.size() + raw.size() + sizeof(members_[0]);
+  if (member_bytes_ + bytes > kMaxMemberBytes) return false;
+  member_bytes_ += bytes;
   members_.emplace_back(key, std::move(raw));
+  return true;
 }
 
 void ChromeTables::Finish() {
@@ -46,11 +52,23 @@ void ChromeTables::ApplyMetadata() {
       ApplyThreadMetadata(metadata);
       continue;
     }
+    if (!MayAdd(metadata.pid, true)) continue;
     Process& process = builder_.process(builder_.FindOrAddProcess(metadata.pid));
     if (what == "process_name") process.name = metadata.text;
     if (what == "process_labels") process.labels = metadata.text;
     if (what == "process_sort_index") process.sort_index = metadata.number;
   }
+}
+
+// Whether there is room for metadata of a process, and for a track of it unless that exists.
+bool ChromeTables::MayAdd(int64_t pid, bool exists) {
+  const Trace& trace = builder_.trace();
+  const bool may_add_process = trace.processes.size() < kMaxTracks;
+  const bool may_add_track = trace.tracks.size() < kMaxTracks;
+  const bool known = builder_.FindProcess(pid) != kNoProcess;
+  if ((known || may_add_process) && (exists || may_add_track)) return true;
+  notes_.Add(Note::kTooManyTracks);
+  return false;
 }
 
 // A pid or tid that is a text names what no metadata event named.
@@ -66,6 +84,7 @@ void ChromeTables::NameAfterTexts() {
 }
 
 void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
+  if (!MayAdd(metadata.pid, true)) return;
   const ProcessId process = builder_.FindOrAddProcess(metadata.pid);
   const bool is_name = builder_.trace().Text(metadata.what) == "thread_name";
   const auto apply = [&](TrackId track) {
@@ -82,6 +101,7 @@ void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
   if (thread != kNoTrack || stream != kNoTrack) return;
   if (lanes_.contains(Place{metadata.pid, metadata.tid}))
     return;  // its events are on the true stream
+  if (!MayAdd(metadata.pid, false)) return;
   const bool is_stream = is_name && builder_.trace().Text(metadata.text).starts_with("stream ");
   apply(is_stream ? builder_.FindOrAddStream(process, metadata.tid)
                   : builder_.FindOrAddThread(process, metadata.tid));
@@ -160,8 +180,13 @@ void ChromeTables::FillCopySizes(Trace& built) const {
 void ChromeTables::ApplyMembers() {
   Trace& trace = builder_.trace();
   for (auto& [key, raw] : members_) {
-    if (key == "deviceProperties") ApplyDevices(raw);
-    if (key == "distributedInfo") ApplyDistributed(raw);
+    // As a tree, JSON takes ten times its text; real ones are some kilobytes.
+    const bool small = raw.size() <= kMaxParsedMember;
+    if (key == "deviceProperties" && small) ApplyDevices(raw);
+    if (key == "distributedInfo" && small) ApplyDistributed(raw);
+    if ((key == "deviceProperties" || key == "distributedInfo") && !small) {
+      notes_.AddWithDetail(Note::kOversizedMember, key + " is larger than 1 MiB; not read");
+    }
     if (key == "schemaVersion" || key == "deviceProperties" || key == "distributedInfo") {
       is_kineto_ = true;
     }

@@ -6,12 +6,7 @@
 #include "trace/formats/json_text.h"
 
 namespace trainprof {
-namespace {
-
-// More distinct threads than this is hostile or broken: real traces hold some thousands.
-constexpr size_t kMaxTracks = 1 << 20;
-
-}  // namespace
+namespace {}  // namespace
 
 int64_t NumberForText(std::string_view text) {
   uint32_t hash = 2166136261u;  // FNV-1a
@@ -222,7 +217,7 @@ TrackId ChromeTables::TrackOf(const ChromeEvent& event, int64_t number, bool str
   const int64_t pid = NumberOf(event.pid);
   const int64_t tid = NumberOf(event.tid);
   if (number == ChromeEvent::kNoValue || number == tid) return Cached(pid, tid, stream);
-  lanes_.emplace(Place{pid, tid}, number);
+  if (lanes_.size() < kMaxTracks) lanes_.emplace(Place{pid, tid}, number);
   return Cached(pid, number, stream);
 }
 
@@ -297,9 +292,23 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
   }
 }
 
+size_t ChromeTables::size_bytes() const {
+  constexpr size_t kNodeBytes = 80;  // of a map of small keys and values
+  return open_bytes_ + member_bytes_ + metadata_.capacity() * sizeof(Metadata) +
+         class_of_.capacity() * sizeof(Class) + facts_of_.capacity() * sizeof(NameFacts) +
+         kNodeBytes * (open_.size() + lanes_.size() + 2 * point_tracks_.size() +
+                       2 * text_of_number_.size() + api_bytes_of_.size());
+}
+
+// Of an event that waits for its end: it is moved once more, when all are closed.
+size_t ChromeTables::BytesOf(const ChromeEvent& event) {
+  return 2 * sizeof(ChromeEvent) + event.args.size() * sizeof(Arg);
+}
+
 void ChromeTables::AddBegin(const ChromeEvent& event) {
   last_end_ns_ = std::max(last_end_ns_, event.time_ns);
   open_[{NumberOf(event.pid), NumberOf(event.tid)}].push_back(event);
+  open_bytes_ += BytesOf(event);
 }
 
 // Ends the innermost open event of the thread; the end's own arguments follow the begin's.
@@ -311,6 +320,7 @@ void ChromeTables::AddEnd(const ChromeEvent& event) {
     return;
   }
   ChromeEvent whole = std::move(it->second.back());
+  open_bytes_ -= BytesOf(whole);
   it->second.pop_back();
   whole.phase = 'X';
   whole.duration_ns = event.time_ns - whole.time_ns;

@@ -27,8 +27,12 @@ class ChromeTables {
 
   // Adds one event; `raw` is its JSON text.
   void Add(const ChromeEvent& event, std::string_view raw);
-  // A top-level member other than the events, as strict JSON.
-  void AddMember(std::string_view key, std::string raw);
+  // A top-level member other than the events, as strict JSON. False: together they are larger than
+  // kMaxMemberBytes, this one is dropped.
+  static constexpr size_t kMaxMemberBytes = 64 << 20;
+  bool AddMember(std::string_view key, std::string raw);
+  // About how much memory is held beside the builder's tables.
+  size_t size_bytes() const;
   // Closes open events, applies metadata and members. The builder can then be built.
   void Finish();
   // ROCm gives a copy's size with the call that issued it: fills them in once launches are joined.
@@ -64,6 +68,8 @@ class ChromeTables {
     int64_t number = 0;
   };
   using Place = std::pair<int64_t, int64_t>;  // pid, tid
+  // More distinct threads than this is hostile or broken: real traces hold some thousands.
+  static constexpr size_t kMaxTracks = 1 << 20;
   // Where points (arrows, instants, counters) stand. Only when all events are in is it known
   // whether that is a thread or a stream; until then their rows carry kPointTrack plus the index of
   // this.
@@ -85,6 +91,7 @@ class ChromeTables {
   static RangeKind RangeKindOf(Class cls, const NameFacts& facts);
 
   void AddComplete(const ChromeEvent& event);
+  static size_t BytesOf(const ChromeEvent& event);
   void AddBegin(const ChromeEvent& event);
   void AddEnd(const ChromeEvent& event);
   void AddFlow(const ChromeEvent& event);
@@ -109,6 +116,7 @@ class ChromeTables {
   template <class Fill>
   void KeepRow(const EventColumns& table, size_t row, Fill fill);
   void ApplyMetadata();
+  bool MayAdd(int64_t pid, bool exists);
   void ApplyThreadMetadata(const Metadata& metadata);
   void SetDevices();
   void PlacePoints();
@@ -136,6 +144,8 @@ class ChromeTables {
   std::map<Place, uint32_t> point_track_of_;
   std::vector<Metadata> metadata_;
   std::vector<std::pair<std::string, std::string>> members_;
+  size_t member_bytes_ = 0;
+  size_t open_bytes_ = 0;                                       // of open_
   std::map<std::pair<size_t, int64_t>, int64_t> api_bytes_of_;  // by process, correlation (ROCm)
   int64_t last_end_ns_ = INT64_MIN;
   bool is_kineto_ = false;

@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <unordered_set>
+#include <utility>
 
 #include "trace/formats/byte_source.h"
 #include "trace/formats/chrome_event_parser.h"
+#include "trace/formats/chrome_recovery.h"
 #include "trace/formats/chrome_tables.h"
 #include "trace/formats/importer.h"
 #include "trace/formats/json_window.h"
+#include "trace/formats/memory_limit.h"
 
 namespace trainprof {
 namespace {
@@ -18,28 +23,19 @@ namespace {
 using json::Scan;
 using json::SkipSpace;
 
-// What Recover() must see of the bytes after a bracket.
-constexpr ptrdiff_t kLookAhead = 64;
+// Of the memory there is, where the caller names no limit.
+constexpr std::pair<uint64_t, uint64_t> kMemoryShare{3, 4};
+// Columns double as they grow: while one moves, what is held needs half as much again.
+constexpr std::pair<uint64_t, uint64_t> kGrowth{3, 2};
+// Top-level members of distinct names that are told apart; real files hold some ten.
+constexpr size_t kMaxMemberNames = 1 << 16;
+constexpr size_t kNamesShown = 8;  // in an error
+// Of a member's name, in messages.
+constexpr size_t kNameShown = 80;
 
-// A '{', then a key that events begin with. Arguments begin otherwise, or stand after a ':'.
-bool LooksLikeEvent(const char* p) {
-  const char* key = SkipSpace(p + 1);
-  for (std::string_view start : {"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"tid\"", "\"ts\""}) {
-    if (std::strncmp(key, start.data(), start.size()) == 0) return true;
-  }
-  return false;
-}
-
-// A ']', then a member that kineto writes after the events, or the end of the object.
-bool LooksLikeEndOfList(const char* p) {
-  const char* next = SkipSpace(p + 1);
-  if (*next != ',') return false;
-  next = SkipSpace(next + 1);
-  for (std::string_view start : {"\"traceName\"", "\"displayTimeUnit\"", "\"baseTimeNanoseconds\"",
-                                 "\"deviceProperties\"", "\"distributedInfo\"", "\"otherData\""}) {
-    if (std::strncmp(next, start.data(), start.size()) == 0) return true;
-  }
-  return false;
+std::string Shortened(std::string_view name) {
+  if (name.size() <= kNameShown) return std::string(name);
+  return fmt::format("{}... ({} bytes)", name.substr(0, kNameShown), name.size());
 }
 
 class DocumentReader {
@@ -53,6 +49,9 @@ class DocumentReader {
         tables_(builder_, notes_) {
     struct stat info {};
     if (stat(path.c_str(), &info) == 0) progress_.file_bytes = static_cast<uint64_t>(info.st_size);
+    max_bytes_ = options.max_memory_bytes != 0
+                     ? options.max_memory_bytes
+                     : AvailableMemoryBytes() / kMemoryShare.second * kMemoryShare.first;
   }
 
   Result<Trace> Read();
@@ -64,6 +63,7 @@ class DocumentReader {
   bool ReadEvents();
   bool ReadEvent();
   bool ReadKey(std::string& key);
+  bool NoteMember(const std::string& key);
   bool ReadValue(const std::string& key);
   bool SkipHugeValue(const std::string& key);
   bool SkipElement();
@@ -76,6 +76,7 @@ class DocumentReader {
   bool Stop(Note note, std::string_view what);
   Error Fail(std::string_view message) const;
   bool Tick();
+  std::string TooLarge(uint64_t held) const;
   std::string Place(const char* p) const {
     return fmt::format("byte {}, after {} events", window_.OffsetOf(p), progress_.events);
   }
@@ -91,9 +92,11 @@ class DocumentReader {
   ChromeTables tables_;
   ChromeEvent event_;
   ImportProgress progress_;
-  std::vector<std::string> member_names_;
+  std::vector<std::string> member_names_;  // the first kNamesShown, shortened
+  std::unordered_set<std::string> known_members_;
   bool found_events_ = false;
-  bool cancelled_ = false;
+  std::string failure_;  // why no trace comes out of it; empty: none so far
+  uint64_t max_bytes_ = 0;
   bool is_list_ = false;      // the document is a bare list of events
   bool after_event_ = false;  // a comma or the end has to come
   bool recovered_ = false;    // Recover() was here: any of these may come
@@ -105,10 +108,24 @@ bool DocumentReader::More() {
   return window_.Refill();
 }
 
-// Reports progress; false when the user cancelled.
+std::string DocumentReader::TooLarge(uint64_t held) const {
+  constexpr double kMiB = 1 << 20;
+  return fmt::format(
+      "{}: the trace is larger than the {:.0f} MiB of memory that it may take ({:.0f} MiB so far). "
+      "Record fewer steps, or read it on a machine with more memory",
+      Place(window_.at()), static_cast<double>(max_bytes_) / kMiB,
+      static_cast<double>(held) / kMiB);
+}
+
+// Reports progress; false when the user cancelled or memory is short.
 bool DocumentReader::Tick() {
   if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) {
-    cancelled_ = true;
+    failure_ = "cancelled";
+    return false;
+  }
+  const uint64_t held = builder_.size_bytes() + tables_.size_bytes();
+  if (held / kGrowth.second * kGrowth.first > max_bytes_) {
+    failure_ = TooLarge(held);
     return false;
   }
   if (options_.progress) {
@@ -131,7 +148,7 @@ char DocumentReader::Peek() {
 
 // Ends the reading where no more can be understood; what was read is kept.
 bool DocumentReader::Stop(Note note, std::string_view what) {
-  if (cancelled_) return false;
+  if (!failure_.empty()) return false;
   const std::string damage = source_.damage();
   notes_.AddWithDetail(note, fmt::format("{} ({}){}{}", what, Place(window_.at()),
                                          damage.empty() ? "" : ": ", damage));
@@ -176,15 +193,22 @@ bool DocumentReader::ReadMember() {
   if (Peek() != ':') return Stop(Note::kTruncatedInput, "no ':' after a member's name");
   window_.Consume(window_.at() + 1);
   const char first = Peek();
-  const bool repeated =
-      std::find(member_names_.begin(), member_names_.end(), key) != member_names_.end();
-  if (repeated) {
-    notes_.AddWithDetail(Note::kDuplicateKey,
-                         fmt::format("\"{}\" occurs twice at the top level; both are read", key));
+  notes_.At(progress_.events, window_.OffsetOf(window_.at()));
+  if (!NoteMember(key)) {
+    notes_.AddWithDetail(
+        Note::kDuplicateKey,
+        fmt::format("\"{}\" occurs twice at the top level; both are read", Shortened(key)));
   }
-  member_names_.push_back(key);
   if (key == "traceEvents" && first == '[') return ReadEvents();
   return ReadValue(key);
+}
+
+// False when the name has occurred before.
+bool DocumentReader::NoteMember(const std::string& key) {
+  if (known_members_.contains(key)) return false;
+  if (known_members_.size() < kMaxMemberNames) known_members_.insert(key);
+  if (member_names_.size() < kNamesShown) member_names_.push_back(Shortened(key));
+  return true;
 }
 
 bool DocumentReader::ReadKey(std::string& key) {
@@ -209,17 +233,21 @@ bool DocumentReader::ReadValue(const std::string& key) {
       const std::string_view raw(window_.at(), static_cast<size_t>(p - window_.at()));
       notes_.At(progress_.events, window_.OffsetOf(window_.at()));
       AddRepairs(repairs);
-      tables_.AddMember(key, repairs.any() ? json::Repaired(raw) : std::string(raw));
+      if (!tables_.AddMember(key, repairs.any() ? json::Repaired(raw) : std::string(raw))) {
+        notes_.Add(Note::kOversizedMember);
+      }
       window_.Consume(p);
       return true;
     }
     if (scan == Scan::kBad) {
       window_.Consume(p);
-      return Stop(Note::kTruncatedInput, fmt::format("the value of \"{}\" is no JSON", key));
+      return Stop(Note::kTruncatedInput,
+                  fmt::format("the value of \"{}\" is no JSON", Shortened(key)));
     }
     if (More()) continue;
     if (window_.full()) return SkipHugeValue(key);
-    return Stop(Note::kTruncatedInput, fmt::format("the value of \"{}\" ends early", key));
+    return Stop(Note::kTruncatedInput,
+                fmt::format("the value of \"{}\" ends early", Shortened(key)));
   }
 }
 
@@ -234,7 +262,7 @@ void DocumentReader::AddRepairs(const json::Repairs& repairs) {
 // Passes a value that the window cannot hold, by its brackets alone.
 bool DocumentReader::SkipHugeValue(const std::string& key) {
   notes_.AddWithDetail(Note::kOversizedMember,
-                       fmt::format("\"{}\" is larger than {} MiB ({}); dropped", key,
+                       fmt::format("\"{}\" is larger than {} MiB ({}); dropped", Shortened(key),
                                    JsonWindow::kMaxBytes >> 20, Place(window_.at())));
   int64_t depth = 0;
   bool in_text = false;
@@ -363,7 +391,7 @@ bool DocumentReader::Recover(Note note, const char* failed_at) {
 Result<Trace> DocumentReader::Read() {
   const char first = Peek();
   const bool complete = ReadTopLevel();
-  if (cancelled_) return Fail("cancelled");
+  if (!failure_.empty()) return Fail(failure_);
   if (!found_events_) return Fail(WhyNoEvents(first));
   if (complete && Peek() != 0) {
     notes_.AddWithDetail(Note::kTrailingData,
@@ -388,7 +416,7 @@ std::string DocumentReader::WhyNoEvents(char first) const {
         damage.empty() ? "Give the .json or .json.gz file that torch.profiler wrote" : damage);
   }
   const auto has = [&](std::string_view name) {
-    return std::find(member_names_.begin(), member_names_.end(), name) != member_names_.end();
+    return known_members_.contains(std::string(name));
   };
   if (has("schema") && has("nodes")) {
     return "this is a PyTorch execution trace (ExecutionTraceObserver), which holds no times; a "
@@ -396,8 +424,7 @@ std::string DocumentReader::WhyNoEvents(char first) const {
            "export_chrome_trace or tensorboard_trace_handler wrote";
   }
   std::string names;
-  constexpr size_t kNamesShown = 8;
-  for (size_t i = 0; i < std::min(member_names_.size(), kNamesShown); ++i) {
+  for (size_t i = 0; i < member_names_.size(); ++i) {
     names += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", member_names_[i]);
   }
   return fmt::format(
@@ -427,7 +454,14 @@ int Sniff(std::string_view first_bytes, std::string_view) {
 Result<Trace> ReadFile(const std::string& path, const ImportOptions& options) {
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
   if (!source.ok()) return Error{source.error()};
-  return DocumentReader(path, options, *source.value()).Read();
+  try {
+    return DocumentReader(path, options, *source.value()).Read();
+  } catch (const std::bad_alloc&) {
+    return Error{fmt::format(
+        "{}: the trace does not fit into memory. Record fewer steps, or read it on a machine with "
+        "more memory",
+        path)};
+  }
 }
 
 }  // namespace

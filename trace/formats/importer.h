@@ -31,6 +31,9 @@ struct ImportOptions {
   std::function<void(const ImportProgress&)> progress;
   // When it turns true the import ends with the error "cancelled". May be set by a signal handler.
   const std::atomic<bool>* cancel = nullptr;
+  // What the trace may take in memory; an import that needs more ends with an error that says so.
+  // 0: three quarters of the machine's memory, or of the process's own limit where that is less.
+  uint64_t max_memory_bytes = 0;
 };
 
 struct Importer {

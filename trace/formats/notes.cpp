@@ -38,7 +38,7 @@ constexpr std::array<NoteText, static_cast<size_t>(Note::kCount)> kTexts = {{
     {"not_an_event", kWarning, "an element of traceEvents that is no object; dropped"},
     {"unparsable_event", kDataLoss, "an event that is no JSON; dropped"},
     {"oversized_event", kDataLoss, "an event larger than 64 MiB; dropped"},
-    {"oversized_member", kDataLoss, "a top-level member larger than 64 MiB; dropped"},
+    {"oversized_member", kDataLoss, "top-level members larger than 64 MiB; dropped"},
     {"missing_comma", kInfo, "no comma between two events"},
     {"extra_comma", kInfo, "a comma without an event beside it"},
     {"truncated_input", kDataLoss, "the file ends early; what came before is kept"},

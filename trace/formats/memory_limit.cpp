@@ -1,0 +1,41 @@
+// Limits that are absent or unreadable count as unlimited.
+#include "trace/formats/memory_limit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace trainprof {
+namespace {
+
+uint64_t ProcessLimit(int which) {
+  rlimit limit{};
+  if (getrlimit(static_cast<__rlimit_resource_t>(which), &limit) != 0) return UINT64_MAX;
+  return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+// Version 2's file, then version 1's; in a container both describe the container's own group.
+uint64_t ControlGroupLimit() {
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    uint64_t bytes = 0;
+    if (std::ifstream(path) >> bytes && bytes > 0) return bytes;
+  }
+  return UINT64_MAX;
+}
+
+}  // namespace
+
+uint64_t AvailableMemoryBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  const uint64_t machine = pages > 0 && page_bytes > 0
+                               ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes)
+                               : UINT64_MAX;
+  return std::min(
+      {machine, ProcessLimit(RLIMIT_AS), ProcessLimit(RLIMIT_DATA), ControlGroupLimit()});
+}
+
+}  // namespace trainprof
