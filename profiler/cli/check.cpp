@@ -14,7 +14,7 @@ constexpr char kExamples[] = R"(Examples:
   trainprof check worker0.pt.trace.json.gz --format json=report.json
   trainprof check run/ --exit-zero                 report, never fail
 
-Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 4 the input cannot be read.)";
+Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 4 the input cannot be read, 130 Ctrl-C.)";
 
 struct Flags {
   ReportFlags report;

@@ -16,7 +16,8 @@ inline constexpr int kExitGateFailed = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInconclusive = 3;
 inline constexpr int kExitUnreadable = 4;
-inline constexpr int kExitInternal = 70;  // EX_SOFTWARE of sysexits.h
+inline constexpr int kExitInterrupted = 130;  // Ctrl-C, as shells report it
+inline constexpr int kExitInternal = 70;      // EX_SOFTWARE of sysexits.h
 // `run` failed before the program started; the convention of env(1), timeout(1) and nice(1).
 inline constexpr int kExitRunFailed = 125;
 

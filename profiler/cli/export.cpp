@@ -16,7 +16,8 @@ constexpr char kExamples[] = R"(Examples:
   trainprof export run/ --rank 3 -o rank3.json       open it in ui.perfetto.dev, HTA, TensorBoard
 
 A run of several ranks gives one file a rank: trace.json.gz becomes trace-rank3.json.gz.
-Exit codes: 0 done, 2 usage, 4 the input cannot be read, 70 the output cannot be written.)";
+Exit codes: 0 done, 2 usage, 4 the input cannot be read, 70 the output cannot be written,
+130 Ctrl-C.)";
 
 struct Flags {
   std::string path;

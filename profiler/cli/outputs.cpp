@@ -1,41 +1,88 @@
 #include "profiler/cli/outputs.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
+#include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 
 namespace trainprof::cli {
 namespace {
 
+// Set by Ctrl-C while a trace is loaded.
+std::atomic<bool> g_interrupted{false};
+
+// While it lives, Ctrl-C asks the loading to end; a second one ends the program at once. An ignored
+// SIGINT (nohup, a background job) stays ignored.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    if (sigaction(SIGINT, nullptr, &before_) != 0 || before_.sa_handler == SIG_IGN) return;
+    struct sigaction ask {};
+    ask.sa_handler = [](int) { g_interrupted.store(true); };
+    ask.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    installed_ = sigaction(SIGINT, &ask, nullptr) == 0;
+  }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  ~InterruptGuard() {
+    if (installed_) sigaction(SIGINT, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ {};
+  bool installed_ = false;
+};
+
 // One line on a terminal's standard error, rewritten in place and gone at the end.
 class ProgressLine {
  public:
   ProgressLine() : active_(isatty(STDERR_FILENO) != 0) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (!shown_) return;
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
   }
   LoadOptions Options() {
     LoadOptions options;
-    if (active_) {
-      options.progress = [this](std::string_view line) {
-        fmt::print(stderr, "\r\033[K{}", line);
-        std::fflush(stderr);
-        shown_ = true;
-      };
-    }
+    options.cancel = &g_interrupted;
+    if (active_) options.progress = [this](std::string_view line) { Show(line); };
     return options;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  // Nothing at first: most files are read before anybody could look.
+  void Show(std::string_view line) {
+    constexpr auto kBetween = std::chrono::milliseconds(100);
+    const Clock::time_point now = Clock::now();
+    if (now - last_ < kBetween) return;
+    last_ = now;
+    winsize size{};
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    // A line that wraps could not be rewritten.
+    if (known) line = line.substr(0, size.ws_col - 1u);
+    fmt::print(stderr, "\r\033[K{}", line);
+    std::fflush(stderr);
+    shown_ = true;
+  }
+
   bool active_;
   bool shown_ = false;
+  Clock::time_point last_ = Clock::now();
 };
 
 Result<void> WriteFile(const std::string& file, const std::string& text) {
@@ -91,11 +138,13 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
 }
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {
+  const InterruptGuard guard;
   ProgressLine progress;
   return AnalyzePath(path, progress.Options());
 }
 
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
+  const InterruptGuard guard;
   ProgressLine progress;
   return LoadTraces(path, progress.Options());
 }
@@ -119,7 +168,7 @@ Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>&
 
 int Fail(const char* command, const std::string& message, int code) {
   fmt::print(stderr, "trainprof {}: {}\n", command, message);
-  return code;
+  return g_interrupted.load() ? kExitInterrupted : code;
 }
 
 }  // namespace trainprof::cli

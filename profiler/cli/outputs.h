@@ -24,7 +24,8 @@ struct ReportFlags {
 void AddReportFlags(CLI::App& parser, ReportFlags& flags);
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats);
 
-// Loads and analyses; shows progress on a terminal, nothing elsewhere.
+// Loads and analyses; shows progress on a terminal, nothing elsewhere. Ctrl-C ends it with an
+// error.
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path);
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path);
 
@@ -32,7 +33,7 @@ Result<std::vector<Trace>> LoadWithProgress(const std::string& path);
 // reader never sees half a report.
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs);
 
-// Prints "trainprof COMMAND: message" and returns `code`.
+// Prints "trainprof COMMAND: message" and returns `code`, or 130 once Ctrl-C has ended the loading.
 int Fail(const char* command, const std::string& message, int code);
 
 }  // namespace trainprof::cli

@@ -13,7 +13,7 @@ constexpr char kAnalyzeExamples[] = R"(Examples:
   trainprof analyze traces/                        a folder of traces, one a rank
   trainprof analyze trace.json --format json=report.json --format text
 
-Exit codes: 0 done, 2 usage, 4 the input cannot be read.)";
+Exit codes: 0 done, 2 usage, 4 the input cannot be read, 130 Ctrl-C.)";
 
 constexpr char kReportExamples[] = R"(Examples:
   trainprof report trainprof-20261120T101500Z
@@ -21,7 +21,7 @@ constexpr char kReportExamples[] = R"(Examples:
   trainprof report run/ --format json=report.json --format text=-
 
 Works while the run goes on: it reads what is there.
-Exit codes: 0 done, 2 usage, 4 the input cannot be read.)";
+Exit codes: 0 done, 2 usage, 4 the input cannot be read, 130 Ctrl-C.)";
 
 int Run(const char* command, const ReportFlags& flags) {
   auto outputs = ParseOutputs(flags.formats);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 
 #include "trace/formats/importer.h"
 #include "trace/recording/reader.h"
@@ -42,16 +44,36 @@ Result<std::vector<Trace>> LoadRecording(const fs::path& path) {
   return traces;
 }
 
+// "reading a.json.gz: 42 %, 310 MB/s, 1.2 million events, 3 s left"; MB of JSON, after inflating.
+std::string ProgressText(const fs::path& path, const ImportProgress& progress, double seconds) {
+  constexpr double kMega = 1e6;
+  const double share = progress.file_bytes == 0 ? 0
+                                                : static_cast<double>(progress.file_bytes_read) /
+                                                      static_cast<double>(progress.file_bytes);
+  std::string text = fmt::format(
+      "reading {}: {:.0f} %, {:.0f} MB/s, {:.1f} million events", path.filename().string(),
+      100 * share, static_cast<double>(progress.parsed_bytes) / kMega / std::max(seconds, 1e-3),
+      static_cast<double>(progress.events) / kMega);
+  if (share > 0) {
+    text += fmt::format(", {:.0f} s left", std::ceil(seconds * (1 - std::min(share, 1.0)) / share));
+  }
+  return text;
+}
+
+bool IsCancelled(const LoadOptions& options) {
+  return options.cancel != nullptr && options.cancel->load();
+}
+
+Error Cancelled(const fs::path& path) { return Error{fmt::format("{}: cancelled", path.string())}; }
+
 Result<Trace> LoadFile(const fs::path& path, const LoadOptions& options) {
   ImportOptions import_options;
+  import_options.cancel = options.cancel;
   if (options.progress) {
-    import_options.progress = [&](const ImportProgress& progress) {
-      const double share = progress.file_bytes == 0
-                               ? 0
-                               : static_cast<double>(progress.file_bytes_read) /
-                                     static_cast<double>(progress.file_bytes);
-      options.progress(fmt::format("reading {}: {:.0f} %, {} events", path.filename().string(),
-                                   100 * share, progress.events));
+    import_options.progress = [&path, &options, start = std::chrono::steady_clock::now()](
+                                  const ImportProgress& progress) {
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+      options.progress(ProgressText(path, progress, passed.count()));
     };
   }
   return ImportTrace(path.string(), import_options);
@@ -73,6 +95,7 @@ Result<std::vector<Trace>> LoadFolder(const fs::path& path, const LoadOptions& o
   std::vector<std::string> errors;
   for (const fs::path& file : files) {
     Result<Trace> trace = LoadFile(file, options);
+    if (IsCancelled(options)) return Cancelled(path);
     if (trace.ok()) {
       traces.push_back(std::move(trace).value());
     } else {
@@ -120,6 +143,7 @@ Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options
       job.other_processes.push_back(trace.path);
       continue;
     }
+    if (IsCancelled(options)) return Cancelled(path);
     if (!trace.rank_known) trace.rank = next_rank;
     next_rank = trace.rank + 1;
     job.ranks.push_back(Analyze(trace));

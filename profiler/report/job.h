@@ -1,6 +1,7 @@
 // A job: all ranks of a run, each analysed. What every renderer takes.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -21,8 +22,11 @@ struct JobAnalysis {
 };
 
 struct LoadOptions {
-  // Called now and then with a line of progress ("kineto: 120 MB, 310 MB/s"); may be empty.
+  // Called about once a megabyte with a line of progress ("reading a.json: 42 %, 310 MB/s, 3 s
+  // left"); may be empty.
   std::function<void(std::string_view)> progress;
+  // When it turns true, loading ends with an error that says "cancelled".
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // The traces behind a path: a run directory or a rank folder of ours (finished or still running),
