@@ -152,7 +152,9 @@ RuleOutcome Check(const RuleContext& context) {
   const Loader loader = Describe(context, finding);
   finding.count = loader.count;
   finding.advice = Advice(context, loader, raw);
-  finding.verify = "Record again: idle_input_wait (input_wait on the host) should fall below 5 %.";
+  finding.verify = fmt::format(
+      "Record again: {} should fall below 5 % of the step.",
+      context.devices.empty() ? "waiting for input" : Name(DeviceClass::kIdleInputWait));
   return std::vector<Finding>{std::move(finding)};
 }
 
