@@ -9,6 +9,8 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "tests/formats/trace_text.h"
 #include "trace/formats/exporter.h"
@@ -29,8 +31,50 @@ Json Exported(const Trace& trace) {
 
 int64_t Ns(const Json& us) { return std::llround(us.get<double>() * 1000); }
 
+// Metadata stands before all else and names each process and thread that has events. Imports keep
+// the names that their source has, which may be none.
+void ExpectMetadata(const Json& document, bool names_all) {
+  std::map<int64_t, std::set<std::string>> of_process;
+  std::map<std::pair<int64_t, int64_t>, std::set<std::string>> of_thread;
+  bool events_began = false;
+  for (const Json& event : document["traceEvents"]) {
+    const std::pair<int64_t, int64_t> place(event["pid"], event["tid"]);
+    const std::string name = event["name"];
+    if (event["ph"] != "M") {
+      events_began = true;
+      if (!names_all) continue;
+      EXPECT_TRUE(of_process[place.first].contains("process_name")) << event;
+      EXPECT_TRUE(of_process[place.first].contains("process_sort_index")) << event;
+      EXPECT_TRUE(of_thread[place].contains("thread_name")) << event;
+      EXPECT_TRUE(of_thread[place].contains("thread_sort_index")) << event;
+      continue;
+    }
+    EXPECT_FALSE(events_began) << "metadata after an event: " << event;
+    if (name.starts_with("process_")) of_process[place.first].insert(name);
+    if (name.starts_with("thread_")) {
+      EXPECT_TRUE(of_thread[place].insert(name).second) << "named twice: " << event;
+    }
+  }
+}
+
+// Arrows bind on (category, name, id): each begins once, and ends bind to the slice around them.
+void ExpectFlowIds(const Json& document) {
+  std::set<std::tuple<std::string, std::string, int64_t>> starts;
+  for (const Json& event : document["traceEvents"]) {
+    if (event["ph"] == "s") {
+      EXPECT_TRUE(starts.emplace(event.value("cat", ""), event["name"], event["id"]).second)
+          << "an arrow that begins twice: " << event;
+    }
+    if (event["ph"] == "f") {
+      EXPECT_EQ(event.value("bp", ""), "e") << event;
+    }
+  }
+}
+
 // Perfetto's rules: complete events of a track nest, ids are integers, arrows begin in a slice.
-void ExpectPerfettoRules(const Json& document) {
+void ExpectPerfettoRules(const Json& document, bool names_all = false) {
+  ExpectMetadata(document, names_all);
+  ExpectFlowIds(document);
   std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<int64_t, int64_t>>> slices;
   for (const Json& event : document["traceEvents"]) {
     ASSERT_TRUE(event["pid"].is_number_integer()) << event;
@@ -132,7 +176,7 @@ Trace Recording() {
 
 TEST(ChromeExport, RecordingsSpeakKineto) {
   const Json document = Exported(Recording());
-  ExpectPerfettoRules(document);
+  ExpectPerfettoRules(document, true);
   EXPECT_EQ(document["distributedInfo"]["rank"], 2);
   EXPECT_EQ(document["deviceProperties"][0]["id"], 0);
   std::map<std::string, int> categories;
@@ -185,7 +229,9 @@ TEST(ChromeExport, CorpusTracesFollowPerfettosRules) {
   if (corpus.empty() || !std::filesystem::is_directory(corpus)) {
     GTEST_SKIP() << "no corpus: set TRAINPROF_CORPUS";
   }
-  for (const char* name : {"tracelens/h100_qwen_chat", "hta/alexnet_cold_a100", "hta/amd_mi250"}) {
+  for (const char* name : {"tracelens/h100_qwen_chat", "hta/alexnet_cold_a100", "hta/amd_mi250",
+                           "hta/event_sync_multi_stream", "dlrm_8ranks/rank3.pt.trace",
+                           "kineto_resnet50/workers4.pt.trace"}) {
     SCOPED_TRACE(name);
     const Result<Trace> trace = ImportTrace(fmt::format("{}/{}.json.gz", corpus, name));
     ASSERT_TRUE(trace.ok()) << trace.error();

@@ -7,6 +7,7 @@ A skip must give a reason, and the reason must hold on this machine: see EXPECTE
 every skip was expected, 1 one was not (or nothing ran), 2 usage or unreadable file.
 """
 import glob
+import importlib.util
 import os
 import re
 import sys
@@ -19,6 +20,8 @@ def expected(corpus):
         (re.compile(r"\bcorpus\b", re.IGNORECASE), not os.path.isdir(corpus)),
         (re.compile(r"\bGPU\b|\bCUDA device\b|\bNVIDIA driver\b"), not glob.glob("/dev/nvidia[0-9]*")),
         (re.compile(r"\bneeds root\b"), not is_administrator()),
+        (re.compile(r"\bHolisticTraceAnalysis\b"), importlib.util.find_spec("hta") is None
+         and not os.path.isdir(".venv-hta")),
         (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),
     ]
 

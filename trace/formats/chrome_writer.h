@@ -37,7 +37,7 @@ class ChromeWriter {
   void WriteMember(std::string_view key, std::string_view raw);
   void WriteDevices();
   void WriteMetadata();
-  void WriteProcess(int64_t pid, const Process& process);
+  void WriteProcess(int64_t pid, std::string_view name, const Process& process);
   void WriteThread(int64_t pid, int64_t tid, std::string_view name, int64_t sort_index);
   void WriteRanges();
   void WriteApi();

@@ -52,13 +52,18 @@ void ChromeWriter::WriteDevices() {
 }
 
 void ChromeWriter::WriteMetadata() {
-  for (const Process& process : trace_.processes) WriteProcess(process.pid, process);
+  for (const Process& process : trace_.processes) {
+    std::string name(trace_.Text(process.name));
+    if (is_recording_ && name.empty()) name = fmt::format("process {}", process.pid);
+    WriteProcess(process.pid, name, process);
+  }
   for (uint32_t i = 0; i < trace_.tracks.size(); ++i) {
     const Track& track = trace_.tracks[i];
     const ChromeLanes::Place place = lanes_.PlaceOf(TrackId{i});
     std::string name(trace_.Text(track.name));
-    if (is_recording_ && name.empty() && track.kind == TrackKind::kStream) {
-      name = fmt::format("stream {}", track.tid);
+    if (is_recording_ && name.empty()) {
+      name =
+          fmt::format("{} {}", track.kind == TrackKind::kStream ? "stream" : "thread", track.tid);
     }
     WriteThread(place.pid, place.tid, name, track.sort_index);
   }
@@ -77,7 +82,8 @@ void ChromeWriter::WriteMetadata() {
       5'000'000;  // kineto's sort index of devices: under all processes
   for (const Device& device : trace_.devices) {
     Process process{.pid = device.id, .sort_index = kDevicesBelow + device.id};
-    WriteProcess(device.id, process);
+    const std::string_view name = trace_.Text(device.name);
+    WriteProcess(device.id, name.empty() ? "GPU" : name, process);
     BeginEvent();
     w_.Raw(
         fmt::format("{{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":{},\"tid\":0,"
@@ -87,7 +93,7 @@ void ChromeWriter::WriteMetadata() {
   }
 }
 
-void ChromeWriter::WriteProcess(int64_t pid, const Process& process) {
+void ChromeWriter::WriteProcess(int64_t pid, std::string_view name, const Process& process) {
   const auto write = [&](std::string_view what, std::string_view key, auto value) {
     BeginEvent();
     w_.Raw("{\"ph\":\"M\",\"name\":\"");
@@ -101,9 +107,7 @@ void ChromeWriter::WriteProcess(int64_t pid, const Process& process) {
     w_.Raw("}}");
     EndEvent();
   };
-  if (process.name != kEmptyString) {
-    write("process_name", "name", [&] { w_.Quoted(trace_.Text(process.name)); });
-  }
+  if (!name.empty()) write("process_name", "name", [&] { w_.Quoted(name); });
   if (process.labels != kEmptyString) {
     write("process_labels", "labels", [&] { w_.Quoted(trace_.Text(process.labels)); });
   }
