@@ -55,7 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(!trace.error().empty(), "an error without a message");
     return 0;
   }
-  static const std::string out = "/tmp/trainprof-fuzz-" + std::to_string(getpid()) + ".json";
+  // In memory where the system has such a folder.
+  static const std::string out = std::string(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") +
+                                 "/trainprof-fuzz-" + std::to_string(getpid()) + ".json";
   Require(trainprof::ExportTrace(trace.value(), out, {.overwrite = true}).ok(), "export failed");
   const trainprof::Result<trainprof::Trace> again = trainprof::ImportTrace(out);
   unlink(out.c_str());

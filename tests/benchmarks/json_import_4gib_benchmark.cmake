@@ -1,0 +1,1 @@
+target_link_libraries(json_import_4gib_benchmark PRIVATE trainprof_trace fmt::fmt ZLIB::ZLIB)
