@@ -121,8 +121,8 @@ Result<std::optional<RunPlace>> TryName(const Claim& claim, const fs::path& dire
     if (Join(claim, directory)) return std::optional(RunPlace{directory, claim.rank, true, false});
     return std::optional<RunPlace>();
   }
-  if (fs::exists(fs::symlink_status(directory, error))) return std::optional<RunPlace>();
-  // rename() replaces an empty folder and fails on any other: ours are never empty.
+  // rename() replaces an empty folder and fails on anything else: ours are never empty. Asking
+  // first whether the name is free would miss another rank that takes it in between.
   if (rename(claim.stage.c_str(), directory.c_str()) == 0) {
     return std::optional(RunPlace{directory, claim.rank, false, false});
   }
