@@ -85,21 +85,17 @@ def rank_of(path):
         return json.load(file)["ranks"][0]
 
 
-def ns(ms):
-    return round(ms * 1e6)
-
-
 waits = []
 for workers, path in zip((0, 2), sys.argv[1:]):
     rank = rank_of(path)
     account = {row["class"]: row["ms_per_step"] for row in rank["host_account"]}
     mean = rank["steps"]["mean_ms"]
     waits.append(account.get("input_wait", 0.0))
-    whole = abs(sum(map(ns, account.values())) - ns(mean)) <= len(account)  # each rounded to the ns
+    whole = sum(row["total_ns"] for row in rank["host_account"]) == rank["steps"]["window_ns"]
     print(f"  --workers {workers}: {waits[-1]:7.2f} ms/step of {mean:7.2f} ms/step waiting for input"
-          f" ({rank['steps']['count']} steps; the account adds up: {'yes' if whole else 'NO'})")
+          f" ({rank['steps']['count']} steps; the account adds up to the ns: {'yes' if whole else 'NO'})")
     if not whole:
-        sys.exit("the time account does not add up to the mean step")
+        sys.exit("the time account does not add up to the steps' time")
 saved = waits[0] - waits[1]
 print(f"  The input wait {'shrank' if saved > 0 else 'grew'} by {abs(saved):.2f} ms/step.")
 PYTHON
