@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cinttypes>
 #include <concepts>
+#include <cstdio>
+#include <random>
 
 #include "trace/ids.h"
 
@@ -42,6 +45,21 @@ TEST(Time, PointsOfOneClockGiveADuration) {
   EXPECT_EQ(end - begin, Nanoseconds(2'000));
   EXPECT_EQ(end - Nanoseconds(2'000), begin);
   EXPECT_LT(begin, end);
+}
+
+// Up to 2^33 ms (99 days) a double tells the nanoseconds of a millisecond apart: what is printed
+// with six decimals is exact.
+TEST(Time, MillisecondsPrintTheirNanoseconds) {
+  std::mt19937_64 random(12);
+  std::uniform_int_distribution<int64_t> any(0, (int64_t{1} << 33) * 1'000'000 - 1);
+  for (int i = 0; i < 100'000; ++i) {
+    const int64_t ns = any(random) >> random() % 50;
+    char printed[40];
+    char exact[40];
+    std::snprintf(printed, sizeof(printed), "%.6f", Nanoseconds(ns).ToMilliseconds());
+    std::snprintf(exact, sizeof(exact), "%" PRId64 ".%06" PRId64, ns / 1'000'000, ns % 1'000'000);
+    ASSERT_STREQ(printed, exact);
+  }
 }
 
 // A double holds 2^53: adjacent nanoseconds of today's unix time would fall together.
