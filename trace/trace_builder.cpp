@@ -27,27 +27,37 @@ void Permute(std::vector<T>& column, const std::vector<uint32_t>& order) {
   column = std::move(sorted);
 }
 
-template <class... Columns>
-void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
+// The rows in the order of (track, begin, longer first), ties as they came: buckets by track, each
+// sorted unless its rows came in order. `track_begin` is filled already.
+std::vector<uint32_t> SortedOrder(const EventColumns& table) {
+  std::vector<uint32_t> order(table.size());
+  std::vector<uint32_t> next = table.track_begin;
+  for (uint32_t row = 0; row < table.size(); ++row) order[next[Index(table.track[row])]++] = row;
   const auto before = [&](uint32_t a, uint32_t b) {
-    if (table.track[a] != table.track[b]) return table.track[a] < table.track[b];
     if (table.begin[a] != table.begin[b]) return table.begin[a] < table.begin[b];
     return table.end[a] > table.end[b];
   };
-  std::vector<uint32_t> order(table.size());
-  std::iota(order.begin(), order.end(), 0u);
-  if (!std::is_sorted(order.begin(), order.end(), before)) {
-    std::stable_sort(order.begin(), order.end(), before);
-    Permute(table.begin, order);
-    Permute(table.end, order);
-    Permute(table.name, order);
-    Permute(table.track, order);
-    Permute(table.args, order);
-    (Permute(columns, order), ...);
+  for (size_t track = 0; track + 1 < table.track_begin.size(); ++track) {
+    const auto first = order.begin() + table.track_begin[track];
+    const auto last = order.begin() + table.track_begin[track + 1];
+    if (!std::is_sorted(first, last, before)) std::stable_sort(first, last, before);
   }
+  return order;
+}
+
+template <class... Columns>
+void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
   table.track_begin.assign(track_count + 1, 0);
   for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
+  const std::vector<uint32_t> order = SortedOrder(table);
+  if (std::is_sorted(order.begin(), order.end())) return;  // each row stands where it came
+  Permute(table.begin, order);
+  Permute(table.end, order);
+  Permute(table.name, order);
+  Permute(table.track, order);
+  Permute(table.args, order);
+  (Permute(columns, order), ...);
 }
 
 // Closest range that encloses each; ranges that overlap without nesting are counted.

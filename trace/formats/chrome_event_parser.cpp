@@ -74,13 +74,23 @@ Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& even
   repairs_ = {};
   noted_.clear();
   event.Clear();
+  const Scan scan = ParseMembers(p, [&] { return ParseField(p, event); });
+  if (scan != Scan::kOk) return scan;
+  event.repaired = repairs_.any();
+  if (has_fields_) PutFieldsFirst(event.args, builder_.trace().strings);
+  return Scan::kOk;
+}
+
+// The members of the object whose '{' is at p, each passed by `parse_member`; p moves past its '}'.
+template <class ParseMember>
+inline Scan ChromeEventParser::ParseMembers(const char*& p, ParseMember parse_member) {
   p = SkipSpace(p + 1);
   if (*p == '}') {
     ++p;
     return Scan::kOk;
   }
   while (true) {
-    if (const Scan scan = ParseField(p, event); scan != Scan::kOk) return scan;
+    if (const Scan scan = parse_member(); scan != Scan::kOk) return scan;
     p = SkipSpace(p);
     if (*p == ',') {
       p = SkipSpace(p + 1);
@@ -89,8 +99,6 @@ Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& even
     if (p >= end_) return Scan::kNeedMore;
     if (*p != '}') return Scan::kBad;
     ++p;
-    event.repaired = repairs_.any();
-    if (has_fields_) PutFieldsFirst(event.args, builder_.trace().strings);
     return Scan::kOk;
   }
 }
@@ -103,12 +111,6 @@ void ChromeEventParser::Commit(ImportNotes& notes) const {
   if (repairs_.bare_literal) notes.Add(Note::kBareLiteral);
   if (repairs_.odd_number) notes.Add(Note::kOddNumber);
   for (Note note : noted_) notes.Add(note);
-}
-
-bool ChromeEventParser::Once(Field field) {
-  if ((seen_fields_ & field) != 0) Note(Note::kDuplicateKey);
-  seen_fields_ |= field;
-  return true;
 }
 
 Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
@@ -228,23 +230,7 @@ Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEv
 Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
   // The first argument's key follows from the category, which stands before it in most files.
   last_key_ = event.category;
-  p = SkipSpace(p + 1);
-  if (*p == '}') {
-    ++p;
-    return Scan::kOk;
-  }
-  while (true) {
-    if (const Scan scan = ParseArg(p, event); scan != Scan::kOk) return scan;
-    p = SkipSpace(p);
-    if (*p == ',') {
-      p = SkipSpace(p + 1);
-      continue;
-    }
-    if (p >= end_) return Scan::kNeedMore;
-    if (*p != '}') return Scan::kBad;
-    ++p;
-    return Scan::kOk;
-  }
+  return ParseMembers(p, [&] { return ParseArg(p, event); });
 }
 
 // Reads kLongest bytes at p, within the window's padding.

@@ -40,6 +40,8 @@ class ChromeEventParser {
     void Set(StringId previous, std::string_view spelled, StringId id);
   };
 
+  template <class ParseMember>
+  Scan ParseMembers(const char*& p, ParseMember parse_member);
   Scan ParseField(const char*& p, ChromeEvent& event);
   Scan FieldValue(std::string_view key, const char*& p, ChromeEvent& event);
   Scan ParseArgs(const char*& p, ChromeEvent& event);
@@ -57,7 +59,10 @@ class ChromeEventParser {
   Scan KeepField(std::string_view key, const char*& p, ChromeEvent& event);
   void Decode(const Arg& arg, ChromeEvent& event) const;
   void Note(trainprof::Note note) { noted_.push_back(note); }
-  bool Once(Field field);
+  void Once(Field field) {
+    if ((seen_fields_ & field) != 0) Note(trainprof::Note::kDuplicateKey);
+    seen_fields_ |= field;
+  }
   StringId Intern(std::string_view text) { return builder_.Intern(text); }
 
   TraceBuilder& builder_;
