@@ -39,7 +39,14 @@ std::string WithRank(const std::string& output, int64_t rank) {
 int Run(const Flags& flags) {
   Result<std::vector<Trace>> loaded = LoadWithProgress(flags.path);
   if (!loaded.ok()) return Fail("export", loaded.error(), kExitUnreadable);
-  const std::vector<Trace>& traces = loaded.value();
+  std::vector<Trace>& traces = loaded.value();
+  // Files that name no rank get numbers of their own, as in a report, so that none replaces
+  // another.
+  int64_t next_rank = 0;
+  for (Trace& trace : traces) {
+    if (!trace.rank_known) trace.rank = next_rank;
+    next_rank = trace.rank + 1;
+  }
   bool any = false;
   for (const Trace& trace : traces) {
     if (flags.rank >= 0 && trace.rank != flags.rank) continue;

@@ -64,7 +64,7 @@ std::string ImportWithin(uint64_t allowed, const std::string& path, const Import
   if (child == 0) {
     const rlimit limit{.rlim_cur = DataBytes() + allowed, .rlim_max = DataBytes() + allowed};
     if (!TRAINPROF_SANITIZED && setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
-    alarm(120);  // no input may take longer
+    alarm(600);  // a hang is a failure, also on a slow machine under sanitizers
     const std::string text = describe(ImportTrace(path, options));
     _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 3);
   }

@@ -87,8 +87,8 @@ class Progress(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_ctrl_c_ends_the_import_with_130_and_a_clean_line(self):
-        # 64 GiB of text: many seconds of work that Ctrl-C must cut short.
-        program, master = self.start_on_terminal("analyze", self.trace(64 * 1024))
+        # 16 GiB of text: many seconds of work that Ctrl-C must cut short.
+        program, master = self.start_on_terminal("analyze", self.trace(16 * 1024))
         self.read_terminal(master, until=r"MB/s")
         os.write(master, b"\x03")
         start = time.monotonic()
@@ -100,7 +100,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(program.stdout.read(), b"")
 
     def test_ctrl_c_ends_a_folder_of_traces_too(self):
-        self.trace(64 * 1024)
+        self.trace(16 * 1024)
         with open(os.path.join(self.folder, "zz.json"), "wb") as file:
             file.write(b"[" + EVENT + b"]")
         program, master = self.start_on_terminal("analyze", self.folder)
@@ -109,6 +109,17 @@ class Progress(unittest.TestCase):
         text = self.read_terminal(master)
         self.assertEqual(program.wait(TIMEOUT_S), 130, text)
         self.assertIn("cancelled", text)
+
+    def test_files_without_a_rank_are_exported_under_numbers_of_their_own(self):
+        for name in ("a.json", "b.json"):
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(b"[" + EVENT + b"]")
+        out = os.path.join(self.folder, "out")
+        os.mkdir(out)
+        done = subprocess.run([TRAINPROF, "export", self.folder, "-o", os.path.join(out, "t.json")],
+                              capture_output=True, text=True, env=self.environment, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(out)), ["t-rank0.json", "t-rank1.json"])
 
 
 if __name__ == "__main__":
