@@ -162,6 +162,8 @@ def has_anchor(markdown, slug):
 
 def opening_of(root, path):
     """How a file may begin."""
+    if path.endswith(".cmake") and os.path.isfile(os.path.join(root, path[:-len("cmake")] + "cpp")):
+        return ""  # what the program beside it needs
     if not path.endswith(SOURCES):
         return r'(#!.*\n)?(#(?!!)|""")'
     header = re.sub(r"\.cpp$", ".h", path)
