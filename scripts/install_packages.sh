@@ -16,7 +16,7 @@ set -euo pipefail
     libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev"
   # The trainer's LibTorch and NVTX headers: scripts/find_libtorch.sh --install.
   readonly trainer="libturbojpeg0-dev python3=python3 python3-venv ca-certificates"
-  readonly test="libgtest-dev libbenchmark-dev python3=python3 python3-jsonschema git=git"
+  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git"
   readonly lint="clang-format-14=clang-format-14"
 }
 
