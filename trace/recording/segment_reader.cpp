@@ -63,6 +63,13 @@ bool IsOurs(const ChunkHeader& h, const SegmentInfo& info, uint64_t offset) {
          h.size_bytes % info.header_bytes == 0;
 }
 
+// A process killed while it claimed the chunk: the check is written after the fields that it
+// covers, and records are committed after both. Nothing was handed over here.
+bool IsUnfinishedClaim(const ChunkHeader& header) {
+  return (header.magic == kChunkMagic || header.magic == 0) && header.static_check == 0 &&
+         header.committed.load(std::memory_order_acquire) == 0;
+}
+
 bool IsZero(const ChunkHeader& h) {
   static const char kZeros[sizeof(ChunkHeader)] = {};
   return memcmp(&h, kZeros, sizeof h) == 0;
@@ -165,7 +172,7 @@ void SegmentReader::FindRawChunks(Quality& quality) {
     ChunkHeader header{};
     if (!ReadAt(offset, static_cast<void*>(&header), sizeof header)) return;
     if (!IsOurs(header, info_, offset)) {
-      if (!IsZero(header) && !in_damage) {
+      if (!IsZero(header) && !IsUnfinishedClaim(header) && !in_damage) {
         in_damage = true;
         quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
                       path_.filename().string() + ": no valid chunk at byte " +

@@ -162,6 +162,27 @@ TEST(Hostile, AHugeSparseFileIsReadAtOnce) {
   EXPECT_EQ(ranks.value()[0].trace.ranges.size(), 1u);
 }
 
+// The kill came between the first and the last field of a chunk's header: nothing was in it yet.
+TEST(Hostile, AnUnfinishedClaimIsNoLoss) {
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  writer.BeginWriter(0, 100);
+  writer.Push("a", 10);
+  writer.Pop(20);
+  writer.Finish();
+  std::vector<char> bytes = ReadBytes(writer.path());
+  const size_t at = (bytes.size() + recording::kChunkAlignment - 1) / recording::kChunkAlignment *
+                    recording::kChunkAlignment;
+  bytes.resize(at + recording::kChunkAlignment, 0);
+  memcpy(bytes.data() + at, &recording::kChunkMagic, sizeof recording::kChunkMagic);
+  memcpy(bytes.data() + at + offsetof(recording::ChunkHeader, file_offset), &at, sizeof at);
+  WriteBytes(writer.path(), bytes);
+  auto ranks = recording::ReadRecording(scratch.path());
+  ASSERT_TRUE(ranks.ok());
+  EXPECT_EQ(ranks.value()[0].trace.ranges.size(), 1u);
+  EXPECT_EQ(ranks.value()[0].trace.quality.CountOf("corrupt_chunk"), 0);
+}
+
 TEST(Hostile, ClaimsBeyondTheFileAreCountedNotBelieved) {
   const ScratchFolder scratch;
   SegmentWriter writer(scratch / "pid-1");
