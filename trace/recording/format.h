@@ -69,8 +69,9 @@ static_assert(offsetof(SegmentHeader, static_check) == 1464);
 static_assert(sizeof(SegmentHeader) <= kChunkAlignment);
 
 enum class ChunkKind : uint16_t {
-  kRecords = 1,  // variable-size records, below
-  kRows = 2,     // rows of `row_bytes` each (reserved for device activity, 96 bytes)
+  kRecords = 1,     // variable-size records, below
+  kDeviceRows = 2,  // DeviceRow, rows.h
+  kCallRows = 3,    // CallRow, rows.h
 };
 
 struct ChunkHeader {
@@ -80,7 +81,7 @@ struct ChunkHeader {
   uint64_t file_offset;
   uint32_t size_bytes;  // with this header
   ChunkKind kind;
-  uint16_t row_bytes;     // kRows only
+  uint16_t row_bytes;     // rows only: later versions may append columns
   uint32_t writer;        // number of the writer in this process, from 0
   uint32_t sequence;      // number of the chunk of this writer, from 0
   ClockSample opened;     // when the chunk was claimed
@@ -113,11 +114,21 @@ enum class RecordType : uint8_t {
   kGapBegin = 11,    // ticks: nothing is recorded from here on purpose; `domain` is a GapReason
   kGapEnd = 12,      // ticks
   kClock = 13,       // ClockSample
+  kFact = 14,     // what the collector found: key `id`; word 1 the value's string id. Last one wins
+  kDevice = 15,   // DeviceFacts; `id` is the device's name
+  kContext = 16,  // word 1: context | device << 32
+  kStream = 17,   // word 1: context | stream << 32; word 2: priority (signed)
+  kModule = 18,   // a mapped file with code, path `id`: ModuleFacts
+  kStack = 19,    // `id` := these frames, innermost first. From word 1: return addresses
+  kCallStack = 20,   // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`
   kShortPush = 128,  // value: the id; the default domain, no attributes
   kShortPop = 129,   // value: the domain
 };
 
-enum class GapReason : uint16_t { kWindow = 1 };
+enum class GapReason : uint16_t {
+  kWindow = 1,
+  kDevice = 2,  // host events go on, device rows and calls pause
+};
 
 inline constexpr uint32_t kMaxDomains = 4095;  // domain 0 is NVTX's default domain
 inline constexpr uint64_t kStringTruncated = uint64_t{1} << 63;
@@ -156,6 +167,38 @@ constexpr uint64_t PackAttributes(uint8_t payload_type, uint8_t color_type, uint
   return payload_type | static_cast<uint64_t>(color_type) << 8 |
          static_cast<uint64_t>(category) << 32;
 }
+
+// The words of a kDevice record after the head.
+struct DeviceFacts {
+  uint32_t ordinal;
+  uint32_t multiprocessors;
+  uint32_t compute_major;
+  uint32_t compute_minor;
+  uint64_t memory_bytes;
+  uint64_t memory_bytes_per_second;
+  uint32_t clock_khz;
+  uint32_t warps_per_multiprocessor;
+  uint32_t blocks_per_multiprocessor;
+  uint32_t registers_per_multiprocessor;
+  uint32_t shared_bytes_per_multiprocessor;
+  uint32_t shared_bytes_per_block;
+  uint32_t copy_engines;
+  uint32_t flags;  // 1: a MIG slice
+  char uuid[16];
+};
+static_assert(sizeof(DeviceFacts) == 80);
+
+// The words of a kModule record after the head: code addresses [begin, end) lie in the file at
+// address - begin + file_offset.
+struct ModuleFacts {
+  uint64_t begin;
+  uint64_t end;
+  uint64_t file_offset;
+  uint64_t load_bias;  // address - load_bias is the address in the file's own symbol table
+  uint32_t build_id_bytes;
+  unsigned char build_id[20];
+};
+static_assert(sizeof(ModuleFacts) == 56);
 
 enum class PayloadType : uint8_t {
   kNone = 0,
