@@ -19,8 +19,13 @@ enum class DeviceRowType : uint8_t {
   kEvent = 6,     // cudaEventRecord as the device reached it; begin == end, 0 when unknown
   kMemory = 7,    // an allocation or a release; begin == end; detail: memory operation
   kGraph = 8,     // a whole graph launch, where nodes are not recorded
-  kOverhead = 9,  // CUPTI's own work on the host; detail: CUpti_ActivityOverheadKind
+  kOverhead = 9,  // CUPTI's own work on the host; detail: OverheadDetail()
 };
+
+// CUpti_ActivityOverheadKind in a byte: CUPTI's own kinds are multiples of 1 << 16.
+constexpr uint8_t OverheadDetail(uint32_t kind) {
+  return static_cast<uint8_t>(kind < 0x10000 ? kind : 16 + (kind >> 16));
+}
 
 // 96 bytes. What a type has no use for is 0.
 struct DeviceRow {
