@@ -4,7 +4,6 @@
 #define NVTX_NO_IMPL  // the types alone: this is a tool, not a program that uses NVTX
 #include <nvtx3/nvToolsExt.h>
 
-#include "collectors/host/segment_file.h"
 #include "collectors/host/thread_writer.h"
 #include "collectors/nvtx/registry.h"
 #include "collectors/nvtx/wide_text.h"
@@ -304,9 +303,6 @@ bool FillCore2(const NvtxExportTableCallbacks* callbacks) {
   };
   return FillTable(callbacks, NVTX_CB_MODULE_CORE2, slots);
 }
-
-// Runs when the program goes through exit().
-[[gnu::destructor]] void AtExit() { CloseSegment(); }
 
 }  // namespace
 }  // namespace trainprof::collectors

@@ -12,11 +12,11 @@
 namespace trainprof {
 
 inline constexpr char kNvtxInjectionVariable[] = "NVTX_INJECTION64_PATH";
-inline constexpr char kCollectorLibrary[] = "libtrainprof_nvtx.so";
+inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
 // Overrides the folder in which the collector's library is looked for.
 inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
 
-// libtrainprof_nvtx.so in $TRAINPROF_LIB_DIR, else in ../lib of the trainprof program (build and
+// libtrainprof_injection.so in $TRAINPROF_LIB_DIR, else in ../lib of the trainprof program (build and
 // install tree alike). The error names the places.
 Result<std::filesystem::path> FindCollector();
 

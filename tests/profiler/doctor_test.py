@@ -50,7 +50,7 @@ class Doctor(TrainprofTest):
 
     def test_a_library_that_does_not_load_fails(self):
         os.mkdir(self.path("broken"))
-        with open(self.path("broken/libtrainprof_nvtx.so"), "wb") as file:
+        with open(self.path("broken/libtrainprof_injection.so"), "wb") as file:
             file.write(b"not a library")
         checks = self.doctor(code=1, env=self.environment(TRAINPROF_LIB_DIR=self.path("broken")))
         self.assertIn("does not load", checks["nvtx_collector"]["finding"])

@@ -60,7 +60,7 @@ class TrainprofTest(unittest.TestCase):
         if not self.lib_dir:
             self.lib_dir = os.path.join(self.folder, "lib")
             os.mkdir(self.lib_dir)
-            open(os.path.join(self.lib_dir, "libtrainprof_nvtx.so"), "wb").close()
+            open(os.path.join(self.lib_dir, "libtrainprof_injection.so"), "wb").close()
 
     def environment(self, **changes):
         return clean_environment(self.lib_dir, **changes)

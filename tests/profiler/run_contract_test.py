@@ -194,7 +194,7 @@ class Failures(TrainprofTest):
 
     def test_missing_collector_is_named(self):
         os.mkdir(self.path("empty"))
-        self.check(b"libtrainprof_nvtx.so", env=self.environment(TRAINPROF_LIB_DIR=self.path("empty")))
+        self.check(b"libtrainprof_injection.so", env=self.environment(TRAINPROF_LIB_DIR=self.path("empty")))
 
     def test_another_tools_injection_is_left_alone_and_named(self):
         held = self.environment(NVTX_INJECTION64_PATH="/opt/nsight-systems/libToolsInjection64.so")

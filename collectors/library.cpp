@@ -1,0 +1,11 @@
+// The library as a whole: what happens when the process goes through exit().
+#include "collectors/host/segment_file.h"
+
+namespace trainprof::collectors {
+namespace {
+
+// After all of the program's own exit handlers, and ours.
+[[gnu::destructor]] void AtExit() { CloseSegment(); }
+
+}  // namespace
+}  // namespace trainprof::collectors
