@@ -1,0 +1,135 @@
+"""The checks themselves. Each adds its rows to the table; a check that breaks is a FAIL, not a stop."""
+
+import measures
+import programs
+import runs
+import traces
+
+MAX_OVERHEAD_PERCENT = 1.0       # of a step; docs/gpu_results.md
+MAX_PART_OF_TORCH_PROFILER = 0.5
+MEDIAN_PERCENT, MEDIAN_US = 5.0, 1.0  # a kernel's median duration may differ by the larger
+MAX_RECORDING_BYTES = 2 << 30    # the default bound of `trainprof run`
+KILL_AFTER_S = (4.0, 7.0)
+
+
+def guarded(table, name, program, check, *arguments):
+    try:
+        check(table, program, *arguments)
+    except Exception as error:  # pylint: disable=broad-except
+        table.judge(name, program.name, f"broke: {error}", "", False)
+
+
+def transparent(table, program, runner):
+    """The program prints the same losses, recorded or not."""
+    plain, (recorded, _) = runner.plain(program), runner.recorded(program)
+    same = plain.losses() == recorded.losses()
+    table.judge("output unchanged", program.name, f"{len(plain.losses())} losses", "equal", same)
+
+
+def overhead(table, program, runner, pairs):
+    """Interleaved pairs, so that drift of clocks and caches meets both alike."""
+    plain, recorded, profiled = [], [], []
+    for pair in range(pairs):
+        plain.append(runner.plain(program).step_ms)
+        recorded.append(runner.recorded(program)[0].step_ms)
+        if program.python:
+            trace = runner.folder / f"torch-profiler-{pair}.json"
+            profiled.append(runner.under_torch_profiler(program, trace).step_ms)
+            trace.unlink()
+    ours = measures.relative_percent(recorded, plain)
+    bound = f"at most {MAX_OVERHEAD_PERCENT:.0f} %"
+    table.judge("step overhead", program.name, ours.text("%"), bound, ours.low <= MAX_OVERHEAD_PERCENT)
+    if not profiled:
+        return
+    theirs = measures.relative_percent(profiled, plain)
+    table.add("torch.profiler overhead", program.name, theirs.text("%"), "activities CPU and CUDA")
+    part = MAX_PART_OF_TORCH_PROFILER * max(theirs.high, 0)
+    table.judge("against torch.profiler", program.name, f"{ours.mean:.2f} of {theirs.mean:.2f} %",
+                f"at most {MAX_PART_OF_TORCH_PROFILER:.0%} of it", ours.low <= part)
+
+
+def complete(table, program, runner):
+    """Every launch has its device row or is counted; prints the recording's cost in bytes."""
+    outcome, place = runner.recorded(program, "--full")
+    report = runner.report(place)
+    events = report["ranks"][0].get("events", {})
+    device = tuple(events.get(kind, 0) for kind in ("kernels", "copies", "memsets"))
+    total = sum(events.values())
+    size = runs.size_bytes(place)
+    lost = {row["kind"]: row["count"] for row in report["quality"] if row["severity"] == "data_loss"}
+    figure = "{} kernels, {} copies, {} memsets".format(*device)
+    if outcome.truth is None:
+        table.judge("device rows", program.name, figure, "more than 0", sum(device) > 0)
+    else:
+        table.judge("device rows", program.name, figure, "as the device did", device == outcome.truth)
+    table.judge("losses", program.name, str(lost or "none"), "none", not lost)
+    table.add("size", program.name, f"{size / max(total, 1):.1f} bytes an event, {size} bytes")
+    for key in ("cupti.state", "cupti.version", "cupti.path", "driver.version", "cupti.setup_us",
+                "cupti.largest_undelivered_ms"):
+        if key in report["environment"]:
+            table.add(key, program.name, report["environment"][key])
+
+
+def equals_torch_profiler(table, program, runner):
+    """The same (kernel, grid, block) as often, the same durations, the same copies and bytes."""
+    trace = runner.folder / f"{program.name.replace(' ', '-')}.torch.json"
+    runner.under_torch_profiler(program, trace)
+    _, place = runner.recorded(program, "--full")
+    compare(table, program.name, traces.device_work(trace), traces.device_work(runner.export(place)))
+
+
+def compare(table, name, expected, ours):
+    wanted, found = expected.kernel_counts(), ours.kernel_counts()
+    missing, added = wanted - found, found - wanted
+    table.judge("kernels by shape", name, f"{sum(found.values())} of {sum(wanted.values())} kernels, "
+                f"{sum(missing.values())} missing, {sum(added.values())} more", "none missing, none more",
+                bool(wanted) and not missing and not added)
+    theirs, medians = expected.medians(), ours.medians()
+    apart = [key for key in theirs if key in medians and
+             abs(medians[key] - theirs[key]) > max(MEDIAN_US, theirs[key] * MEDIAN_PERCENT / 100)]
+    table.judge("median durations", name, f"{len(theirs) - len(apart)} of {len(theirs)} kernels agree",
+                f"within {MEDIAN_PERCENT:.0f} % or {MEDIAN_US:.0f} us", bool(theirs) and not apart)
+    same = expected.copy_counts() == ours.copy_counts() and expected.memsets == ours.memsets
+    copies = sum(count for count, _ in ours.copy_counts().values())
+    table.judge("copies and bytes", name, f"{copies} copies, {ours.memsets} memsets", "equal", same)
+
+
+def habit(table, habit_program, runner, case, pairs):
+    """The finding names the line and predicts a range; naive and tuned runs measure the gain."""
+    name = f"{habit_program.name}: {case.name}"
+    naive, tuned = habit_program.with_flags(*case.naive), habit_program.with_flags(*case.tuned)
+    _, place = runner.recorded(naive)
+    findings = [f for f in runner.report(place)["findings"] if f["rule"] == case.rule]
+    table.judge("finding", name, case.rule if findings else "silent", case.rule, bool(findings))
+    _, quiet = runner.recorded(tuned)
+    still = [f for f in runner.report(quiet)["findings"] if f["rule"] == case.rule and f["severity"] != "note"]
+    table.judge("finding gone", name, still[0]["title"] if still else "silent", "silent when tuned", not still)
+    if not findings:
+        return
+    if case.line:
+        line = programs.line_number(case.source, case.line)
+        places = [f"{str(w['file']).rsplit('/', 1)[-1]}:{w['line']}" for f in findings for w in f["where"]]
+        wanted = f"{case.source.name}:{line}"
+        table.judge("source line", name, ", ".join(places[:3]), wanted, wanted in places)
+    saved = []
+    for _ in range(pairs):
+        before = runner.plain(naive).step_ms
+        saved.append(before - runner.plain(tuned).step_ms)
+    gain, measured = findings[0]["gain_ms_per_step"], measures.mean_of(saved)
+    table.judge("gain", name, f"measured {measured.text('ms')}",
+                f"predicted {gain['low']:.2f} to {gain['high']:.2f} ms",
+                measured.overlaps(gain["low"], gain["high"]))
+
+
+def survives(table, program, runner):
+    """SIGKILL of the program in the middle: what was recorded is there, losses are counted."""
+    for after_s in KILL_AFTER_S:
+        place = runner.killed(program, after_s)
+        report = runner.report(place)
+        events = report["ranks"][0].get("events", {})
+        age = report["environment"].get("cupti.largest_undelivered_ms", "unknown")
+        table.judge("SIGKILL", program.name, f"after {after_s:.0f} s: {events.get('kernels', 0)} kernels, "
+                    f"largest age of an undelivered record {age} ms", "kernels are there",
+                    events.get("kernels", 0) > 0)
+        size = runs.size_bytes(place)
+        table.judge("size bound", program.name, f"{size} bytes", "2 GiB", size <= MAX_RECORDING_BYTES)

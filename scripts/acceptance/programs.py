@@ -1,0 +1,81 @@
+"""The programs that are run, as commands. A mode has one training loop with switches in C++ and,
+on a GPU, its Python twin and shapes of load of their own."""
+
+import dataclasses
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TWIN = ROOT / "instrumented_trainer" / "train.py"
+LOOP = ROOT / "tests" / "virtual_gpu" / "scenarios" / "training_loop.cpp"
+TRAINING = ROOT / "instrumented_trainer" / "training.cpp"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    command: tuple
+    python: bool = False  # may run under torch.profiler
+
+    def with_flags(self, *flags):
+        return dataclasses.replace(self, command=self.command + flags)
+
+
+@dataclasses.dataclass(frozen=True)
+class Habit:
+    """One bad habit of a program: flags with it and without, and the finding that it must give."""
+
+    name: str
+    program: Program
+    naive: tuple
+    tuned: tuple
+    rule: str
+    source: pathlib.Path  # where the habit stands
+    line: str  # a text of the very line; "" where the finding has no line to name
+
+
+def line_number(path, text):
+    """The number of the only line of `path` that holds `text`."""
+    numbers = [n for n, line in enumerate(path.read_text().splitlines(), 1) if text in line]
+    if len(numbers) != 1:
+        raise SystemExit(f"{path}: '{text}' stands in {len(numbers)} lines, expected one")
+    return numbers[0]
+
+
+def _habits(program, source, item, noise):
+    return [
+        Habit("loader without workers", program, ("--workers", "0"), ("--workers", "4"), "input-bound", source, ""),
+        Habit("item every step", program, ("--item-every", "1"), (), "host-sync", source, item),
+        Habit("pageable batches", program, ("--pin-memory", "off"), ("--pin-memory", "on"), "pageable-copy", source, ""),
+        Habit("tensors made on the CPU", program, ("--cpu-tensors",), (), "cpu-tensor", source, noise),
+    ]
+
+
+def gpu_programs(binaries, folder, steps):
+    """`binaries`: folder of instrumented_trainer; absent when no CUDA LibTorch was found."""
+    common = ("--device", "cuda", "--steps", str(steps), "--log-every", str(steps), "--data", str(folder / "data"))
+    python = Program("train.py", (sys.executable, str(TWIN)) + common, python=True)
+    programs = [
+        python,
+        dataclasses.replace(
+            python.with_flags("--width", "8", "--batch", "8", "--image-size", "32"), name="train.py launch-bound"
+        ),
+        dataclasses.replace(python.with_flags("--cuda-graph"), name="train.py cuda graph"),
+    ]
+    habits = []
+    trainer = binaries / "instrumented_trainer"
+    if trainer.exists():
+        cpp = Program("instrumented_trainer", (str(trainer),) + common)
+        programs.insert(0, cpp)
+        habits = _habits(cpp, TRAINING, "loss.item<double>()", "torch::randn(batch.images.sizes(), made_on)")
+    return programs, habits
+
+
+def virtual_programs(binaries, steps):
+    loop = Program("training_loop", (str(binaries / "training_loop"), "--steps", str(steps)))
+    programs = [
+        loop,
+        dataclasses.replace(loop.with_flags("--kernel-us", "2"), name="training_loop launch-bound"),
+        dataclasses.replace(loop.with_flags("--cuda-graph"), name="training_loop cuda graph"),
+    ]
+    return programs, _habits(loop, LOOP, "cudaMemcpyAsync(&loss, device_loss_", "cudaMemcpyAsync(device_noise_, noise.data()")

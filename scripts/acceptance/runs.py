@@ -1,0 +1,128 @@
+"""Runs programs: plain, under `trainprof run`, under torch.profiler; and reads what they print."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+WITH_TORCH_PROFILER = pathlib.Path(__file__).resolve().parent / "with_torch_profiler.py"
+TRUTH = re.compile(r"^device did (\d+) kernels, (\d+) copies, (\d+) memsets$", re.MULTILINE)
+MEAN = re.compile(r"^mean of \d+ steps after warm-up: ([\d.]+) ms/step", re.MULTILINE)
+TIMEOUT_S = 240
+
+
+@dataclasses.dataclass
+class Outcome:
+    exit_code: int
+    output: str
+    errors: str
+
+    @property
+    def step_ms(self):
+        found = MEAN.search(self.output)
+        return float(found.group(1)) if found else None
+
+    @property
+    def truth(self):
+        """(kernels, copies, memsets) that the virtual GPU counted itself; None on a real one."""
+        found = TRUTH.search(self.output)
+        return tuple(int(count) for count in found.groups()) if found else None
+
+    def losses(self):
+        return re.findall(r"^step \d+ loss ([\d.na-]+)", self.output, re.MULTILINE)
+
+
+class Runner:
+    """`trainprof`: the program under test. `environment`: of every run."""
+
+    def __init__(self, trainprof, folder, environment):
+        self.trainprof, self.folder, self.environment = str(trainprof), folder, environment
+        self.recordings = 0
+
+    def _run(self, command):
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=self.environment, timeout=TIMEOUT_S, check=False
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def plain(self, program):
+        return self._need_mean(self._run(program.command), program.name)
+
+    def recorded(self, program, *flags):
+        """The outcome and the folder of the recording."""
+        place = self._place()
+        command = (self.trainprof, "run", *flags, "--output", str(place), "--", *program.command)
+        return self._need_mean(self._run(command), f"trainprof run -- {program.name}"), place
+
+    def under_torch_profiler(self, program, trace):
+        python, script, *arguments = program.command
+        command = (python, str(WITH_TORCH_PROFILER), str(trace), script, *arguments)
+        return self._need_mean(self._run(command), f"torch.profiler around {program.name}")
+
+    def killed(self, program, after_s):
+        """SIGKILLs the program, not its supervisor. Returns the recording's folder."""
+        place = self._place()
+        command = (self.trainprof, "run", "--full", "--output", str(place), "--", *program.command)
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment
+        ) as supervisor:
+            time.sleep(after_s)
+            for child in _children(supervisor.pid):
+                _kill(child)
+            supervisor.wait(TIMEOUT_S)
+        return place
+
+    def report(self, place):
+        done = self._run((self.trainprof, "report", str(place), "--format", "json"))
+        if done.exit_code != 0:
+            raise RuntimeError(f"trainprof report {place}: {done.errors.strip()}")
+        return json.loads(done.output)
+
+    def export(self, place):
+        target = place.with_suffix(".json.gz")
+        done = self._run((self.trainprof, "export", str(place), "-o", str(target)))
+        if done.exit_code != 0:
+            raise RuntimeError(f"trainprof export {place}: {done.errors.strip()}")
+        return target
+
+    def doctor(self):
+        return self._run((self.trainprof, "doctor"))
+
+    def _place(self):
+        self.recordings += 1
+        return self.folder / f"recording-{self.recordings:03}"
+
+    @staticmethod
+    def _need_mean(outcome, name):
+        if outcome.exit_code != 0 or outcome.step_ms is None:
+            last = (outcome.errors.strip().splitlines() or ["no message"])[-1]
+            raise RuntimeError(f"{name}: exit code {outcome.exit_code}: {last}")
+        return outcome
+
+
+def _children(pid):
+    listing = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in listing.read_text().split()] if listing.exists() else []
+
+
+def _kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it ended by itself
+
+
+def size_bytes(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def python_of_torch():
+    """(version, CUDA version) of this Python's torch, or None."""
+    probe = "import torch; print(torch.__version__, torch.version.cuda)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    return done.stdout.split() if done.returncode == 0 else None

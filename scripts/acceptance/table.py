@@ -1,0 +1,40 @@
+"""The one table of an acceptance run: what was checked, on which program, what came out."""
+
+import json
+
+PASS, FAIL, SKIP, FACT = "PASS", "FAIL", "SKIP", "fact"
+
+
+class Table:
+    """Rows in the order in which they were found; each is printed at once."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, check, program, figure, bound="", verdict=FACT):
+        self.rows.append(
+            {"check": check, "program": program, "figure": figure, "bound": bound, "verdict": verdict}
+        )
+        print(_line(self.rows[-1]), flush=True)
+
+    def judge(self, check, program, figure, bound, passed):
+        self.add(check, program, figure, bound, PASS if passed else FAIL)
+
+    def skip(self, check, program, reason):
+        self.add(check, program, reason, "", SKIP)
+
+    def count(self, verdict):
+        return sum(row["verdict"] == verdict for row in self.rows)
+
+    def write(self, folder):
+        (folder / "results.json").write_text(json.dumps(self.rows, indent=1) + "\n")
+        lines = ["| verdict | check | program | figure | bound |", "|---|---|---|---|---|"]
+        for row in self.rows:
+            cells = [row[key] for key in ("verdict", "check", "program", "figure", "bound")]
+            lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
+        (folder / "results.md").write_text("\n".join(lines) + "\n")
+
+
+def _line(row):
+    bound = f"   ({row['bound']})" if row["bound"] else ""
+    return f"{row['verdict']:4}  {row['check']:26} {row['program']:24} {row['figure']}{bound}"
