@@ -1,0 +1,293 @@
+// libcupti: activity records.
+#include <time.h>
+
+#include <cstring>
+
+#include "tests/virtual_gpu/cupti/api.h"
+#include "tests/virtual_gpu/model/faults.h"
+#include "tests/virtual_gpu/model/session.h"
+
+using namespace vgpu;
+
+namespace {
+
+// Selecting single API functions came with 12.5.
+constexpr uint32_t kSingleApis = 12050;
+
+// What exists already is told when its kind is enabled.
+void PutExisting(CUpti_ActivityKind kind) {
+  Cupti& cupti = TheCupti();
+  if (kind == CUPTI_ACTIVITY_KIND_DEVICE) {
+    for (const auto& device : TheMachine().devices) cupti.PutDevice(*device);
+  }
+  for (uint32_t uid = 1;; ++uid) {
+    const Context* context = FindContext(uid);
+    if (context == nullptr) return;
+    if (kind == CUPTI_ACTIVITY_KIND_CONTEXT) cupti.PutContext(*context);
+    if (kind == CUPTI_ACTIVITY_KIND_STREAM) cupti.PutStream(*context->null_stream, 0);
+  }
+}
+
+bool IsGpuKind(CUpti_ActivityKind kind) {
+  return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_KERNEL ||
+         kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMCPY2 ||
+         kind == CUPTI_ACTIVITY_KIND_MEMSET || kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+}
+
+CUptiResult EnableKind(CUpti_ActivityKind kind) {
+  Cupti& cupti = TheCupti();
+  if (RecordBytes(kind) == 0) return CUPTI_ERROR_INVALID_KIND;
+  if (FaultNumber(Fault::enable_fails, -1) == static_cast<int64_t>(kind))
+    return CUPTI_ERROR_NOT_SUPPORTED;
+  if (IsGpuKind(kind)) {
+    if (Has(Fault::insufficient_privileges)) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+    if (Has(Fault::mig)) return CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED;
+    if (Has(Fault::wsl)) return CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED;
+  }
+  if ((kind == CUPTI_ACTIVITY_KIND_KERNEL && cupti.KindOn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) ||
+      (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && cupti.KindOn(CUPTI_ACTIVITY_KIND_KERNEL))) {
+    return CUPTI_ERROR_NOT_COMPATIBLE;
+  }
+  cupti.kinds[kind] = true;
+  cupti.Attach();
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult EnableSingle(ApiDomain domain, CUpti_CallbackId cbid, uint8_t enable) {
+  if (EmulatedToolkit() < kSingleApis) return CUPTI_ERROR_API_NOT_IMPLEMENTED;
+  if (cbid == 0 || cbid >= kMaxCallbackId) return CUPTI_ERROR_INVALID_PARAMETER;
+  TheCupti().recorded[static_cast<int>(domain)].Set(cbid, enable != 0);
+  TheCupti().Attach();
+  return CUPTI_SUCCESS;
+}
+
+// An attribute's value: read or written through the caller's pointer.
+struct Attribute {
+  CUpti_ActivityAttribute id;
+  size_t bytes;
+  uint64_t value;
+};
+Attribute attributes[] = {
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, sizeof(size_t), 3200000},
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), 250},
+    {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_SIZE, sizeof(size_t), 25000},
+    {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_LIMIT, sizeof(size_t), 250},
+    {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, sizeof(uint8_t), 0},
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, sizeof(size_t), 3},
+    {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE, sizeof(size_t), 3},
+    {CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, sizeof(uint8_t), 0},
+    {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof(uint8_t), 1},
+};
+
+Attribute* FindAttribute(CUpti_ActivityAttribute id) {
+  for (Attribute& attribute : attributes) {
+    if (attribute.id == id) return &attribute;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  VGPU_NEED_DRIVER(cuptiActivityEnable);
+  const CUptiResult result = EnableKind(kind);
+  if (result == CUPTI_SUCCESS) PutExisting(kind);
+  return result;
+}
+
+CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableAndDump);
+  return cuptiActivityEnable(kind);
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  VGPU_NEED_DRIVER(cuptiActivityDisable);
+  if (RecordBytes(kind) == 0) return CUPTI_ERROR_INVALID_KIND;
+  TheCupti().kinds[kind] = false;
+  return CUPTI_SUCCESS;
+}
+
+// The virtual library does not tell contexts apart here.
+CUptiResult cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) {
+  return cuptiActivityEnable(kind);
+}
+CUptiResult cuptiActivityDisableContext(CUcontext, CUpti_ActivityKind kind) {
+  return cuptiActivityDisable(kind);
+}
+
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableRuntimeApi);
+  return EnableSingle(ApiDomain::kRuntime, cbid, enable);
+}
+
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableDriverApi);
+  return EnableSingle(ApiDomain::kDriver, cbid, enable);
+}
+
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                           CUpti_BuffersCallbackCompleteFunc complete) {
+  VGPU_NEED_POINTER(request);
+  VGPU_NEED_POINTER(complete);
+  TheCupti().buffers.Register(request, complete);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc callback) {
+  VGPU_NEED_DRIVER(cuptiActivityRegisterTimestampCallback);
+  VGPU_NEED_POINTER(callback);
+  TheCupti().clock.Register(callback);
+  return CUPTI_SUCCESS;
+}
+
+// Needs neither a driver nor a device: it also reads what a process left that is gone.
+CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes,
+                                       CUpti_Activity** record) {
+  VGPU_NEED_POINTER(buffer);
+  VGPU_NEED_POINTER(record);
+  uint8_t* next = buffer;
+  if (*record != nullptr) {
+    const size_t bytes = RecordBytes((*record)->kind);
+    if (bytes == 0) return CUPTI_ERROR_INVALID_KIND;
+    next = reinterpret_cast<uint8_t*>(*record) + bytes;
+  }
+  if (next + sizeof(CUpti_ActivityKind) > buffer + valid_bytes)
+    return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  auto* found = reinterpret_cast<CUpti_Activity*>(next);
+  const size_t bytes = RecordBytes(found->kind);
+  if (bytes == 0) return CUPTI_ERROR_INVALID_KIND;
+  if (next + bytes > buffer + valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = found;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
+  VGPU_NEED_POINTER(dropped);
+  *dropped = TheCupti().buffers.TakeDropped();
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  VGPU_NEED_DRIVER(cuptiActivityFlushAll);
+  const int64_t hang_s = FaultNumber(Fault::flush_hangs, 0);
+  if (hang_s > 0) {
+    timespec left = {hang_s, 0};
+    while (nanosleep(&left, &left) != 0) {
+    }
+  }
+  TheCupti().buffers.Flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlush(CUcontext, uint32_t, uint32_t flag) {
+  return cuptiActivityFlushAll(flag);
+}
+
+// Full buffers are delivered at once, so a period changes nothing.
+CUptiResult cuptiActivityFlushPeriod(uint32_t) {
+  VGPU_NEED_DRIVER(cuptiActivityFlushPeriod);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute id, size_t* bytes, void* value) {
+  VGPU_NEED_DRIVER(cuptiActivitySetAttribute);
+  VGPU_NEED_POINTER(bytes);
+  VGPU_NEED_POINTER(value);
+  Attribute* attribute = FindAttribute(id);
+  if (attribute == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (*bytes < attribute->bytes) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
+  attribute->value = 0;
+  memcpy(&attribute->value, value, attribute->bytes);
+  Buffers& buffers = TheCupti().buffers;
+  if (id == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
+    buffers.zeroed_by_client = attribute->value != 0;
+  if (id == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
+    buffers.per_thread = attribute->value != 0;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute id, size_t* bytes, void* value) {
+  VGPU_NEED_DRIVER(cuptiActivityGetAttribute);
+  VGPU_NEED_POINTER(bytes);
+  VGPU_NEED_POINTER(value);
+  const Attribute* attribute = FindAttribute(id);
+  if (attribute == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (*bytes < attribute->bytes) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
+  memcpy(value, &attribute->value, attribute->bytes);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableLatencyTimestamps);
+  TheCupti().latency_timestamps = enable != 0;
+  return CUPTI_SUCCESS;
+}
+
+// Hardware event tracing is for another generation of GPUs.
+CUptiResult cuptiActivityEnableHWTrace(uint8_t) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableHWTrace);
+  return CUPTI_ERROR_NOT_SUPPORTED;
+}
+
+// Options that add what the virtual GPU does not have.
+CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableLaunchAttributes);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableDeviceGraph(uint8_t) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableDeviceGraph);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableAllocationSource(uint8_t) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableAllocationSource);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableAllSyncRecords);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) {
+  VGPU_NEED_DRIVER(cuptiActivityEnableCudaEventDeviceTimestamps);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                   uint64_t id) {
+  VGPU_NEED_DRIVER(cuptiActivityPushExternalCorrelationId);
+  PushExternal(kind, id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                  uint64_t* id) {
+  VGPU_NEED_DRIVER(cuptiActivityPopExternalCorrelationId);
+  return PopExternal(kind, id) ? CUPTI_SUCCESS : CUPTI_ERROR_QUEUE_EMPTY;
+}
+
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
+  VGPU_NEED_DRIVER(cuptiSetThreadIdType);
+  TheCupti().system_thread_ids = type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
+  VGPU_NEED_POINTER(type);
+  *type = TheCupti().system_thread_ids ? CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
+                                       : CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
+  return CUPTI_SUCCESS;
+}
+
+// Detaches: nothing is recorded or called afterwards, until somebody enables something again.
+CUptiResult cuptiFinalize(void) {
+  VGPU_NEED_DRIVER(cuptiFinalize);
+  Cupti& cupti = TheCupti();
+  for (auto& kind : cupti.kinds) kind = false;
+  for (CallbackIds& ids : cupti.called) ids.SetAll(false);
+  for (CallbackIds& ids : cupti.recorded) ids.SetAll(false);
+  cupti.callback = nullptr;
+  return CUPTI_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,213 @@
+#include "tests/virtual_gpu/cupti/buffers.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/virtual_gpu/cupti/records.h"
+#include "tests/virtual_gpu/model/clock.h"
+#include "tests/virtual_gpu/model/faults.h"
+
+namespace vgpu {
+namespace {
+
+constexpr size_t kReverseGroup = 4;  // fault out_of_order
+constexpr auto kWorkerPeriod = std::chrono::milliseconds(1);
+
+// Where there is no room for a buffer the library before 12.9 writes through the null pointer.
+constexpr uint32_t kNullBufferIsSafe = 12090;
+
+}  // namespace
+
+void Buffers::Register(CUpti_BuffersCallbackRequestFunc request,
+                       CUpti_BuffersCallbackCompleteFunc complete) {
+  const bool first = request_ == nullptr;
+  complete_ = complete;
+  request_ = request;
+  if (!first) return;
+  sinks_.push_back(shared_sink_);
+  std::thread worker([this] { Work(); });
+  worker_id_ = worker.get_id();
+  worker.detach();  // lives as long as the process, as the real library's
+}
+
+Buffers::Sink& Buffers::SinkOfThread() {
+  if (!per_thread) return *shared_sink_;
+  thread_local std::shared_ptr<Sink> own;
+  if (own == nullptr) {
+    own = std::make_shared<Sink>();
+    const std::lock_guard guard(sinks_lock_);
+    sinks_.push_back(own);
+  }
+  return *own;
+}
+
+std::vector<std::shared_ptr<Buffers::Sink>> Buffers::Sinks() {
+  const std::lock_guard guard(sinks_lock_);
+  // Sinks of threads that have ended and left nothing.
+  std::erase_if(sinks_, [](const std::shared_ptr<Sink>& sink) {
+    return sink.use_count() == 1 && sink->current == nullptr && sink->waiting.empty();
+  });
+  return sinks_;
+}
+
+bool Buffers::RequestBuffer(Sink& sink) {
+  uint8_t* data = nullptr;
+  size_t size = 0;
+  size_t max_records = 0;
+  request_(&data, &size, &max_records);
+  if (data == nullptr || size == 0) {
+    if (EmulatedToolkit() < kNullBufferIsSafe) {
+      fprintf(stderr, "virtual GPU: CUPTI before 12.9 crashes when it gets no buffer\n");
+      abort();
+    }
+    return false;
+  }
+  if (!zeroed_by_client) memset(data, 0, size);
+  sink.current.reset(new Buffer{data, size, max_records});
+  return true;
+}
+
+uint8_t* Buffers::Place(Sink& sink, size_t bytes) {
+  Buffer* buffer = sink.current.get();
+  const bool fits = buffer != nullptr && buffer->used + bytes <= buffer->size &&
+                    (buffer->max_records == 0 || buffer->records < buffer->max_records);
+  if (!fits) {
+    if (buffer != nullptr) Retire(sink);
+    if (!RequestBuffer(sink) || bytes > sink.current->size) {
+      CountDropped();
+      return nullptr;
+    }
+    buffer = sink.current.get();
+  }
+  uint8_t* place = buffer->data + buffer->used;
+  buffer->used += bytes;
+  ++buffer->records;
+  return place;
+}
+
+void Buffers::Retire(Sink& sink) {
+  sink.current->full = true;
+  if (sink.current->incomplete == 0) {
+    Deliver(std::move(sink.current));
+  } else {
+    sink.waiting.push_back(std::move(sink.current));
+  }
+}
+
+void Buffers::Put(const void* record, size_t bytes) {
+  Sink& sink = SinkOfThread();
+  const std::lock_guard guard(sink.lock);
+  if (uint8_t* place = Place(sink, bytes)) memcpy(place, record, bytes);
+}
+
+void Buffers::PutIncomplete(const void* record, size_t bytes, const PendingTimes& times) {
+  Sink& sink = SinkOfThread();
+  const std::lock_guard guard(sink.lock);
+  uint8_t* place = Place(sink, bytes);
+  if (place == nullptr) return;
+  Buffer* buffer = sink.current.get();
+  Pending pending = {buffer, static_cast<size_t>(place - buffer->data), times, {}};
+  if (Has(Fault::blank_incomplete)) {
+    const auto* body = static_cast<const uint8_t*>(record);
+    pending.body.assign(body, body + bytes);
+  } else {
+    memcpy(place, record, bytes);
+  }
+  ++buffer->incomplete;
+  sink.pending.push(std::move(pending));
+  Complete(sink, NowNs());
+}
+
+void Buffers::Complete(Sink& sink, int64_t now_ns) {
+  if (sink.pending.empty() || sink.pending.top().times.end_ns > now_ns) return;
+  const ClientClock::Mapping to_client = clock_.MappingNow();
+  bool emptied = false;
+  while (!sink.pending.empty() && sink.pending.top().times.end_ns <= now_ns) {
+    const Pending& done = sink.pending.top();
+    uint8_t* record = done.buffer->data + done.offset;
+    const auto write = [record](size_t offset, uint64_t value) {
+      if (offset != 0) memcpy(record + offset, &value, sizeof value);
+    };
+    if (!done.body.empty()) memcpy(record, done.body.data(), done.body.size());
+    if (!TakeOne(Fault::zero_start_records)) {
+      write(done.times.start_offset, to_client(done.times.start_ns));
+      write(done.times.end_offset, to_client(done.times.end_ns));
+      write(done.times.completed_offset, to_client(done.times.end_ns));
+    }
+    if (--done.buffer->incomplete == 0 && done.buffer->full) emptied = true;
+    sink.pending.pop();
+  }
+  if (!emptied) return;
+  for (auto& buffer : sink.waiting) {
+    if (buffer->incomplete == 0) Deliver(std::move(buffer));
+  }
+  std::erase(sink.waiting, nullptr);
+}
+
+void Buffers::Collect(Sink& sink, bool forced) {
+  const std::lock_guard guard(sink.lock);
+  Complete(sink, NowNs());
+  if (!forced && Has(Fault::withheld_until_exit)) return;
+  if (forced) {
+    sink.pending = {};  // the client gets those records without their times
+    for (auto& buffer : sink.waiting) Deliver(std::move(buffer));
+    sink.waiting.clear();
+  }
+  if (sink.current == nullptr) return;
+  if (forced || sink.current->incomplete == 0) Deliver(std::move(sink.current));
+}
+
+void Buffers::Flush(bool forced) {
+  if (!registered()) return;
+  for (const auto& sink : Sinks()) Collect(*sink, forced);
+  std::unique_lock guard(queue_lock_);
+  while (forced || !Has(Fault::withheld_until_exit)) {
+    if (!DeliverNext(guard, true)) break;
+  }
+  if (std::this_thread::get_id() == worker_id_) return;  // the client flushes in its own callback
+  queue_changed_.wait(guard, [this] { return delivering_ == 0; });
+}
+
+void Buffers::Deliver(std::unique_ptr<Buffer> buffer) {
+  const std::lock_guard guard(queue_lock_);
+  queue_.push_back(std::move(buffer));
+  queue_changed_.notify_all();
+}
+
+// Delivers one buffer, the guard open meanwhile; false when there is none. all: do not wait for a
+// group.
+bool Buffers::DeliverNext(std::unique_lock<std::mutex>& guard, bool all) {
+  const bool reverse = Has(Fault::out_of_order);
+  if (queue_.empty() || (reverse && !all && queue_.size() < kReverseGroup)) return false;
+  const std::unique_ptr<Buffer> buffer = std::move(reverse ? queue_.back() : queue_.front());
+  if (reverse) {
+    queue_.pop_back();
+  } else {
+    queue_.pop_front();
+  }
+  ++delivering_;
+  guard.unlock();
+  complete_(nullptr, 0, buffer->data, buffer->size, buffer->used);
+  guard.lock();
+  --delivering_;
+  queue_changed_.notify_all();
+  return true;
+}
+
+void Buffers::Work() {
+  for (;;) {
+    for (const auto& sink : Sinks()) {
+      const std::lock_guard guard(sink->lock);
+      Complete(*sink, NowNs());
+    }
+    std::unique_lock guard(queue_lock_);
+    if (!Has(Fault::withheld_until_exit)) {
+      while (DeliverNext(guard, false)) {
+      }
+    }
+    queue_changed_.wait_for(guard, kWorkerPeriod);
+  }
+}
+
+}  // namespace vgpu

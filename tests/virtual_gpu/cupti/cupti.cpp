@@ -1,0 +1,311 @@
+#include "tests/virtual_gpu/cupti/cupti.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/virtual_gpu/cupti/names.h"
+#include "tests/virtual_gpu/model/clock.h"
+#include "tests/virtual_gpu/model/faults.h"
+#include "tests/virtual_gpu/model/kernels.h"
+#include "tests/virtual_gpu/model/session.h"
+
+namespace vgpu {
+namespace {
+
+std::atomic<bool> forked = false;
+
+struct ExternalId {
+  CUpti_ExternalCorrelationKind kind;
+  uint64_t id;
+};
+thread_local std::vector<ExternalId> external_ids;
+
+CUpti_CallbackDomain DomainOf(const ApiCall& call) {
+  return call.domain == ApiDomain::kDriver ? CUPTI_CB_DOMAIN_DRIVER_API
+                                           : CUPTI_CB_DOMAIN_RUNTIME_API;
+}
+
+uint32_t ThreadNumber(bool of_system) {
+  thread_local const auto system = static_cast<uint32_t>(syscall(SYS_gettid));
+  return of_system ? system : static_cast<uint32_t>(pthread_self());
+}
+
+uint32_t ProcessNumber() {
+  static const auto number = static_cast<uint32_t>(getpid());
+  return number;
+}
+
+}  // namespace
+
+Cupti& TheCupti() {
+  static Cupti* const cupti = [] {
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    return new Cupti;  // calls come in until the process ends
+  }();
+  return *cupti;
+}
+
+CUptiResult Usable(const char* function) {
+  if (forked) {
+    fprintf(stderr, "virtual GPU: %s in a forked child, where the real library hangs\n", function);
+    abort();
+  }
+  const std::string* missing = FaultText(Fault::missing_function);
+  if (missing != nullptr && *missing == function) return CUPTI_ERROR_API_NOT_IMPLEMENTED;
+  if (Has(Fault::no_driver)) return CUPTI_ERROR_UNKNOWN;
+  if (Has(Fault::old_driver) || Has(Fault::wrong_libcupti)) return CUPTI_ERROR_NOT_INITIALIZED;
+  return CUPTI_SUCCESS;
+}
+
+void PushExternal(CUpti_ExternalCorrelationKind kind, uint64_t id) {
+  external_ids.push_back({kind, id});
+}
+
+bool PopExternal(CUpti_ExternalCorrelationKind kind, uint64_t* id) {
+  for (size_t i = external_ids.size(); i-- > 0;) {
+    if (external_ids[i].kind != kind) continue;
+    if (id != nullptr) *id = external_ids[i].id;
+    external_ids.erase(external_ids.begin() + static_cast<ptrdiff_t>(i));
+    return true;
+  }
+  return false;
+}
+
+void Cupti::Attach() { attached_tool.store(this, std::memory_order_release); }
+
+void Cupti::Call(CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
+  const CUpti_CallbackFunc function = callback.load(std::memory_order_acquire);
+  if (function == nullptr || !called[domain].Has(cbid)) return;
+  function(userdata, domain, cbid, data);
+  if (Has(Fault::callback_twice)) function(userdata, domain, cbid, data);
+}
+
+void Cupti::CallForApi(ApiCall& call, CUpti_ApiCallbackSite site) {
+  const CUpti_CallbackDomain domain = DomainOf(call);
+  if (!called[domain].Has(call.cbid)) return;
+  const Context* context = CurrentContext();
+  CUpti_CallbackData data = {};
+  data.callbackSite = site;
+  data.functionName = FunctionName(domain, call.cbid);
+  data.functionParams = call.params;
+  data.functionReturnValue = site == CUPTI_API_EXIT ? &call.result : nullptr;
+  data.symbolName = call.kernel == nullptr ? nullptr : call.kernel->name.c_str();
+  data.context = reinterpret_cast<CUcontext>(const_cast<Context*>(context));
+  data.contextUid = context == nullptr ? 0 : context->uid;
+  data.correlationData = &call.tool_data;
+  data.correlationId = call.correlation;
+  Call(domain, call.cbid, &data);
+}
+
+namespace {
+
+CUpti_ActivityKind ApiKind(const ApiCall& call) {
+  return call.domain == ApiDomain::kDriver ? CUPTI_ACTIVITY_KIND_DRIVER
+                                           : CUPTI_ACTIVITY_KIND_RUNTIME;
+}
+
+}  // namespace
+
+void Cupti::Enter(ApiCall& call) {
+  CallForApi(call, CUPTI_API_ENTER);
+  const bool wanted =
+      KindOn(ApiKind(call)) || recorded[static_cast<int>(call.domain)].Has(call.cbid);
+  call.tool_start = wanted ? clock.Now() : 0;
+}
+
+void Cupti::Exit(ApiCall& call) {
+  if (call.tool_start != 0) PutApi(call);
+  CallForApi(call, CUPTI_API_EXIT);
+}
+
+void Cupti::PutApi(const ApiCall& call) {
+  if (!buffers.registered()) return;
+  CUpti_ActivityAPI body = {};
+  body.kind = ApiKind(call);
+  body.cbid = call.cbid;
+  body.start = call.tool_start;
+  body.end = clock.Now();
+  body.processId = ProcessNumber();
+  body.threadId = ThreadNumber(system_thread_ids);
+  body.correlationId = call.correlation;
+  body.returnValue = static_cast<uint32_t>(call.result);
+  PutExternal(call.correlation);
+  Put(body);
+}
+
+void Cupti::PutExternal(uint32_t correlation) {
+  if (external_ids.empty() || !KindOn(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) return;
+  CUpti_ActivityExternalCorrelation body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+  body.externalKind = external_ids.back().kind;
+  body.externalId = external_ids.back().id;
+  body.correlationId = correlation;
+  Put(body);
+}
+
+void Cupti::Issued(const vgpu::Work& work) {
+  if (!buffers.registered()) return;
+  const CUpti_ActivityKind kind = KindOf(work);
+  const bool serial_kernel = work.kind == WorkKind::kKernel && KindOn(CUPTI_ACTIVITY_KIND_KERNEL);
+  if (!KindOn(kind) && !serial_kernel) return;
+  // Tracing whole graphs leaves out their nodes.
+  if (work.graph_node_id != 0 && KindOn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) return;
+  if (work.kind == WorkKind::kKernel && Has(Fault::zero_kernel_records)) return;
+  if (TakeOne(Fault::drop_records)) {
+    buffers.CountDropped();
+    return;
+  }
+  Record record = RecordOf(work, latency_timestamps);
+  if (serial_kernel)
+    memcpy(record.bytes, &(const CUpti_ActivityKind&)CUPTI_ACTIVITY_KIND_KERNEL, 4);
+  buffers.PutIncomplete(record.bytes, record.size, record.times);
+  thread_local uint64_t count = 0;
+  if (Has(Fault::garbage_kind) && ++count % 100 == 0) {
+    alignas(8)
+        uint32_t garbage[16] = {static_cast<uint32_t>(FaultNumber(Fault::garbage_kind, 777))};
+    buffers.Put(garbage, sizeof garbage);
+  }
+}
+
+void Cupti::Synchronized(const Sync& sync) {
+  if (sync.kind == SyncKind::kStream || sync.kind == SyncKind::kContext) {
+    CUpti_SynchronizeData data = {};
+    data.context = reinterpret_cast<CUcontext>(const_cast<Context*>(sync.context));
+    data.stream = reinterpret_cast<CUstream>(const_cast<Stream*>(sync.stream));
+    Call(CUPTI_CB_DOMAIN_SYNCHRONIZE,
+         sync.kind == SyncKind::kStream ? CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED
+                                        : CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED,
+         &data);
+  }
+  if (!KindOn(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) || !buffers.registered()) return;
+  if (Has(Fault::no_sync_records)) return;
+  const ClientClock::Mapping to_client = clock.MappingNow();
+  CUpti_ActivitySynchronization2 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  body.type = static_cast<CUpti_ActivitySynchronizationType>(sync.kind);
+  body.start = to_client(sync.start_ns);
+  body.end = to_client(sync.end_ns);
+  body.correlationId = sync.correlation;
+  body.contextId = sync.context->uid;
+  body.streamId = sync.stream == nullptr ? CUPTI_SYNCHRONIZATION_INVALID_VALUE : sync.stream->id;
+  body.cudaEventId = sync.event_id == 0 ? CUPTI_SYNCHRONIZATION_INVALID_VALUE : sync.event_id;
+  body.cudaEventSyncId = sync.event_sync_id;
+  Put(body);
+}
+
+void Cupti::Memory(const MemoryOperation& operation) {
+  if (!KindOn(CUPTI_ACTIVITY_KIND_MEMORY2) || !buffers.registered()) return;
+  CUpti_ActivityMemory4 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  body.memoryOperationType = operation.release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+                                               : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  body.memoryKind = operation.kind == MemoryKind::kManaged  ? CUPTI_ACTIVITY_MEMORY_KIND_MANAGED
+                    : operation.kind == MemoryKind::kDevice ? CUPTI_ACTIVITY_MEMORY_KIND_DEVICE
+                                                            : CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+  body.correlationId = operation.correlation;
+  body.address = operation.address;
+  body.bytes = operation.bytes;
+  body.timestamp = clock.Now();
+  body.processId = ProcessNumber();
+  body.deviceId = static_cast<uint32_t>(operation.context->device->ordinal);
+  body.contextId = operation.context->uid;
+  body.streamId = operation.stream == nullptr ? CUPTI_INVALID_STREAM_ID : operation.stream->id;
+  body.isAsync = operation.asynchronous;
+  Put(body);
+}
+
+void Cupti::PutDevice(const Device& device) {
+  if (!KindOn(CUPTI_ACTIVITY_KIND_DEVICE) || !buffers.registered()) return;
+  CUpti_ActivityDevice5 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+  body.flags = CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS;
+  body.globalMemoryBandwidth = 3'350'000'000;  // kB/s
+  body.globalMemorySize = static_cast<uint64_t>(Least(Setting::memory_mib)) << 20;
+  body.constantMemorySize = 65536;
+  body.l2CacheSize = 52428800;
+  body.numThreadsPerWarp = 32;
+  body.coreClockRate = static_cast<uint32_t>(Get(Setting::clock_mhz).greatest) * 1000;
+  body.numMemcpyEngines = 2 * static_cast<uint32_t>(Least(Setting::copy_engines));
+  body.numMultiprocessors = static_cast<uint32_t>(Least(Setting::sm_count));
+  body.maxWarpsPerMultiprocessor = 64;
+  body.maxBlocksPerMultiprocessor = 32;
+  body.maxSharedMemoryPerMultiprocessor = 233472;
+  body.maxRegistersPerMultiprocessor = body.maxRegistersPerBlock = 65536;
+  body.maxSharedMemoryPerBlock = 49152;
+  body.maxThreadsPerBlock = 1024;
+  body.maxBlockDimX = body.maxBlockDimY = 1024;
+  body.maxBlockDimZ = 64;
+  body.maxGridDimX = 2147483647;
+  body.maxGridDimY = body.maxGridDimZ = 65535;
+  body.computeCapabilityMajor = 9;
+  body.id = static_cast<uint32_t>(device.ordinal);
+  memcpy(body.uuid.bytes, "virtual gpu 000", 15);
+  body.uuid.bytes[15] = static_cast<char>(device.ordinal);
+  body.name = "Virtual GPU (trainprof)";
+  body.isCudaVisible = 1;
+  body.isMigEnabled = Has(Fault::mig);
+  Put(body);
+}
+
+void Cupti::PutContext(const Context& context) {
+  if (!KindOn(CUPTI_ACTIVITY_KIND_CONTEXT) || !buffers.registered()) return;
+  CUpti_ActivityContext3 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+  body.contextId = context.uid;
+  body.deviceId = static_cast<uint32_t>(context.device->ordinal);
+  body.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA;
+  body.nullStreamId = static_cast<uint16_t>(context.null_stream->id);
+  body.numMultiprocessors = static_cast<uint16_t>(Least(Setting::sm_count));
+  Put(body);
+}
+
+void Cupti::PutStream(const Stream& stream, uint32_t correlation) {
+  if (!KindOn(CUPTI_ACTIVITY_KIND_STREAM) || !buffers.registered()) return;
+  CUpti_ActivityStream body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_STREAM;
+  body.contextId = stream.context->uid;
+  body.streamId = stream.id;
+  body.priority = static_cast<uint32_t>(stream.priority);
+  body.flag = stream.is_null    ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
+              : stream.blocking ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT
+                                : CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING;
+  body.correlationId = correlation;
+  Put(body);
+}
+
+void Cupti::Created(const Context& context) {
+  PutDevice(*context.device);
+  PutContext(context);
+  CUpti_ResourceData data = {};
+  data.context = reinterpret_cast<CUcontext>(const_cast<Context*>(&context));
+  Call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &data);
+}
+
+namespace {
+
+CUpti_ResourceData ResourceOf(const Stream& stream) {
+  CUpti_ResourceData data = {};
+  data.context = reinterpret_cast<CUcontext>(stream.context);
+  data.resourceHandle.stream = reinterpret_cast<CUstream>(const_cast<Stream*>(&stream));
+  return data;
+}
+
+}  // namespace
+
+void Cupti::Created(const Stream& stream) {
+  PutStream(stream, CurrentCorrelation());
+  const CUpti_ResourceData data = ResourceOf(stream);
+  Call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &data);
+}
+
+void Cupti::Destroyed(const Stream& stream) {
+  const CUpti_ResourceData data = ResourceOf(stream);
+  Call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, &data);
+}
+
+}  // namespace vgpu

@@ -1,0 +1,95 @@
+// The state of the virtual libcupti, and the tool that it attaches to the virtual GPU.
+#pragma once
+
+#include <cupti.h>
+
+#include <atomic>
+#include <string>
+
+#include "tests/virtual_gpu/cupti/buffers.h"
+#include "tests/virtual_gpu/cupti/client_clock.h"
+#include "tests/virtual_gpu/cupti/records.h"
+#include "tests/virtual_gpu/model/machine.h"
+
+namespace vgpu {
+
+constexpr size_t kMaxCallbackId = 1024;
+constexpr size_t kMaxKind = 64;
+constexpr size_t kDomains = CUPTI_CB_DOMAIN_SIZE;
+
+// A set of callback ids that calls test and the client changes at the same time.
+class CallbackIds {
+ public:
+  bool Has(uint32_t id) const {
+    return id < kMaxCallbackId && on_[id].load(std::memory_order_relaxed);
+  }
+  bool Any() const { return count_.load(std::memory_order_relaxed) > 0; }
+  void Set(uint32_t id, bool on) {
+    if (id < kMaxCallbackId && on_[id].exchange(on) != on) count_ += on ? 1 : -1;
+  }
+  void SetAll(bool on) {
+    for (uint32_t id = 1; id < kMaxCallbackId; ++id) Set(id, on);
+  }
+
+ private:
+  std::atomic<bool> on_[kMaxCallbackId] = {};
+  std::atomic<int> count_ = 0;
+};
+
+class Cupti : public Tool {
+ public:
+  void Enter(ApiCall& call) override;
+  void Exit(ApiCall& call) override;
+  void Issued(const vgpu::Work& work) override;
+  void Synchronized(const Sync& sync) override;
+  void Memory(const MemoryOperation& operation) override;
+  void Created(const Context& context) override;
+  void Created(const Stream& stream) override;
+  void Destroyed(const Stream& stream) override;
+
+  // From now on calls are told to it; never undone, as a subscriber may come back.
+  void Attach();
+  bool KindOn(CUpti_ActivityKind kind) const {
+    return static_cast<size_t>(kind) < kMaxKind && kinds[kind].load(std::memory_order_relaxed);
+  }
+  template <class Struct>
+  void Put(const Struct& body) {
+    buffers.Put(&body, RecordBytes(body.kind));
+  }
+  void PutDevice(const Device& device);
+  void PutContext(const Context& context);
+  void PutStream(const Stream& stream, uint32_t correlation);
+
+  ClientClock clock;
+  Buffers buffers{clock};
+
+  std::atomic<bool> kinds[kMaxKind] = {};
+  CallbackIds recorded[2];  // by ApiDomain: single calls whose API record is wanted
+  std::atomic<bool> latency_timestamps = false;
+  std::atomic<bool> system_thread_ids = false;
+
+  // The subscriber; callback is null while there is none.
+  std::atomic<CUpti_CallbackFunc> callback = nullptr;
+  std::atomic<void*> userdata = nullptr;
+  std::string subscriber_name;
+  CallbackIds called[kDomains];
+
+ private:
+  void Call(CUpti_CallbackDomain domain, uint32_t cbid, const void* data);
+  void CallForApi(ApiCall& call, CUpti_ApiCallbackSite site);
+  void PutApi(const ApiCall& call);
+  void PutExternal(uint32_t correlation);
+};
+
+// C entry points have no other way to reach it.
+Cupti& TheCupti();
+
+// The error that calls get which need a driver: no driver, a driver that does not fit, a forked
+// child (which ends the process, since the real library hangs there).
+CUptiResult Usable(const char* function);
+
+// The external ids of the calling thread, innermost last.
+bool PopExternal(CUpti_ExternalCorrelationKind kind, uint64_t* id);
+void PushExternal(CUpti_ExternalCorrelationKind kind, uint64_t id);
+
+}  // namespace vgpu

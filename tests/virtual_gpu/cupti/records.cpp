@@ -1,0 +1,305 @@
+#include "tests/virtual_gpu/cupti/records.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/virtual_gpu/model/faults.h"
+#include "tests/virtual_gpu/model/kernels.h"
+#include "tests/virtual_gpu/model/machine.h"
+
+namespace vgpu {
+namespace {
+
+constexpr uint32_t kThisToolkit = 13000;
+
+// A kind's record, and the shorter one that libraries before `since` wrote: the newer fields come
+// last.
+struct Size {
+  CUpti_ActivityKind kind;
+  size_t bytes;
+  uint32_t since;
+  size_t bytes_before;
+};
+
+constexpr Size kSizes[] = {
+    {CUPTI_ACTIVITY_KIND_MEMCPY, sizeof(CUpti_ActivityMemcpy6), 12080,
+     sizeof(CUpti_ActivityMemcpy5)},
+    {CUPTI_ACTIVITY_KIND_MEMSET, sizeof(CUpti_ActivityMemset4), 0, 0},
+    {CUPTI_ACTIVITY_KIND_KERNEL, sizeof(CUpti_ActivityKernel10), 13000,
+     sizeof(CUpti_ActivityKernel9)},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, sizeof(CUpti_ActivityKernel10), 13000,
+     sizeof(CUpti_ActivityKernel9)},
+    {CUPTI_ACTIVITY_KIND_DRIVER, sizeof(CUpti_ActivityAPI), 0, 0},
+    {CUPTI_ACTIVITY_KIND_RUNTIME, sizeof(CUpti_ActivityAPI), 0, 0},
+    {CUPTI_ACTIVITY_KIND_DEVICE, sizeof(CUpti_ActivityDevice5), 12040,
+     sizeof(CUpti_ActivityDevice4)},
+    {CUPTI_ACTIVITY_KIND_CONTEXT, sizeof(CUpti_ActivityContext3), 12060,
+     sizeof(CUpti_ActivityContext)},
+    {CUPTI_ACTIVITY_KIND_NAME, sizeof(CUpti_ActivityName), 0, 0},
+    {CUPTI_ACTIVITY_KIND_MARKER, sizeof(CUpti_ActivityMarker2), 0, 0},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, sizeof(CUpti_ActivityOverhead3), 12020,
+     sizeof(CUpti_ActivityOverhead)},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, sizeof(CUpti_ActivityMemcpyPtoP4), 0, 0},
+    {CUPTI_ACTIVITY_KIND_CUDA_EVENT, sizeof(CUpti_ActivityCudaEvent2), 12080,
+     sizeof(CUpti_ActivityCudaEvent)},
+    {CUPTI_ACTIVITY_KIND_STREAM, sizeof(CUpti_ActivityStream), 0, 0},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sizeof(CUpti_ActivitySynchronization2), 12080,
+     sizeof(CUpti_ActivitySynchronization)},
+    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, sizeof(CUpti_ActivityExternalCorrelation), 0, 0},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, sizeof(CUpti_ActivityMemory4), 12080,
+     sizeof(CUpti_ActivityMemory3)},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, sizeof(CUpti_ActivityGraphTrace2), 12030,
+     sizeof(CUpti_ActivityGraphTrace)},
+};
+
+uint32_t ParseToolkit() {
+  if (Has(Fault::wrong_libcupti)) {
+    return static_cast<uint32_t>(FaultNumber(Fault::wrong_libcupti, kThisToolkit));
+  }
+  const char* text = getenv("VGPU_CUPTI_VERSION");
+  if (text == nullptr || *text == '\0') return kThisToolkit;
+  unsigned major = 0;
+  unsigned minor = 0;
+  if (sscanf(text, "%u.%u", &major, &minor) != 2) {
+    fprintf(stderr, "virtual GPU: VGPU_CUPTI_VERSION: \"%s\" is no version like 12.4\n", text);
+    exit(2);
+  }
+  return major * 1000 + minor * 10;
+}
+
+template <class Struct>
+Record Finish(const Struct& body, const PendingTimes& times) {
+  Record record;
+  static_assert(sizeof(Struct) <= sizeof record.bytes);
+  record.size = RecordBytes(body.kind);
+  memcpy(record.bytes, &body, sizeof body);
+  record.times = times;
+  return record;
+}
+
+// What all records of device work have.
+template <class Struct>
+void FillCommon(Struct& body, const Work& work) {
+  const Context& context = *work.stream->context;
+  body.deviceId = static_cast<uint32_t>(context.device->ordinal);
+  body.contextId = context.uid;
+  body.streamId = work.stream->id;
+  body.correlationId = work.correlation;
+}
+
+template <class Struct>
+void FillGraph(Struct& body, const Work& work, CUpti_ChannelType channel) {
+  body.graphNodeId = work.graph_node_id;
+  body.graphId = work.graph_id;
+  body.channelID = work.stream->id;
+  body.channelType = channel;
+}
+
+PendingTimes TimesOf(const Work& work, size_t start_offset, size_t end_offset) {
+  return {start_offset, end_offset, 0, work.start_ns, work.end_ns};
+}
+
+const char* NameOf(const Kernel& kernel) {
+  if (Has(Fault::null_name)) return nullptr;
+  if (!Has(Fault::huge_names)) return kernel.name.c_str();
+  // One name as long as asked, made once: names stay valid as long as the process.
+  static const std::string* const huge =
+      new std::string(static_cast<size_t>(FaultNumber(Fault::huge_names, 0)), 'x');
+  return huge->c_str();
+}
+
+Record KernelRecord(const Work& work, bool latency_timestamps) {
+  CUpti_ActivityKernel10 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  FillCommon(body, work);
+  FillGraph(body, work, CUPTI_CHANNEL_TYPE_COMPUTE);
+  const VgpuKernelSpec& spec = work.kernel->spec;
+  body.registersPerThread = static_cast<uint16_t>(spec.registers);
+  body.gridX = static_cast<int32_t>(work.grid[0]);
+  body.gridY = static_cast<int32_t>(work.grid[1]);
+  body.gridZ = static_cast<int32_t>(work.grid[2]);
+  body.blockX = static_cast<int32_t>(work.block[0]);
+  body.blockY = static_cast<int32_t>(work.block[1]);
+  body.blockZ = static_cast<int32_t>(work.block[2]);
+  body.clusterX = work.cluster[0];
+  body.clusterY = work.cluster[1];
+  body.clusterZ = work.cluster[2];
+  body.staticSharedMemory = spec.static_shared_bytes;
+  body.dynamicSharedMemory = static_cast<int32_t>(work.dynamic_shared_bytes);
+  body.sharedMemoryExecuted =
+      static_cast<uint32_t>(spec.static_shared_bytes) + work.dynamic_shared_bytes;
+  body.localMemoryPerThread = static_cast<uint32_t>(spec.local_bytes_per_thread);
+  static std::atomic<int64_t> last_grid = 0;
+  body.gridId = ++last_grid;
+  body.name = NameOf(*work.kernel);
+  if (latency_timestamps) {
+    body.queued = static_cast<uint64_t>(work.issued_ns);
+    body.submitted = static_cast<uint64_t>(work.issued_ns);
+  }
+  PendingTimes times =
+      TimesOf(work, offsetof(CUpti_ActivityKernel10, start), offsetof(CUpti_ActivityKernel10, end));
+  times.completed_offset = offsetof(CUpti_ActivityKernel10, completed);
+  return Finish(body, times);
+}
+
+uint8_t MemoryKindOf(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kPageable:
+      return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+    case MemoryKind::kPinned:
+      return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+    case MemoryKind::kDevice:
+      return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    case MemoryKind::kManaged:
+      return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+    case MemoryKind::kUnknown:
+      break;
+  }
+  return CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN;
+}
+
+uint8_t CopyKindOf(const Work& work) {
+  const auto on_host = [](MemoryKind kind) {
+    return kind == MemoryKind::kPageable || kind == MemoryKind::kPinned;
+  };
+  if (on_host(work.source)) {
+    return on_host(work.target) ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+  }
+  return on_host(work.target) ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+}
+
+Record CopyRecord(const Work& work) {
+  CUpti_ActivityMemcpy6 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  FillCommon(body, work);
+  FillGraph(body, work, CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY);
+  body.copyKind = CopyKindOf(work);
+  body.srcKind = MemoryKindOf(work.source);
+  body.dstKind = MemoryKindOf(work.target);
+  body.flags = work.asynchronous ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0;
+  body.bytes = work.bytes;
+  body.copyCount = 1;
+  return Finish(body, TimesOf(work, offsetof(CUpti_ActivityMemcpy6, start),
+                              offsetof(CUpti_ActivityMemcpy6, end)));
+}
+
+Record PeerCopyRecord(const Work& work) {
+  CUpti_ActivityMemcpyPtoP4 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  FillCommon(body, work);
+  FillGraph(body, work, CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY);
+  body.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  body.srcKind = body.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  body.flags = work.asynchronous ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0;
+  body.bytes = work.bytes;
+  body.srcDeviceId = static_cast<uint32_t>(work.source_context->device->ordinal);
+  body.dstDeviceId = static_cast<uint32_t>(work.target_context->device->ordinal);
+  body.srcContextId = work.source_context->uid;
+  body.dstContextId = work.target_context->uid;
+  return Finish(body, TimesOf(work, offsetof(CUpti_ActivityMemcpyPtoP4, start),
+                              offsetof(CUpti_ActivityMemcpyPtoP4, end)));
+}
+
+Record MemsetRecord(const Work& work) {
+  CUpti_ActivityMemset4 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  FillCommon(body, work);
+  FillGraph(body, work, CUPTI_CHANNEL_TYPE_COMPUTE);
+  body.value = work.value;
+  body.bytes = work.bytes;
+  body.flags = work.asynchronous ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : 0;
+  body.memoryKind = MemoryKindOf(work.target);
+  return Finish(body, TimesOf(work, offsetof(CUpti_ActivityMemset4, start),
+                              offsetof(CUpti_ActivityMemset4, end)));
+}
+
+Record EventRecord(const Work& work) {
+  CUpti_ActivityCudaEvent2 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+  FillCommon(body, work);
+  body.eventId = work.event_id;
+  body.cudaEventSyncId = work.event_sync_id;
+  return Finish(body, TimesOf(work, 0, 0));
+}
+
+Record GraphRecord(const Work& work) {
+  CUpti_ActivityGraphTrace2 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  FillCommon(body, work);
+  body.graphId = work.graph_id;
+  body.endDeviceId = body.deviceId;
+  body.endContextId = body.contextId;
+  return Finish(body, TimesOf(work, offsetof(CUpti_ActivityGraphTrace2, start),
+                              offsetof(CUpti_ActivityGraphTrace2, end)));
+}
+
+}  // namespace
+
+uint32_t EmulatedToolkit() {
+  static const uint32_t toolkit = ParseToolkit();
+  return toolkit;
+}
+
+uint32_t EmulatedApiVersion() {
+  const uint32_t toolkit = EmulatedToolkit();
+  if (toolkit >= kThisToolkit)
+    return toolkit == kThisToolkit ? CUPTI_API_VERSION : toolkit / 10 * 100;
+  struct Known {
+    uint32_t toolkit;
+    uint32_t api;
+  };
+  constexpr Known kKnown[] = {{12090, 27}, {12080, 26}, {12060, 24}, {12050, 23}, {12040, 22},
+                              {12030, 21}, {12020, 20}, {12000, 19}, {11080, 18}};
+  for (const Known& known : kKnown) {
+    if (toolkit >= known.toolkit) return known.api;
+  }
+  return 17;
+}
+
+size_t RecordBytes(CUpti_ActivityKind kind) {
+  for (const Size& size : kSizes) {
+    if (size.kind == kind) return EmulatedToolkit() >= size.since ? size.bytes : size.bytes_before;
+  }
+  return 0;
+}
+
+CUpti_ActivityKind KindOf(const Work& work) {
+  switch (work.kind) {
+    case WorkKind::kKernel:
+      return CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    case WorkKind::kCopy:
+      return CUPTI_ACTIVITY_KIND_MEMCPY;
+    case WorkKind::kPeerCopy:
+      return CUPTI_ACTIVITY_KIND_MEMCPY2;
+    case WorkKind::kMemset:
+      return CUPTI_ACTIVITY_KIND_MEMSET;
+    case WorkKind::kEvent:
+      return CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+    case WorkKind::kGraph:
+      return CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  }
+  return CUPTI_ACTIVITY_KIND_INVALID;
+}
+
+Record RecordOf(const Work& work, bool latency_timestamps) {
+  switch (work.kind) {
+    case WorkKind::kKernel:
+      return KernelRecord(work, latency_timestamps);
+    case WorkKind::kCopy:
+      return CopyRecord(work);
+    case WorkKind::kPeerCopy:
+      return PeerCopyRecord(work);
+    case WorkKind::kMemset:
+      return MemsetRecord(work);
+    case WorkKind::kEvent:
+      return EventRecord(work);
+    case WorkKind::kGraph:
+      return GraphRecord(work);
+  }
+  return {};
+}
+
+}  // namespace vgpu

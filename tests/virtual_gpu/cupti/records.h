@@ -1,0 +1,33 @@
+// Activity records: what the library of an emulated version writes for what the device did.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/virtual_gpu/cupti/buffers.h"
+#include "tests/virtual_gpu/model/tool.h"
+
+namespace vgpu {
+
+// Of the toolkit whose CUPTI this is, as 12040 for 12.4: VGPU_CUPTI_VERSION ("12.4"; 13.0 without).
+uint32_t EmulatedToolkit();
+// What cuptiGetVersion says for it.
+uint32_t EmulatedApiVersion();
+
+// Bytes of a record of this kind in the emulated version; 0 for a kind that it does not have.
+size_t RecordBytes(CUpti_ActivityKind kind);
+
+// A record and what will be filled in when the work has ended.
+struct Record {
+  alignas(8) uint8_t bytes[256] = {};
+  size_t size = 0;
+  PendingTimes times;
+};
+
+// of a kernel, copy, memset, event or graph.
+CUpti_ActivityKind KindOf(const Work& work);
+Record RecordOf(const Work& work, bool latency_timestamps);
+
+}  // namespace vgpu
