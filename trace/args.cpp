@@ -16,47 +16,48 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 }  // namespace
 
 // Word 0 belongs to nobody, so that ArgsId 0 can mean "none".
-ArgsTable::ArgsTable() : words_{0}, shape_begin_{0}, shape_slots_(kFirstShapeSlots, 0) {}
-
-ArgsTable::Stored ArgsTable::StoredAs(const ArgValue& value) {
-  switch (value.type) {
-    case ArgValue::Type::kString:
-      return Stored::kString;
-    case ArgValue::Type::kJson:
-      return Stored::kJson;
-    case ArgValue::Type::kInt:
-      return value.integer == static_cast<int32_t>(value.integer) ? Stored::kInt32 : Stored::kInt64;
-    case ArgValue::Type::kDouble:
-      return Stored::kDouble;
-    case ArgValue::Type::kTrue:
-      return Stored::kTrue;
-    case ArgValue::Type::kFalse:
-      return Stored::kFalse;
-    case ArgValue::Type::kNull:
-      break;
-  }
-  return Stored::kNull;
+ArgsTable::ArgsTable() : words_{0}, shape_begin_{0}, shape_slots_(kFirstShapeSlots, 0) {
+  recent_shapes_.fill(UINT32_MAX);
 }
 
+// Without a branch: the two enumerations differ in integers alone.
+ArgsTable::Stored ArgsTable::StoredAs(const ArgValue& value) {
+  using Type = ArgValue::Type;
+  static_assert(static_cast<int>(Type::kInt) == static_cast<int>(Stored::kInt32));
+  static_assert(static_cast<int>(Type::kNull) + 1 == static_cast<int>(Stored::kNull));
+  const bool is_large =
+      value.type == Type::kInt && value.integer != static_cast<int32_t>(value.integer);
+  return static_cast<Stored>(static_cast<int>(value.type) + (value.type > Type::kInt || is_large));
+}
+
+bool ArgsTable::HasShape(uint32_t shape, std::span<const Arg> args) const {
+  const uint32_t first = shape_begin_[shape];
+  if (shape_begin_[shape + 1] - first != args.size()) return false;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Slot& slot = slots_[first + i];
+    if (slot.key != args[i].key || slot.stored != StoredAs(args[i].value)) return false;
+  }
+  return true;
+}
+
+// The shape that events with the same ends had last, nearly always; else by its hash.
 uint32_t ArgsTable::ShapeOf(std::span<const Arg> args) {
+  const size_t ends = Index(args.front().key) + 3 * Index(args.back().key) + 7 * args.size();
+  uint32_t& recent = recent_shapes_[ends % recent_shapes_.size()];
+  if (recent >= shape_hash_.size() || !HasShape(recent, args)) recent = FindOrAddShape(args);
+  return recent;
+}
+
+uint32_t ArgsTable::FindOrAddShape(std::span<const Arg> args) {
   uint64_t hash = args.size();
   for (const Arg& arg : args) {
     hash = Mix(hash, Index(arg.key) << 8 | static_cast<uint64_t>(StoredAs(arg.value)));
   }
-  const auto same = [&](uint32_t shape) {
-    if (shape_hash_[shape] != hash) return false;
-    const uint32_t first = shape_begin_[shape];
-    if (shape_begin_[shape + 1] - first != args.size()) return false;
-    for (size_t i = 0; i < args.size(); ++i) {
-      const Slot& slot = slots_[first + i];
-      if (slot.key != args[i].key || slot.stored != StoredAs(args[i].value)) return false;
-    }
-    return true;
-  };
   size_t mask = shape_slots_.size() - 1;
   size_t at = (hash >> 32) & mask;
   for (; shape_slots_[at] != 0; at = (at + 1) & mask) {
-    if (same(shape_slots_[at] - 1)) return shape_slots_[at] - 1;
+    const uint32_t shape = shape_slots_[at] - 1;
+    if (shape_hash_[shape] == hash && HasShape(shape, args)) return shape;
   }
   const auto shape = static_cast<uint32_t>(shape_hash_.size());
   for (const Arg& arg : args) slots_.push_back({arg.key, StoredAs(arg.value)});
@@ -77,34 +78,25 @@ uint32_t ArgsTable::ShapeOf(std::span<const Arg> args) {
 
 ArgsId ArgsTable::Add(std::span<const Arg> args) {
   if (args.empty()) return kNoArgs;
-  const ArgsId id{static_cast<uint32_t>(words_.size())};
-  words_.push_back(ShapeOf(args));
-  const auto push64 = [&](uint64_t v) {
-    words_.push_back(static_cast<uint32_t>(v));
-    words_.push_back(static_cast<uint32_t>(v >> 32));
-  };
+  constexpr size_t kWords[] = {1, 1, 1, 2, 2, 0, 0, 0};  // by Stored
+  const size_t first = words_.size();
+  const uint32_t shape = ShapeOf(args);
+  // Room for the largest; both words of each value are written, those that count are kept.
+  words_.resize(first + 1 + 2 * args.size());
+  uint32_t* word = words_.data() + first;
+  *word++ = shape;
   for (const Arg& arg : args) {
-    switch (StoredAs(arg.value)) {
-      case Stored::kString:
-      case Stored::kJson:
-        words_.push_back(static_cast<uint32_t>(arg.value.text));
-        break;
-      case Stored::kInt32:
-        words_.push_back(static_cast<uint32_t>(arg.value.integer));
-        break;
-      case Stored::kInt64:
-        push64(static_cast<uint64_t>(arg.value.integer));
-        break;
-      case Stored::kDouble:
-        push64(std::bit_cast<uint64_t>(arg.value.real));
-        break;
-      case Stored::kTrue:
-      case Stored::kFalse:
-      case Stored::kNull:
-        break;
-    }
+    const ArgValue& value = arg.value;
+    const uint64_t bits = value.type == ArgValue::Type::kInt ? static_cast<uint64_t>(value.integer)
+                          : value.type == ArgValue::Type::kDouble
+                              ? std::bit_cast<uint64_t>(value.real)
+                              : Index(value.text);
+    word[0] = static_cast<uint32_t>(bits);
+    word[1] = static_cast<uint32_t>(bits >> 32);
+    word += kWords[static_cast<size_t>(StoredAs(value))];
   }
-  return id;
+  words_.resize(static_cast<size_t>(word - words_.data()));
+  return ArgsId{static_cast<uint32_t>(first)};
 }
 
 ArgValue ArgsTable::Read(Stored stored, const uint32_t*& word) const {

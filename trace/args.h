@@ -4,6 +4,7 @@
 // JSON, 8 for others, none for booleans and null.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -57,6 +58,8 @@ class ArgsTable {
   };
   static Stored StoredAs(const ArgValue& value);
   uint32_t ShapeOf(std::span<const Arg> args);
+  bool HasShape(uint32_t shape, std::span<const Arg> args) const;
+  uint32_t FindOrAddShape(std::span<const Arg> args);
   ArgValue Read(Stored stored, const uint32_t*& word) const;
 
   std::vector<uint32_t> words_;        // per event: shape, then its values
@@ -64,6 +67,7 @@ class ArgsTable {
   std::vector<uint32_t> shape_begin_;  // shape i is slots_[shape_begin_[i] .. shape_begin_[i+1])
   std::vector<uint64_t> shape_hash_;
   std::vector<uint32_t> shape_slots_;  // open addressing: shape + 1, 0 is free
+  std::array<uint32_t, 64> recent_shapes_;
 };
 
 template <class Visitor>

@@ -5,6 +5,7 @@
 
 #include "tests/formats/trace_text.h"
 #include "trace/formats/importer.h"
+#include "trace/formats/json_window.h"
 
 namespace trainprof {
 namespace {
@@ -159,6 +160,40 @@ TEST(KinetoImport, ArgumentsAreKeptInOrderWithTheirTypes) {
             " d=0x1.638e38e38e38ep+6 one=0x1p+0 t=true f=false n=null s='x' l=json [[1, 2],[]]"
             " o=json {\"k\":\"v\"} ^^p=1\n");
   EXPECT_EQ(got.quality, "");
+}
+
+// Values are compared with the last one of their key before they are parsed.
+TEST(KinetoImport, AValueThatBeginsOrDecodesLikeTheLastOneIsItself) {
+  const char* const kEvents = R"json(
+    {"ph":"X","name":"a\\b","pid":1,"tid":1,"ts":1,"dur":1,"args":{"k":"a\\b","l":[1,2]}},
+    {"ph":"X","name":"a\b","pid":1,"tid":1,"ts":2,"dur":1,"args":{"k":"a\b","l":[1,2]}},
+    {"ph":"X","name":"ab","pid":1,"tid":1,"ts":3,"dur":1,"args":{"k":"ab","l":[1,2,3]}},
+    {"ph":"X","name":"abc","pid":1,"tid":1,"ts":4,"dur":1,"args":{"k":"abc","l":[1]}},
+    {"ph":"X","name":"ab","pid":1,"tid":1,"ts":5,"dur":1,"args":{"k":"ab","l":[1 ]}},
+    {"ph":"X","name":"","pid":1,"tid":1,"ts":6,"dur":1,"args":{"k":"","l":"[1]"}})json";
+  EXPECT_EQ(Import(Events(kEvents)).rows,
+            "  range [0,1000) \"a\\b\" k='a\\b' l=json [1,2]\n"
+            "  range [1000,2000) \"a\b\" k='a\b' l=json [1,2]\n"
+            "  range [2000,3000) \"ab\" k='ab' l=json [1,2,3]\n"
+            "  range [3000,4000) \"abc\" k='abc' l=json [1]\n"
+            "  range [4000,5000) \"ab\" k='ab' l=json [1 ]\n"
+            "  range [5000,6000) \"\" k='' l='[1]'\n");
+}
+
+// An event is parsed again when the window has cut it off.
+TEST(KinetoImport, WhereTheWindowEndsChangesNothing) {
+  const std::string event =
+      R"json({"ph":"f","id":12,"bp":"e","s":"t","cat":"ac2g","name":"ac2g","pid":1,"tid":"stream 7",)json"
+      R"json("ts":1.5,"tts":2.5,"args":{"k":"v","l":[1,{"m":2}],"n":-0.5,"o":true}})json";
+  const Imported whole = Import(Events(event));
+  for (size_t cut = 0; cut <= event.size(); ++cut) {
+    const std::string head = "{\"traceEvents\": [";
+    const std::string spaces(JsonWindow::kFirstBytes - head.size() - cut, ' ');
+    const Imported split = Import(head + spaces + event + "]}");
+    EXPECT_EQ(split.rows, whole.rows) << cut;
+    EXPECT_EQ(split.quality, whole.quality) << cut;
+    ASSERT_EQ(split.trace.strings.size(), whole.trace.strings.size()) << event.substr(0, cut);
+  }
 }
 
 TEST(KinetoImport, BareWordsBadEscapesAndBadUtf8AreRepairedAndCounted) {

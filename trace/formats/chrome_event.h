@@ -22,7 +22,8 @@ struct ChromeId {
   bool operator==(const ChromeId&) const = default;
 };
 
-struct ChromeEvent {
+// All of an event but its arguments.
+struct ChromeFields {
   char phase = 0;
   char scope = 0;  // 's' of instants
   char bind = 0;   // 'bp'
@@ -37,7 +38,6 @@ struct ChromeEvent {
   StringId category = kEmptyString;
   ChromeId pid;
   ChromeId tid;
-  std::vector<Arg> args;  // in the file's order; fields outside "args" carry kFieldPrefix
 
   // Also found among the args; kNoValue when absent or no integer.
   static constexpr int64_t kNoValue = INT64_MIN;
@@ -48,12 +48,14 @@ struct ChromeEvent {
   StringId copy_kind = kEmptyString;  // ROCm's "kind": "HtoD"
   int64_t api_bytes = kNoValue;       // ROCm's "size": "2560" of a call
   int64_t true_tid = kNoValue;        // kTrueTidKey, which is not kept among the args
+};
+
+struct ChromeEvent : ChromeFields {
+  std::vector<Arg> args;  // in the file's order; fields outside "args" carry kFieldPrefix
 
   void Clear() {
-    std::vector<Arg> keep = std::move(args);
-    keep.clear();
-    *this = ChromeEvent{};
-    args = std::move(keep);
+    static_cast<ChromeFields&>(*this) = {};
+    args.clear();
   }
 };
 

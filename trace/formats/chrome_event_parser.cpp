@@ -126,12 +126,12 @@ Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
     if (word == Word("name") && colon_at(4)) {
       p = value_at(5);
       Once(kName);
-      return ParseTextOrRaw(p, event.name);
+      return ParseTextOrRaw(p, last_name_, event.name);
     }
     if ((word == Word("cat\"")) && colon_at(3)) {
       p = value_at(4);
       Once(kCategory);
-      return ParseTextOrRaw(p, event.category);
+      return ParseTextOrRaw(p, last_category_, event.category);
     }
     if (word == Word("args") && colon_at(4)) {
       p = value_at(5);
@@ -177,8 +177,8 @@ Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
 // A field by any spelling of its key ("\u0070h", "ph" : ...), and the rarer fields.
 Scan ChromeEventParser::FieldValue(std::string_view key, const char*& p, ChromeEvent& event) {
   if (key == "ph") return Once(kPhase), ParseLetter(p, event.phase);
-  if (key == "name") return Once(kName), ParseTextOrRaw(p, event.name);
-  if (key == "cat") return Once(kCategory), ParseTextOrRaw(p, event.category);
+  if (key == "name") return Once(kName), ParseTextOrRaw(p, last_name_, event.name);
+  if (key == "cat") return Once(kCategory), ParseTextOrRaw(p, last_category_, event.category);
   if (key == "ts") return Once(kTime), ParseTime(p, event.time_ns, event.has_time);
   if (key == "dur") return Once(kDuration), ParseTime(p, event.duration_ns, event.has_duration);
   if (key == "pid") return Once(kPid), ParseId(p, event.pid);
@@ -210,12 +210,14 @@ Scan ChromeEventParser::FieldValue(std::string_view key, const char*& p, ChromeE
   return KeepField(key, p, event);
 }
 
-// Keeps a field that has no column among the arguments.
+// Keeps a field that has no column among the arguments. The key is interned last: an event that the
+// window cuts off must leave nothing behind that its whole text would not.
 Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEvent& event) {
-  Arg arg;
-  arg.key = Intern(fmt::format("{}{}", kFieldPrefix, key));
+  const std::string kept = fmt::format("{}{}", kFieldPrefix, key);
   const bool is_id = key == "id";
-  if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
+  Arg arg;
+  if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
+  arg.key = Intern(kept);
   event.args.push_back(arg);
   has_fields_ = true;
   if (is_id) {
@@ -301,19 +303,21 @@ bool ChromeEventParser::IsRepeated(StringId key, const std::vector<Arg>& args) {
 }
 
 Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
-  Arg arg;
-  if (const Scan scan = ParseArgKey(p, arg.key); scan != Scan::kOk) return scan;
-  const uint64_t bit = uint64_t{1} << (Index(arg.key) % 64);
-  if ((seen_keys_ & bit) != 0 && IsRepeated(arg.key, event.args)) Note(Note::kDuplicateKey);
+  StringId key;
+  if (const Scan scan = ParseArgKey(p, key); scan != Scan::kOk) return scan;
+  const uint64_t bit = uint64_t{1} << (Index(key) % 64);
+  if ((seen_keys_ & bit) != 0 && IsRepeated(key, event.args)) Note(Note::kDuplicateKey);
   seen_keys_ |= bit;
-  if (const Scan scan = ParseValue(p, arg.value); scan != Scan::kOk) return scan;
-  const bool is_known = arg.key >= key_device_ && arg.key <= key_true_tid_;
-  if (is_known && arg.key == key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
+  Arg& arg = event.args.emplace_back();  // in place: a copy of what was just written stalls
+  arg.key = key;
+  if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
+  if (key < key_device_ || key > key_true_tid_) return Scan::kOk;
+  if (key == key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
     event.true_tid = arg.value.integer;
+    event.args.pop_back();
     return Scan::kOk;
   }
-  event.args.push_back(arg);
-  if (is_known) Decode(arg, event);
+  Decode(arg, event);
   return Scan::kOk;
 }
 

@@ -50,9 +50,12 @@ class ChromeEventParser {
   Scan ParseArgKey(const char*& p, StringId& key);
   Scan ParseKey(const char*& p, std::string_view& key);
   Scan ParseText(const char*& p, std::string_view& text);
-  Scan ParseValue(const char*& p, ArgValue& value);
+  Scan ParseValue(const char*& p, Arg& arg);
+  bool Follows(const char* p, std::string_view text) const;
+  Scan ParseString(const char*& p, StringId& last, StringId& text);
+  Scan ParseRaw(const char*& p, StringId& last, StringId& text);
   Scan ParseBare(const char*& p, ArgValue& value);
-  Scan ParseTextOrRaw(const char*& p, StringId& text);
+  Scan ParseTextOrRaw(const char*& p, StringId& last, StringId& text);
   Scan ParseLetter(const char*& p, char& letter);
   Scan ParseTime(const char*& p, int64_t& ns, bool& present);
   Scan ParseId(const char*& p, ChromeId& id);
@@ -78,6 +81,10 @@ class ChromeEventParser {
   json::Repairs repairs_;
   StringId last_key_ = kEmptyString;
   std::array<NextKey, 64> next_keys_;
+  // The last values, for ParseString() and ParseRaw(); those of arguments by their key's id.
+  StringId last_name_{}, last_category_{}, last_letter_{}, last_id_{};
+  std::array<StringId, 64> last_texts_{};
+  std::array<StringId, 64> last_raws_{};
   std::vector<trainprof::Note> noted_;
   std::string scratch_;
   // Interned one after the other into the new table: key_device_ is the least, key_true_tid_ the

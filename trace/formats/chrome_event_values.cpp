@@ -24,27 +24,15 @@ Scan ChromeEventParser::ParseText(const char*& p, std::string_view& text) {
   return scan;
 }
 
-Scan ChromeEventParser::ParseValue(const char*& p, ArgValue& value) {
+Scan ChromeEventParser::ParseValue(const char*& p, Arg& arg) {
+  ArgValue& value = arg.value;
   if (*p == '"') {
-    std::string_view text;
-    if (const Scan scan = ParseText(p, text); scan != Scan::kOk) return scan;
     value.type = ArgValue::Type::kString;
-    value.text = Intern(text);
-    return Scan::kOk;
+    return ParseString(p, last_texts_[Index(arg.key) % last_texts_.size()], value.text);
   }
   if (*p == '[' || *p == '{') {
-    const char* first = p;
-    json::Repairs repairs;
-    if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
-    const std::string_view raw(first, static_cast<size_t>(p - first));
     value.type = ArgValue::Type::kJson;
-    if (repairs.any()) {
-      repairs_.Merge(repairs);
-      value.text = Intern(json::Repaired(raw));
-    } else {
-      value.text = Intern(raw);
-    }
-    return Scan::kOk;
+    return ParseRaw(p, last_raws_[Index(arg.key) % last_raws_.size()], value.text);
   }
   if (const char* after = json::ParseSmallInteger(p, value.integer); after != nullptr) {
     if (after >= end_) return Scan::kNeedMore;
@@ -53,6 +41,50 @@ Scan ChromeEventParser::ParseValue(const char*& p, ArgValue& value) {
     return Scan::kOk;
   }
   return ParseBare(p, value);
+}
+
+// Whether the bytes at p are `text`, and the window goes on after them.
+bool ChromeEventParser::Follows(const char* p, std::string_view text) const {
+  return static_cast<size_t>(end_ - p) > text.size() && SameBytes(p, text.data(), text.size());
+}
+
+// A string whose opening quote is at p. Values repeat: `last` is the last one of its kind that the
+// file spells as it reads, and comparing with it saves looking for the end and hashing.
+Scan ChromeEventParser::ParseString(const char*& p, StringId& last, StringId& text) {
+  const std::string_view guess = builder_.trace().Text(last);
+  if (Follows(p + 1, guess) && p[1 + guess.size()] == '"') {
+    p += guess.size() + 2;
+    text = last;
+    return Scan::kOk;
+  }
+  const char* first = p + 1;
+  std::string_view view;
+  if (const Scan scan = ParseText(p, view); scan != Scan::kOk) return scan;
+  text = Intern(view);
+  if (view.data() == first) last = text;
+  return Scan::kOk;
+}
+
+// An array or object, kept as its text. `last` as in ParseString(); a value that was found strict
+// JSON before is so again.
+Scan ChromeEventParser::ParseRaw(const char*& p, StringId& last, StringId& text) {
+  const std::string_view guess = builder_.trace().Text(last);
+  if (!guess.empty() && Follows(p, guess)) {
+    p += guess.size();
+    text = last;
+    return Scan::kOk;
+  }
+  const char* first = p;
+  json::Repairs repairs;
+  if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
+  const std::string_view raw(first, static_cast<size_t>(p - first));
+  if (repairs.any()) {
+    repairs_.Merge(repairs);
+    text = Intern(json::Repaired(raw));
+  } else {
+    text = last = Intern(raw);
+  }
+  return Scan::kOk;
 }
 
 // A real, a literal, a large integer or an oddity.
@@ -97,13 +129,8 @@ Scan ChromeEventParser::ParseBare(const char*& p, ArgValue& value) {
 }
 
 // Names and categories: a text; anything else is counted and kept as its text.
-Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& text) {
-  if (*p == '"') {
-    std::string_view view;
-    if (const Scan scan = ParseText(p, view); scan != Scan::kOk) return scan;
-    text = Intern(view);
-    return Scan::kOk;
-  }
+Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& last, StringId& text) {
+  if (*p == '"') return ParseString(p, last, text);
   const char* first = p;
   json::Repairs repairs;
   if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
@@ -124,7 +151,7 @@ Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
     return Scan::kOk;
   }
   StringId text = kEmptyString;
-  if (const Scan scan = ParseTextOrRaw(p, text); scan != Scan::kOk) return scan;
+  if (const Scan scan = ParseTextOrRaw(p, last_letter_, text); scan != Scan::kOk) return scan;
   letter = 0;
   return Scan::kOk;
 }
@@ -172,7 +199,7 @@ Scan ChromeEventParser::ParseId(const char*& p, ChromeId& id) {
   if (is_text) {
     if (const Scan scan = ParseText(p, text); scan != Scan::kOk) return scan;
   } else {
-    if (const Scan scan = ParseTextOrRaw(p, text_id); scan != Scan::kOk) return scan;
+    if (const Scan scan = ParseTextOrRaw(p, last_id_, text_id); scan != Scan::kOk) return scan;
     text = builder_.trace().Text(text_id);
   }
   constexpr std::string_view kStream = "stream ";

@@ -27,7 +27,7 @@ struct ImportProgress {
 };
 
 struct ImportOptions {
-  // Called about once a megabyte, from the importing thread.
+  // Called a few times a megabyte, from the importing thread.
   std::function<void(const ImportProgress&)> progress;
   // When it turns true the import ends with the error "cancelled". May be set by a signal handler.
   const std::atomic<bool>* cancel = nullptr;

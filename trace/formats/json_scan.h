@@ -14,9 +14,27 @@
 
 namespace trainprof::json {
 
+inline bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// The first byte at or after p that is no white space. None or one is common, and so is the
+// indentation of a new line.
 inline const char* SkipSpace(const char* p) {
-  while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') ++p;
+  if (!IsSpace(*p)) return p;
+  if (!IsSpace(*++p)) return p;
+#if defined(__SSE2__)
+  while (true) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const auto equal = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
+    const __m128i space =
+        _mm_or_si128(_mm_or_si128(equal(' '), equal('\n')), _mm_or_si128(equal('\r'), equal('\t')));
+    const auto other = ~static_cast<uint32_t>(_mm_movemask_epi8(space)) & 0xFFFF;
+    if (other != 0) return p + std::countr_zero(other);
+    p += sizeof(bytes);
+  }
+#else
+  while (IsSpace(*p)) ++p;
   return p;
+#endif
 }
 
 inline bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
@@ -59,17 +77,62 @@ inline const char* SkipBare(const char* p) {
   return p;
 }
 
+// The value of the digits at p, of at most eight; `count` says how many there are.
+inline uint64_t EightDigits(const char* p, size_t& count) {
+  if constexpr (std::endian::native == std::endian::little) {
+    constexpr uint64_t kEach = 0x0101010101010101;  // times a byte: that byte eight times
+    uint64_t word;
+    std::memcpy(&word, p, sizeof(word));
+    word ^= kEach * '0';  // digits become 0 to 9, the first in the lowest byte
+    const uint64_t others = (((word & kEach * 0x7F) + kEach * (0x7F - 9)) | word) & kEach * 0x80;
+    if (others != 0) {
+      count = static_cast<size_t>(std::countr_zero(others)) / 8;
+      if (count == 0) return 0;
+      word <<= 64 - 8 * count;  // as if zeros stood before them
+    } else {
+      count = 8;
+    }
+    // Neighbours join: to two digits, four, eight.
+    word = word * 10 + (word >> 8);
+    constexpr uint64_t kPairs = 0x000000FF000000FF;
+    return ((word & kPairs) * (1'000'000 * (uint64_t{1} << 32) + 100) +
+            ((word >> 16) & kPairs) * (10'000 * (uint64_t{1} << 32) + 1)) >>
+           32;
+  } else {
+    uint64_t value = 0;
+    for (count = 0; count < 8 && IsDigit(p[count]); ++count) {
+      value = value * 10 + static_cast<uint64_t>(p[count] - '0');
+    }
+    return value;
+  }
+}
+
+// The digits at p, eight at a time; p moves past them. Stops after 24: with more than 19 of them
+// the value is meaningless, callers ask for fewer.
+inline uint64_t ParseDigits(const char*& p) {
+  constexpr uint64_t kTenTo[] = {1,       10,        100,        1000,       10'000,
+                                 100'000, 1'000'000, 10'000'000, 100'000'000};
+  constexpr size_t kChunk = 8;
+  uint64_t value = 0;
+  size_t count = kChunk;
+  for (int chunk = 0; chunk < 3 && count == kChunk; ++chunk, p += count) {
+    const uint64_t eight = EightDigits(p, count);
+    value = value * kTenTo[count] + eight;
+  }
+  return value;
+}
+
 // A plain integer of at most 18 digits at p; nullptr when there is none, or when the number goes on
 // as something else ('.', 'e', a 19th digit, a leading zero).
 inline const char* ParseSmallInteger(const char* p, int64_t& value) {
   const bool negative = *p == '-';
   p += negative ? 1 : 0;
   const char* first = p;
-  int64_t v = 0;
-  while (IsDigit(*p) && p - first < 18) v = v * 10 + (*p++ - '0');
-  if (p == first || (*first == '0' && p - first > 1) || (negative && v == 0)) return nullptr;
-  const char next = *p;
-  if (IsDigit(next) || next == '.' || (next | 0x20) == 'e') return nullptr;
+  const auto v = static_cast<int64_t>(ParseDigits(p));
+  const auto digits = p - first;
+  if (digits == 0 || digits > 18) return nullptr;
+  if ((*first == '0' && digits > 1) || (negative && v == 0)) return nullptr;
+  if (*p == '.' || (*p | 0x20) == 'e') return nullptr;
   value = negative ? -v : v;
   return p;
 }
@@ -80,24 +143,21 @@ inline constexpr int64_t kMaxTimeNs = 4'000'000'000'000'000'000;
 // Decimal microseconds with at most three decimals at p, as nanoseconds; nullptr when the number
 // has another form or is beyond kMaxTimeNs (see ScaledDecimal). Exact.
 inline const char* ParseMicroseconds(const char* p, int64_t& ns) {
+  constexpr uint64_t kNsOfDecimals[] = {0, 100, 10, 1};
   const bool negative = *p == '-';
   p += negative ? 1 : 0;
   const char* first = p;
-  uint64_t v = 0;
-  while (IsDigit(*p) && p - first < 16) v = v * 10 + static_cast<uint64_t>(*p++ - '0');
-  if (p == first) return nullptr;
+  uint64_t v = ParseDigits(p);
+  if (p == first || p - first > 16) return nullptr;
+  v *= 1000;
   if (*p == '.') {
-    ++p;
-    int decimals = 0;
-    for (; decimals < 3 && IsDigit(*p); ++decimals) {
-      v = v * 10 + static_cast<uint64_t>(*p++ - '0');
-    }
-    if (decimals == 0) return nullptr;
-    for (; decimals < 3; ++decimals) v *= 10;
-  } else {
-    v *= 1000;
+    const char* point = p++;
+    const uint64_t fraction = ParseDigits(p);
+    const auto decimals = p - point - 1;
+    if (decimals == 0 || decimals > 3) return nullptr;
+    v += fraction * kNsOfDecimals[decimals];
   }
-  if (IsDigit(*p) || *p == '.' || (*p | 0x20) == 'e' || v > kMaxTimeNs) return nullptr;
+  if (*p == '.' || (*p | 0x20) == 'e' || v > kMaxTimeNs) return nullptr;
   ns = negative ? -static_cast<int64_t>(v) : static_cast<int64_t>(v);
   return p;
 }
