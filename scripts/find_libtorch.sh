@@ -4,7 +4,7 @@
 # Order: CMAKE_PREFIX_PATH, the active Python's torch, the local venv .venv, the system's packages.
 # cmake/libtorch.cmake uses the same order, and looks into .venv too, so a plain configure finds the same.
 #
-# With --install it gets one where none is found (and the NVTX headers, where those are absent):
+# With --install it gets one where none is found (and the headers of NVTX, CUDA and CUPTI, where absent):
 #   1. torch==2.13.0+cpu from pip into .venv. "+cpu" is on purpose: on x86-64 the plain torch of the
 #      public index is the CUDA build, several GB with its nvidia-* packages; without those packages it
 #      neither links nor loads, because libtorch.so needs libtorch_cuda.so and that needs cuBLAS and cuDNN.
@@ -15,6 +15,7 @@
 set -euo pipefail
 
 readonly torch_version="2.13.0"
+readonly cuda_headers="nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cupti"
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 readonly root
 readonly venv="$root/.venv"
@@ -23,7 +24,7 @@ say() { echo "find_libtorch: $*" >&2; }
 
 usage() {
   echo "usage: scripts/find_libtorch.sh [--install]"
-  echo "Prints the CMake prefix path of LibTorch; --install gets LibTorch and the NVTX headers where absent."
+  echo "Prints the CMake prefix path of LibTorch; --install gets LibTorch and the headers of NVTX, CUDA and CUPTI where absent."
 }
 
 # A CUDA build of torch configures only where the CUDA toolkit is.
@@ -98,18 +99,30 @@ make_venv() {
 
 pip_install() { "$venv/bin/pip" install --quiet --retries 1 "$@" >&2; }
 
-have_nvtx() {
-  compgen -G "/usr/local/cuda*/include/nvtx3/nvToolsExt.h" >/dev/null ||
-    compgen -G "$venv/lib/python3*/site-packages/nvidia/*/include/nvtx3/nvToolsExt.h" >/dev/null ||
-    [[ -e /usr/include/nvtx3/nvToolsExt.h ]]
+have_header() {
+  compgen -G "/usr/local/cuda*/include/$1" >/dev/null ||
+    compgen -G "/usr/local/cuda*/extras/CUPTI/include/$1" >/dev/null ||
+    compgen -G "$venv/lib/python3*/site-packages/nvidia/*/include/$1" >/dev/null ||
+    [[ -e /usr/include/$1 ]]
 }
 
-install_nvtx() {
-  have_nvtx && return 0
-  say "installing the NVTX headers (nvidia-nvtx, a small package) into .venv"
-  make_venv && pip_install nvidia-nvtx && return 0
-  say "no NVTX headers: the trainer will have no ranges, and its steps will not be seen. Get them with"
-  say "  python3 -m venv .venv && .venv/bin/pip install nvidia-nvtx     or install the CUDA toolkit"
+# Headers alone are used, of NVTX and CUPTI: nothing of CUDA is linked.
+install_headers() {
+  if ! have_header nvtx3/nvToolsExt.h; then
+    say "installing the NVTX headers (nvidia-nvtx, a small package) into .venv"
+    if ! { make_venv && pip_install nvidia-nvtx; }; then
+      say "no NVTX headers: the trainer will have no ranges, and its steps will not be seen. Get them with"
+      say "  python3 -m venv .venv && .venv/bin/pip install nvidia-nvtx     or install the CUDA toolkit"
+    fi
+  fi
+  if ! { have_header cupti.h && have_header cuda.h; }; then
+    say "installing the CUDA and CUPTI headers ($cuda_headers; 60 MB) into .venv"
+    # shellcheck disable=SC2086  # three packages
+    if ! { make_venv && pip_install $cuda_headers; }; then
+      say "no CUPTI headers: GPU recording will not be built. Get them with"
+      say "  python3 -m venv .venv && .venv/bin/pip install $cuda_headers     or install the CUDA toolkit"
+    fi
+  fi
 }
 
 install_it() {
@@ -139,7 +152,7 @@ main() {
     -h | --help) usage; return 0 ;;
     *) usage >&2; return 2 ;;
   esac
-  if $install; then install_nvtx; fi
+  if $install; then install_headers; fi
   if find_it; then return 0; fi
   if $install && install_it; then return 0; fi
   explain
