@@ -15,7 +15,7 @@
 set -euo pipefail
 
 readonly torch_version="2.13.0"
-readonly cuda_headers="nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cupti"
+readonly cuda_headers="nvidia-cuda-runtime==13.0.* nvidia-cuda-crt==13.0.* nvidia-cuda-cupti==13.0.*"  # as tested
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 readonly root
 readonly venv="$root/.venv"
