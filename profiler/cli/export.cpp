@@ -14,8 +14,12 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   trainprof export trainprof-20261120T101500Z -o trace.json.gz
   trainprof export run/ --rank 3 -o rank3.json       open it in ui.perfetto.dev, HTA, TensorBoard
+  trainprof export run/ --merge -o job.json.gz       all ranks below each other in ui.perfetto.dev
 
-A run of several ranks gives one file a rank: trace.json.gz becomes trace-rank3.json.gz.
+A run of several ranks gives one file a rank: trace.json.gz becomes trace-rank3.json.gz. With --merge
+it gives one file, in which process, flow and correlation ids of different ranks differ; ranks whose
+traces have absolute times stand on one clock, others each start at 0. trainprof reads such a file as
+the ranks that it holds. HTA and TensorBoard want a file a rank.
 Exit codes: 0 done, 2 usage, 4 the input cannot be read, 70 the output cannot be written,
 130 Ctrl-C.)";
 
@@ -23,7 +27,20 @@ struct Flags {
   std::string path;
   std::string output;
   int64_t rank = -1;
+  bool merge = false;
   bool force = false;
+};
+
+// Ranks that name no number get one of their own, as in a report, so that none replaces another.
+class RankNumbers {
+ public:
+  void Number(Trace& trace) {
+    if (!trace.rank_known) trace.rank = next_;
+    next_ = trace.rank + 1;
+  }
+
+ private:
+  int64_t next_ = 0;
 };
 
 // "trace.json.gz", 3 -> "trace-rank3.json.gz"
@@ -36,17 +53,48 @@ std::string WithRank(const std::string& output, int64_t rank) {
       .string();
 }
 
+// All ranks in one file, read one after the other.
+int RunMerged(const Flags& flags) {
+  bool input_failed = false;
+  std::vector<std::string> unreadable;
+  const VisitRanks ranks = [&](const VisitRank& visit) -> Result<void> {
+    RankNumbers numbers;
+    bool visit_failed = false;
+    Result<std::vector<std::string>> visited =
+        VisitWithProgress(flags.path, [&](Trace trace) -> Result<void> {
+          numbers.Number(trace);
+          Result<void> done = visit(trace);
+          visit_failed = !done.ok();
+          return done;
+        });
+    input_failed = !visited.ok() && !visit_failed;
+    if (!visited.ok()) return Error{visited.error()};
+    unreadable = std::move(visited).value();
+    return {};
+  };
+  const auto merged = ExportMerged(ranks, flags.output, {.overwrite = flags.force});
+  if (!merged.ok()) {
+    return Fail("export", merged.error(), input_failed ? kExitUnreadable : kExitInternal);
+  }
+  for (const std::string& error : unreadable) {
+    fmt::print(stderr, "trainprof export: left out: {}\n", error);
+  }
+  const MergedRanks& result = merged.value();
+  fmt::print(stderr, "{} rank{}{}\n", result.count, result.count == 1 ? "" : "s",
+             result.count == 1 ? ""
+             : result.aligned  ? ", on one clock"
+                               : ", not aligned, each starts at 0: " + result.why_not);
+  fmt::print("{}\n", flags.output);
+  return kExitOk;
+}
+
 int Run(const Flags& flags) {
+  if (flags.merge) return RunMerged(flags);
   Result<std::vector<Trace>> loaded = LoadWithProgress(flags.path);
   if (!loaded.ok()) return Fail("export", loaded.error(), kExitUnreadable);
   std::vector<Trace>& traces = loaded.value();
-  // Files that name no rank get numbers of their own, as in a report, so that none replaces
-  // another.
-  int64_t next_rank = 0;
-  for (Trace& trace : traces) {
-    if (!trace.rank_known) trace.rank = next_rank;
-    next_rank = trace.rank + 1;
-  }
+  RankNumbers numbers;
+  for (Trace& trace : traces) numbers.Number(trace);
   bool any = false;
   for (const Trace& trace : traces) {
     if (flags.rank >= 0 && trace.rank != flags.rank) continue;
@@ -69,7 +117,8 @@ Action SetUp(CLI::App& parser) {
       ->required();
   parser.add_option("-o,--output", flags->output, "The file to write: *.json or *.json.gz")
       ->required();
-  parser.add_option("--rank", flags->rank, "Only this rank");
+  CLI::Option* const rank = parser.add_option("--rank", flags->rank, "Only this rank");
+  parser.add_flag("--merge", flags->merge, "All ranks in one file")->excludes(rank);
   parser.add_flag("--force", flags->force, "Replace a file that exists");
   return [flags](const ProgramArguments&) { return Run(*flags); };
 }

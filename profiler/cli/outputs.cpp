@@ -149,6 +149,13 @@ Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
   return LoadTraces(path, progress.Options());
 }
 
+Result<std::vector<std::string>> VisitWithProgress(
+    const std::string& path, const std::function<Result<void>(Trace trace)>& visit) {
+  const InterruptGuard guard;
+  ProgressLine progress;
+  return VisitTraces(path, progress.Options(), visit);
+}
+
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs) {
   for (const OutputSpec& output : outputs) {
     const bool to_stdout = output.file.empty() || output.file == "-";

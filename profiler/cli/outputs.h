@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
 // error.
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path);
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path);
+Result<std::vector<std::string>> VisitWithProgress(
+    const std::string& path, const std::function<Result<void>(Trace trace)>& visit);
 
 // Renders once a spec and writes each. Files are written beside their name and renamed, so that a
 // reader never sees half a report.

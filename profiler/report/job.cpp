@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "trace/formats/importer.h"
+#include "trace/formats/split_ranks.h"
 #include "trace/recording/reader.h"
 
 namespace trainprof {
@@ -36,12 +37,11 @@ bool IsTraceFile(const fs::path& path) {
   return name.ends_with(".json") || name.ends_with(".json.gz");
 }
 
-Result<std::vector<Trace>> LoadRecording(const fs::path& path) {
-  auto ranks = recording::ReadRecording(path);
-  if (!ranks.ok()) return Error{ranks.error()};
-  std::vector<Trace> traces;
-  for (recording::RankTrace& rank : ranks.value()) traces.push_back(std::move(rank.trace));
-  return traces;
+using VisitTrace = std::function<Result<void>(Trace trace)>;
+
+Result<void> VisitRecording(const fs::path& path, const VisitTrace& visit) {
+  return recording::VisitRecording(
+      path, [&](recording::RankTrace rank) { return visit(std::move(rank.trace)); });
 }
 
 // "reading a.json.gz: 42 %, 310 MB/s, 1.2 million events, 3 s left"; MB of JSON, after inflating.
@@ -79,7 +79,23 @@ Result<Trace> LoadFile(const fs::path& path, const LoadOptions& options) {
   return ImportTrace(path.string(), import_options);
 }
 
-Result<std::vector<Trace>> LoadFolder(const fs::path& path, const LoadOptions& options) {
+// Each rank of a file; of one that cannot be read, the error.
+Result<void> VisitFile(const fs::path& path, const LoadOptions& options, const VisitTrace& visit,
+                       std::vector<std::string>& unreadable) {
+  Result<Trace> loaded = LoadFile(path, options);
+  if (IsCancelled(options)) return Cancelled(path);
+  if (!loaded.ok()) {
+    unreadable.push_back(loaded.error());
+    return {};
+  }
+  for (Trace& trace : SplitRanks(std::move(loaded).value())) {
+    Result<void> visited = visit(std::move(trace));
+    if (!visited.ok()) return visited;
+  }
+  return {};
+}
+
+Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
@@ -91,38 +107,50 @@ Result<std::vector<Trace>> LoadFolder(const fs::path& path, const LoadOptions& o
                     path.string())};
   }
   std::sort(files.begin(), files.end());
-  std::vector<Trace> traces;
-  std::vector<std::string> errors;
-  for (const fs::path& file : files) {
-    Result<Trace> trace = LoadFile(file, options);
-    if (IsCancelled(options)) return Cancelled(path);
-    if (trace.ok()) {
-      traces.push_back(std::move(trace).value());
-    } else {
-      errors.push_back(trace.error());
-    }
-  }
-  if (traces.empty()) return Error{errors.front()};
-  // A settings file among the traces is no reason to give up; a broken rank must be seen.
-  traces.front().quality.Count("unreadable_file", QualitySeverity::kDataLoss,
-                               static_cast<int64_t>(errors.size()),
-                               errors.empty() ? "" : errors.front());
-  return traces;
+  return files;
 }
 
 }  // namespace
 
-Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& options) {
+Result<std::vector<std::string>> VisitTraces(const fs::path& path, const LoadOptions& options,
+                                             const VisitTrace& visit) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     return Error{fmt::format("{}: no such file or folder", path.string())};
   }
-  if (recording::LooksLikeRecording(path)) return LoadRecording(path);
-  if (fs::is_directory(path, error)) return LoadFolder(path, options);
-  Result<Trace> trace = LoadFile(path, options);
-  if (!trace.ok()) return Error{trace.error()};
+  std::vector<std::string> unreadable;
+  if (recording::LooksLikeRecording(path)) {
+    const Result<void> visited = VisitRecording(path, visit);
+    if (!visited.ok()) return Error{visited.error()};
+    return unreadable;
+  }
+  std::vector<fs::path> files{path};
+  if (fs::is_directory(path, error)) {
+    Result<std::vector<fs::path>> found = TraceFilesIn(path);
+    if (!found.ok()) return Error{found.error()};
+    files = std::move(found).value();
+  }
+  for (const fs::path& file : files) {
+    const Result<void> visited = VisitFile(file, options, visit, unreadable);
+    if (!visited.ok()) return Error{visited.error()};
+  }
+  if (unreadable.size() == files.size()) return Error{unreadable.front()};
+  return unreadable;
+}
+
+Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& options) {
   std::vector<Trace> traces;
-  traces.push_back(std::move(trace).value());
+  const Result<std::vector<std::string>> unreadable =
+      VisitTraces(path, options, [&](Trace trace) -> Result<void> {
+        traces.push_back(std::move(trace));
+        return {};
+      });
+  if (!unreadable.ok()) return Error{unreadable.error()};
+  // A settings file among the traces is no reason to give up; a broken rank must be seen.
+  const std::vector<std::string>& errors = unreadable.value();
+  if (traces.empty() || errors.empty()) return traces;
+  traces.front().quality.Count("unreadable_file", QualitySeverity::kDataLoss,
+                               static_cast<int64_t>(errors.size()), errors.front());
   return traces;
 }
 

@@ -30,9 +30,15 @@ struct LoadOptions {
 };
 
 // The traces behind a path: a run directory or a rank folder of ours (finished or still running),
-// one trace file, or a folder of trace files, one a rank.
+// a trace file of one rank or several, or a folder of trace files.
 Result<std::vector<Trace>> LoadTraces(const std::filesystem::path& path,
                                       const LoadOptions& options);
+
+// Passes these traces on, one rank in memory at a time where the source allows, and stops at the
+// first error of `visit`. Returns what could not be read among the files of a folder.
+Result<std::vector<std::string>> VisitTraces(const std::filesystem::path& path,
+                                             const LoadOptions& options,
+                                             const std::function<Result<void>(Trace trace)>& visit);
 
 // Loads and analyses, one rank at a time where the source allows.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);

@@ -186,6 +186,25 @@ class Printer {
 
 std::string TraceText(const Trace& trace) { return Printer(trace).Print(); }
 
+std::vector<std::string> CorpusFiles() {
+  std::vector<std::string> files;
+  const std::string folder = TRAINPROF_CORPUS;
+  if (folder.empty() || !std::filesystem::is_directory(folder)) return files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".json.gz") && !path.ends_with("not_a_trace.json.gz")) files.push_back(path);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string FirstDifference(const std::string& a, const std::string& b) {
+  size_t at = 0;
+  while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
+  const size_t line = at == 0 ? 0 : a.rfind('\n', at - 1) + 1;
+  return fmt::format("first: {}\nagain: {}", a.substr(line, 400), b.substr(line, 400));
+}
+
 std::string QualityText(const Trace& trace) {
   std::string text;
   for (const QualityItem& item : trace.quality.items()) {

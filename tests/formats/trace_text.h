@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/result.h"
 #include "trace/trace.h"
@@ -13,6 +14,12 @@ namespace trainprof {
 // Every row of every table with all its columns, names in place of ids, tracks in the order of
 // (pid, tid, kind). Two traces with equal text are equal.
 std::string TraceText(const Trace& trace);
+
+// Where two texts first differ, with both lines.
+std::string FirstDifference(const std::string& a, const std::string& b);
+
+// The traces of the corpus, sorted; empty where there is none.
+std::vector<std::string> CorpusFiles();
 
 // One line a quality item: "bad_escape 1 (warning)".
 std::string QualityText(const Trace& trace);

@@ -13,8 +13,25 @@ constexpr size_t kFlushBytes = 1 << 20;
 }  // namespace
 
 void ChromeWriter::Write() {
-  WriteHeader();
+  w_.Raw("{\n");
+  WriteMembers();
+  w_.Raw("\"traceEvents\": [\n");
   WriteMetadata();
+  WriteTables();
+  w_.Raw("\n]}\n");
+  sink_.Write(w_.text());
+}
+
+bool ChromeWriter::WriteEvents(bool is_first, int64_t shift_ns) {
+  first_event_ = is_first;
+  shift_ns_ = shift_ns;
+  WriteTables();
+  sink_.Write(w_.text());
+  w_.Clear();
+  return first_event_;
+}
+
+void ChromeWriter::WriteTables() {
   WriteRanges();
   WriteApi();
   WriteDeviceOps();
@@ -23,8 +40,12 @@ void ChromeWriter::Write() {
   WriteFlows();
   if (is_recording_) WriteLaunchArrows();
   WriteOthers();
-  w_.Raw("\n]}\n");
-  sink_.Write(w_.text());
+}
+
+ChromeLanes::Place ChromeWriter::PlaceOf(TrackId track) const {
+  ChromeLanes::Place place = lanes_.PlaceOf(track);
+  if (rank_ != nullptr) rank_->FindPid(place.pid, place.pid);
+  return place;
 }
 
 void ChromeWriter::BeginEvent() {
@@ -33,7 +54,7 @@ void ChromeWriter::BeginEvent() {
 }
 
 void ChromeWriter::EndEvent() {
-  if (w_.size() < kFlushBytes) return;
+  if (keep_buffer_ || w_.size() < kFlushBytes) return;
   sink_.Write(w_.text());
   w_.Clear();
 }
@@ -52,7 +73,7 @@ void ChromeWriter::Common(std::string_view category, std::string_view name, int6
   w_.Raw(",\"tid\":");
   w_.Integer(tid);
   w_.Raw(",\"ts\":");
-  w_.Microseconds(time.ns);
+  w_.Microseconds(Shifted(time.ns));
 }
 
 bool ChromeWriter::HasArg(std::string_view key) const {
@@ -77,7 +98,7 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
                             std::string_view category, std::string_view name,
                             std::initializer_list<Extra> extras) {
   const TrackId track = columns.track[row];
-  const ChromeLanes::Place place = lanes_.PlaceOf(track);
+  const ChromeLanes::Place place = PlaceOf(track);
   const int64_t tid = lanes_.TidOf(table, row, track);
   BeginEvent();
   w_.Raw("{\"ph\":\"X\"");
@@ -96,16 +117,49 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
   }
   const bool on_stream = trace_.tracks[Index(track)].kind == TrackKind::kStream;
   if (tid != place.tid && !(on_stream && SaysStream(place.tid))) add(kTrueTidKey, place.tid);
+  if (rank_ != nullptr) RenameIds();
   w_.Arguments(args_, trace_.strings, nullptr, added_);
   added_.clear();
   w_.Char('}');
   EndEvent();
 }
 
-void ChromeWriter::Args(ArgsId id, const int64_t* event_id) {
+// Gives the ids among args_ and added_ their numbers in the file of several ranks.
+void ChromeWriter::RenameIds() {
+  const size_t from_columns = added_.size();
+  const auto rename = [&](std::string_view key, ArgValue& value) {
+    for (const IdKey& id_key : kIdKeys) {
+      if (key != id_key.key || value.type != ArgValue::Type::kInt) continue;
+      bool fits = true;
+      const ArgValue original = value;
+      value.integer = rank_->Id(id_key.ids, value.integer, fits);
+      if (!fits) added_.push_back({id_key.original_key, original});
+    }
+  };
+  for (Arg& arg : args_) rename(trace_.Text(arg.key), arg.value);
+  for (size_t i = 0; i < from_columns; ++i) {
+    ArgValue value = added_[i].second;
+    rename(added_[i].first, value);
+    added_[i].second = value;
+  }
+}
+
+// The same for a flow, whose id may have stood there as a text, too.
+int64_t ChromeWriter::RenameFlow(int64_t id) {
+  bool fits = true;
+  const int64_t renamed = rank_->Id(RankIds::kFlow, id, fits);
+  if (!fits) added_.push_back({kFlowIdKey, {.type = ArgValue::Type::kInt, .integer = id}});
+  for (const Arg& arg : args_) {
+    if (trace_.Text(arg.key) == "^id") added_.push_back({kFlowTextKey, arg.value});
+  }
+  return renamed;
+}
+
+void ChromeWriter::Args(ArgsId id) {
   args_.clear();
   trace_.args.ForEach(id, [&](const Arg& arg) { args_.push_back(arg); });
-  w_.Arguments(args_, trace_.strings, event_id, added_);
+  if (rank_ != nullptr) RenameIds();
+  w_.Arguments(args_, trace_.strings, nullptr, added_);
   added_.clear();
 }
 
@@ -203,7 +257,7 @@ void ChromeWriter::WriteSyncs() {
 void ChromeWriter::WritePoints() {
   const auto begin = [&](const EventColumns& table, uint32_t row, StringId category,
                          std::string_view head) {
-    const ChromeLanes::Place place = lanes_.PlaceOf(table.track[row]);
+    const ChromeLanes::Place place = PlaceOf(table.track[row]);
     BeginEvent();
     w_.Raw(head);
     Common(trace_.Text(category), trace_.Text(table.name[row]), place.pid, place.tid,
@@ -231,7 +285,7 @@ void ChromeWriter::WritePoints() {
 void ChromeWriter::WriteFlows() {
   const FlowTable& flows = trace_.flows;
   for (uint32_t row = 0; row < flows.size(); ++row) {
-    const ChromeLanes::Place place = lanes_.PlaceOf(flows.track[row]);
+    const ChromeLanes::Place place = PlaceOf(flows.track[row]);
     const int64_t tid = lanes_.TidAt(flows.track[row], flows.begin[row]);
     BeginEvent();
     w_.Raw("{\"ph\":");
@@ -242,7 +296,15 @@ void ChromeWriter::WriteFlows() {
     if (tid != place.tid) {
       added_.push_back({kTrueTidKey, {.type = ArgValue::Type::kInt, .integer = place.tid}});
     }
-    Args(flows.args[row], &flows.id[row]);
+    args_.clear();
+    trace_.args.ForEach(flows.args[row], [&](const Arg& arg) { args_.push_back(arg); });
+    int64_t id = flows.id[row];
+    if (rank_ != nullptr) {
+      RenameIds();
+      id = RenameFlow(id);
+    }
+    w_.Arguments(args_, trace_.strings, &id, added_, rank_ != nullptr);
+    added_.clear();
     w_.Char('}');
     EndEvent();
   }
@@ -251,12 +313,13 @@ void ChromeWriter::WriteFlows() {
 // A recording has the launch of each operation as a column; viewers want an arrow.
 void ChromeWriter::WriteLaunchArrows() {
   const DeviceOpTable& ops = trace_.device_ops;
+  int64_t number = 0;
   int64_t id = 0;
   const auto arrow = [&](std::string_view head, TrackId track, int64_t tid, TraceTime time,
                          std::string_view tail) {
     BeginEvent();
     w_.Raw(head);
-    Common("ac2g", "ac2g", lanes_.PlaceOf(track).pid, tid, time);
+    Common("ac2g", "ac2g", PlaceOf(track).pid, tid, time);
     w_.Raw(",\"id\":");
     w_.Integer(id);
     w_.Raw(tail);
@@ -266,7 +329,9 @@ void ChromeWriter::WriteLaunchArrows() {
     if (ops.launch[row] == kNoRow) continue;
     const auto launch = static_cast<uint32_t>(ops.launch[row]);
     const TrackId thread = trace_.api.track[launch];
-    ++id;
+    bool fits = true;
+    ++number;
+    id = rank_ == nullptr ? number : rank_->Id(RankIds::kFlow, number, fits);
     arrow("{\"ph\":\"s\"", thread, lanes_.TidOf(Table::kApi, launch, thread),
           trace_.api.begin[launch], "}");
     arrow("{\"ph\":\"f\"", ops.track[row], lanes_.TidOf(Table::kDeviceOps, row, ops.track[row]),
@@ -274,20 +339,45 @@ void ChromeWriter::WriteLaunchArrows() {
   }
 }
 
-// Kept as they came; those with a time begin with "ts":null, which becomes that time.
+// Kept as they came; those with a time begin with "ts":null, which becomes that time. Several ranks
+// are told apart by a member of its own: such an event need not have a pid.
 void ChromeWriter::WriteOthers() {
   constexpr std::string_view kTimed = "{\"ts\":null";
+  const std::string slot =
+      rank_ == nullptr ? "" : fmt::format("\"{}\":{}", kSlotKey, rank_->slot());
   for (const OtherEvent& other : trace_.others) {
-    std::string_view json = trace_.Text(other.json);
+    const std::string renamed = rank_ == nullptr ? "" : rank_->RenameEvent(trace_.Text(other.json));
+    std::string_view json = rank_ == nullptr ? trace_.Text(other.json) : renamed;
     BeginEvent();
-    if (json.starts_with(kTimed)) {
-      json.remove_prefix(kTimed.size());
-      w_.Raw("{\"ts\":");
-      w_.Microseconds(other.begin.ns);
+    w_.Raw("{");
+    w_.Raw(slot);
+    const bool is_timed = json.starts_with(kTimed);
+    json.remove_prefix(is_timed ? kTimed.size() : 1);
+    const bool more = is_timed || json.find_first_not_of(" \t\r\n") != json.find('}');
+    if (!slot.empty() && more) w_.Char(',');
+    if (is_timed) {
+      w_.Raw("\"ts\":");
+      w_.Microseconds(Shifted(other.begin.ns));
     }
     w_.Raw(json);
     EndEvent();
   }
+}
+
+std::vector<int64_t> ChromeWriter::Pids() const {
+  std::vector<int64_t> pids;
+  for (const Process& process : trace_.processes) pids.push_back(process.pid);
+  for (uint32_t i = 0; i < trace_.tracks.size(); ++i) {
+    pids.push_back(lanes_.PlaceOf(TrackId{i}).pid);
+  }
+  if (is_recording_) {
+    for (const Device& device : trace_.devices) pids.push_back(device.id);
+  }
+  for (const OtherEvent& other : trace_.others) {
+    int64_t pid = 0;
+    if (PidOfEvent(trace_.Text(other.json), pid)) pids.push_back(pid);
+  }
+  return pids;
 }
 
 }  // namespace trainprof

@@ -1,7 +1,10 @@
-// Writes a trace's header, metadata and events as Chrome trace JSON; see export_chrome.cpp.
+// Writes a trace's header, metadata and events as Chrome trace JSON; see export_chrome.cpp. Alone
+// it is a whole file; for a file of several ranks (merge_chrome.cpp) its parts are taken one by
+// one.
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,20 +13,46 @@
 #include "trace/formats/chrome_lanes.h"
 #include "trace/formats/file_sink.h"
 #include "trace/formats/json_writer.h"
+#include "trace/formats/rank_namespace.h"
 #include "trace/trace.h"
 
 namespace trainprof {
 
 class ChromeWriter {
  public:
-  ChromeWriter(const Trace& trace, FileSink& sink)
+  // What a process was called before the ranks were told apart, as a file of this rank alone has
+  // it.
+  struct ProcessNames {
+    std::string name;
+    std::string labels;
+    int64_t sort_index = 0;
+  };
+
+  // `ranks` may be null: the file is this trace's alone. Pids of the trace must be known to it
+  // before metadata or events are written. All three outlive the writer.
+  ChromeWriter(const Trace& trace, FileSink& sink, RankNamespace* rank = nullptr)
       : trace_(trace),
         sink_(sink),
         lanes_(trace),
+        rank_(rank),
         is_recording_(trace.source == SourceKind::kRecording),
         key_stream_(trace.strings.Find("stream")) {}
 
+  // The whole file.
   void Write();
+
+  // "key": value lines, each with a comma behind it, down to baseTimeNanoseconds.
+  std::string Members();
+  // Metadata events, separated by commas.
+  std::string Metadata();
+  // The processes that Metadata() has named, by their own pid.
+  const std::map<int64_t, ProcessNames>& processes() const { return processes_; }
+  // All other events, to the sink, `shift_ns` later than the trace has them; each after a comma but
+  // for the first of the file. Returns whether the file still has no event.
+  bool WriteEvents(bool is_first, int64_t shift_ns);
+  static void WriteDevice(JsonWriter& w, const Device& device, std::string_view name);
+  // Every pid that events and metadata have.
+  std::vector<int64_t> Pids() const;
 
  private:
   using Table = ChromeLanes::Table;
@@ -33,11 +62,11 @@ class ChromeWriter {
     int64_t value;
   };
 
-  void WriteHeader();
+  void WriteMembers();
   void WriteMember(std::string_view key, std::string_view raw);
   void WriteDevices();
   void WriteMetadata();
-  void WriteProcess(int64_t pid, std::string_view name, const Process& process);
+  void WriteProcess(int64_t pid, ProcessNames names);
   void WriteThread(int64_t pid, int64_t tid, std::string_view name, int64_t sort_index);
   void WriteRanges();
   void WriteApi();
@@ -48,13 +77,21 @@ class ChromeWriter {
   void WriteLaunchArrows();
   void WriteOthers();
 
+  void WriteTables();
   void BeginEvent();
   void EndEvent();
   void Common(std::string_view category, std::string_view name, int64_t pid, int64_t tid,
               TraceTime time);
   void Complete(Table table, const EventColumns& columns, uint32_t row, std::string_view category,
                 std::string_view name, std::initializer_list<Extra> extras);
-  void Args(ArgsId id, const int64_t* event_id = nullptr);
+  void Args(ArgsId id);
+  ChromeLanes::Place PlaceOf(TrackId track) const;
+  // In unsigned numbers: times of hostile files are near the end of the range.
+  int64_t Shifted(int64_t ns) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(ns) + static_cast<uint64_t>(shift_ns_));
+  }
+  void RenameIds();
+  int64_t RenameFlow(int64_t id);
   bool HasArg(std::string_view key) const;
   bool SaysStream(int64_t stream) const;
   std::string_view RangeCategory(uint32_t row) const;
@@ -63,13 +100,17 @@ class ChromeWriter {
   const Trace& trace_;
   FileSink& sink_;
   ChromeLanes lanes_;
+  RankNamespace* const rank_;
   const bool is_recording_;
   const StringId key_stream_;
   JsonWriter w_;
   std::vector<Arg> args_;
   std::vector<std::pair<std::string_view, ArgValue>> added_;
   std::vector<int64_t> steps_of_track_;
+  std::map<int64_t, ProcessNames> processes_;
+  int64_t shift_ns_ = 0;
   bool first_event_ = true;
+  bool keep_buffer_ = false;  // nothing goes to the sink yet
 };
 
 }  // namespace trainprof

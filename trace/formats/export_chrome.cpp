@@ -5,6 +5,7 @@
 #include "trace/formats/chrome_writer.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/file_sink.h"
+#include "trace/formats/merge_chrome.h"
 
 namespace trainprof {
 namespace {
@@ -28,6 +29,7 @@ const Exporter& Exporter_chrome() {
           "or .json.gz",
       .owns = Owns,
       .write = WriteFile,
+      .write_merged = MergeChrome,
   };
   return exporter;
 }

@@ -20,16 +20,37 @@ std::span<const Exporter* const> Exporters() {
   return all;
 }
 
-Result<void> ExportTrace(const Trace& trace, const std::string& path,
-                         const ExportOptions& options) {
+namespace {
+
+Result<const Exporter*> ExporterOf(const std::string& path) {
   std::string known;
   for (const Exporter* exporter : Exporters()) {
-    if (exporter->owns(path)) return exporter->write(trace, path, options);
+    if (exporter->owns(path)) return exporter;
     known +=
         fmt::format("{}{} ({})", known.empty() ? "" : ", ", exporter->slug, exporter->description);
   }
   return Error{
       fmt::format("{}: the file's ending says no known format. trainprof writes: {}", path, known)};
+}
+
+}  // namespace
+
+Result<void> ExportTrace(const Trace& trace, const std::string& path,
+                         const ExportOptions& options) {
+  const Result<const Exporter*> exporter = ExporterOf(path);
+  if (!exporter.ok()) return Error{exporter.error()};
+  return exporter.value()->write(trace, path, options);
+}
+
+Result<MergedRanks> ExportMerged(const VisitRanks& ranks, const std::string& path,
+                                 const ExportOptions& options) {
+  const Result<const Exporter*> exporter = ExporterOf(path);
+  if (!exporter.ok()) return Error{exporter.error()};
+  if (exporter.value()->write_merged == nullptr) {
+    return Error{
+        fmt::format("{}: {} cannot hold several ranks in one file", path, exporter.value()->slug)};
+  }
+  return exporter.value()->write_merged(ranks, path, options);
 }
 
 }  // namespace trainprof

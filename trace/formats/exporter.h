@@ -4,6 +4,7 @@
 //   Result<void> done = ExportTrace(trace, "trace.json.gz");
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,12 +18,28 @@ struct ExportOptions {
   bool overwrite = false;  // else an existing file is an error
 };
 
+// Passes each rank's trace, in the same order every time, and stops at the first error. One trace
+// at a time need be in memory.
+using VisitRank = std::function<Result<void>(const Trace& trace)>;
+using VisitRanks = std::function<Result<void>(const VisitRank& visit)>;
+
+// What became of the ranks of a merged file.
+struct MergedRanks {
+  size_t count = 0;
+  // Whether times of different ranks can be compared. Otherwise each rank starts at 0.
+  bool aligned = true;
+  std::string why_not;
+};
+
 struct Exporter {
   std::string_view slug;         // "chrome"
   std::string_view description;  // one line for --help and errors
   // Whether files of this name are this format's, by their ending.
   bool (*owns)(std::string_view path);
   Result<void> (*write)(const Trace& trace, const std::string& path, const ExportOptions& options);
+  // All ranks in one file; visits them twice. Null: the format cannot.
+  Result<MergedRanks> (*write_merged)(const VisitRanks& ranks, const std::string& path,
+                                      const ExportOptions& options);
 };
 
 // All exporters, in alphabetical order.
@@ -32,5 +49,10 @@ std::span<const Exporter* const> Exporters();
 // all: it is written beside and then renamed.
 Result<void> ExportTrace(const Trace& trace, const std::string& path,
                          const ExportOptions& options = {});
+
+// Writes all ranks to one file, in which nothing of two ranks has the same id; a rank without a
+// known number should have one by now. SplitRanks (split_ranks.h) gives them back.
+Result<MergedRanks> ExportMerged(const VisitRanks& ranks, const std::string& path,
+                                 const ExportOptions& options = {});
 
 }  // namespace trainprof

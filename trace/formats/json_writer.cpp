@@ -60,7 +60,8 @@ void JsonWriter::Quoted(std::string_view text) {
 }
 
 void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
-                           std::span<const std::pair<std::string_view, ArgValue>> added) {
+                           std::span<const std::pair<std::string_view, ArgValue>> added,
+                           bool new_id) {
   bool id_kept = false;
   size_t inside = 0;
   for (const Arg& arg : args) {
@@ -72,8 +73,13 @@ void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings
     Char(',');
     Quoted(key.substr(1));
     Char(':');
-    Value(arg.value, strings);
-    id_kept |= key.substr(1) == "id";
+    const bool is_id = key.substr(1) == "id";
+    if (is_id && new_id && id != nullptr) {
+      Quoted(std::to_string(*id));
+    } else {
+      Value(arg.value, strings);
+    }
+    id_kept |= is_id;
   }
   if (id != nullptr && !id_kept) {
     Raw(",\"id\":");

@@ -41,9 +41,11 @@ class JsonWriter {
   void Microseconds(int64_t ns);
   void Quoted(std::string_view text);
   // ,"<field>":... for what stood outside "args", then ,"id":... and ,"args":{...}, each when there
-  // is something to say. `id` may be null; `added` follow the others inside "args".
+  // is something to say. `id` may be null; `added` follow the others inside "args". An id that
+  // stood outside "args" as a text is written as it was, or with `new_id` as the text of `id`.
   void Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
-                 std::span<const std::pair<std::string_view, ArgValue>> added = {});
+                 std::span<const std::pair<std::string_view, ArgValue>> added = {},
+                 bool new_id = false);
   void Value(const ArgValue& value, const StringTable& strings);
 
  private:

@@ -219,6 +219,17 @@ bool LooksLikeRecording(const fs::path& path) {
 }
 
 Result<std::vector<RankTrace>> ReadRecording(const fs::path& path) {
+  std::vector<RankTrace> ranks;
+  const Result<void> visited = VisitRecording(path, [&](RankTrace rank) -> Result<void> {
+    ranks.push_back(std::move(rank));
+    return {};
+  });
+  if (!visited.ok()) return Error{visited.error()};
+  return ranks;
+}
+
+Result<void> VisitRecording(const fs::path& path,
+                            const std::function<Result<void>(RankTrace rank)>& visit) {
   Recording recording = Locate(path);
   const bool readable =
       std::any_of(recording.folders.begin(), recording.folders.end(),
@@ -232,12 +243,12 @@ Result<std::vector<RankTrace>> ReadRecording(const fs::path& path) {
     }
     highest_rank = std::max(highest_rank, folder.folder.rank);
   }
-  std::vector<RankTrace> ranks;
   for (LoadedFolder& folder : recording.folders) {
-    ranks.push_back({folder.folder.rank, folder.folder.path.filename().string(),
-                     MakeTrace(recording, folder, highest_rank + 1)});
+    Result<void> visited = visit({folder.folder.rank, folder.folder.path.filename().string(),
+                                  MakeTrace(recording, folder, highest_rank + 1)});
+    if (!visited.ok()) return visited;
   }
-  return ranks;
+  return {};
 }
 
 }  // namespace trainprof::recording

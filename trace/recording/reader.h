@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,5 +29,9 @@ struct RankTrace {
 // Fails when there is no segment to read: the message says what was looked for and why it may be
 // missing (no process of the run used NVTX).
 Result<std::vector<RankTrace>> ReadRecording(const std::filesystem::path& path);
+
+// The same, one rank in memory at a time; stops at the first error of `visit`.
+Result<void> VisitRecording(const std::filesystem::path& path,
+                            const std::function<Result<void>(RankTrace rank)>& visit);
 
 }  // namespace trainprof::recording
