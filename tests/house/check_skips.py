@@ -13,6 +13,8 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
 
 def expected(corpus):
     """(pattern of the reason that the test printed, whether that reason holds here)."""
@@ -21,7 +23,7 @@ def expected(corpus):
         (re.compile(r"\bGPU\b|\bCUDA device\b|\bNVIDIA driver\b"), not glob.glob("/dev/nvidia[0-9]*")),
         (re.compile(r"\bneeds root\b"), not is_administrator()),
         (re.compile(r"\bHolisticTraceAnalysis\b"), importlib.util.find_spec("hta") is None
-         and not os.path.isdir(".venv-hta")),
+         and not os.path.isdir(os.path.join(ROOT, ".venv-hta"))),
         (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),
     ]
 
