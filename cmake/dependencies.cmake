@@ -31,6 +31,12 @@ if(NOT ZSTD_FOUND)
   message(FATAL_ERROR "trainprof needs libzstd. Install it: apt-get install libzstd-dev")
 endif()
 
+# Lines of native stacks; without it they name functions only.
+pkg_check_modules(LIBDW QUIET IMPORTED_TARGET libdw)
+if(NOT LIBDW_FOUND)
+  trainprof_absent("libdw (file and line of native stacks)" "Install it: apt-get install libdw-dev")
+endif()
+
 if(BUILD_TESTING)
   trainprof_need(GTest libgtest-dev)
   trainprof_need(benchmark libbenchmark-dev)

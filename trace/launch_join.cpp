@@ -42,6 +42,25 @@ bool JoinByIdAlone(Trace& trace) {
   return true;
 }
 
+// Joins within each process: the operations of a recording stand in the process that issued them.
+void JoinByProcess(Trace& trace) {
+  const ApiTable& api = trace.api;
+  std::vector<std::unordered_map<int64_t, uint32_t>> call_of(trace.processes.size());
+  for (uint32_t row = 0; row < api.size(); ++row) {
+    if (api.correlation[row] == kNoCorrelation) continue;
+    auto& calls = call_of[Index(ProcessOf(trace, api.track[row]))];
+    const auto [it, is_new] = calls.try_emplace(api.correlation[row], row);
+    if (!is_new && WidthOf(trace, row) > WidthOf(trace, it->second)) it->second = row;
+  }
+  DeviceOpTable& ops = trace.device_ops;
+  for (uint32_t row = 0; row < ops.size(); ++row) {
+    if (ops.correlation[row] == kNoCorrelation) continue;
+    const auto& calls = call_of[Index(ProcessOf(trace, ops.track[row]))];
+    const auto it = calls.find(ops.correlation[row]);
+    if (it != calls.end()) ops.launch[row] = Row{it->second};
+  }
+}
+
 // Calls that start no work on a device, whatever their id.
 bool CannotLaunch(ApiKind kind) {
   switch (kind) {
@@ -257,7 +276,11 @@ void JoinLaunches(Trace& trace) {
   DeviceOpTable& ops = trace.device_ops;
   ops.launch.assign(ops.size(), kNoRow);
   int64_t ambiguous = 0;
-  if (!JoinByIdAlone(trace)) ambiguous = MergedJoin(trace).Run();
+  if (trace.source == SourceKind::kRecording) {
+    JoinByProcess(trace);
+  } else if (!JoinByIdAlone(trace)) {
+    ambiguous = MergedJoin(trace).Run();
+  }
   int64_t kernels_alone = 0;
   int64_t copies_alone = 0;
   for (uint32_t row = 0; row < ops.size(); ++row) {

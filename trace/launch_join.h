@@ -1,5 +1,6 @@
 // Finds the call that launched each device operation, by correlation id. Ids are unique within a
-// host process only: files that merge several ranks repeat them.
+// host process only: files that merge several ranks repeat them. In our own recordings an
+// operation's track belongs to the process that issued it.
 #pragma once
 
 #include "trace/trace.h"

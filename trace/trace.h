@@ -50,6 +50,10 @@ struct Device {
   int32_t compute_major = 0;
   int32_t compute_minor = 0;
   int32_t num_sms = 0;
+  StringId uuid = kEmptyString;  // hex
+  int64_t memory_bytes_per_second = 0;
+  int64_t clock_khz = 0;
+  bool is_mig_slice = false;
 
   bool operator==(const Device&) const = default;
 };
@@ -154,11 +158,15 @@ struct OtherEvent {
   bool operator==(const OtherEvent&) const = default;
 };
 
+// What a gap leaves out: everything, or what devices did and the calls that asked for it.
+enum class GapKind : uint8_t { kAll, kDevice };
+
 // A stretch of time in which a process did not record, on purpose.
 struct Gap {
   Interval interval;
   ProcessId process{};
   StringId reason = kEmptyString;  // "window", "size bound", "torch.profiler"
+  GapKind kind = GapKind::kAll;
 
   bool operator==(const Gap&) const = default;
 };

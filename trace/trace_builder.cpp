@@ -151,10 +151,19 @@ TrackId TraceBuilder::FindOrAddThread(ProcessId process, int64_t tid) {
 }
 
 TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream) {
+  const DeviceId device = FindOrAddDevice(device_id);
   const TrackId id = FindOrAddStream(process, stream);
   Track& track = trace_.tracks[Index(id)];
-  if (track.device == kNoDevice) track.device = FindOrAddDevice(device_id);
-  return id;
+  if (track.device == kNoDevice) track.device = device;
+  if (track.device == device) return id;
+  // Streams of several devices have the same numbers.
+  const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
+  const auto [it, is_new] = stream_of_.try_emplace({process, device, stream}, next);
+  if (is_new) {
+    trace_.tracks.push_back(
+        {.kind = TrackKind::kStream, .process = process, .tid = stream, .device = device});
+  }
+  return it->second;
 }
 
 TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t stream) {
@@ -260,7 +269,7 @@ void TraceBuilder::AddOther(TraceTime begin, StringId json) {
 void TraceBuilder::AddGap(const Gap& gap) {
   const TraceTime begin{Clamped(gap.interval.begin.ns, quality())};
   const TraceTime end{Clamped(gap.interval.end.ns, quality())};
-  trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason});
+  trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason, gap.kind});
 }
 
 size_t TraceBuilder::size_bytes() const {

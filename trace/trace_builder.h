@@ -9,6 +9,8 @@
 //   Trace trace = std::move(builder).Build();
 #pragma once
 
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "trace/trace.h"
@@ -38,7 +40,7 @@ class TraceBuilder {
   TrackId FindOrAddThread(ProcessId process, int64_t tid);
   // A track of device `device_id` (added when new): stream `stream` in the source's `process`. A
   // thread and a stream of the same number are two tracks: kineto's device 0 and its pid 0 share
-  // them.
+  // them; so are streams of one number on two devices.
   TrackId FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream);
   // The same for a stream whose device is not known yet; a new one gets kNoDevice.
   TrackId FindOrAddStream(ProcessId process, int64_t stream);
@@ -81,6 +83,8 @@ class TraceBuilder {
   Trace trace_;
   std::unordered_map<int64_t, ProcessId> process_of_pid_;
   std::unordered_map<uint64_t, std::unordered_map<int64_t, TrackId>> track_of_;
+  // Streams whose number another device of the process had first.
+  std::map<std::tuple<ProcessId, DeviceId, int64_t>, TrackId> stream_of_;
   std::unordered_map<int64_t, DeviceId> device_of_;
 };
 

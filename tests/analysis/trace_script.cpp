@@ -57,9 +57,12 @@ class Script {
       int64_t first = 0;
       int64_t second = 0;
       words >> first >> second;
+      // In recordings a stream belongs to the process that drives it, in imports to its device.
+      const bool recorded = builder_.trace().source == SourceKind::kRecording;
       track_ = kind == "thread" ? builder_.FindOrAddThread(builder_.FindOrAddProcess(1), first)
                                 : builder_.FindOrAddStream(
-                                      builder_.FindOrAddProcess(1'000'000 + first), first, second);
+                                      builder_.FindOrAddProcess(recorded ? 1 : 1'000'000 + first),
+                                      first, second);
       return;
     }
     int64_t begin = 0;

@@ -30,7 +30,17 @@ constexpr uint32_t LeastWords(RecordType type) {
     case RecordType::kThreadName:
     case RecordType::kGapBegin:
     case RecordType::kGapEnd:
+    case RecordType::kFact:
+    case RecordType::kContext:
+    case RecordType::kStack:
       return 2;
+    case RecordType::kStream:
+    case RecordType::kCallStack:
+      return 3;
+    case RecordType::kModule:
+      return 1 + sizeof(ModuleFacts) / 8;
+    case RecordType::kDevice:
+      return 1 + sizeof(DeviceFacts) / 8;
     case RecordType::kStart:
     case RecordType::kEnd:
       return 3;
@@ -118,6 +128,15 @@ inline std::string_view StringOf(const Record& record) {
   const uint64_t most = record.extra.size() * 8;
   return {reinterpret_cast<const char*>(record.extra.data()),
           static_cast<size_t>(length < most ? length : most)};
+}
+
+// The structure that a record carries from its word 1 on; it has that many words (LeastWords).
+template <class Facts>
+Facts FactsOf(const Record& record) {
+  Facts facts;
+  memcpy(&facts, &record.value, 8);
+  memcpy(reinterpret_cast<char*>(&facts) + 8, record.extra.data(), sizeof facts - 8);
+  return facts;
 }
 
 // The thread's own name in a kThread record.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "trace/recording/device_decoder.h"
+
 namespace trainprof::recording {
 namespace {
 
@@ -43,14 +45,22 @@ class Decoder {
 
   void Run() {
     DescribeProcess();
+    StackTexts stacks(segment_.path(), scan_, builder_);
+    DeviceDecoder device(segment_.info(), scan_, base_, process_, stacks, builder_);
+    device_ = &device;
+    DecodeChunks();
+    device.Finish();
+    JoinStarts();
+    AddGaps();
+    NameThreads();
+    CountLosses();
+  }
+
+ private:
+  void DecodeChunks() {
     std::vector<uint64_t> words;
     const Chunk* before = nullptr;
     for (const Chunk& chunk : segment_.chunks()) {
-      if (chunk.kind != ChunkKind::kRecords) {
-        Count("unread_chunk", QualitySeverity::kWarning, 1,
-              "a kind of chunk that this version does not read");
-        continue;
-      }
       if (before == nullptr || before->writer != chunk.writer) {
         EndWriter();
         BeginWriter(chunk);
@@ -59,16 +69,15 @@ class Decoder {
         LoseChunks(chunk.sequence - before->sequence - 1);
       }
       before = &chunk;
-      DecodeChunk(chunk, words);
+      if (chunk.kind == ChunkKind::kRecords) {
+        DecodeChunk(chunk, words);
+      } else {
+        row_chunks_.push_back(&chunk);
+      }
     }
     EndWriter();
-    JoinStarts();
-    AddGaps();
-    NameThreads();
-    CountLosses();
   }
 
- private:
   void Count(std::string_view kind, QualitySeverity severity, uint64_t count,
              std::string_view detail) {
     if (count == 0) return;
@@ -97,7 +106,26 @@ class Decoder {
     last_ticks_ = 0;
   }
 
+  // A row's name may stand in a later chunk of records: rows wait until all of these are read.
+  void DecodeRows() {
+    std::vector<uint64_t> words;
+    for (const Chunk* chunk : row_chunks_) {
+      if (chunk->kind != ChunkKind::kDeviceRows && chunk->kind != ChunkKind::kCallRows) {
+        Count("unread_chunk", QualitySeverity::kWarning, 1,
+              "a kind of chunk that this version does not read");
+      } else if (!segment_.Load(*chunk, words, builder_.quality())) {
+        LoseChunks(1);
+      } else if (!device_->Add(*chunk, words, strings_)) {
+        Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+              "a chunk whose rows have an impossible size; skipped");
+      }
+    }
+    row_chunks_.clear();
+    device_->EndWriter();
+  }
+
   void EndWriter() {
+    DecodeRows();
     CloseOpen(scan_.last_ticks, "open_range_at_end",
               "ranges still open where the recording ends; closed at the last time seen");
   }
@@ -307,20 +335,26 @@ class Decoder {
           "ends of ranges whose start is not in the recording");
   }
 
-  void AddGap(uint64_t begin, uint64_t end, const char* reason) {
+  void AddGap(uint64_t begin, uint64_t end, const char* reason, GapKind kind = GapKind::kAll) {
     if (end <= begin) return;
-    builder_.AddGap({{At(begin), At(end)}, process_, builder_.Intern(reason)});
+    builder_.AddGap({{At(begin), At(end)}, process_, builder_.Intern(reason), kind});
   }
 
-  void AddGaps() {
+  void AddGapsOf(GapKind kind, const char* reason) {
     bool closed = false;
     uint64_t begin = 0;
     for (const GapMark& mark : scan_.gaps) {
+      if ((mark.reason == GapReason::kDevice) != (kind == GapKind::kDevice)) continue;
       if (mark.begin && !closed) begin = mark.ticks;
-      if (!mark.begin && closed) AddGap(begin, mark.ticks, "window");
+      if (!mark.begin && closed) AddGap(begin, mark.ticks, reason, kind);
       closed = mark.begin;
     }
-    if (closed) AddGap(begin, scan_.last_ticks, "window");
+    if (closed) AddGap(begin, scan_.last_ticks, reason, kind);
+  }
+
+  void AddGaps() {
+    AddGapsOf(GapKind::kAll, "window");
+    AddGapsOf(GapKind::kDevice, "GPU detail off");
     const SegmentInfo& info = segment_.info();
     if (info.first_drop_ticks != 0) {
       AddGap(info.first_drop_ticks, scan_.last_ticks,
@@ -375,6 +409,8 @@ class Decoder {
   TraceBuilder& builder_;
   WriterStrings strings_;
   Quality scratch_;
+  DeviceDecoder* device_ = nullptr;
+  std::vector<const Chunk*> row_chunks_;  // of the present writer
 
   ProcessId process_{};
   TrackId track_{};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/recording/rows.h"
+
 namespace trainprof::recording {
 namespace {
 
@@ -41,7 +43,7 @@ class Scanner {
     std::vector<uint64_t> words;
     for (const Chunk& chunk : segment_.chunks()) {
       if (chunk.writer != writer) strings_.Clear();
-      writer = chunk.writer;
+      writer = writer_ = chunk.writer;
       scan_.clocks.push_back(chunk.opened);
       if (chunk.kind != ChunkKind::kRecords) {
         if (chunk.row_bytes != 0) scan_.events += chunk.payload_bytes / chunk.row_bytes;
@@ -84,7 +86,8 @@ class Scanner {
         return;
       case RecordType::kGapBegin:
       case RecordType::kGapEnd:
-        scan_.gaps.push_back({record.value, record.type == RecordType::kGapBegin});
+        scan_.gaps.push_back({record.value, record.type == RecordType::kGapBegin,
+                              static_cast<GapReason>(record.domain)});
         break;
       case RecordType::kClock:
         scan_.clocks.push_back({record.value, static_cast<int64_t>(record.extra[0]),
@@ -95,16 +98,65 @@ class Scanner {
       case RecordType::kMark:
         ++scan_.events;
         break;
-      default:
+      case RecordType::kPop:
+      case RecordType::kEnd:
         break;
+      case RecordType::kCallStack:
+        TakeCallStack(record);
+        break;
+      default:
+        return TakeDeviceFact(record);
     }
     scan_.last_ticks = std::max(scan_.last_ticks, record.value);
+  }
+
+  // A driver call inside one of the runtime has its correlation: the outer one's stack serves both.
+  void TakeCallStack(const Record& record) {
+    const auto correlation = static_cast<uint32_t>(record.extra[0]);
+    const auto domain = static_cast<CallDomain>(record.extra[0] >> 32);
+    const StackKey stack{writer_, record.id};
+    const auto [it, is_new] = scan_.stack_of_call.try_emplace(correlation, stack);
+    if (!is_new && domain == CallDomain::kRuntime) it->second = stack;
+  }
+
+  // Untimed records of what there is: devices, streams, modules, stacks.
+  void TakeDeviceFact(const Record& record) {
+    const auto low = static_cast<uint32_t>(record.value);
+    const auto high = static_cast<uint32_t>(record.value >> 32);
+    switch (record.type) {
+      case RecordType::kFact:
+        scan_.facts[TextOf(record.id)] = TextOf(low);
+        return;
+      case RecordType::kDevice: {
+        const auto facts = FactsOf<DeviceFacts>(record);
+        scan_.devices[facts.ordinal] = {facts, TextOf(record.id)};
+        return;
+      }
+      case RecordType::kContext:
+        scan_.device_of_context[low] = high;
+        return;
+      case RecordType::kStream:
+        scan_.priority_of[{low, high}] = static_cast<int64_t>(record.extra[0]);
+        return;
+      case RecordType::kModule:
+        scan_.modules.push_back({FactsOf<ModuleFacts>(record), TextOf(record.id)});
+        return;
+      case RecordType::kStack: {
+        std::vector<uint64_t>& frames = scan_.stacks[{writer_, record.id}];
+        frames.assign(1, record.value);
+        frames.insert(frames.end(), record.extra.begin(), record.extra.end());
+        return;
+      }
+      default:
+        return;
+    }
   }
 
   const SegmentReader& segment_;
   Quality& quality_;
   StringTable table_;
   WriterStrings strings_;
+  uint32_t writer_ = 0;
   SegmentScan scan_;
 };
 

@@ -37,7 +37,22 @@ class WriterStrings {
 struct GapMark {
   uint64_t ticks = 0;
   bool begin = false;
+  GapReason reason = GapReason::kWindow;
 };
+
+struct ScannedDevice {
+  DeviceFacts facts{};
+  std::string name;
+};
+
+// A mapped file with code.
+struct ScannedModule {
+  ModuleFacts facts{};
+  std::string path;
+};
+
+// Stack ids are a writer's own.
+using StackKey = std::pair<uint32_t, uint32_t>;  // writer, id
 
 struct SegmentScan {
   uint64_t events = 0;                     // pushes, starts, marks; rows
@@ -47,6 +62,14 @@ struct SegmentScan {
   std::map<std::pair<uint32_t, uint32_t>, std::string> categories;  // (domain, category)
   std::vector<GapMark> gaps;                                        // by ticks
   std::vector<ClockSample> clocks;  // with the header's and the chunks' own
+
+  std::map<std::string, std::string> facts;
+  std::map<uint32_t, ScannedDevice> devices;                     // by ordinal
+  std::map<uint32_t, uint32_t> device_of_context;                // ordinal
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> priority_of;  // (context, stream)
+  std::vector<ScannedModule> modules;                            // in the order of their records
+  std::map<StackKey, std::vector<uint64_t>> stacks;  // return addresses, innermost first
+  std::map<uint32_t, StackKey> stack_of_call;        // by correlation
 };
 
 SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality);

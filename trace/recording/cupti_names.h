@@ -1,0 +1,77 @@
+// CUPTI's enumerations as rows hold them, in Kineto's words (output_base.h, CuptiActivity.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "trace/names.h"
+
+namespace trainprof::recording {
+
+template <size_t N>
+constexpr std::string_view NameAt(const std::string_view (&names)[N], uint32_t number) {
+  return number < N ? names[number] : std::string_view("Unknown");
+}
+
+// CUpti_ActivityMemcpyKind: H host, D device, A array, P peer.
+constexpr std::string_view MemcpyKindName(uint8_t kind) {
+  constexpr std::string_view kNames[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                         "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+  return NameAt(kNames, kind);
+}
+
+constexpr CopyDirection DirectionOf(uint8_t memcpy_kind) {
+  using enum CopyDirection;
+  constexpr CopyDirection kDirections[] = {kUnknown,
+                                           kHostToDevice,
+                                           kDeviceToHost,
+                                           kHostToDevice,
+                                           kDeviceToHost,
+                                           kDeviceToDevice,
+                                           kDeviceToDevice,
+                                           kDeviceToDevice,
+                                           kDeviceToDevice,
+                                           kHostToHost,
+                                           kPeer};
+  return memcpy_kind < std::size(kDirections) ? kDirections[memcpy_kind] : kUnknown;
+}
+
+// CUpti_ActivityMemoryKind.
+inline constexpr uint8_t kPageableMemory = 1;
+inline constexpr uint8_t kPinnedMemory = 2;
+constexpr std::string_view MemoryKindName(uint8_t kind) {
+  constexpr std::string_view kNames[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                         "Array",   "Managed",  "Device Static", "Managed Static"};
+  return NameAt(kNames, kind);
+}
+
+// CUpti_ActivitySynchronizationType.
+inline constexpr uint8_t kEventSync = 1;
+inline constexpr uint8_t kStreamWaitEvent = 2;
+constexpr std::string_view SyncName(uint8_t type) {
+  constexpr std::string_view kNames[] = {"Unknown", "Event Sync", "Stream Wait Event",
+                                         "Stream Sync", "Context Sync"};
+  return NameAt(kNames, type);
+}
+
+// OverheadDetail of CUpti_ActivityOverheadKind.
+constexpr std::string_view OverheadName(uint8_t detail) {
+  constexpr uint8_t kFirstOwn = 17;
+  constexpr std::string_view kOwn[] = {"Buffer Flush",
+                                       "Instrumentation",
+                                       "Resource",
+                                       "Runtime Triggered Module Loading",
+                                       "Lazy Function Loading",
+                                       "Command Buffer Full",
+                                       "Activity Buffer Request",
+                                       "UVM Activity Init"};
+  if (detail == 1) return "Driver Compiler";
+  return detail < kFirstOwn ? std::string_view("Unknown") : NameAt(kOwn, detail - kFirstOwn);
+}
+
+// CUpti_ActivityObjectKind.
+inline constexpr uint32_t kThreadObject = 2;
+// CUpti_ActivityMemoryOperationType.
+inline constexpr uint8_t kReleaseOperation = 2;
+
+}  // namespace trainprof::recording

@@ -1,0 +1,124 @@
+// Puts the rows of one segment (rows.h) into a rank's trace: what devices did, and the calls that
+// asked for it. Names of kinds and arguments are Kineto's, so that rules and exports need to know
+// one vocabulary.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/recording/rows.h"
+#include "trace/recording/segment_reader.h"
+#include "trace/recording/segment_scan.h"
+#include "trace/recording/stack_texts.h"
+#include "trace/trace_builder.h"
+
+namespace trainprof::recording {
+
+class DeviceDecoder {
+ public:
+  // Keeps references. Adds the segment's devices to the trace.
+  DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base, ProcessId process,
+                StackTexts& stacks, TraceBuilder& builder);
+
+  // One chunk of rows, with all strings of its writer. False: its rows are none of ours.
+  bool Add(const Chunk& chunk, const std::vector<uint64_t>& words, const WriterStrings& names);
+  // After a writer's last chunk.
+  void EndWriter();
+  // After the last writer: what needs all rows, and what was lost.
+  void Finish();
+
+  bool any() const { return device_rows_ + call_rows_ > 0; }
+
+ private:
+  // A row that was salvaged from a killed process may be there twice.
+  using RowKey = std::tuple<int, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint64_t>;
+  struct EventRecord {  // cudaEventRecord, as a wait refers to it
+    uint32_t correlation = 0;
+    uint32_t stream = 0;
+  };
+  struct Launch {
+    uint32_t correlation = 0;
+    int64_t begin_ns = 0;
+  };
+  struct HashRow {
+    size_t operator()(const DeviceRow& row) const;
+  };
+  struct SameRow {
+    bool operator()(const DeviceRow& a, const DeviceRow& b) const;
+  };
+
+  void AddDevices();
+  DeviceId FindOrAddDevice(const ScannedDevice& found);
+  DeviceId DeviceOf(uint32_t ordinal);
+  void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
+  void AddKernel(const DeviceRow& row, const WriterStrings& names);
+  void AddCopy(const DeviceRow& row);
+  void AddMemset(const DeviceRow& row);
+  void AddGraph(const DeviceRow& row);
+  void AddOverhead(const DeviceRow& row);
+  void AddSync(const DeviceRow& row);
+  void AddMemory(const DeviceRow& row);
+  void AddCall(const CallRow& row, const WriterStrings& names);
+  void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
+                   int64_t bytes);
+  void AddFacts();
+  void CountLosses();
+  void CountMissingKernels();
+  std::string CauseOfMissingKernels() const;
+  std::string Fact(const char* name) const;
+
+  TrackId Stream(uint32_t device, uint32_t context, uint32_t stream);
+  // Any number: the builder clamps what is no time.
+  TraceTime At(int64_t monotonic_ns) const {
+    return {static_cast<int64_t>(static_cast<uint64_t>(monotonic_ns) -
+                                 static_cast<uint64_t>(base_.ns))};
+  }
+  Event EventOf(const DeviceRow& row, StringId name, TrackId track);
+  StringId NameOf(uint32_t id, const WriterStrings& names);
+  StringId KernelName(StringId mangled);
+  void Arg(std::string_view key, int64_t value);
+  void Arg(std::string_view key, double value);
+  void Arg(std::string_view key, StringId value);
+  void Json(std::string_view key, std::string_view value);
+  ArgsId TakeArgs();
+  double OccupancyOf(const DeviceRow& row) const;
+
+  const SegmentInfo& info_;
+  const SegmentScan& scan_;
+  const HostTime base_;
+  const ProcessId process_;
+  StackTexts& stacks_;
+  TraceBuilder& builder_;
+
+  std::map<uint32_t, DeviceId> device_of_ordinal_;
+  std::map<std::tuple<uint32_t, uint32_t>, TrackId> stream_of_;  // ordinal, stream
+  std::unordered_map<StringId, StringId> demangled_;
+  // Launches of one kernel with one configuration share their arguments.
+  std::unordered_map<DeviceRow, ArgsId, HashRow, SameRow> kernel_args_;
+  std::vector<trainprof::Arg> args_;
+
+  std::vector<DeviceRow> syncs_;
+  std::vector<DeviceRow> memory_;
+  std::map<uint64_t, EventRecord> event_of_sync_;  // by sync id
+  std::map<std::pair<uint32_t, uint32_t>, std::map<uint32_t, EventRecord>>
+      events_;                                                 // (context, event), then correlation
+  std::map<std::pair<uint32_t, bool>, int64_t> memory_total_;  // by ordinal; of the host or not
+  std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
+  std::vector<Launch> launches_;                               // calls that start work on a device
+  std::vector<uint32_t> answered_;                             // correlations of what devices did
+
+  RowKey last_rows_[2]{};  // of the present writer: device, call
+  std::set<RowKey> earlier_;
+  uint64_t device_rows_ = 0;
+  uint64_t call_rows_ = 0;
+  uint64_t kernels_ = 0;
+  uint64_t zero_start_ = 0;
+  uint64_t launches_of_graphs_ = 0;
+};
+
+}  // namespace trainprof::recording
