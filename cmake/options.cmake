@@ -32,9 +32,12 @@ target_include_directories(trainprof_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PRO
 if(TRAINPROF_SANITIZE)
   target_compile_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE}
                                                    -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  # -O1 -g1 halves the build and keeps line numbers in reports. GCC's -Wmaybe-uninitialized is
-  # documented to err with sanitizers, and does inside <regex> and <functional>.
-  target_compile_options(trainprof_flags INTERFACE -O1 -g1 -Wno-maybe-uninitialized)
+  # Halves the build and keeps line numbers in reports.
+  target_compile_options(trainprof_flags INTERFACE -O1 -g1)
+  # Documented to err with sanitizers, and does inside <regex> and <functional>. Clang does not know it.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(trainprof_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
   target_link_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE})
 endif()
 

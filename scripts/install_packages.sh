@@ -2,7 +2,7 @@
 # The one list of Debian packages that trainprof is built and tested with, and their installation.
 # quickstart.sh, test.sh and CI all come here.
 #
-#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer test lint
+#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer test lint fuzz
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
 # prints the one line to run. Exit codes: 0 all there, 1 something is missing, 2 usage error.
@@ -13,11 +13,13 @@ set -euo pipefail
 # shellcheck disable=SC2034  # read by name, ${!group}
 {
   readonly build="cmake=cmake ninja=ninja-build g++=g++ pkg-config=pkg-config
-    libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev"
+    libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libdw-dev"
   # The trainer's LibTorch and NVTX headers: scripts/find_libtorch.sh --install.
   readonly trainer="libturbojpeg0-dev python3=python3 python3-venv ca-certificates"
   readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git"
   readonly lint="clang-format-14=clang-format-14"
+  # Whatever version the Debian has; scripts/fuzz.sh also takes a clang++-14 or later from elsewhere.
+  readonly fuzz="clang++=clang libclang-rt-dev"
 }
 
 readonly oldest_cmake="3.25"
@@ -78,7 +80,7 @@ main() {
     case $group in
       --check) check=true ;;
       -h | --help) usage; return 0 ;;
-      build | trainer | test | lint) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
+      build | trainer | test | lint | fuzz) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
       *) usage >&2; return 2 ;;
     esac
   done

@@ -110,6 +110,18 @@ class Progress(unittest.TestCase):
         self.assertEqual(program.wait(TIMEOUT_S), 130, text)
         self.assertIn("cancelled", text)
 
+    def test_ctrl_c_ends_a_merge_and_leaves_nothing_behind(self):
+        out = os.path.join(self.folder, "out")
+        os.mkdir(out)
+        program, master = self.start_on_terminal("export", self.trace(16 * 1024), "--merge", "-o",
+                                                 os.path.join(out, "job.json"))
+        self.read_terminal(master, until=r"MB/s")
+        os.write(master, b"\x03")
+        text = self.read_terminal(master)
+        self.assertEqual(program.wait(TIMEOUT_S), 130, text)
+        self.assertIn("cancelled", text)
+        self.assertEqual(os.listdir(out), [])
+
     def test_files_without_a_rank_are_exported_under_numbers_of_their_own(self):
         for name in ("a.json", "b.json"):
             with open(os.path.join(self.folder, name), "wb") as file:

@@ -1,5 +1,5 @@
 // Any bytes as a Chrome trace: must end in an error or a trace, and the trace must survive export
-// and import without losing an event.
+// and import without losing an event, alone and as two ranks of one file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
+#include "trace/formats/split_ranks.h"
 
 namespace {
 
@@ -46,6 +49,25 @@ void Require(bool holds, const char* what) {
   std::abort();
 }
 
+void RequireBothRanks(const trainprof::Trace& trace, const std::string& out) {
+  using trainprof::Result;
+  using trainprof::Trace;
+  const auto ranks = [&](const trainprof::VisitRank& visit) {
+    const Result<void> first = visit(trace);
+    return first.ok() ? visit(trace) : first;
+  };
+  Require(trainprof::ExportMerged(ranks, out, {.overwrite = true}).ok(), "merging failed");
+  Result<Trace> merged = trainprof::ImportTrace(out);
+  unlink(out.c_str());
+  Require(merged.ok(), "a merged file does not import");
+  Require(merged.value().quality.CountOf("unparsable_event") == 0, "a merged event is no JSON");
+  const std::vector<Trace> split = trainprof::SplitRanks(std::move(merged).value());
+  Require(split.size() == 2, "a rank was lost");
+  for (const Trace& rank : split) {
+    Require(Events(rank) == Events(trace), "an event of a rank was lost");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -59,11 +81,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string out = std::string(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") +
                                  "/trainprof-fuzz-" + std::to_string(getpid()) + ".json";
   Require(trainprof::ExportTrace(trace.value(), out, {.overwrite = true}).ok(), "export failed");
-  const trainprof::Result<trainprof::Trace> again = trainprof::ImportTrace(out);
+  trainprof::Result<trainprof::Trace> again = trainprof::ImportTrace(out);
   unlink(out.c_str());
   Require(again.ok(), "an exported trace does not import");
   Require(again.value().quality.CountOf("unparsable_event") == 0, "an exported event is no JSON");
   Require(again.value().quality.CountOf("truncated_input") == 0, "an exported file is cut off");
   Require(Events(again.value()) == Events(trace.value()), "an event was lost on the way");
+  RequireBothRanks(trace.value(), out);
+  // What hostile input says of its ranks.
+  trainprof::SplitRanks(std::move(again).value());
   return 0;
 }
