@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/virtual_gpu/cupti/api.h"
+#include "tests/virtual_gpu/cupti/names.h"
 #include "tests/virtual_gpu/model/faults.h"
 #include "tests/virtual_gpu/model/session.h"
 
@@ -28,6 +29,42 @@ void PutExisting(CUpti_ActivityKind kind) {
   }
 }
 
+constexpr int kRuntime = static_cast<int>(ApiDomain::kRuntime);
+constexpr int kDriver = static_cast<int>(ApiDomain::kDriver);
+
+// What a real GPU of today answers: the counters of the old profiler and what needs more than a
+// kind.
+CUptiResult RefusalOfKind(CUpti_ActivityKind kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_KIND_EVENT:
+    case CUPTI_ACTIVITY_KIND_METRIC:
+    case CUPTI_ACTIVITY_KIND_SOURCE_LOCATOR:
+    case CUPTI_ACTIVITY_KIND_GLOBAL_ACCESS:
+    case CUPTI_ACTIVITY_KIND_BRANCH:
+    case CUPTI_ACTIVITY_KIND_EVENT_INSTANCE:
+    case CUPTI_ACTIVITY_KIND_METRIC_INSTANCE:
+    case CUPTI_ACTIVITY_KIND_INSTRUCTION_EXECUTION:
+    case CUPTI_ACTIVITY_KIND_SHARED_ACCESS:
+    case CUPTI_ACTIVITY_KIND_PC_SAMPLING:
+    case CUPTI_ACTIVITY_KIND_PC_SAMPLING_RECORD_INFO:
+    case CUPTI_ACTIVITY_KIND_INSTRUCTION_CORRELATION:
+    case CUPTI_ACTIVITY_KIND_INSTANTANEOUS_EVENT:
+    case CUPTI_ACTIVITY_KIND_INSTANTANEOUS_EVENT_INSTANCE:
+    case CUPTI_ACTIVITY_KIND_INSTANTANEOUS_METRIC:
+    case CUPTI_ACTIVITY_KIND_INSTANTANEOUS_METRIC_INSTANCE:
+      return CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED;
+    case CUPTI_ACTIVITY_KIND_CDP_KERNEL:
+    case CUPTI_ACTIVITY_KIND_ENVIRONMENT:
+    case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
+      return CUPTI_ERROR_NOT_COMPATIBLE;
+    case CUPTI_ACTIVITY_KIND_MODULE:
+    case CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE:
+      return CUPTI_ERROR_INVALID_KIND;
+    default:
+      return RecordBytes(kind) == 0 ? CUPTI_ERROR_NOT_COMPATIBLE : CUPTI_SUCCESS;
+  }
+}
+
 bool IsGpuKind(CUpti_ActivityKind kind) {
   return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_KERNEL ||
          kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMCPY2 ||
@@ -36,7 +73,7 @@ bool IsGpuKind(CUpti_ActivityKind kind) {
 
 CUptiResult EnableKind(CUpti_ActivityKind kind) {
   Cupti& cupti = TheCupti();
-  if (RecordBytes(kind) == 0) return CUPTI_ERROR_INVALID_KIND;
+  if (const CUptiResult refusal = RefusalOfKind(kind); refusal != CUPTI_SUCCESS) return refusal;
   if (FaultNumber(Fault::enable_fails, -1) == static_cast<int64_t>(kind))
     return CUPTI_ERROR_NOT_SUPPORTED;
   if (IsGpuKind(kind)) {
@@ -49,13 +86,21 @@ CUptiResult EnableKind(CUpti_ActivityKind kind) {
     return CUPTI_ERROR_NOT_COMPATIBLE;
   }
   cupti.kinds[kind] = true;
+  if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) cupti.buffers.tell_requests = true;
+  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) cupti.recorded[kRuntime].SetKind(true);
+  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) cupti.recorded[kDriver].SetKind(true);
+  const bool of_calls = kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER;
+  if (of_calls && FindContext(1) != nullptr) cupti.ActivateApiRecords();
   cupti.Attach();
   return CUPTI_SUCCESS;
 }
 
 CUptiResult EnableSingle(ApiDomain domain, CUpti_CallbackId cbid, uint8_t enable) {
   if (EmulatedToolkit() < kSingleApis) return CUPTI_ERROR_API_NOT_IMPLEMENTED;
-  if (cbid == 0 || cbid >= kMaxCallbackId) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (cbid == 0) return CUPTI_SUCCESS;
+  const CUpti_CallbackDomain names =
+      domain == ApiDomain::kDriver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+  if (CallbackName(names, cbid) == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   TheCupti().recorded[static_cast<int>(domain)].Set(cbid, enable != 0);
   TheCupti().Attach();
   return CUPTI_SUCCESS;
@@ -104,8 +149,12 @@ CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   VGPU_NEED_DRIVER(cuptiActivityDisable);
-  if (RecordBytes(kind) == 0) return CUPTI_ERROR_INVALID_KIND;
-  TheCupti().kinds[kind] = false;
+  Cupti& cupti = TheCupti();
+  if (static_cast<size_t>(kind) >= kMaxKind) return CUPTI_SUCCESS;
+  cupti.kinds[kind] = false;
+  if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) cupti.buffers.tell_requests = false;
+  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) cupti.recorded[kRuntime].SetKind(false);
+  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) cupti.recorded[kDriver].SetKind(false);
   return CUPTI_SUCCESS;
 }
 
@@ -171,6 +220,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropp
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
   VGPU_NEED_DRIVER(cuptiActivityFlushAll);
+  if (!TheCupti().buffers.registered()) return CUPTI_ERROR_NOT_INITIALIZED;
   const int64_t hang_s = FaultNumber(Fault::flush_hangs, 0);
   if (hang_s > 0) {
     timespec left = {hang_s, 0};
@@ -248,8 +298,9 @@ CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t) {
   VGPU_NEED_DRIVER(cuptiActivityEnableAllSyncRecords);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) {
+CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable) {
   VGPU_NEED_DRIVER(cuptiActivityEnableCudaEventDeviceTimestamps);
+  TheCupti().event_timestamps = enable != 0;
   return CUPTI_SUCCESS;
 }
 
@@ -273,6 +324,7 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
 }
 
 CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
+  VGPU_NEED_DRIVER(cuptiGetThreadIdType);
   VGPU_NEED_POINTER(type);
   *type = TheCupti().system_thread_ids ? CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
                                        : CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
@@ -281,11 +333,10 @@ CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
 
 // Detaches: nothing is recorded or called afterwards, until somebody enables something again.
 CUptiResult cuptiFinalize(void) {
-  VGPU_NEED_DRIVER(cuptiFinalize);
   Cupti& cupti = TheCupti();
   for (auto& kind : cupti.kinds) kind = false;
   for (CallbackIds& ids : cupti.called) ids.SetAll(false);
-  for (CallbackIds& ids : cupti.recorded) ids.SetAll(false);
+  for (ApiSelection& selection : cupti.recorded) selection.Reset();
   cupti.callback = nullptr;
   return CUPTI_SUCCESS;
 }

@@ -82,6 +82,7 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_Callback
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
+  VGPU_NEED_POINTER(subscriber);
   VGPU_NEED_DRIVER(cuptiUnsubscribe);
   const std::lock_guard guard(subscribing);
   if (subscriber != Handle() || TheCupti().callback == nullptr)
@@ -128,6 +129,7 @@ CUptiResult cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle subsc
 }
 
 CUptiResult cuptiSupportedDomains(size_t* count, CUpti_DomainTable* table) {
+  VGPU_NEED_DRIVER(cuptiSupportedDomains);
   VGPU_NEED_POINTER(count);
   VGPU_NEED_POINTER(table);
   static CUpti_CallbackDomain domains[] = {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -139,10 +141,8 @@ CUptiResult cuptiSupportedDomains(size_t* count, CUpti_DomainTable* table) {
 
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char** name) {
   VGPU_NEED_POINTER(name);
-  const char* found = CallbackName(domain, cbid);
-  if (found == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  *name = found;
-  return CUPTI_SUCCESS;
+  *name = CallbackName(domain, cbid);
+  return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
 
 }  // extern "C"

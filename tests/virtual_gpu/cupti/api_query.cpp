@@ -46,10 +46,18 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
     *text = known.name;
     return CUPTI_SUCCESS;
   }
+  *text = "<unknown>";
   return CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 CUptiResult cuptiGetErrorMessage(CUptiResult result, const char** text) {
+  VGPU_NEED_POINTER(text);
+  if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
+    *text =
+        "User doesn't have sufficient privileges which are required to start the profiling "
+        "session.";
+    return CUPTI_SUCCESS;
+  }
   return cuptiGetResultString(result, text);
 }
 

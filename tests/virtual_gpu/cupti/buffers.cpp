@@ -1,5 +1,7 @@
 #include "tests/virtual_gpu/cupti/buffers.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +57,7 @@ bool Buffers::RequestBuffer(Sink& sink) {
   uint8_t* data = nullptr;
   size_t size = 0;
   size_t max_records = 0;
+  const uint64_t start = tell_requests ? clock_.Now() : 0;
   request_(&data, &size, &max_records);
   if (data == nullptr || size == 0) {
     if (EmulatedToolkit() < kNullBufferIsSafe) {
@@ -65,7 +68,23 @@ bool Buffers::RequestBuffer(Sink& sink) {
   }
   if (!zeroed_by_client) memset(data, 0, size);
   sink.current.reset(new Buffer{data, size, max_records});
+  if (start != 0) TellRequest(sink, start, clock_.Now());
   return true;
+}
+
+void Buffers::TellRequest(Sink& sink, uint64_t start, uint64_t end) {
+  CUpti_ActivityOverhead3 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  body.overheadKind = CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST;
+  body.objectKind = CUPTI_ACTIVITY_OBJECT_PROCESS;
+  body.objectId.pt.processId = static_cast<uint32_t>(getpid());
+  body.start = start;
+  body.end = end;
+  const size_t bytes = RecordBytes(body.kind);
+  if (bytes > sink.current->size) return;
+  memcpy(sink.current->data, &body, bytes);
+  sink.current->used = bytes;
+  sink.current->records = 1;
 }
 
 uint8_t* Buffers::Place(Sink& sink, size_t bytes) {
@@ -74,7 +93,7 @@ uint8_t* Buffers::Place(Sink& sink, size_t bytes) {
                     (buffer->max_records == 0 || buffer->records < buffer->max_records);
   if (!fits) {
     if (buffer != nullptr) Retire(sink);
-    if (!RequestBuffer(sink) || bytes > sink.current->size) {
+    if (!RequestBuffer(sink) || sink.current->used + bytes > sink.current->size) {
       CountDropped();
       return nullptr;
     }

@@ -51,6 +51,7 @@ class Buffers {
   // Attributes.
   std::atomic<bool> zeroed_by_client = false;
   std::atomic<bool> per_thread = true;
+  std::atomic<bool> tell_requests = false;  // as overhead records
 
  private:
   struct Buffer {
@@ -82,6 +83,7 @@ class Buffers {
   // With the sink's lock held.
   uint8_t* Place(Sink& sink, size_t bytes);
   bool RequestBuffer(Sink& sink);
+  void TellRequest(Sink& sink, uint64_t start, uint64_t end);
   void Complete(Sink& sink, int64_t now_ns);
   void Collect(Sink& sink, bool forced);
   void Retire(Sink& sink);

@@ -76,6 +76,12 @@ bool PopExternal(CUpti_ExternalCorrelationKind kind, uint64_t* id) {
   return false;
 }
 
+// API calls are recorded from the first context on, if there is anything to record of them by then.
+void Cupti::ActivateApiRecords() {
+  if (!recorded[0].Any() && !recorded[1].Any()) return;
+  for (ApiSelection& selection : recorded) selection.SetActive();
+}
+
 void Cupti::Attach() { attached_tool.store(this, std::memory_order_release); }
 
 void Cupti::Call(CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
@@ -113,8 +119,7 @@ CUpti_ActivityKind ApiKind(const ApiCall& call) {
 
 void Cupti::Enter(ApiCall& call) {
   CallForApi(call, CUPTI_API_ENTER);
-  const bool wanted =
-      KindOn(ApiKind(call)) || recorded[static_cast<int>(call.domain)].Has(call.cbid);
+  const bool wanted = recorded[static_cast<int>(call.domain)].Wants(call.cbid);
   call.tool_start = wanted ? clock.Now() : 0;
 }
 
@@ -160,7 +165,7 @@ void Cupti::Issued(const vgpu::Work& work) {
     buffers.CountDropped();
     return;
   }
-  Record record = RecordOf(work, latency_timestamps);
+  Record record = RecordOf(work, {latency_timestamps, event_timestamps});
   if (serial_kernel)
     memcpy(record.bytes, &(const CUpti_ActivityKind&)CUPTI_ACTIVITY_KIND_KERNEL, 4);
   buffers.PutIncomplete(record.bytes, record.size, record.times);
@@ -192,9 +197,32 @@ void Cupti::Synchronized(const Sync& sync) {
   body.end = to_client(sync.end_ns);
   body.correlationId = sync.correlation;
   body.contextId = sync.context->uid;
-  body.streamId = sync.stream == nullptr ? CUPTI_SYNCHRONIZATION_INVALID_VALUE : sync.stream->id;
+  const bool of_stream = sync.kind == SyncKind::kStream || sync.kind == SyncKind::kStreamWaitsEvent;
+  body.streamId = of_stream ? sync.stream->id : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
   body.cudaEventId = sync.event_id == 0 ? CUPTI_SYNCHRONIZATION_INVALID_VALUE : sync.event_id;
   body.cudaEventSyncId = sync.event_sync_id;
+  Put(body);
+}
+
+void Cupti::QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) {
+  if (!KindOn(CUPTI_ACTIVITY_KIND_OVERHEAD) || !buffers.registered()) return;
+  const ClientClock::Mapping to_client = clock.MappingNow();
+  CUpti_ActivityOverhead3 body = {};
+  body.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  body.overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL;
+  body.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+  body.objectId.pt.processId = ProcessNumber();
+  body.objectId.pt.threadId = ThreadNumber(system_thread_ids);
+  body.start = to_client(start_ns);
+  body.end = to_client(end_ns);
+  body.correlationId = CurrentCorrelation();
+  if (RecordBytes(body.kind) == sizeof body) {  // older records have no place for it
+    auto* data = static_cast<CUpti_ActivityOverheadCommandBufferFullData*>(
+        calloc(1, sizeof(CUpti_ActivityOverheadCommandBufferFullData)));  // the client frees it
+    data->channelID = stream.id;
+    data->channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+    body.overheadData = data;
+  }
   Put(body);
 }
 
@@ -279,6 +307,7 @@ void Cupti::PutStream(const Stream& stream, uint32_t correlation) {
 }
 
 void Cupti::Created(const Context& context) {
+  if (context.uid == 1) ActivateApiRecords();
   PutDevice(*context.device);
   PutContext(context);
   CUpti_ResourceData data = {};

@@ -36,17 +36,59 @@ class CallbackIds {
   std::atomic<int> count_ = 0;
 };
 
+// Which API functions are recorded. As measured by others on a real GPU: with the kind on, all but
+// those that were switched off; with the kind off, those that were switched on, unless the kind was
+// ever turned off; turning the kind on forgets the choices. And choices count only if one was made,
+// or a kind was on, when the first context came into being, or if the kind was turned on since
+// (SetActive).
+class ApiSelection {
+ public:
+  bool Wants(uint32_t id) const {
+    if (!active_.load(std::memory_order_relaxed)) return false;
+    if (kind_.load(std::memory_order_relaxed)) return !off_.Has(id);
+    return !dead_.load(std::memory_order_relaxed) && on_.Has(id);
+  }
+  bool Any() const { return kind_ || on_.Any(); }
+  void Set(uint32_t id, bool on) {
+    on_.Set(id, on);
+    off_.Set(id, !on);
+  }
+  void SetKind(bool on) {
+    Forget();
+    kind_ = on;
+    dead_ = !on && active_;
+  }
+  void SetActive() { active_ = true; }
+  void Reset() {
+    Forget();
+    kind_ = dead_ = active_ = false;
+  }
+
+ private:
+  void Forget() {
+    on_.SetAll(false);
+    off_.SetAll(false);
+  }
+  CallbackIds on_;
+  CallbackIds off_;
+  std::atomic<bool> kind_ = false;
+  std::atomic<bool> dead_ = false;
+  std::atomic<bool> active_ = false;
+};
+
 class Cupti : public Tool {
  public:
   void Enter(ApiCall& call) override;
   void Exit(ApiCall& call) override;
   void Issued(const vgpu::Work& work) override;
   void Synchronized(const Sync& sync) override;
+  void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) override;
   void Memory(const MemoryOperation& operation) override;
   void Created(const Context& context) override;
   void Created(const Stream& stream) override;
   void Destroyed(const Stream& stream) override;
 
+  void ActivateApiRecords();
   // From now on calls are told to it; never undone, as a subscriber may come back.
   void Attach();
   bool KindOn(CUpti_ActivityKind kind) const {
@@ -64,8 +106,9 @@ class Cupti : public Tool {
   Buffers buffers{clock};
 
   std::atomic<bool> kinds[kMaxKind] = {};
-  CallbackIds recorded[2];  // by ApiDomain: single calls whose API record is wanted
+  ApiSelection recorded[2];  // by ApiDomain
   std::atomic<bool> latency_timestamps = false;
+  std::atomic<bool> event_timestamps = false;
   std::atomic<bool> system_thread_ids = false;
 
   // The subscriber; callback is null while there is none.

@@ -13,9 +13,11 @@ struct Entry {
 };
 
 constexpr Entry kRuntime[] = {
+    {0, "INVALID"},
 #include "vgpu_runtime_names.inc"
 };
 constexpr Entry kDriver[] = {
+    {0, "INVALID"},
 #include "vgpu_driver_names.inc"
 };
 

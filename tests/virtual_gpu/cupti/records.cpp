@@ -1,10 +1,8 @@
 #include "tests/virtual_gpu/cupti/records.h"
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
+#include <atomic>
 #include <cstring>
+#include <string>
 
 #include "tests/virtual_gpu/model/faults.h"
 #include "tests/virtual_gpu/model/kernels.h"
@@ -12,63 +10,6 @@
 
 namespace vgpu {
 namespace {
-
-constexpr uint32_t kThisToolkit = 13000;
-
-// A kind's record, and the shorter one that libraries before `since` wrote: the newer fields come
-// last.
-struct Size {
-  CUpti_ActivityKind kind;
-  size_t bytes;
-  uint32_t since;
-  size_t bytes_before;
-};
-
-constexpr Size kSizes[] = {
-    {CUPTI_ACTIVITY_KIND_MEMCPY, sizeof(CUpti_ActivityMemcpy6), 12080,
-     sizeof(CUpti_ActivityMemcpy5)},
-    {CUPTI_ACTIVITY_KIND_MEMSET, sizeof(CUpti_ActivityMemset4), 0, 0},
-    {CUPTI_ACTIVITY_KIND_KERNEL, sizeof(CUpti_ActivityKernel10), 13000,
-     sizeof(CUpti_ActivityKernel9)},
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, sizeof(CUpti_ActivityKernel10), 13000,
-     sizeof(CUpti_ActivityKernel9)},
-    {CUPTI_ACTIVITY_KIND_DRIVER, sizeof(CUpti_ActivityAPI), 0, 0},
-    {CUPTI_ACTIVITY_KIND_RUNTIME, sizeof(CUpti_ActivityAPI), 0, 0},
-    {CUPTI_ACTIVITY_KIND_DEVICE, sizeof(CUpti_ActivityDevice5), 12040,
-     sizeof(CUpti_ActivityDevice4)},
-    {CUPTI_ACTIVITY_KIND_CONTEXT, sizeof(CUpti_ActivityContext3), 12060,
-     sizeof(CUpti_ActivityContext)},
-    {CUPTI_ACTIVITY_KIND_NAME, sizeof(CUpti_ActivityName), 0, 0},
-    {CUPTI_ACTIVITY_KIND_MARKER, sizeof(CUpti_ActivityMarker2), 0, 0},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, sizeof(CUpti_ActivityOverhead3), 12020,
-     sizeof(CUpti_ActivityOverhead)},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, sizeof(CUpti_ActivityMemcpyPtoP4), 0, 0},
-    {CUPTI_ACTIVITY_KIND_CUDA_EVENT, sizeof(CUpti_ActivityCudaEvent2), 12080,
-     sizeof(CUpti_ActivityCudaEvent)},
-    {CUPTI_ACTIVITY_KIND_STREAM, sizeof(CUpti_ActivityStream), 0, 0},
-    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sizeof(CUpti_ActivitySynchronization2), 12080,
-     sizeof(CUpti_ActivitySynchronization)},
-    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, sizeof(CUpti_ActivityExternalCorrelation), 0, 0},
-    {CUPTI_ACTIVITY_KIND_MEMORY2, sizeof(CUpti_ActivityMemory4), 12080,
-     sizeof(CUpti_ActivityMemory3)},
-    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, sizeof(CUpti_ActivityGraphTrace2), 12030,
-     sizeof(CUpti_ActivityGraphTrace)},
-};
-
-uint32_t ParseToolkit() {
-  if (Has(Fault::wrong_libcupti)) {
-    return static_cast<uint32_t>(FaultNumber(Fault::wrong_libcupti, kThisToolkit));
-  }
-  const char* text = getenv("VGPU_CUPTI_VERSION");
-  if (text == nullptr || *text == '\0') return kThisToolkit;
-  unsigned major = 0;
-  unsigned minor = 0;
-  if (sscanf(text, "%u.%u", &major, &minor) != 2) {
-    fprintf(stderr, "virtual GPU: VGPU_CUPTI_VERSION: \"%s\" is no version like 12.4\n", text);
-    exit(2);
-  }
-  return major * 1000 + minor * 10;
-}
 
 template <class Struct>
 Record Finish(const Struct& body, const PendingTimes& times) {
@@ -111,7 +52,7 @@ const char* NameOf(const Kernel& kernel) {
   return huge->c_str();
 }
 
-Record KernelRecord(const Work& work, bool latency_timestamps) {
+Record KernelRecord(const Work& work, const RecordOptions& options) {
   CUpti_ActivityKernel10 body = {};
   body.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   FillCommon(body, work);
@@ -135,7 +76,7 @@ Record KernelRecord(const Work& work, bool latency_timestamps) {
   static std::atomic<int64_t> last_grid = 0;
   body.gridId = ++last_grid;
   body.name = NameOf(*work.kernel);
-  if (latency_timestamps) {
+  if (options.latency_timestamps) {
     body.queued = static_cast<uint64_t>(work.issued_ns);
     body.submitted = static_cast<uint64_t>(work.issued_ns);
   }
@@ -208,21 +149,25 @@ Record MemsetRecord(const Work& work) {
   body.kind = CUPTI_ACTIVITY_KIND_MEMSET;
   FillCommon(body, work);
   FillGraph(body, work, CUPTI_CHANNEL_TYPE_COMPUTE);
-  body.value = work.value;
   body.bytes = work.bytes;
   body.flags = work.asynchronous ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : 0;
-  body.memoryKind = MemoryKindOf(work.target);
+  if (work.graph_node_id == 0) {  // the real records of graph nodes have neither
+    body.value = work.value;
+    body.memoryKind = MemoryKindOf(work.target);
+  }
   return Finish(body, TimesOf(work, offsetof(CUpti_ActivityMemset4, start),
                               offsetof(CUpti_ActivityMemset4, end)));
 }
 
-Record EventRecord(const Work& work) {
+Record EventRecord(const Work& work, const RecordOptions& options) {
   CUpti_ActivityCudaEvent2 body = {};
   body.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
   FillCommon(body, work);
   body.eventId = work.event_id;
   body.cudaEventSyncId = work.event_sync_id;
-  return Finish(body, TimesOf(work, 0, 0));
+  const size_t time_offset =
+      options.event_timestamps ? offsetof(CUpti_ActivityCudaEvent2, deviceTimestamp) : 0;
+  return Finish(body, TimesOf(work, 0, time_offset));
 }
 
 Record GraphRecord(const Work& work) {
@@ -237,34 +182,6 @@ Record GraphRecord(const Work& work) {
 }
 
 }  // namespace
-
-uint32_t EmulatedToolkit() {
-  static const uint32_t toolkit = ParseToolkit();
-  return toolkit;
-}
-
-uint32_t EmulatedApiVersion() {
-  const uint32_t toolkit = EmulatedToolkit();
-  if (toolkit >= kThisToolkit)
-    return toolkit == kThisToolkit ? CUPTI_API_VERSION : toolkit / 10 * 100;
-  struct Known {
-    uint32_t toolkit;
-    uint32_t api;
-  };
-  constexpr Known kKnown[] = {{12090, 27}, {12080, 26}, {12060, 24}, {12050, 23}, {12040, 22},
-                              {12030, 21}, {12020, 20}, {12000, 19}, {11080, 18}};
-  for (const Known& known : kKnown) {
-    if (toolkit >= known.toolkit) return known.api;
-  }
-  return 17;
-}
-
-size_t RecordBytes(CUpti_ActivityKind kind) {
-  for (const Size& size : kSizes) {
-    if (size.kind == kind) return EmulatedToolkit() >= size.since ? size.bytes : size.bytes_before;
-  }
-  return 0;
-}
 
 CUpti_ActivityKind KindOf(const Work& work) {
   switch (work.kind) {
@@ -284,10 +201,10 @@ CUpti_ActivityKind KindOf(const Work& work) {
   return CUPTI_ACTIVITY_KIND_INVALID;
 }
 
-Record RecordOf(const Work& work, bool latency_timestamps) {
+Record RecordOf(const Work& work, const RecordOptions& options) {
   switch (work.kind) {
     case WorkKind::kKernel:
-      return KernelRecord(work, latency_timestamps);
+      return KernelRecord(work, options);
     case WorkKind::kCopy:
       return CopyRecord(work);
     case WorkKind::kPeerCopy:
@@ -295,7 +212,7 @@ Record RecordOf(const Work& work, bool latency_timestamps) {
     case WorkKind::kMemset:
       return MemsetRecord(work);
     case WorkKind::kEvent:
-      return EventRecord(work);
+      return EventRecord(work, options);
     case WorkKind::kGraph:
       return GraphRecord(work);
   }

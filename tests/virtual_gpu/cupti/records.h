@@ -28,6 +28,11 @@ struct Record {
 
 // of a kernel, copy, memset, event or graph.
 CUpti_ActivityKind KindOf(const Work& work);
-Record RecordOf(const Work& work, bool latency_timestamps);
+
+struct RecordOptions {
+  bool latency_timestamps = false;  // of kernels: when they were queued and submitted
+  bool event_timestamps = false;    // of CUDA events
+};
+Record RecordOf(const Work& work, const RecordOptions& options);
 
 }  // namespace vgpu

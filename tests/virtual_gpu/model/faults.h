@@ -39,7 +39,7 @@ namespace vgpu {
   X(oom_at, "1", "this allocation of device memory and all later ones fail")                      \
   X(missing_function, "cuptiSubscribe_v2", "this CUPTI function answers NOT_IMPLEMENTED (11)")    \
   X(nvml_missing_function, "nvmlDeviceGetCurrentClocksEventReasons",                              \
-    "this NVML function is missing")                                                              \
+    "this NVML function answers FUNCTION_NOT_FOUND (13)")                                         \
   X(nvml_lost, "10", "after this many NVML calls the GPU is lost (15)")
 
 enum class Fault {

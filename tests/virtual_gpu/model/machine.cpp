@@ -79,8 +79,14 @@ std::unique_ptr<Context> Machine::NewContext(Device& device) {
   auto context = std::make_unique<Context>();
   context->uid = ++last_context_;
   context->device = &device;
+  // The driver makes eight streams of its own in each context, the second of which is the null
+  // stream: in the first context it has number 7, and the program's streams begin at 14.
+  constexpr uint32_t kStreamsOfDriver = 8;
+  const uint32_t first = last_stream_ + 1;
   context->null_stream = NewStream(*context, true, 0);
+  context->null_stream->id = first + 1;
   context->null_stream->is_null = true;
+  last_stream_ = first + kStreamsOfDriver - 1;
   return context;
 }
 

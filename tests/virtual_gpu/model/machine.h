@@ -111,7 +111,7 @@ class Machine {
 
   uint64_t random_state_;
   uint32_t last_context_ = 0;
-  uint32_t last_stream_ = 6;  // the first null stream is number 7, as CUPTI has it
+  uint32_t last_stream_ = 5;
   uint32_t last_event_ = 0;
   uint64_t last_event_sync_ = 0;
 };

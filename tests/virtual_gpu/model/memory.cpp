@@ -6,6 +6,7 @@
 
 #include "tests/virtual_gpu/model/faults.h"
 #include "tests/virtual_gpu/model/machine.h"
+#include "tests/virtual_gpu/model/shared_state.h"
 
 namespace vgpu {
 namespace {
@@ -54,6 +55,7 @@ uint64_t AllocateDevice(Context& context, uint64_t bytes) {
   const uint64_t address = next;
   next += size;
   device.memory_used_bytes += size;
+  NoteMemory(device.ordinal, device.memory_used_bytes);
   space.allocations[address] = {address, size, MemoryKind::kDevice, &context, false};
   return address;
 }
@@ -85,7 +87,9 @@ Allocation Release(uint64_t address, MemoryKind kind) {
   if (kind != MemoryKind::kUnknown && released.kind != kind) return {};
   space.allocations.erase(found);
   if (released.kind == MemoryKind::kDevice) {
-    released.context->device->memory_used_bytes -= released.bytes;
+    Device& device = *released.context->device;
+    device.memory_used_bytes -= released.bytes;
+    NoteMemory(device.ordinal, device.memory_used_bytes);
   } else if (!released.registered) {
     free(reinterpret_cast<void*>(released.address));
   }

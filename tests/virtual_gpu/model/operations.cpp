@@ -5,6 +5,7 @@
 
 #include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/graph.h"
+#include "tests/virtual_gpu/model/shared_state.h"
 
 namespace vgpu {
 namespace {
@@ -14,6 +15,8 @@ struct AtomicCounts {
   std::atomic<int64_t> kernel_ns = 0, copy_ns = 0;
 };
 AtomicCounts counts;
+
+int DeviceOf(const Work& work) { return work.stream->context->device->ordinal; }
 
 int64_t TailOf(const Stream& stream) {
   const std::lock_guard guard(TheMachine().lock);
@@ -36,6 +39,7 @@ int64_t WaitForRoom(const Stream& stream, std::unique_lock<std::mutex>& guard) {
     if (room_at <= now) return now;
     guard.unlock();
     WaitUntil(room_at);
+    if (Tool* tool = AttachedTool()) tool->QueueWasFull(stream, now, NowNs());
     guard.lock();
   }
 }
@@ -46,11 +50,13 @@ void Count(const Work& work) {
     case WorkKind::kKernel:
       counts.kernels.fetch_add(1, kOrder);
       counts.kernel_ns.fetch_add(work.end_ns - work.start_ns, kOrder);
+      NoteKernel(DeviceOf(work), work.start_ns, work.end_ns);
       break;
     case WorkKind::kCopy:
     case WorkKind::kPeerCopy:
       counts.copies.fetch_add(1, kOrder);
       counts.copy_ns.fetch_add(work.end_ns - work.start_ns, kOrder);
+      NoteCopy(DeviceOf(work), work.target == MemoryKind::kDevice, work.bytes);
       break;
     case WorkKind::kMemset:
       counts.memsets.fetch_add(1, kOrder);

@@ -48,6 +48,8 @@ namespace vgpu {
   X(temperature_c, 54, 58, "what NVML says")                                                      \
   X(power_w, 90, 640, "what NVML says: least when idle, greatest when busy")                      \
   X(clock_mhz, 345, 1980, "what NVML says: least when idle, greatest when busy")                  \
+  X(pcie_generation, 5, 5, "what NVML says of the link")                                          \
+  X(pcie_width, 16, 16, "what NVML says of the link")                                             \
   X(clocks_event_reasons, 0, 0, "what NVML says: bit mask of nvmlClocksEventReason*")
 
 enum class Setting {

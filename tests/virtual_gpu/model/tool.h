@@ -98,6 +98,8 @@ class Tool {
   virtual void Exit(ApiCall& call) = 0;
   virtual void Issued(const Work& work) = 0;
   virtual void Synchronized(const Sync& sync) = 0;
+  // An operation waited for room in the stream's queue.
+  virtual void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) = 0;
   virtual void Memory(const MemoryOperation& operation) = 0;
   virtual void Created(const Context& context) = 0;
   virtual void Created(const Stream& stream) = 0;
