@@ -28,7 +28,7 @@ class ChromeWriter {
     int64_t sort_index = 0;
   };
 
-  // `ranks` may be null: the file is this trace's alone. Pids of the trace must be known to it
+  // `rank` may be null: the file is this trace's alone. Pids of the trace must be known to it
   // before metadata or events are written. All three outlive the writer.
   ChromeWriter(const Trace& trace, FileSink& sink, RankNamespace* rank = nullptr)
       : trace_(trace),
