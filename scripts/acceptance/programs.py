@@ -42,9 +42,11 @@ def line_number(path, text):
     return numbers[0]
 
 
-def _habits(program, source, item, noise):
+def _habits(program, source, item, noise, loader=()):
+    """`loader`: flags that make batches dear enough for the loader to matter."""
+    alone, four = loader + ("--workers", "0"), loader + ("--workers", "4")
     return [
-        Habit("loader without workers", program, ("--workers", "0"), ("--workers", "4"), "input-bound", source, ""),
+        Habit("loader without workers", program, alone, four, "input-bound", source, ""),
         Habit("item every step", program, ("--item-every", "1"), (), "host-sync", source, item),
         Habit("pageable batches", program, ("--pin-memory", "off"), ("--pin-memory", "on"), "pageable-copy", source, ""),
         Habit("tensors made on the CPU", program, ("--cpu-tensors",), (), "cpu-tensor", source, noise),
@@ -78,4 +80,5 @@ def virtual_programs(binaries, steps):
         dataclasses.replace(loop.with_flags("--kernel-us", "2"), name="training_loop launch-bound"),
         dataclasses.replace(loop.with_flags("--cuda-graph"), name="training_loop cuda graph"),
     ]
-    return programs, _habits(loop, LOOP, "cudaMemcpyAsync(&loss, device_loss_", "cudaMemcpyAsync(device_noise_, noise.data()")
+    item, noise = "cudaMemcpyAsync(&loss, device_loss_", "cudaMemcpyAsync(device_noise_, noise.data()"
+    return programs, _habits(loop, LOOP, item, noise, loader=("--decode-us", "12000"))
