@@ -42,18 +42,23 @@ void SegmentWriter::BeginWriter(uint32_t writer, int64_t tid, const char* name) 
 }
 
 void SegmentWriter::NewChunk(uint32_t skip_numbers) {
-  Chunk& chunk = chunks_.emplace_back();
   next_sequence_[writer_] += skip_numbers;
+  records_ = &AddChunk(ChunkKind::kRecords);
+  last_ticks_ = 0;
+}
+
+SegmentWriter::Chunk& SegmentWriter::AddChunk(ChunkKind kind) {
+  Chunk& chunk = chunks_.emplace_back();
   chunk.header.writer = writer_;
   chunk.header.sequence = next_sequence_[writer_]++;
-  chunk.header.kind = ChunkKind::kRecords;
+  chunk.header.kind = kind;
   chunk.header.opened = Sample(0);
-  last_ticks_ = 0;
+  return chunk;
 }
 
 // The first timed record of a chunk.
 bool SegmentWriter::MustBeLong() const {
-  return last_ticks_ == 0 || chunks_.back().words.size() == kMostWords;
+  return last_ticks_ == 0 || records_->words.size() == kMostWords;
 }
 
 void SegmentWriter::Raw(std::vector<uint64_t> added) {
@@ -132,9 +137,69 @@ void SegmentWriter::ThreadName(int64_t tid, const std::string& name) {
   const uint32_t id = String(name);
   Raw({PackHead(RecordType::kThreadName, 2, 0, id), static_cast<uint64_t>(tid)});
 }
-void SegmentWriter::Gap(uint64_t begin, uint64_t end) {
-  Raw({PackHead(RecordType::kGapBegin, 2, 1, 0), begin});
-  if (end != 0) Raw({PackHead(RecordType::kGapEnd, 2, 1, 0), end});
+void SegmentWriter::Gap(uint64_t begin, uint64_t end, GapReason reason) {
+  const auto domain = static_cast<uint32_t>(reason);
+  Raw({PackHead(RecordType::kGapBegin, 2, domain, 0), begin});
+  if (end != 0) Raw({PackHead(RecordType::kGapEnd, 2, domain, 0), end});
+}
+
+namespace {
+template <class Facts>
+std::vector<uint64_t> RecordOf(RecordType type, uint32_t id, const Facts& facts) {
+  std::vector<uint64_t> record(1 + sizeof facts / 8);
+  record[0] = PackHead(type, static_cast<uint32_t>(record.size()), 0, id);
+  memcpy(record.data() + 1, &facts, sizeof facts);
+  return record;
+}
+}  // namespace
+
+void SegmentWriter::Fact(const std::string& key, const std::string& value) {
+  const uint32_t key_id = String(key);
+  const uint32_t value_id = String(value);
+  Raw({PackHead(RecordType::kFact, 2, 0, key_id), value_id});
+}
+void SegmentWriter::Device(const DeviceFacts& facts, const std::string& name) {
+  const uint32_t id = String(name);
+  Raw(RecordOf(RecordType::kDevice, id, facts));
+  Raw({PackHead(RecordType::kContext, 2, 0, 0), uint64_t{facts.ordinal} << 32 | 1});
+}
+void SegmentWriter::Stream(uint32_t context, uint32_t stream, int64_t priority) {
+  Raw({PackHead(RecordType::kStream, 3, 0, 0), uint64_t{stream} << 32 | context,
+       static_cast<uint64_t>(priority)});
+}
+void SegmentWriter::Module(const ModuleFacts& facts, const std::string& path) {
+  const uint32_t id = String(path);
+  Raw(RecordOf(RecordType::kModule, id, facts));
+}
+void SegmentWriter::Stack(uint32_t id, const std::vector<uint64_t>& frames) {
+  std::vector<uint64_t> record = {
+      PackHead(RecordType::kStack, static_cast<uint32_t>(1 + frames.size()), 0, id)};
+  record.insert(record.end(), frames.begin(), frames.end());
+  Raw(record);
+}
+void SegmentWriter::CallStack(uint32_t id, uint32_t correlation, CallDomain domain) {
+  Raw({PackHead(RecordType::kCallStack, 3, 0, id), 1000,
+       correlation | static_cast<uint64_t>(domain) << 32});
+}
+void SegmentWriter::Row(const DeviceRow& row) {
+  RawRow(ChunkKind::kDeviceRows, sizeof row, &row, sizeof row);
+}
+void SegmentWriter::Row(const CallRow& row) {
+  RawRow(ChunkKind::kCallRows, sizeof row, &row, sizeof row);
+}
+
+void SegmentWriter::RawRow(ChunkKind kind, uint16_t row_bytes, const void* row, size_t bytes) {
+  Chunk* chunk = nullptr;
+  for (Chunk& c : chunks_) {
+    const ChunkHeader& h = c.header;
+    if (h.writer == writer_ && h.kind == kind && h.row_bytes == row_bytes) chunk = &c;
+  }
+  if (chunk == nullptr || chunk->words.size() + bytes / 8 > kMostWords) {
+    chunk = &AddChunk(kind);
+    chunk->header.row_bytes = row_bytes;
+  }
+  const auto* words = static_cast<const uint64_t*>(row);
+  chunk->words.insert(chunk->words.end(), words, words + bytes / 8);
 }
 
 void SegmentWriter::Finish() {

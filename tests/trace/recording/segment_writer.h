@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/recording/format.h"
+#include "trace/recording/rows.h"
 
 namespace trainprof::testing {
 
@@ -40,10 +41,22 @@ class SegmentWriter {
   void Domain(uint32_t domain, const std::string& name);
   void Category(uint32_t domain, uint32_t category, const std::string& name);
   void ThreadName(int64_t tid, const std::string& name);
-  void Gap(uint64_t begin, uint64_t end);  // 0 as an end: none
+  void Gap(uint64_t begin, uint64_t end,  // 0 as an end: none
+           recording::GapReason reason = recording::GapReason::kWindow);
+  void Fact(const std::string& key, const std::string& value);
+  void Device(const recording::DeviceFacts& facts, const std::string& name);
+  void Stream(uint32_t context, uint32_t stream, int64_t priority);
+  void Module(const recording::ModuleFacts& facts, const std::string& path);
+  // Return addresses, innermost first; the stack's id must be new to the writer.
+  void Stack(uint32_t id, const std::vector<uint64_t>& frames);
+  void CallStack(uint32_t id, uint32_t correlation, recording::CallDomain domain);
+  void Row(const recording::DeviceRow& row);
+  void Row(const recording::CallRow& row);
+  // A row of another size or kind, in the writer's chunk of such rows.
+  void RawRow(recording::ChunkKind kind, uint16_t row_bytes, const void* row, size_t bytes);
   void Raw(std::vector<uint64_t> words);
   uint32_t String(const std::string& text);  // its id, defined if need be
-  recording::ChunkHeader& chunk() { return chunks_.back().header; }
+  recording::ChunkHeader& chunk() { return records_->header; }
 
   void Finish();  // writes the file
 
@@ -57,11 +70,13 @@ class SegmentWriter {
   void Named(recording::RecordType type, const std::string& name, uint64_t ticks, uint32_t domain,
              std::vector<uint64_t> rest);
   bool MustBeLong() const;
-  std::vector<uint64_t>& words() { return chunks_.back().words; }
+  Chunk& AddChunk(recording::ChunkKind kind);
+  std::vector<uint64_t>& words() { return records_->words; }
 
   std::filesystem::path path_;
   recording::SegmentHeader header_{};
   std::deque<Chunk> chunks_;
+  Chunk* records_ = nullptr;  // the writer's present chunk of records
   uint32_t writer_ = 0;
   std::map<uint32_t, uint32_t> next_sequence_;
   std::map<std::pair<uint32_t, std::string>, uint32_t> ids_;

@@ -1,0 +1,500 @@
+// What rows of devices and calls become: one example of each by hand, then random ones against a
+// slow twin, raw and sealed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "tests/formats/trace_text.h"
+#include "tests/trace/recording/scratch_folder.h"
+#include "tests/trace/recording/segment_writer.h"
+#include "trace/recording/reader.h"
+#include "trace/recording/sealer.h"
+#include "trace/symbols/demangle.h"
+
+namespace trainprof::testing {
+namespace {
+
+using namespace recording;
+
+constexpr int64_t kOrigin = SegmentWriter::kOriginNs;
+
+DeviceFacts A100(uint32_t ordinal = 0) {
+  DeviceFacts facts{};
+  facts.ordinal = ordinal;
+  facts.multiprocessors = 108;
+  facts.compute_major = 8;
+  facts.memory_bytes = uint64_t{40} << 30;
+  facts.memory_bytes_per_second = 1'555'000'000'000;
+  facts.clock_khz = 1'410'000;
+  facts.warps_per_multiprocessor = 64;
+  facts.blocks_per_multiprocessor = 32;
+  facts.registers_per_multiprocessor = 65536;
+  facts.shared_bytes_per_multiprocessor = 167936;
+  facts.uuid[0] = static_cast<char>(1 + ordinal);
+  return facts;
+}
+
+DeviceRow RowOf(DeviceRowType type, int64_t begin, int64_t end, uint32_t correlation) {
+  DeviceRow row{};
+  row.begin_ns = kOrigin + begin;
+  row.end_ns = kOrigin + end;
+  row.correlation = correlation;
+  row.context = 1;
+  row.stream = 7;
+  row.type = type;
+  return row;
+}
+
+CallRow CallOf(int64_t begin, int64_t end, uint32_t correlation, uint32_t name,
+               uint32_t tid = 100) {
+  CallRow row{};
+  row.begin_ns = kOrigin + begin;
+  row.end_ns = kOrigin + end;
+  row.correlation = correlation;
+  row.tid = tid;
+  row.name = name;
+  row.domain = CallDomain::kRuntime;
+  return row;
+}
+
+std::string ArgsText(const Trace& trace, ArgsId id) {
+  std::string text;
+  trace.args.ForEach(id, [&](const Arg& arg) {
+    text += fmt::format("{}{}=", text.empty() ? "" : " ", trace.Text(arg.key));
+    if (arg.value.type == ArgValue::Type::kInt) text += std::to_string(arg.value.integer);
+    if (arg.value.type == ArgValue::Type::kDouble) text += fmt::format("{:.3f}", arg.value.real);
+    if (arg.value.text != kEmptyString) text += trace.Text(arg.value.text);
+  });
+  return text;
+}
+
+class DeviceRows : public ::testing::Test {
+ protected:
+  DeviceRows() : writer_(scratch_ / "pid-1") { writer_.BeginWriter(0, 100, "main"); }
+
+  Trace Read() {
+    writer_.Finish();
+    auto ranks = ReadRecording(scratch_.path());
+    EXPECT_TRUE(ranks.ok()) << (ranks.ok() ? "" : ranks.error());
+    return ranks.ok() ? std::move(ranks.value().at(0).trace) : Trace{};
+  }
+
+  // "stream 7: name 10-20 <- cudaLaunchKernel {args}", a line each.
+  static std::string Ops(const Trace& t) {
+    std::string text;
+    for (size_t i = 0; i < t.device_ops.size(); ++i) {
+      const Row launch = t.device_ops.launch[i];
+      text += fmt::format(
+          "{}: {} {}-{} <- {} {{{}}}\n", t.Text(t.tracks[Index(t.device_ops.track[i])].name),
+          t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns, t.device_ops.end[i].ns,
+          launch == kNoRow ? "nothing" : t.Text(t.api.name[Index(launch)]),
+          ArgsText(t, t.device_ops.args[i]));
+    }
+    return text;
+  }
+
+  ScratchFolder scratch_;
+  SegmentWriter writer_;
+};
+
+TEST_F(DeviceRows, AKernelHasItsNameItsShapeAndItsLaunch) {
+  writer_.Device(A100(), "NVIDIA A100");
+  writer_.Stream(1, 7, -1);
+  DeviceRow row = RowOf(DeviceRowType::kKernel, 1000, 3000, 42);
+  row.name = writer_.String("_Z4gemmIfEvPT_");
+  row.kernel = {{216, 2, 1}, {128, 1, 1}, 168, 1024, 2048, 0, 0, {1, 1, 1}, 0};
+  writer_.Row(row);
+  writer_.Row(CallOf(500, 600, 42, writer_.String("cudaLaunchKernel")));
+  const Trace t = Read();
+  EXPECT_EQ(Ops(t),
+            "stream 7 (priority -1): void gemm<float>(float*) 1000-3000 <- cudaLaunchKernel "
+            "{device=0 context=1 stream=7 registers per thread=168 shared memory=3072 blocks per "
+            "SM=4.000 warps per SM=16.000 grid=[216,2,1] block=[128,1,1] theoretical occupancy "
+            "%=18.750}\n");
+  EXPECT_EQ(t.api.kind[0], ApiKind::kLaunch);
+  EXPECT_EQ(t.tracks[Index(t.api.track[0])].tid, 100);
+  ASSERT_EQ(t.devices.size(), 1u);
+  EXPECT_EQ(t.Text(t.devices[0].name), "NVIDIA A100");
+  EXPECT_EQ(t.devices[0].num_sms, 108);
+  EXPECT_TRUE(t.quality.items().empty()) << QualityText(t);
+}
+
+TEST_F(DeviceRows, CopiesAndMemsetsReadAsKinetos) {
+  DeviceRow copy = RowOf(DeviceRowType::kCopy, 0, 1000, 1);
+  copy.detail = 1;
+  copy.source_kind = 1;
+  copy.target_kind = 3;
+  copy.copy.bytes = 8000;
+  writer_.Row(copy);
+  DeviceRow peer = RowOf(DeviceRowType::kPeerCopy, 2000, 3000, 2);
+  peer.detail = 10;
+  peer.source_kind = peer.target_kind = 3;
+  peer.copy = {4000, 1, 1, 11, 0, 1, 0, 0};
+  writer_.Row(peer);
+  DeviceRow set = RowOf(DeviceRowType::kMemset, 4000, 4100, 3);
+  set.source_kind = 3;
+  set.memset.bytes = 64;
+  writer_.Row(set);
+  const Trace t = Read();
+  EXPECT_EQ(Ops(t),
+            "stream 7: Memcpy HtoD (Pageable -> Device) 0-1000 <- nothing {device=0 context=1 "
+            "stream=7 bytes=8000 memory bandwidth (GB/s)=8.000}\n"
+            "stream 7: Memcpy PtoP (Device -> Device) 2000-3000 <- nothing {device=0 context=1 "
+            "stream=7 fromDevice=1 inDevice=0 toDevice=0 fromContext=11 inContext=1 toContext=1 "
+            "bytes=4000 memory bandwidth (GB/s)=4.000}\n"
+            "stream 7: Memset (Device) 4000-4100 <- nothing {device=0 context=1 stream=7 "
+            "bytes=64}\n");
+  EXPECT_EQ(t.device_ops.direction[0], CopyDirection::kHostToDevice);
+  EXPECT_EQ(t.device_ops.direction[1], CopyDirection::kPeer);
+  EXPECT_EQ(t.device_ops.bytes[2], 64);
+}
+
+TEST_F(DeviceRows, AWaitNamesTheEventAndItsStream) {
+  DeviceRow event = RowOf(DeviceRowType::kEvent, 100, 100, 5);
+  event.stream = 20;
+  event.sync.event = 9;
+  event.begin_ns = event.end_ns = 0;  // not known when it was reached
+  writer_.Row(event);
+  DeviceRow wait = RowOf(DeviceRowType::kSync, 200, 300, 8);
+  wait.detail = 2;
+  wait.sync.event = 9;
+  writer_.Row(wait);
+  DeviceRow context = RowOf(DeviceRowType::kSync, 400, 500, 9);
+  context.detail = 4;
+  context.stream = UINT32_MAX;
+  writer_.Row(context);
+  const Trace t = Read();
+  ASSERT_EQ(t.syncs.size(), 2u);
+  EXPECT_EQ(t.Text(t.syncs.name[0]), "Stream Wait Event");
+  EXPECT_EQ(ArgsText(t, t.syncs.args[0]),
+            "cuda_sync_kind=Stream Wait Event wait_on_stream=20 "
+            "wait_on_cuda_event_record_corr_id=5 wait_on_cuda_event_id=9 stream=7 device=0 "
+            "context=1");
+  EXPECT_EQ(t.Text(t.syncs.name[1]), "Context Sync");
+  EXPECT_EQ(t.tracks[Index(t.syncs.track[1])].tid, -1);
+}
+
+TEST_F(DeviceRows, MemoryIsCountedOnTheThreadThatAskedForIt) {
+  const auto memory = [&](int64_t at, uint8_t operation, uint64_t bytes, uint32_t correlation) {
+    DeviceRow row = RowOf(DeviceRowType::kMemory, at, at, correlation);
+    row.detail = operation;
+    row.source_kind = 3;
+    row.memory.address = 0x7000;
+    row.memory.bytes = bytes;
+    writer_.Row(row);
+  };
+  memory(300, 2, 1000, 3);  // later in time, earlier in the file
+  memory(100, 1, 1000, 1);
+  memory(200, 1, 500, 2);
+  writer_.Row(CallOf(90, 110, 1, writer_.String("cudaMalloc"), 77));
+  const Trace t = Read();
+  ASSERT_EQ(t.instants.size(), 3u);
+  std::map<int64_t, std::string> by_time;
+  for (size_t i = 0; i < 3; ++i) by_time[t.instants.begin[i].ns] = ArgsText(t, t.instants.args[i]);
+  EXPECT_EQ(by_time[100],
+            "Total Reserved=1000 Bytes=1000 Addr=28672 Device Id=0 Device Type=1 kind=Device");
+  EXPECT_EQ(by_time[200].substr(0, 30), "Total Reserved=1500 Bytes=500 ");
+  EXPECT_EQ(by_time[300].substr(0, 31), "Total Reserved=500 Bytes=-1000 ");
+  const TrackId thread = t.api.track[0];
+  EXPECT_EQ(t.instants.rows_of(thread).second - t.instants.rows_of(thread).first, 1u);
+}
+
+TEST_F(DeviceRows, AGraphsNodesAllJoinItsLaunchAndAWholeGraphIsOneRow) {
+  for (uint64_t node = 1; node <= 2; ++node) {
+    DeviceRow row = RowOf(DeviceRowType::kKernel, 1000 * static_cast<int64_t>(node),
+                          1000 * static_cast<int64_t>(node) + 500, 4);
+    row.name = writer_.String("node");
+    row.graph = 3;
+    row.graph_node = node;
+    writer_.Row(row);
+  }
+  DeviceRow whole = RowOf(DeviceRowType::kGraph, 5000, 6000, 5);
+  whole.graph = 3;
+  writer_.Row(whole);
+  const uint32_t name = writer_.String("cudaGraphLaunch");
+  writer_.Row(CallOf(10, 20, 4, name));
+  writer_.Row(CallOf(30, 40, 5, name));
+  const Trace t = Read();
+  ASSERT_EQ(t.device_ops.size(), 3u);
+  EXPECT_EQ(t.device_ops.launch[0], Row{0});
+  EXPECT_EQ(t.device_ops.launch[1], Row{0});
+  EXPECT_EQ(t.device_ops.launch[2], Row{1});
+  EXPECT_NE(ArgsText(t, t.device_ops.args[1]).find("graph id=3 graph node id=2"),
+            std::string::npos);
+  EXPECT_EQ(t.Text(t.device_ops.name[2]), "CUDA graph");
+}
+
+TEST_F(DeviceRows, OverheadIsARangeOfItsThread) {
+  DeviceRow row = RowOf(DeviceRowType::kOverhead, 100, 900, 0);
+  row.detail = OverheadDetail(5 << 16);
+  row.overhead.object_kind = 2;
+  row.overhead.object = 100;
+  writer_.Row(row);
+  const Trace t = Read();
+  ASSERT_EQ(t.ranges.size(), 1u);
+  EXPECT_EQ(t.ranges.kind[0], RangeKind::kOverhead);
+  EXPECT_EQ(t.Text(t.ranges.name[0]), "Lazy Function Loading");
+  EXPECT_EQ(t.tracks[Index(t.ranges.track[0])].tid, 100);
+}
+
+TEST_F(DeviceRows, DevicesKeepTheirOwnStreamsOfOneNumber) {
+  for (uint32_t device = 0; device < 2; ++device) {
+    writer_.Device(A100(device), "GPU");
+    DeviceRow row = RowOf(DeviceRowType::kMemset, 0, 10, 1 + device);
+    row.device = device;
+    row.context = 1 + device;
+    writer_.Row(row);
+  }
+  const Trace t = Read();
+  ASSERT_EQ(t.devices.size(), 2u);
+  ASSERT_EQ(t.device_ops.size(), 2u);
+  EXPECT_NE(t.device_ops.track[0], t.device_ops.track[1]);
+}
+
+// As with CUDA_VISIBLE_DEVICES: both processes of a rank say 0 and mean another.
+TEST_F(DeviceRows, TheUuidTellsDevicesOfTwoProcessesApart) {
+  writer_.Device(A100(), "GPU");
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 10, 1));
+  for (int i = 1; i <= 2; ++i) {
+    SegmentWriter other(scratch_ / "pid-1", SegmentWriter::kDeadPid - i);
+    other.BeginWriter(0, 200, "other");
+    DeviceFacts facts = A100();
+    facts.uuid[0] = static_cast<char>(i);  // the same as the first's, then another
+    other.Device(facts, "GPU");
+    other.Row(RowOf(DeviceRowType::kMemset, 20, 30, 1));
+    other.Finish();
+  }
+  const Trace t = Read();
+  ASSERT_EQ(t.devices.size(), 2u);
+  EXPECT_EQ(t.devices[0].id, 0);
+  EXPECT_EQ(t.devices[1].id, 1);
+  ASSERT_EQ(t.device_ops.size(), 3u);
+}
+
+TEST_F(DeviceRows, OneIdInTwoProcessesJoinsWithinEach) {
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 10, 1));
+  writer_.Row(CallOf(0, 5, 1, writer_.String("cudaMemsetAsync")));
+  SegmentWriter other(scratch_ / "pid-1", SegmentWriter::kDeadPid - 1);
+  other.BeginWriter(0, 200, "other");
+  other.Row(RowOf(DeviceRowType::kMemset, 20, 30, 1));
+  other.Row(CallOf(15, 19, 1, other.String("cuMemsetD8Async"), 200));
+  other.Finish();
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("ambiguous_correlation"), 0);
+  for (size_t i = 0; i < 2; ++i) {
+    const Row launch = t.device_ops.launch[i];
+    ASSERT_NE(launch, kNoRow);
+    EXPECT_EQ(t.tracks[Index(t.api.track[Index(launch)])].process,
+              t.tracks[Index(t.device_ops.track[i])].process);
+  }
+}
+
+TEST_F(DeviceRows, LaterVersionsMayAppendColumnsAndAddTypes) {
+  uint64_t longer[14] = {};
+  DeviceRow row = RowOf(DeviceRowType::kMemset, 0, 10, 1);
+  memcpy(longer, &row, sizeof row);
+  writer_.RawRow(ChunkKind::kDeviceRows, sizeof longer, longer, sizeof longer);
+  writer_.Row(RowOf(static_cast<DeviceRowType>(77), 0, 10, 1));
+  writer_.RawRow(static_cast<ChunkKind>(9), 16, longer, 32);
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.size(), 1u);
+  EXPECT_EQ(QualityText(t),
+            "unknown_record 1 (warning)\nunread_chunk 1 (warning)\ncopy_without_launch 1 (info)\n");
+}
+
+TEST_F(DeviceRows, RowsOfAnImpossibleSizeCostTheirChunk) {
+  uint64_t shorter[2] = {};
+  writer_.RawRow(ChunkKind::kDeviceRows, sizeof shorter, shorter, sizeof shorter);
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.size(), 0u);
+  EXPECT_EQ(t.quality.CountOf("corrupt_chunk"), 1);
+}
+
+TEST_F(DeviceRows, LaunchesWithoutAnyKernelSayWhy) {
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  for (uint32_t i = 1; i <= 3; ++i) writer_.Row(CallOf(10 * i, 10 * i + 5, i, name));
+  CallRow failed = CallOf(90, 95, 4, name);
+  failed.result = 9;
+  writer_.Row(failed);
+  writer_.Fact("cupti.state", "CUPTI is held by 'nsys'.");
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 3);
+  EXPECT_EQ(t.quality.items()[0].detail,
+            "3 launches but 0 kernel records: CUPTI is held by 'nsys'.");
+  EXPECT_EQ(t.environment.back(),
+            (std::pair<std::string, std::string>("cupti.state", "CUPTI is held by 'nsys'.")));
+}
+
+TEST_F(DeviceRows, LostRecordsAreCountedByKind) {
+  writer_.Fact("cupti.dropped", "17");
+  writer_.Row(RowOf(DeviceRowType::kMemset, -kOrigin, 10, 2));  // begins at 0 of the clock
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("dropped_device_records"), 17);
+  EXPECT_EQ(t.quality.CountOf("zero_start_records"), 1);
+  EXPECT_EQ(t.device_ops.size(), 0u);
+}
+
+TEST_F(DeviceRows, WhatHadNotBeenDeliveredAtTheEndIsAGap) {
+  writer_.header().clean_exit.store(0);
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  for (uint32_t i = 1; i <= 5; ++i) writer_.Row(CallOf(100 * i, 100 * i + 5, i, name));
+  for (uint32_t i = 1; i <= 3; ++i) {
+    if (i != 2) writer_.Row(RowOf(DeviceRowType::kKernel, 100 * i + 50, 100 * i + 60, i));
+  }
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 1);
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 2);
+  ASSERT_EQ(t.gaps.size(), 1u);
+  EXPECT_EQ(t.gaps[0].kind, GapKind::kDevice);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{400}, {501}}));
+}
+
+TEST_F(DeviceRows, AGapOfTheDeviceIsNoGapOfTheHost) {
+  writer_.Push("step", 100);
+  writer_.Gap(200, 300, GapReason::kDevice);
+  writer_.Gap(250, 400);
+  writer_.Pop(500);
+  const Trace t = Read();
+  ASSERT_EQ(t.gaps.size(), 2u);
+  EXPECT_EQ(t.gaps[0].kind, GapKind::kAll);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{250}, {400}}));
+  EXPECT_EQ(t.gaps[1].kind, GapKind::kDevice);
+  EXPECT_EQ(t.gaps[1].interval, (Interval{{200}, {300}}));
+}
+
+// The process died between the row and the note that its record is one.
+TEST_F(DeviceRows, ASalvagedRowIsNotCountedTwice) {
+  DeviceRow row = RowOf(DeviceRowType::kKernel, 0, 10, 1);
+  row.name = writer_.String("kernel");
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 5, 9));
+  writer_.Row(row);
+  writer_.BeginWriter(1, 100, "salvage");
+  row.name = writer_.String("kernel");
+  writer_.Row(row);
+  writer_.Row(RowOf(DeviceRowType::kKernel, 20, 30, 2));
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.size(), 3u);
+}
+
+// Random rows, decoded by the letter of rows.h into lines of text.
+class Twin {
+ public:
+  Twin(SegmentWriter& writer, uint64_t seed) : writer_(writer), random_(seed) {}
+
+  void Write(int writers, int rows) {
+    for (int w = 0; w < writers; ++w) {
+      writer_.BeginWriter(static_cast<uint32_t>(w), 100 + w, "worker");
+      for (int i = 0; i < rows; ++i) {
+        if (Below(40) == 0) writer_.NewChunk();
+        Below(3) == 0 ? Call() : Device();
+      }
+    }
+    std::sort(lines_.begin(), lines_.end());
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  uint64_t Below(uint64_t n) { return random_() % n; }
+
+  std::string Name() {
+    constexpr const char* kNames[] = {"_Z4gemmIfEvPT_", "_Z3addPfS_i", "plain", "_Zbroken",
+                                      "ncclDevKernel_AllReduce"};
+    return kNames[Below(std::size(kNames))];
+  }
+
+  void Call() {
+    constexpr const char* kCalls[] = {"cudaLaunchKernel", "cudaMemcpyAsync",
+                                      "cudaStreamSynchronize", "cuLaunchKernel"};
+    const std::string name = kCalls[Below(4)];
+    const auto begin = static_cast<int64_t>(Below(1'000'000));
+    const auto end = begin + static_cast<int64_t>(Below(1000));
+    const auto tid = static_cast<uint32_t>(100 + Below(3));
+    const uint32_t correlation = ++correlation_;
+    writer_.Row(CallOf(begin, end, correlation, writer_.String(name), tid));
+    lines_.push_back(fmt::format("call {} {} {}-{} {}", tid, name, begin, end, correlation));
+  }
+
+  void Device() {
+    const auto begin = static_cast<int64_t>(Below(1'000'000));
+    const auto end = begin + static_cast<int64_t>(Below(5000));
+    DeviceRow row = RowOf(DeviceRowType::kKernel, begin, end, Below(5) == 0 ? 0 : ++correlation_);
+    row.stream = static_cast<uint32_t>(7 + Below(3));
+    std::string name;
+    int64_t bytes = 0;
+    switch (Below(3)) {
+      case 0:
+        name = Name();
+        row.name = writer_.String(name);
+        name = Demangled(name);
+        row.kernel.grid[0] = static_cast<uint32_t>(Below(4));
+        break;
+      case 1:
+        row.type = DeviceRowType::kCopy;
+        row.detail = 2;
+        row.source_kind = 3;
+        row.target_kind = static_cast<uint8_t>(1 + Below(2));
+        row.copy.bytes = Below(100'000);
+        bytes = static_cast<int64_t>(row.copy.bytes);
+        name = row.target_kind == 1 ? "Memcpy DtoH (Device -> Pageable)"
+                                    : "Memcpy DtoH (Device -> Pinned)";
+        break;
+      default:
+        row.type = DeviceRowType::kMemset;
+        row.source_kind = 3;
+        row.memset.bytes = 8;
+        bytes = 8;
+        name = "Memset (Device)";
+    }
+    writer_.Row(row);
+    lines_.push_back(fmt::format("op {} {} {}-{} {} {}", row.stream, name, begin, end,
+                                 row.correlation == 0 ? kNoCorrelation : int64_t{row.correlation},
+                                 bytes));
+  }
+
+  SegmentWriter& writer_;
+  std::mt19937_64 random_;
+  uint32_t correlation_ = 0;
+  std::vector<std::string> lines_;
+};
+
+std::vector<std::string> LinesOf(const Trace& t) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < t.api.size(); ++i) {
+    lines.push_back(fmt::format("call {} {} {}-{} {}", t.tracks[Index(t.api.track[i])].tid,
+                                t.Text(t.api.name[i]), t.api.begin[i].ns, t.api.end[i].ns,
+                                t.api.correlation[i]));
+  }
+  for (size_t i = 0; i < t.device_ops.size(); ++i) {
+    lines.push_back(fmt::format("op {} {} {}-{} {} {}", t.tracks[Index(t.device_ops.track[i])].tid,
+                                t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns,
+                                t.device_ops.end[i].ns, t.device_ops.correlation[i],
+                                t.device_ops.bytes[i]));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST(DeviceRowsTwin, RandomRowsReadAsTheyWereWrittenRawAndSealed) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const ScratchFolder scratch;
+    SegmentWriter writer(scratch / "pid-1");
+    Twin twin(writer, seed);
+    twin.Write(1 + seed % 3, 400);
+    writer.Finish();
+    auto raw = ReadRecording(scratch.path());
+    ASSERT_TRUE(raw.ok());
+    EXPECT_EQ(LinesOf(raw.value()[0].trace), twin.lines()) << "seed " << seed;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    ASSERT_TRUE(SealRecording(scratch.path(), {}, limit).ok());
+    ASSERT_FALSE(std::filesystem::exists(writer.path()));
+    auto sealed = ReadRecording(scratch.path());
+    ASSERT_TRUE(sealed.ok());
+    EXPECT_EQ(TraceText(sealed.value()[0].trace), TraceText(raw.value()[0].trace));
+  }
+}
+
+}  // namespace
+}  // namespace trainprof::testing
