@@ -1,0 +1,150 @@
+// Stacks of calls: as they are symbolised, kept beside the segment, and read where the program's
+// files are gone.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/trace/recording/scratch_folder.h"
+#include "tests/trace/recording/segment_writer.h"
+#include "tests/trace/symbols/symbols_fixture.h"
+#include "trace/recording/reader.h"
+#include "trace/recording/symbols_file.h"
+#include "trace/symbols/elf_file.h"
+
+namespace trainprof::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace recording;
+
+// Where the program mapped the module; the real ones stand in the fixture's own process.
+constexpr uint64_t kBase = 0x7f00'0000'0000;
+constexpr uint64_t kTorch = 0x7f11'0000'0000;
+
+class CallStacks : public ::testing::Test {
+ protected:
+  CallStacks() : writer_(scratch_ / "pid-1"), program_(scratch_ / "train") {
+    Dl_info info{};
+    void* const address = user::TrainStep();
+    dladdr(address, &info);
+    offset_ = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.dli_fbase);
+    fs::copy_file(info.dli_fname, program_);
+    writer_.BeginWriter(0, 100, "main");
+    writer_.Module(FactsOf(program_, kBase), program_.string());
+    writer_.Module({kTorch, kTorch + 0x100000, 0, kTorch, 0, {}}, "/opt/libtorch/lib/libtorch.so");
+    writer_.Stack(1, {kTorch + 0x20, kBase + offset_, 0x1234});
+    CallRow call{};
+    call.begin_ns = SegmentWriter::kOriginNs;
+    call.end_ns = call.begin_ns + 10;
+    call.correlation = 5;
+    call.tid = 100;
+    call.name = writer_.String("cudaStreamSynchronize");
+    writer_.Row(call);
+  }
+
+  static ModuleFacts FactsOf(const fs::path& path, uint64_t base) {
+    ModuleFacts facts{base, base + (1 << 20), 0, base, 0, {}};
+    std::string error;
+    const std::string id = ElfFile::Open(path, &error)->BuildId();
+    facts.build_id_bytes = static_cast<uint32_t>(id.size() / 2);
+    for (size_t i = 0; i < id.size() / 2; ++i) {
+      facts.build_id[i] = static_cast<unsigned char>(std::stoi(id.substr(2 * i, 2), nullptr, 16));
+    }
+    return facts;
+  }
+
+  std::string Read(Trace* out = nullptr) {
+    auto ranks = ReadRecording(scratch_.path());
+    if (!ranks.ok()) return ranks.error();
+    Trace trace = std::move(ranks.value().at(0).trace);
+    const auto stack = trace.args.Find(trace.api.args.at(0), trace.strings.Find("Call stack"));
+    std::string text = stack ? std::string(trace.Text(stack->text)) : "none";
+    if (out != nullptr) *out = std::move(trace);
+    return text;
+  }
+
+  // Frames of the fixture, from libdw or from its symbols.
+  static bool NamesTheLine(const std::string& text) {
+    if (!ReadsDebugInfo()) return text.find("TrainStep") != std::string::npos;
+    return text.find("symbols_fixture.cpp(13): ReadLoss;") != std::string::npos &&
+           text.find("symbols_fixture.cpp(21): user::TrainStep()") != std::string::npos;
+  }
+
+  ScratchFolder scratch_;
+  SegmentWriter writer_;
+  fs::path program_;
+  uint64_t offset_ = 0;
+};
+
+TEST_F(CallStacks, AreSymbolisedOnTheSpotWhereTheFilesAreAtHand) {
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  Trace trace;
+  const std::string text = Read(&trace);
+  EXPECT_TRUE(NamesTheLine(text)) << text;
+  EXPECT_TRUE(text.starts_with("/opt/libtorch/lib/libtorch.so(+0x1f);")) << text;
+  EXPECT_TRUE(text.ends_with(";0x1234")) << text;
+  EXPECT_EQ(trace.quality.CountOf("stack_not_symbolised"), ReadsDebugInfo() ? 0 : 1);
+}
+
+TEST_F(CallStacks, AreKeptBesideTheSegmentForOtherMachines) {
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  ASSERT_TRUE(SymbolizeRecording(scratch_.path(), limit).ok());
+  const std::string before = Read();
+  fs::remove(program_);
+  EXPECT_EQ(Read(), before);
+  EXPECT_TRUE(NamesTheLine(before)) << before;
+}
+
+TEST_F(CallStacks, AProgramThatWasBuiltAgainIsNotTrusted) {
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  std::fstream file(program_, std::ios::in | std::ios::out | std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  const size_t note = bytes.find("GNU");
+  ASSERT_NE(note, std::string::npos);
+  fs::remove(program_);
+  bytes[note + 4] = static_cast<char>(bytes[note + 4] + 1);
+  std::ofstream(program_, std::ios::binary) << bytes;
+  Trace trace;
+  const std::string text = Read(&trace);
+  EXPECT_EQ(text.find("TrainStep"), std::string::npos);
+  EXPECT_NE(text.find(program_.string() + "(+0x"), std::string::npos) << text;
+  ASSERT_EQ(trace.quality.CountOf("stack_not_symbolised"), 1);
+  EXPECT_NE(trace.quality.items()[0].detail.find("has changed since"), std::string::npos);
+}
+
+TEST_F(CallStacks, ADamagedSymbolsFileIsAsNone) {
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  fs::path symbols = writer_.path();
+  symbols.replace_extension(".symbols.json");
+  for (const char* text : {"", "{", "[]", "{\"version\":1,\"modules\":[{\"path\":7}]}",
+                           "{\"version\":1,\"modules\":[7,{\"frames\":[]}]}", "{\"version\":2}"}) {
+    std::ofstream(symbols) << text;
+    EXPECT_TRUE(NamesTheLine(Read())) << text;
+  }
+}
+
+TEST_F(CallStacks, OfTheRuntimeWinsOverTheDriversInside) {
+  writer_.Stack(2, {0x9999});
+  writer_.CallStack(2, 5, CallDomain::kDriver);
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.CallStack(2, 5, CallDomain::kDriver);
+  writer_.Finish();
+  EXPECT_NE(Read(), "0x9999");
+}
+
+TEST_F(CallStacks, AStackInALostChunkIsCounted) {
+  writer_.CallStack(77, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  Trace trace;
+  EXPECT_EQ(Read(&trace), "none");
+  EXPECT_EQ(trace.quality.CountOf("lost_stack"), 1);
+}
+
+}  // namespace
+}  // namespace trainprof::testing
