@@ -1,0 +1,134 @@
+// CUDA graphs: what a launch does and what CUPTI records of it.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/virtual_gpu/cupti_client.h"
+#include "tests/virtual_gpu/vgpu.h"
+
+namespace vgpu::testing {
+namespace {
+
+const void* Kernel() {
+  VgpuKernelSpec spec = {};
+  spec.name = "_Z4nodev";
+  spec.least_ns = 50'000;
+  return vgpuDeclareKernel(nullptr, &spec);
+}
+
+void Launch(const void* kernel, cudaStream_t stream) {
+  ASSERT_EQ(cudaLaunchKernel(kernel, dim3(1), dim3(32), nullptr, 0, stream), cudaSuccess);
+}
+
+// first -> (left || right) -> last, captured from two streams.
+cudaGraphExec_t Diamond(cudaStream_t stream) {
+  const void* kernel = Kernel();
+  cudaStream_t other;
+  cudaEvent_t fork;
+  cudaEvent_t join;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(cudaEventCreate(&fork), cudaSuccess);
+  EXPECT_EQ(cudaEventCreate(&join), cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  Launch(kernel, stream);
+  EXPECT_EQ(cudaEventRecord(fork, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(other, fork, 0), cudaSuccess);
+  Launch(kernel, stream);
+  Launch(kernel, other);
+  EXPECT_EQ(cudaEventRecord(join, other), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(stream, join, 0), cudaSuccess);
+  Launch(kernel, stream);
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  return exec;
+}
+
+TEST(VirtualGpuGraph, NodesOfALaunchShareItsCorrelationAndHaveIdsOfTheirOwn) {
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME});
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  const cudaGraphExec_t exec = Diamond(stream);
+  VgpuCounts counts;
+  vgpuGetCounts(&counts);
+  EXPECT_EQ(counts.kernels, 0u);  // capturing runs nothing
+  ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  const auto records = AllRecords();
+  const auto kernels =
+      Select<CUpti_ActivityKernel10>(records, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  ASSERT_EQ(kernels.size(), 8u);
+  std::set<uint32_t> correlations;
+  std::set<uint64_t> nodes;
+  for (const auto& kernel : kernels) {
+    correlations.insert(kernel.correlationId);
+    nodes.insert(kernel.graphNodeId);
+    EXPECT_NE(kernel.graphId, 0u);
+  }
+  EXPECT_EQ(correlations.size(), 2u);
+  EXPECT_EQ(nodes.size(), 4u);
+  for (const auto& call : Select<CUpti_ActivityAPI>(records, CUPTI_ACTIVITY_KIND_RUNTIME)) {
+    const bool launch = call.cbid == CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000;
+    EXPECT_EQ(launch, correlations.count(call.correlationId) == 1);
+  }
+  // The branches overlap, and the last waits for both.
+  EXPECT_GE(kernels[1].start, kernels[0].end);
+  EXPECT_GE(kernels[2].start, kernels[0].end);
+  EXPECT_LT(kernels[2].start, kernels[1].end);
+  EXPECT_GE(kernels[3].start, std::max(kernels[1].end, kernels[2].end));
+  EXPECT_GE(kernels[4].start, kernels[3].end);
+}
+
+TEST(VirtualGpuGraph, TracingGraphsLeavesOutTheirNodes) {
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE});
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  const cudaGraphExec_t exec = Diamond(stream);
+  ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  Launch(Kernel(), stream);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  const auto records = AllRecords();
+  EXPECT_EQ(Select<CUpti_ActivityKernel10>(records, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL).size(),
+            1u);
+  const auto graphs = Select<CUpti_ActivityGraphTrace2>(records, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  ASSERT_EQ(graphs.size(), 1u);
+  EXPECT_GE(graphs[0].end - graphs[0].start, 150'000u);
+  uint32_t id = 0;
+  ASSERT_EQ(cuptiGetGraphExecId(reinterpret_cast<CUgraphExec>(exec), &id), CUPTI_SUCCESS);
+  EXPECT_EQ(graphs[0].graphId, id);
+}
+
+TEST(VirtualGpuGraph, GraphsAreBuiltNodeByNodeToo) {
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  cudaGraph_t graph;
+  ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+  cudaKernelNodeParams params = {};
+  params.func = const_cast<void*>(Kernel());
+  params.gridDim = dim3(2);
+  params.blockDim = dim3(64);
+  cudaGraphNode_t first;
+  cudaGraphNode_t second;
+  ASSERT_EQ(cudaGraphAddKernelNode(&first, graph, nullptr, 0, &params), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddKernelNode(&second, graph, &first, 1, &params), cudaSuccess);
+  size_t count = 0;
+  ASSERT_EQ(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
+  EXPECT_EQ(count, 2u);
+  cudaGraphExec_t exec;
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(exec, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const auto kernels =
+      Select<CUpti_ActivityKernel10>(AllRecords(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].gridX, 2);
+  EXPECT_GE(kernels[1].start, kernels[0].end);
+  ASSERT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace vgpu::testing
