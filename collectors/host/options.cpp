@@ -80,6 +80,8 @@ void ParseOptions(const char* text, Options* options) {
     if (is({"duration_ms=", 12})) ParseMilliseconds(p + 12, &options->duration_ns);
     if (is({"capture=", 8})) CopyValue(p + 8, options->capture, sizeof options->capture);
     if (is({"full=1", 6})) options->full = true;
+    if (is({"gpu=off", 7})) options->gpu_off = true;
+    if (is({"graphs=graph", 12})) options->whole_graphs = true;
     if (is({"clock=monotonic", 15})) options->monotonic = true;
     while (!EndsHere(p)) ++p;
     if (*p == ';') ++p;

@@ -22,6 +22,8 @@ struct Options {
   int64_t delay_ns;     // 0: none
   int64_t duration_ns;  // 0: without end
   char capture[128];    // "": record at once
+  bool gpu_off;         // no GPU recording ("gpu=off")
+  bool whole_graphs;    // a graph launch is one row ("graphs=graph"), else one a node
   bool monotonic;       // stamp with CLOCK_MONOTONIC even where the TSC is good ("clock=monotonic")
 
   bool HasWindow() const { return has_steps || delay_ns > 0 || duration_ns > 0 || capture[0]; }

@@ -1,11 +1,8 @@
 #include "collectors/host/process_state.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "collectors/host/segment_file.h"
 #include "collectors/host/system.h"
@@ -25,25 +22,6 @@ enum InstallStage : uint32_t { kUntouched = 0, kUnderWay = 1, kInstalled = 2, kR
 // A thread that finds another one at work waits this often, yielding the processor, then gives up:
 // opening a file takes far less, and the program must never hang on us.
 constexpr int kMostYields = 100'000;
-
-size_t StateBytes() {
-  const size_t page = PageSize();
-  return (sizeof(ProcessState) + page - 1) / page * page;
-}
-
-// Where the kernel does not know MADV_WIPEONFORK (before 4.14).
-void WipeStateInChild() {
-  memset(static_cast<void*>(g_runtime.state.get()), 0, sizeof(ProcessState));
-}
-
-ProcessState* MakeState() {
-  void* pages = AllocatePages(StateBytes());
-  if (pages == nullptr) return nullptr;
-  if (madvise(pages, StateBytes(), MADV_WIPEONFORK) != 0) {
-    pthread_atfork(nullptr, nullptr, WipeStateInChild);
-  }
-  return static_cast<ProcessState*>(pages);
-}
 
 RunControl* MapControl(const char* directory) {
   char path[sizeof(Options::run_directory) + 64];
@@ -68,7 +46,8 @@ bool Install() {
   if (g_runtime.control == nullptr) return false;
   g_runtime.clock =
       g_runtime.options.monotonic ? recording::ClockKind::kMonotonic : recording::DetectClockKind();
-  g_runtime.state.Publish(MakeState());
+  g_runtime.state.Publish(
+      static_cast<ProcessState*>(AllocatePagesWipedInChild(sizeof(ProcessState))));
   return g_runtime.state.get() != nullptr;
 }
 
@@ -123,6 +102,12 @@ void Fail(const char* what, int negative_errno) {
   if (!control.failure_written.compare_exchange_strong(unwritten, 1)) return;
   WriteFailure(control.failure, sizeof control.failure, what, negative_errno);
   control.failure_written.store(2, std::memory_order_release);
+}
+
+void SignalFollowers() {
+  ProcessState& state = *g_runtime.state;
+  state.step_signal.fetch_add(1, std::memory_order_release);
+  Wake(&state.step_signal);
 }
 
 void CountLost(bool detail) {

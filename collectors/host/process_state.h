@@ -45,6 +45,11 @@ struct ProcessState {
   std::atomic<uint32_t> captures_open;
   std::atomic<uint32_t> initial_gap;  // 1: the window begins closed, and that is yet to be written
   std::atomic<uint64_t> steps_seen;
+  // For who follows the program's steps: how many ranges named as steps have begun, and the number
+  // at which `step_signal` is raised and woken.
+  std::atomic<uint64_t> steps_begun;
+  std::atomic<uint64_t> signal_at_step;
+  std::atomic<uint32_t> step_signal;
   int64_t first_event_ns;  // CLOCK_MONOTONIC
   char segment_path[3500];
 };
@@ -83,6 +88,9 @@ bool StartProcess();
 
 // Recording stops in this process; the first cause is kept where the reader finds it.
 void Fail(const char* what, int negative_errno);
+
+// Wakes who follows the program's steps and the window.
+void SignalFollowers();
 
 // Events that were lost before they could be counted in a chunk.
 void CountLost(bool detail);

@@ -152,6 +152,12 @@ ChunkHeader* MapNewChunk(uint64_t offset, uint64_t size, int* error) {
   return static_cast<ChunkHeader*>(map);
 }
 
+void MarkFirst(std::atomic<uint64_t>& first_ticks) {
+  if (first_ticks.load(std::memory_order_relaxed) != 0) return;
+  uint64_t none = 0;
+  first_ticks.compare_exchange_strong(none, recording::ReadTicks(g_runtime.clock));
+}
+
 }  // namespace
 
 void OpenSegment() {
@@ -205,7 +211,8 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   header->identity = segment.identity;
   header->file_offset = offset;
   header->size_bytes = static_cast<uint32_t>(size);
-  header->kind = recording::ChunkKind::kRecords;
+  header->kind = request.kind;
+  header->row_bytes = request.row_bytes;
   header->writer = request.writer;
   header->sequence = request.sequence;
   header->opened = recording::SampleClockTriple(g_runtime.clock);
@@ -213,6 +220,15 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   header->static_check = recording::CheckOf(header, offsetof(ChunkHeader, static_check));
   *chunk = header;
   return ClaimResult::kClaimed;
+}
+
+void CountDrop(ChunkHeader* chunk, bool detail) {
+  if (auto* segment = g_runtime.state->segment) {
+    MarkFirst(detail ? segment->first_detail_drop_ticks : segment->first_drop_ticks);
+  }
+  if (chunk == nullptr) return CountLost(detail);
+  auto& counter = detail ? chunk->dropped_detail : chunk->dropped_all;  // of this writer alone
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void UnmapChunk(ChunkHeader* chunk) { ReleasePages(chunk, chunk->size_bytes); }

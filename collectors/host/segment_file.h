@@ -24,11 +24,17 @@ struct ChunkRequest {
   bool phase;                // false: detail, refused once 3/4 of the bound are used
   uint32_t writer;
   uint32_t sequence;
+  recording::ChunkKind kind = recording::ChunkKind::kRecords;
+  uint16_t row_bytes = 0;  // of kinds that hold rows
 };
 
 // Claims, allocates and maps a chunk and writes its header; *chunk is valid on kClaimed alone.
 // Updates the gate when a level of the size bound is reached.
 ClaimResult ClaimChunk(const ChunkRequest& request, recording::ChunkHeader** chunk);
 void UnmapChunk(recording::ChunkHeader* chunk);
+
+// Counts an event that is not recorded: in the writer's chunk, or without one (nullptr) in the
+// segment. `detail`: thinned out, not lost.
+void CountDrop(recording::ChunkHeader* chunk, bool detail);
 
 }  // namespace trainprof::collectors

@@ -52,6 +52,8 @@ class StringCache {
     }
     return FindSlow(text);
   }
+  // The next id is last_id + 1.
+  void StartAfter(uint32_t last_id) { last_id_ = last_id; }
   uint32_t NextId() { return ++last_id_ == 0 ? ++last_id_ : last_id_; }
 
  private:

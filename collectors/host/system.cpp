@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +62,21 @@ int WriteZeros(int fd, uint64_t offset, uint64_t length) {
     done += static_cast<uint64_t>(wrote);
   }
   return 0;
+}
+
+// What is to be wiped by hand in a forked child. Filled while the library starts.
+constexpr int kMostWiped = 4;
+struct WipedPages {
+  void* pages;
+  size_t size;
+};
+constinit WipedPages g_wiped[kMostWiped]{};
+constinit std::atomic<int> g_wiped_count{0};
+
+void WipeInChild() {
+  for (WipedPages& wiped : g_wiped) {
+    if (wiped.pages != nullptr) memset(wiped.pages, 0, wiped.size);
+  }
 }
 
 }  // namespace
@@ -132,6 +149,54 @@ void* AllocatePages(size_t size) {
 void ReleasePages(void* pages, size_t size) {
   KeepErrno keep;
   munmap(pages, size);
+}
+
+void* AllocatePagesWipedInChild(size_t size) {
+  size = (size + PageSize() - 1) / PageSize() * PageSize();
+  void* pages = AllocatePages(size);
+  if (pages == nullptr || madvise(pages, size, MADV_WIPEONFORK) == 0) return pages;
+  const int slot = g_wiped_count.fetch_add(1);
+  if (slot == 0) pthread_atfork(nullptr, nullptr, WipeInChild);
+  if (slot >= kMostWiped) return nullptr;
+  g_wiped[slot] = {pages, size};
+  return pages;
+}
+
+void* ReserveAddresses(size_t size) {
+  KeepErrno keep;
+  void* pages = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+int MapSharedAt(void* where, int fd, uint64_t offset, size_t size) {
+  KeepErrno keep;
+  void* map = mmap(where, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+                   static_cast<off_t>(offset));
+  return map == MAP_FAILED ? -errno : 0;
+}
+
+int MapPrivateAt(void* where, size_t size) {
+  KeepErrno keep;
+  void* map =
+      mmap(where, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  return map == MAP_FAILED ? -errno : 0;
+}
+
+void RemoveFile(const char* path) {
+  KeepErrno keep;
+  syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+void SleepWhile(std::atomic<uint32_t>* word, uint32_t expected, int64_t timeout_ns) {
+  KeepErrno keep;
+  constexpr int64_t kNsPerSecond = 1'000'000'000;
+  const timespec timeout = {timeout_ns / kNsPerSecond, timeout_ns % kNsPerSecond};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &timeout, nullptr, 0);
+}
+
+void Wake(std::atomic<uint32_t>* word) {
+  KeepErrno keep;
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
 void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error) {

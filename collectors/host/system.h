@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,8 +26,21 @@ int AllocateBlocks(int fd, uint64_t offset, uint64_t length);
 // Page-aligned, zeroed, private memory, or nullptr. Stays until ReleasePages.
 void* AllocatePages(size_t size);
 void ReleasePages(void* pages, size_t size);
+// The same, but a forked child finds zeros there (kernels before 4.14: through pthread_atfork).
+void* AllocatePagesWipedInChild(size_t size);
+// Addresses without memory, for MapSharedAt; or nullptr.
+void* ReserveAddresses(size_t size);
 // A shared mapping, or nullptr with the negative errno in *error.
 void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error);
+// The same over [where, where + size) of reserved addresses; 0 or a negative errno.
+int MapSharedAt(void* where, int fd, uint64_t offset, size_t size);
+// Private, zeroed memory there.
+int MapPrivateAt(void* where, size_t size);
+void RemoveFile(const char* path);
+
+// Sleeps while *word is `expected`, at most `timeout_ns`; Wake ends the sleep of all who do.
+void SleepWhile(std::atomic<uint32_t>* word, uint32_t expected, int64_t timeout_ns);
+void Wake(std::atomic<uint32_t>* word);
 
 int ThreadId();
 int ProcessId();

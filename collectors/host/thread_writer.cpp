@@ -56,14 +56,11 @@ void Put(uint64_t* words, const Attributes& attributes) {
   if (attributes.payload_type != 0) *words = attributes.payload;
 }
 
-void AddOwn(std::atomic<uint64_t>& counter) {  // of this thread alone
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-void MarkFirst(std::atomic<uint64_t>& first_ticks) {
-  if (first_ticks.load(std::memory_order_relaxed) != 0) return;
-  uint64_t none = 0;
-  first_ticks.compare_exchange_strong(none, recording::ReadTicks(g_runtime.clock));
+// Tells who waits for this step (the GPU's window opens and closes with steps).
+void StepBegins() {
+  ProcessState& state = *g_runtime.state;
+  const uint64_t begun = state.steps_begun.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (begun == state.signal_at_step.load(std::memory_order_relaxed)) SignalFollowers();
 }
 
 }  // namespace
@@ -73,16 +70,7 @@ bool ThreadWriter::IsPhase(const CachedString* name) const {
          (step_depth_ != 0 && depth_ == step_depth_);
 }
 
-void ThreadWriter::Drop(bool detail) {
-  if (auto* segment = g_runtime.state->segment) {
-    MarkFirst(detail ? segment->first_detail_drop_ticks : segment->first_drop_ticks);
-  }
-  if (chunk_ == nullptr) {
-    CountLost(detail);
-  } else {
-    AddOwn(detail ? chunk_->dropped_detail : chunk_->dropped_all);
-  }
-}
+void ThreadWriter::Drop(bool detail) { CountDrop(chunk_, detail); }
 
 bool ThreadWriter::Admit(const CachedString* name, bool opens_range) {
   const uint32_t gate = g_runtime.state->gate.load(std::memory_order_relaxed);
@@ -122,6 +110,7 @@ void ThreadWriter::WriteGap(WindowChange change) {
   if (change == WindowChange::kNone) return;
   WriteGap(change == WindowChange::kOpened ? RecordType::kGapEnd : RecordType::kGapBegin,
            recording::ReadTicks(g_runtime.clock));
+  SignalFollowers();
 }
 
 void ThreadWriter::BeginInitialGap() {
@@ -302,7 +291,10 @@ int ThreadWriter::Push(const Domain* domain, const Name& name, const Attributes&
   }
   ++stack->depth;
   ++depth_;
-  if (entry != nullptr && entry->is_step && step_depth_ == 0) step_depth_ = depth_;
+  if (entry != nullptr && entry->is_step && step_depth_ == 0) {
+    step_depth_ = depth_;
+    StepBegins();
+  }
   return static_cast<int>(level);
 }
 
@@ -417,6 +409,7 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   announced_ = false;
   set_next_free(nullptr);
   memset(domain_defined_, 0, sizeof domain_defined_);
+  memset(known_stacks_, 0, sizeof known_stacks_);
   // Ranges that the parent opened here stay open, but not one of them is in our recording.
   memset(default_stack_.recorded, 0, sizeof default_stack_.recorded);
   memset(default_stack_.capture, 0, sizeof default_stack_.capture);

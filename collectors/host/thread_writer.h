@@ -9,6 +9,7 @@
 #include "collectors/host/process_state.h"
 #include "collectors/host/string_cache.h"
 #include "collectors/host/window.h"
+#include "trace/recording/rows.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -74,6 +75,13 @@ class ThreadWriter {
   void NameCategory(const Domain* domain, uint32_t category, const Text& name);
   void NameThread(uint32_t tid, const Text& name);
 
+  // thread_writer_stacks.cpp: a call's stack (return addresses, innermost first, at most
+  // kMostFrames), and a file with code that such addresses lie in.
+  static constexpr uint32_t kMostFrames = 128;
+  void CallStack(const uint64_t* frames, uint32_t count, uint32_t correlation,
+                 recording::CallDomain domain);
+  void Module(const char* path, const recording::ModuleFacts& facts);
+
   // Life of a writer, see writer_pool.cpp.
   void Create(uint32_t number, uint32_t generation, void* string_memory);
   void BecomeChilds(uint32_t number, uint32_t generation);  // after fork, in the child
@@ -100,6 +108,11 @@ class ThreadWriter {
   void Drop(bool detail);
   void WriteGap(recording::RecordType type, uint64_t ticks);
   void WriteGap(WindowChange change);
+
+  // Whether details may still be recorded; counts it when not.
+  bool AdmitDetail();
+  void WriteRecord(recording::RecordType type, uint32_t domain, uint32_t id, const void* words,
+                   uint32_t word_count);
 
   bool Define(CachedString* entry, const CachedString* used_by);
   bool DefineDomain(const Domain* domain, const CachedString* used_by);
@@ -155,6 +168,13 @@ class ThreadWriter {
   uint64_t domain_defined_[(recording::kMaxDomains + 64) / 64];
   DepthStack default_stack_;
   DepthStack* other_stacks_;
+  // Stacks that were written last, by hash: the next same one refers to its id.
+  static constexpr uint32_t kKnownStacks = 256;
+  struct KnownStack {
+    uint64_t hash;
+    uint32_t id;
+  };
+  KnownStack known_stacks_[kKnownStacks];
   StringCache strings_;
 };
 

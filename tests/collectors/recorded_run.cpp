@@ -42,6 +42,7 @@ pid_t RecordedRun::Start(const std::vector<std::string>& arguments) {
   if (pid_ == 0) {
     setenv(recording::kEnvRunDirectory, directory_.c_str(), 1);
     setenv("NVTX_INJECTION64_PATH", TEST_LIBRARY, 1);
+    setenv("CUDA_INJECTION64_PATH", TEST_LIBRARY, 1);
     setenv("TSAN_OPTIONS", "suppressions=" TRAINPROF_SOURCE_DIR "/tests/collectors/tsan.supp", 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     if (file_size_limit_bytes >= 0) {
@@ -53,12 +54,12 @@ pid_t RecordedRun::Start(const std::vector<std::string>& arguments) {
     close(pipe_ends[0]);
     close(pipe_ends[1]);
     std::vector<std::string> copy = arguments;
-    copy.insert(copy.begin(), TEST_PROGRAM);
+    copy.insert(copy.begin(), program);
     std::vector<char*> argv;
     for (std::string& argument : copy) argv.push_back(argument.data());
     argv.push_back(nullptr);
     alarm(kLongestRunSeconds);  // outlives exec: a program that hangs fails its test
-    execv(TEST_PROGRAM, argv.data());
+    execv(program.c_str(), argv.data());
     _exit(127);
   }
   close(pipe_ends[1]);

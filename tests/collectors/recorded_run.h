@@ -22,9 +22,10 @@ class RecordedRun {
   RecordedRun& operator=(const RecordedRun&) = delete;
 
   std::map<std::string, std::string> environment;  // added to the test's own
-  int64_t file_size_limit_bytes = -1;              // RLIMIT_FSIZE of the program; -1: none
+  std::string program = TEST_PROGRAM;
+  int64_t file_size_limit_bytes = -1;  // RLIMIT_FSIZE of the program; -1: none
 
-  // Starts nvtx_program with these arguments; its stdout is read by Wait().
+  // Starts the program with these arguments; its stdout is read by Wait().
   pid_t Start(const std::vector<std::string>& arguments);
   // The exit status as waitpid() gives it.
   int Wait();

@@ -109,12 +109,4 @@ struct CallRow {
 };
 static_assert(sizeof(CallRow) == 40);
 
-// How a buffer that CUPTI writes into is used: a slot of the file SEGMENT.slots, which outlives a
-// killed process. Slot i lies at slot_bytes * (i + 1); slot 0's place holds SlotFileHeader.
-enum class SlotState : uint32_t {
-  kFree = 0,
-  kHeld = 1,       // CUPTI writes into it
-  kDelivered = 2,  // `valid_bytes` are whole, not all of them are rows yet
-};
-
 }  // namespace trainprof::recording

@@ -1,0 +1,83 @@
+#include "collectors/cupti/api.h"
+
+#include <dlfcn.h>
+
+#include "collectors/cupti/records.h"
+#include "collectors/host/old_glibc.h"
+
+namespace trainprof::collectors {
+namespace {
+
+template <class Function>
+bool Find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+}  // namespace
+
+const char* FindFunctions(void* library, CuptiApi* api) {
+#define TRAINPROF_NEED(name, member) \
+  if (!Find(library, name, &api->member)) return name
+  TRAINPROF_NEED("cuptiGetVersion", get_version);
+  TRAINPROF_NEED("cuptiGetTimestamp", get_timestamp);
+  TRAINPROF_NEED("cuptiGetResultString", get_result_string);
+  TRAINPROF_NEED("cuptiSubscribe", subscribe);
+  TRAINPROF_NEED("cuptiUnsubscribe", unsubscribe);
+  TRAINPROF_NEED("cuptiEnableCallback", enable_callback);
+  TRAINPROF_NEED("cuptiGetCallbackName", get_callback_name);
+  TRAINPROF_NEED("cuptiActivityRegisterCallbacks", register_callbacks);
+  TRAINPROF_NEED("cuptiActivityEnable", enable);
+  TRAINPROF_NEED("cuptiActivityDisable", disable);
+  TRAINPROF_NEED("cuptiActivityFlushAll", flush_all);
+  TRAINPROF_NEED("cuptiActivityGetNumDroppedRecords", get_dropped);
+  TRAINPROF_NEED("cuptiActivityGetNextRecord", get_next_record);
+  TRAINPROF_NEED("cuptiActivitySetAttribute", set_attribute);
+#undef TRAINPROF_NEED
+  Find(library, "cuptiSetThreadIdType", &api->set_thread_id_type);
+  Find(library, "cuptiActivityRegisterTimestampCallback", &api->register_timestamp);
+  Find(library, "cuptiSubscribe_v2", &api->subscribe_v2);
+  Find(library, "cuptiActivityEnableRuntimeApi", &api->enable_runtime_api);
+  Find(library, "cuptiActivityEnableDriverApi", &api->enable_driver_api);
+  Find(library, "cuptiActivityEnableAllSyncRecords", &api->enable_all_sync_records);
+  if (api->get_version(&api->version) != CUPTI_SUCCESS) return "a version in cuptiGetVersion";
+  return nullptr;
+}
+
+// The numbers until 12.9 are listed in cupti_version.h; from 13.0 on they are 130000 and so on.
+int CudaVersionOf(uint32_t v) {
+  constexpr int kVersions[] = {11000, 11010, 11040, 11050, 11060, 11080, 12000, 12020,
+                               12030, 12040, 12050, 12060, 12060, 12080, 12090, 12090};
+  constexpr uint32_t kFirst = 13;
+  constexpr uint32_t kCount = sizeof kVersions / sizeof kVersions[0];
+  if (v >= 100000) return static_cast<int>(v / 10000 * 1000 + v % 10000 / 100 * 10);
+  if (v < kFirst) return 0;
+  return kVersions[v - kFirst < kCount ? v - kFirst : kCount - 1];
+}
+
+bool MayRefuseBuffers(uint32_t cupti_version) { return CudaVersionOf(cupti_version) >= 12090; }
+
+void MeasureRecords(const CuptiApi& api, uint32_t* record_bytes) {
+  constexpr size_t kBytes = 2048;  // several times the largest record
+  alignas(8) uint32_t buffer[kBytes / 4];
+  auto* bytes = reinterpret_cast<uint8_t*>(buffer);
+  record_bytes[0] = 0;
+  for (uint32_t kind = 1; kind < kActivityKinds; ++kind) {
+    for (uint32_t& word : buffer) word = kind;
+    CUpti_Activity* record = nullptr;
+    record_bytes[kind] = 0;
+    if (api.get_next_record(bytes, kBytes, &record) != CUPTI_SUCCESS) continue;
+    const auto* first = reinterpret_cast<const uint8_t*>(record);
+    if (first != bytes || api.get_next_record(bytes, kBytes, &record) != CUPTI_SUCCESS) continue;
+    const auto* second = reinterpret_cast<const uint8_t*>(record);
+    if (second > first) record_bytes[kind] = static_cast<uint32_t>(second - first);
+  }
+}
+
+const char* ResultName(const CuptiApi& api, CUptiResult result) {
+  const char* name = nullptr;
+  if (api.get_result_string(result, &name) != CUPTI_SUCCESS || name == nullptr) name = "an error";
+  return name;
+}
+
+}  // namespace trainprof::collectors

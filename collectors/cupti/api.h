@@ -1,0 +1,63 @@
+// CUPTI's functions, found in the library at run time: one binary serves CUPTI 11 to 13.
+#pragma once
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <cstdint>
+
+namespace trainprof::collectors {
+
+// CUpti_SubscriberParams, which older headers lack.
+struct SubscriberParams {
+  size_t struct_bytes;
+  const char* name;
+  char* holder;  // receives the name of who is subscribed already
+  size_t holder_bytes;
+};
+
+struct CuptiApi {
+  decltype(&cuptiGetVersion) get_version;
+  decltype(&cuptiGetTimestamp) get_timestamp;
+  decltype(&cuptiGetResultString) get_result_string;
+  decltype(&cuptiSubscribe) subscribe;
+  decltype(&cuptiUnsubscribe) unsubscribe;
+  decltype(&cuptiEnableCallback) enable_callback;
+  decltype(&cuptiGetCallbackName) get_callback_name;
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks;
+  decltype(&cuptiActivityEnable) enable;
+  decltype(&cuptiActivityDisable) disable;
+  decltype(&cuptiActivityFlushAll) flush_all;
+  decltype(&cuptiActivityGetNumDroppedRecords) get_dropped;
+  decltype(&cuptiActivityGetNextRecord) get_next_record;
+  decltype(&cuptiActivitySetAttribute) set_attribute;
+  // nullptr in versions that lack them:
+  CUptiResult (*set_thread_id_type)(int type);
+  CUptiResult (*register_timestamp)(uint64_t (*now)());
+  CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*,
+                              SubscriberParams*);
+  CUptiResult (*enable_runtime_api)(CUpti_CallbackId, uint8_t);  // from 12.5 on
+  CUptiResult (*enable_driver_api)(CUpti_CallbackId, uint8_t);
+  CUptiResult (*enable_all_sync_records)(uint8_t);  // from 12.8 on
+
+  uint32_t version;  // as cuptiGetVersion gives it
+};
+
+// Finds the functions in a library that dlopen gave. The name of the first one that must be there
+// and is not, else nullptr.
+const char* FindFunctions(void* library, CuptiApi* api);
+
+// CUDA version (13000) that a CUPTI of this number came with; 0: before CUDA 11.
+int CudaVersionOf(uint32_t cupti_version);
+
+// From 12.9 on a request for a buffer may be refused (kineto#1534).
+bool MayRefuseBuffers(uint32_t cupti_version);
+
+// Asks cuptiActivityGetNextRecord for the size of each kind's records, by records made up so that
+// every size leads to the same kind again. 0 for kinds that it does not know.
+void MeasureRecords(const CuptiApi& api, uint32_t* record_bytes);
+
+// "CUPTI_ERROR_NOT_INITIALIZED", or "error 15".
+const char* ResultName(const CuptiApi& api, CUptiResult result);
+
+}  // namespace trainprof::collectors

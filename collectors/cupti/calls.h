@@ -1,0 +1,45 @@
+// Which calls of the CUDA runtime and driver are recorded, and which of them may block: numbers of
+// CUPTI's tables (cbids), which keep their meaning from version to version.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/recording/rows.h"
+
+namespace trainprof::collectors {
+
+struct Call {
+  recording::CallDomain domain;
+  uint16_t cbid;
+  bool blocks;  // or copies: its stack is taken when it takes long
+};
+
+// Launches, copies, memsets, synchronizations, allocations, event records and waits. `*count` of
+// them. A version that does not know a number refuses it, which is harmless.
+const Call* RecordedCalls(uint32_t* count);
+
+// Where a copy's arguments give its direction and size (both families begin alike).
+enum class CopyArguments : uint8_t { kNone, kRuntime, kDriverToDevice };
+CopyArguments ArgumentsOf(recording::CallDomain domain, uint32_t cbid);
+
+inline constexpr uint32_t kMostCbids = 1024;
+
+// A set of calls, made of zeros.
+struct CallSet {
+  uint64_t bits[2][kMostCbids / 64];
+
+  void Add(recording::CallDomain domain, uint32_t cbid) {
+    Word(domain, cbid) |= uint64_t{1} << (cbid % 64);
+  }
+  bool Has(recording::CallDomain domain, uint32_t cbid) const {
+    return cbid < kMostCbids &&
+           (const_cast<CallSet*>(this)->Word(domain, cbid) >> (cbid % 64) & 1) != 0;
+  }
+
+ private:
+  uint64_t& Word(recording::CallDomain domain, uint32_t cbid) {
+    return bits[domain == recording::CallDomain::kDriver ? 0 : 1][cbid / 64];
+  }
+};
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,141 @@
+// The thread that calls CUPTI: switches recording on and off as the schedule and the user's window
+// say, and flushes once a second.
+#include "collectors/cupti/messages.h"
+#include "collectors/cupti/session.h"
+#include "collectors/host/process_state.h"
+#include "collectors/host/window.h"
+#include "trace/recording/tick_clock.h"
+
+namespace trainprof::collectors {
+namespace {
+
+constexpr int64_t kFlushEveryNs = 1'000'000'000;
+constexpr uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+
+int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+
+CUpti_ActivityKind Kind(ActivityKind kind) { return static_cast<CUpti_ActivityKind>(kind); }
+
+// Those of the device, switched on first and off last, so that no launch is recorded whose kernel
+// is not. Devices, contexts and streams are never switched off (session.cpp).
+constexpr ActivityKind kSwitchedKinds[] = {kMemcpyActivity,  kPeerMemcpyActivity, kMemsetActivity,
+                                           kSyncActivity,    kEventActivity,      kMemoryActivity,
+                                           kOverheadActivity};
+
+void SwitchKind(Session& session, ActivityKind kind, bool on) {
+  const CuptiApi& api = session.library.api;
+  on ? api.enable(Kind(kind)) : api.disable(Kind(kind));
+}
+
+void SwitchCalls(Session& session, bool on) {
+  const CuptiApi& api = session.library.api;
+  if (session.ring.header()->whole_kinds != 0) {
+    SwitchKind(session, kRuntimeActivity, on);
+    SwitchKind(session, kDriverActivity, on);
+    return;
+  }
+  uint32_t count = 0;
+  const Call* calls = RecordedCalls(&count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
+    (runtime ? api.enable_runtime_api : api.enable_driver_api)(calls[i].cbid, on ? 1 : 0);
+  }
+}
+
+void SwitchCallbacks(Session& session, bool on) {
+  uint32_t count = 0;
+  const Call* calls = RecordedCalls(&count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!calls[i].blocks) continue;
+    const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
+    session.library.api.enable_callback(
+        on ? 1 : 0, session.subscriber,
+        runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, calls[i].cbid);
+  }
+}
+
+CUptiResult SwitchDeviceKinds(Session& session, bool on) {
+  const CuptiApi& api = session.library.api;
+  const CUpti_ActivityKind kernels = Kind(kKernelActivity);
+  const CUptiResult result = on ? api.enable(kernels) : api.disable(kernels);
+  if (on && result != CUPTI_SUCCESS) return result;
+  if (g_runtime.options.whole_graphs) SwitchKind(session, kGraphActivity, on);
+  for (const ActivityKind kind : kSwitchedKinds) SwitchKind(session, kind, on);
+  return CUPTI_SUCCESS;
+}
+
+void WriteGap(Session& session, bool begins, uint64_t ticks) {
+  Locked lock(session.writer_lock);
+  session.writer->Gap(begins, recording::GapReason::kDevice, ticks);
+}
+
+void ApplySchedule(Session& session) {
+  constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
+  const bool room = (g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) == 0;
+  const bool want = session.schedule.Want(PresentInput()) && room && !session.failed.load();
+  if (want != session.recording) SwitchRecording(session, want);
+  g_runtime.state->signal_at_step.store(session.schedule.NextStep());
+}
+
+void Flush(Session& session, uint32_t flag) {
+  session.flush_since_ns.store(Now());
+  session.library.api.flush_all(flag);
+  size_t dropped = 0;
+  if (session.library.api.get_dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
+    session.dropped.fetch_add(dropped, std::memory_order_relaxed);
+  }
+  session.flush_since_ns.store(0);
+}
+
+}  // namespace
+
+ScheduleInput PresentInput() {
+  return {Now(), g_runtime.state->steps_begun.load(), WindowIsOpen()};
+}
+
+bool SwitchRecording(Session& session, bool on) {
+  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+  if (!on) {
+    WriteGap(session, true, ticks);
+    SwitchCallbacks(session, false);
+    SwitchCalls(session, false);
+    SwitchDeviceKinds(session, false);
+    session.recording = false;
+    return true;
+  }
+  const CUptiResult result = SwitchDeviceKinds(session, true);
+  if (result != CUPTI_SUCCESS) {
+    char text[512];
+    DescribeFailure(session.library, result, "cuptiActivityEnable", "", text, sizeof text);
+    WriteFact(session, "cupti.state", "%s", text);
+    session.failed.store(true);
+    return false;
+  }
+  SwitchCalls(session, true);
+  SwitchCallbacks(session, true);
+  session.recording = true;
+  WriteGap(session, false, recording::ReadTicks(g_runtime.clock));
+  return true;
+}
+
+void RunControl() {
+  Session& session = *TheSession();
+  ProcessState& state = *g_runtime.state;
+  int64_t next_flush = Now() + kFlushEveryNs;
+  while (session.ending.load(std::memory_order_acquire) == 0) {
+    const uint32_t signal = state.step_signal.load(std::memory_order_acquire);
+    ApplySchedule(session);
+    if (Now() >= next_flush) {
+      Flush(session, 0);
+      next_flush = Now() + kFlushEveryNs;
+    }
+    const uint64_t next_step = session.schedule.NextStep();
+    if (next_step != 0 && state.steps_begun.load() == next_step) continue;  // meanwhile
+    if (session.ending.load() == 0) SleepWhile(&state.step_signal, signal, next_flush - Now());
+  }
+  Flush(session, kForced);
+  session.control_done.store(1, std::memory_order_release);
+  Wake(&session.control_done);
+}
+
+}  // namespace trainprof::collectors

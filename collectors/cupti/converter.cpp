@@ -1,0 +1,395 @@
+#include "collectors/cupti/converter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace trainprof::collectors {
+
+using recording::CallDomain;
+using recording::CallRow;
+using recording::DeviceRow;
+using recording::DeviceRowType;
+using recording::RecordType;
+
+namespace {
+
+constexpr uint32_t kMostNameBytes = 128;
+
+// CUpti_ActivityObjectKind.
+constexpr uint32_t kProcessObject = 1;
+constexpr uint32_t kThreadObject = 2;
+constexpr uint32_t kStreamObject = 5;
+
+uint8_t Byte(uint32_t value) { return static_cast<uint8_t>(value < 255 ? value : 255); }
+uint16_t Half(int32_t value) { return static_cast<uint16_t>(value < 65535 ? value : 65535); }
+
+// "cudaLaunchKernel_v7000" -> "cudaLaunchKernel", "cudaMemcpyAsync_ptsz_v7000" the same way.
+void WithoutVersion(const char* name, char (&out)[kMostNameBytes]) {
+  strncpy(out, name, sizeof out - 1);
+  out[sizeof out - 1] = 0;
+  for (const char* mark : {"_v", "_ptsz", "_ptds"}) {
+    char* found = strstr(out, mark);
+    if (found != nullptr && found != out) *found = 0;
+  }
+}
+
+}  // namespace
+
+void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process, CallNamer namer) {
+  writer_ = writer;
+  header_ = header;
+  names_ = KeptNames(header->names);
+  in_process_ = in_process;
+  namer_ = namer;
+  uint32_t count = 0;
+  const Call* calls = RecordedCalls(&count);
+  for (uint32_t i = 0; i < count; ++i) wanted_.Add(calls[i].domain, calls[i].cbid);
+}
+
+uint32_t Converter::SizeAt(const char* data, uint32_t room) const {
+  uint32_t kind = 0;
+  if (room < sizeof kind) return 0;
+  memcpy(&kind, data, sizeof kind);
+  const uint32_t size = kind < kActivityKinds ? header_->record_bytes[kind] : 0;
+  return size <= room ? size : 0;
+}
+
+bool Converter::ChainBegins(const char* buffer, uint32_t at, uint32_t valid_bytes) const {
+  constexpr int kLinks = 3;
+  for (int i = 0; i < kLinks && at < valid_bytes; ++i) {
+    const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
+    if (size == 0) return false;
+    at += size;
+  }
+  return true;
+}
+
+uint32_t Converter::NextRecord(const char* buffer, uint32_t at, uint32_t valid_bytes) const {
+  if (SizeAt(buffer + at, valid_bytes - at) != 0) return at;
+  if (held_) return valid_bytes;
+  constexpr uint32_t kStep = 8;  // records begin at multiples of it
+  for (at += kStep; at < valid_bytes; at += kStep) {
+    if (ChainBegins(buffer, at, valid_bytes)) return at;
+  }
+  return valid_bytes;
+}
+
+void Converter::NoteRuntimeCalls(const char* buffer, uint32_t from, uint32_t valid_bytes) {
+  for (uint32_t at = from; at < valid_bytes;) {
+    at = NextRecord(buffer, at, valid_bytes);
+    if (at >= valid_bytes) return;
+    const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
+    uint32_t kind = 0;
+    memcpy(&kind, buffer + at, sizeof kind);
+    if (kind == kRuntimeActivity) {
+      uint32_t correlation = 0;
+      memcpy(&correlation, buffer + at + offsetof(ApiRecord, correlation), sizeof correlation);
+      runtime_calls_[correlation % kRuntimeCalls] = correlation;
+    }
+    at += size;
+  }
+}
+
+void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
+                        bool held) {
+  held_ = held;
+  first_begin_ns_ = INT64_MAX;
+  uint32_t at = done_bytes->load(std::memory_order_relaxed);
+  NoteRuntimeCalls(buffer, at, valid_bytes);
+  while (at < valid_bytes) {
+    const uint32_t next = NextRecord(buffer, at, valid_bytes);
+    if (!held) counts_.unreadable += next - at;
+    if (next >= valid_bytes) break;
+    const uint32_t size = SizeAt(buffer + next, valid_bytes - next);
+    ConvertOne(buffer + next, size);
+    at = next + size;
+    done_bytes->store(at, std::memory_order_release);
+  }
+  done_bytes->store(valid_bytes, std::memory_order_release);
+}
+
+void Converter::ConvertOne(const char* data, uint32_t size) {
+  uint32_t kind = 0;
+  memcpy(&kind, data, sizeof kind);
+  switch (kind) {
+    case kKernelActivity:
+      return Kernel(ReadRecord<KernelRecord>(data, size));
+    case kRuntimeActivity:
+    case kDriverActivity:
+      return Api(ReadRecord<ApiRecord>(data, size));
+    case kMemcpyActivity:
+      return Copy(ReadRecord<MemcpyRecord>(data, size));
+    case kPeerMemcpyActivity:
+      return PeerCopy(ReadRecord<PeerMemcpyRecord>(data, size));
+    case kMemsetActivity:
+      return Memset(ReadRecord<MemsetRecord>(data, size));
+    case kSyncActivity:
+      return Sync(ReadRecord<SyncRecord>(data, size));
+    case kEventActivity:
+      return Event(ReadRecord<EventRecord>(data, size));
+    case kMemoryActivity:
+      return Memory(ReadRecord<MemoryRecord>(data, size));
+    case kGraphActivity:
+      return Graph(ReadRecord<GraphRecord>(data, size));
+    case kOverheadActivity:
+      return Overhead(ReadRecord<OverheadRecord>(data, size));
+    case kDeviceActivity:
+      return Device(ReadRecord<DeviceRecord>(data, size));
+    case kContextActivity:
+      return Context(ReadRecord<ContextRecord>(data, size));
+    case kStreamActivity:
+      return Stream(ReadRecord<StreamRecord>(data, size));
+    default:
+      return;  // a kind that nobody asked for
+  }
+}
+
+DeviceRow Converter::RowOf(DeviceRowType type, uint64_t begin, uint64_t end) {
+  DeviceRow row;
+  memset(static_cast<void*>(&row), 0, sizeof row);
+  row.type = type;
+  row.begin_ns = static_cast<int64_t>(begin) + (begin == 0 ? 0 : header_->time_offset_ns);
+  row.end_ns = static_cast<int64_t>(end) + (end == 0 ? 0 : header_->time_offset_ns);
+  return row;
+}
+
+void Converter::NoteTimes(int64_t begin_ns, int64_t end_ns) {
+  if (end_ns > last_end_ns_) last_end_ns_ = end_ns;
+  if (begin_ns < first_begin_ns_) first_begin_ns_ = begin_ns;
+}
+
+void Converter::Write(const DeviceRow& row) {
+  const bool may_lack_time = row.type == DeviceRowType::kEvent;
+  if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
+    if (!held_) ++counts_.untimed;
+    return;
+  }
+  if (!may_lack_time) NoteTimes(row.begin_ns, row.end_ns);
+  counts_.rows += writer_->Write(row) ? 1 : 0;
+}
+
+uint32_t Converter::NameAt(uint64_t pointer) {
+  if (pointer == 0) return 0;
+  if (!in_process_) return names_.Find(pointer);
+  // By content: what lies there may have changed since the pointer was met.
+  const uint32_t id = writer_->String(reinterpret_cast<const char*>(pointer));
+  names_.Keep(pointer, id);
+  return id;
+}
+
+uint32_t Converter::NameOfCall(CallDomain domain, uint32_t kind, uint32_t cbid) {
+  if (cbid >= kMostCbids) return 0;
+  uint32_t& id = call_names_[domain == CallDomain::kDriver ? 0 : 1][cbid];
+  if (id != 0) return id;
+  const uint64_t key = CallKey(kind, cbid);
+  if (namer_ == nullptr) return id = names_.Find(key);
+  const char* text = namer_(domain, cbid);
+  if (text == nullptr) return 0;
+  char name[kMostNameBytes];
+  WithoutVersion(text, name);
+  id = writer_->String(name);
+  if (id != 0) names_.Keep(key, id);
+  return id;
+}
+
+void Converter::Kernel(const KernelRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kKernel, record.start, record.end);
+  row.correlation = record.correlation;
+  row.device = record.device;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.graph_node = record.graph_node;
+  row.graph = record.graph;
+  row.channel = record.channel;
+  for (int i = 0; i < 3; ++i) {
+    row.kernel.grid[i] = static_cast<uint32_t>(record.grid[i]);
+    row.kernel.block[i] = Half(record.block[i]);
+    row.kernel.cluster[i] = Byte(record.cluster[i]);
+  }
+  row.kernel.registers_per_thread = record.registers_per_thread;
+  row.kernel.static_shared_bytes = static_cast<uint32_t>(record.static_shared_bytes);
+  row.kernel.dynamic_shared_bytes = static_cast<uint32_t>(record.dynamic_shared_bytes);
+  row.kernel.executed_shared_bytes = record.executed_shared_bytes;
+  row.kernel.local_bytes_per_thread = record.local_bytes_per_thread;
+  row.name = NameAt(record.name);
+  Write(row);
+}
+
+void Converter::Copy(const MemcpyRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kCopy, record.start, record.end);
+  row.correlation = record.correlation;
+  row.device = record.device;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.detail = record.copy_kind;
+  row.source_kind = record.source_kind;
+  row.target_kind = record.target_kind;
+  row.graph_node = record.graph_node;
+  row.graph = record.graph;
+  row.channel = record.channel;
+  row.copy.bytes = record.bytes;
+  row.copy.count = record.count;
+  row.copy.flags = record.flags;
+  Write(row);
+}
+
+void Converter::PeerCopy(const PeerMemcpyRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kPeerCopy, record.start, record.end);
+  row.correlation = record.correlation;
+  row.device = record.device;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.detail = record.copy_kind;
+  row.source_kind = record.source_kind;
+  row.target_kind = record.target_kind;
+  row.graph_node = record.graph_node;
+  row.graph = record.graph;
+  row.channel = record.channel;
+  row.copy.bytes = record.bytes;
+  row.copy.source_device = record.source_device;
+  row.copy.source_context = record.source_context;
+  row.copy.target_device = record.target_device;
+  row.copy.target_context = record.target_context;
+  row.copy.flags = record.flags;
+  Write(row);
+}
+
+void Converter::Memset(const MemsetRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kMemset, record.start, record.end);
+  row.correlation = record.correlation;
+  row.device = record.device;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.source_kind = Byte(record.memory_kind);
+  row.graph_node = record.graph_node;
+  row.graph = record.graph;
+  row.channel = record.channel;
+  row.memset.bytes = record.bytes;
+  row.memset.value = record.value;
+  row.memset.flags = record.flags;
+  Write(row);
+}
+
+void Converter::Sync(const SyncRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kSync, record.start, record.end);
+  row.correlation = record.correlation;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.device = device_of_context_[record.context % kContexts];
+  row.detail = Byte(record.type);
+  row.sync.sync_id = record.sync_id;
+  row.sync.event = record.event;
+  row.sync.result = record.result;
+  Write(row);
+}
+
+void Converter::Event(const EventRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kEvent, record.device_timestamp, record.device_timestamp);
+  row.correlation = record.correlation;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.device = device_of_context_[record.context % kContexts];
+  row.sync.sync_id = record.sync_id;
+  row.sync.event = record.event;
+  Write(row);
+}
+
+void Converter::Memory(const MemoryRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kMemory, record.timestamp, record.timestamp);
+  row.correlation = record.correlation;
+  row.device = record.device;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.detail = Byte(record.operation);
+  row.source_kind = Byte(record.memory_kind);
+  row.memory.address = record.address;
+  row.memory.bytes = record.bytes;
+  row.memory.pc = record.pc;
+  row.memory.pool_bytes = record.pool_bytes;
+  row.memory.pool_used_bytes = record.pool_used_bytes;
+  Write(row);
+}
+
+void Converter::Graph(const GraphRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kGraph, record.start, record.end);
+  row.correlation = record.correlation;
+  row.device = record.device;
+  row.context = record.context;
+  row.stream = record.stream;
+  row.graph = record.graph;
+  Write(row);
+}
+
+void Converter::Overhead(const OverheadRecord& record) {
+  DeviceRow row = RowOf(DeviceRowType::kOverhead, record.start, record.end);
+  row.correlation = record.correlation;
+  row.detail = recording::OverheadDetail(record.overhead_kind);
+  row.overhead.object_kind = record.object_kind;
+  if (record.object_kind == kProcessObject || record.object_kind == kThreadObject) {
+    row.overhead.object = record.object[1];
+  } else {
+    row.device = record.object[0];
+    row.context = record.object[1];
+    row.stream = record.object[2];
+    row.overhead.object = record.object_kind == kStreamObject ? record.object[2] : 0;
+  }
+  Write(row);
+  if (in_process_) free(reinterpret_cast<void*>(record.data));
+}
+
+void Converter::Api(const ApiRecord& record) {
+  const bool runtime = record.kind == kRuntimeActivity;
+  const CallDomain domain = runtime ? CallDomain::kRuntime : CallDomain::kDriver;
+  if (record.start == 0 || record.end == 0) {
+    if (!held_) ++counts_.untimed;
+    return;
+  }
+  if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;
+  if (!runtime && runtime_calls_[record.correlation % kRuntimeCalls] == record.correlation) return;
+  CallRow row;
+  memset(static_cast<void*>(&row), 0, sizeof row);
+  row.begin_ns = static_cast<int64_t>(record.start) + header_->time_offset_ns;
+  row.end_ns = static_cast<int64_t>(record.end) + header_->time_offset_ns;
+  row.correlation = record.correlation;
+  row.tid = record.thread;
+  row.name = NameOfCall(domain, record.kind, record.cbid);
+  row.cbid = record.cbid;
+  row.result = record.result;
+  row.domain = domain;
+  NoteTimes(row.begin_ns, row.end_ns);
+  counts_.rows += writer_->Write(row) ? 1 : 0;
+}
+
+void Converter::Device(const DeviceRecord& record) {
+  recording::DeviceFacts facts{};
+  facts.ordinal = record.id;
+  facts.multiprocessors = record.multiprocessors;
+  facts.compute_major = record.compute_major;
+  facts.compute_minor = record.compute_minor;
+  facts.memory_bytes = record.memory_bytes;
+  facts.memory_bytes_per_second = record.memory_kb_per_second * 1000;
+  facts.clock_khz = record.clock_khz;
+  facts.warps_per_multiprocessor = record.warps_per_multiprocessor;
+  facts.blocks_per_multiprocessor = record.blocks_per_multiprocessor;
+  facts.registers_per_multiprocessor = record.registers_per_multiprocessor;
+  facts.shared_bytes_per_multiprocessor = record.shared_bytes_per_multiprocessor;
+  facts.shared_bytes_per_block = record.shared_bytes_per_block;
+  facts.copy_engines = record.copy_engines;
+  facts.flags = record.mig != 0 ? 1 : 0;
+  memcpy(facts.uuid, record.uuid, sizeof facts.uuid);
+  writer_->Record(RecordType::kDevice, 0, NameAt(record.name), &facts, sizeof facts / 8);
+}
+
+void Converter::Context(const ContextRecord& record) {
+  device_of_context_[record.context % kContexts] = record.device;
+  const uint64_t word = record.context | uint64_t{record.device} << 32;
+  writer_->Record(RecordType::kContext, 0, 0, &word, 1);
+}
+
+void Converter::Stream(const StreamRecord& record) {
+  const uint64_t words[2] = {record.context | uint64_t{record.stream} << 32,
+                             static_cast<uint64_t>(static_cast<int32_t>(record.priority))};
+  writer_->Record(RecordType::kStream, 0, 0, words, 2);
+}
+
+}  // namespace trainprof::collectors

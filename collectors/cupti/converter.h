@@ -1,0 +1,90 @@
+// Makes rows of CUPTI's records: in the profiled process as buffers are delivered, and in the
+// supervisor from what a killed process left.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/cupti/calls.h"
+#include "collectors/cupti/records.h"
+#include "collectors/cupti/slot_file.h"
+#include "collectors/host/row_writer.h"
+
+namespace trainprof::collectors {
+
+// The name of a call, e.g. "cudaLaunchKernel_v7000", or nullptr.
+using CallNamer = const char* (*)(recording::CallDomain domain, uint32_t cbid);
+
+class Converter {
+ public:
+  struct Counts {
+    uint64_t rows;
+    uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
+    uint64_t unreadable;  // bytes of records of unknown size
+  };
+
+  // `in_process`: pointers in the records are good, and memory that a record owns is freed.
+  // `header` must outlive the converter. `namer` may be nullptr: names are those kept in the
+  // header.
+  void Init(RowWriter* writer, SlotFileHeader* header, bool in_process, CallNamer namer);
+
+  // Makes rows of the records in [*done, valid) of a buffer, moving *done behind each. `held`:
+  // CUPTI had not delivered it; what is incomplete there is passed over.
+  void Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
+               bool held);
+
+  const Counts& counts() const { return counts_; }
+  // CLOCK_MONOTONIC: the latest end of a row, and the earliest begin in the last buffer.
+  int64_t last_end_ns() const { return last_end_ns_; }
+  int64_t first_begin_ns() const { return first_begin_ns_; }
+
+ private:
+  // The bytes of the record at `data`; 0: unknown.
+  uint32_t SizeAt(const char* data, uint32_t room) const;
+  // Where the next record of a known size begins, from `at` on. Behind one of unknown size that is
+  // where several records follow each other; in a held buffer, nowhere.
+  uint32_t NextRecord(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
+  bool ChainBegins(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
+  void NoteRuntimeCalls(const char* buffer, uint32_t from, uint32_t valid_bytes);
+  void ConvertOne(const char* data, uint32_t size);
+  void Kernel(const KernelRecord& record);
+  void Copy(const MemcpyRecord& record);
+  void PeerCopy(const PeerMemcpyRecord& record);
+  void Memset(const MemsetRecord& record);
+  void Sync(const SyncRecord& record);
+  void Event(const EventRecord& record);
+  void Memory(const MemoryRecord& record);
+  void Graph(const GraphRecord& record);
+  void Overhead(const OverheadRecord& record);
+  void Api(const ApiRecord& record);
+  void Device(const DeviceRecord& record);
+  void Context(const ContextRecord& record);
+  void Stream(const StreamRecord& record);
+
+  recording::DeviceRow RowOf(recording::DeviceRowType type, uint64_t begin, uint64_t end);
+  void Write(const recording::DeviceRow& row);
+  uint32_t NameAt(uint64_t pointer);
+  uint32_t NameOfCall(recording::CallDomain domain, uint32_t kind, uint32_t cbid);
+  void NoteTimes(int64_t begin_ns, int64_t end_ns);
+
+  static constexpr uint32_t kRuntimeCalls = 16 * 1024;
+  static constexpr uint32_t kContexts = 256;
+
+  RowWriter* writer_;
+  SlotFileHeader* header_;
+  KeptNames names_;
+  CallNamer namer_;
+  bool in_process_;
+  bool held_;
+  Counts counts_;
+  int64_t last_end_ns_;
+  int64_t first_begin_ns_;
+  CallSet wanted_;
+  // Correlation ids of the runtime's calls that were met last: a driver's call with the same id is
+  // nested in one.
+  uint32_t runtime_calls_[kRuntimeCalls];
+  uint32_t call_names_[2][kMostCbids];
+  uint32_t device_of_context_[kContexts];
+};
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,24 @@
+// The files that addresses of stacks lie in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/cupti/unwind.h"
+#include "collectors/host/thread_writer.h"
+
+namespace trainprof::collectors {
+
+// Which objects are in the recording already. Zeros are its empty state; lock-free.
+struct ModuleSet {
+  static constexpr uint32_t kPlaces = 1024;
+  std::atomic<uint64_t> keys[kPlaces];
+
+  // True for one caller: it is to write the record.
+  bool Add(uint64_t key);
+};
+
+// Writes a record for each object of these frames that is not in the recording yet.
+void WriteModules(ModuleSet& known, const Frames& frames, ThreadWriter& writer);
+
+}  // namespace trainprof::collectors

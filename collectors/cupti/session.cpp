@@ -1,0 +1,235 @@
+#include "collectors/cupti/session.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/cupti/messages.h"
+#include "collectors/cupti/stacks.h"
+#include "collectors/host/own_thread.h"
+#include "collectors/host/process_state.h"
+#include "trace/recording/tick_clock.h"
+
+namespace trainprof::collectors {
+namespace {
+
+// CUPTI's callbacks carry no context. Set once; what it points to is zeroed in forked children.
+constinit std::atomic<Session*> g_session{nullptr};
+
+constexpr int kSystemThreadIds = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
+// CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN is 64.
+constexpr size_t kHolderBytes = 128;
+
+uint64_t TimestampNow() { return static_cast<uint64_t>(recording::ReadClock(CLOCK_MONOTONIC)); }
+
+Session* Active() {
+  Session* session = g_session.load(std::memory_order_acquire);
+  if (session == nullptr || session->active.load(std::memory_order_acquire) == 0) return nullptr;
+  return session;
+}
+
+void CUPTIAPI BufferRequested(uint8_t** buffer, size_t* size, size_t* most_records) {
+  *most_records = 0;  // as many as fit
+  Session* session = Active();
+  char* data = nullptr;
+  if (session != nullptr) data = session->ring.Take(MayRefuseBuffers(session->library.api.version));
+  *buffer = reinterpret_cast<uint8_t*>(data);
+  *size = data == nullptr ? 0 : kSlotBytes;
+}
+
+void CUPTIAPI BufferCompleted(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid_bytes) {
+  Session* session = Active();
+  if (session == nullptr) return;
+  session->ring.Deliver(reinterpret_cast<char*>(buffer), static_cast<uint32_t>(valid_bytes));
+  WakeWorker(*session);
+}
+
+const char* NameOfCall(recording::CallDomain domain, uint32_t cbid) {
+  const char* name = nullptr;
+  const auto cupti_domain = domain == recording::CallDomain::kDriver ? CUPTI_CB_DOMAIN_DRIVER_API
+                                                                     : CUPTI_CB_DOMAIN_RUNTIME_API;
+  const CuptiApi& api = TheSession()->library.api;
+  return api.get_callback_name(cupti_domain, cbid, &name) == CUPTI_SUCCESS ? name : nullptr;
+}
+
+void SetState(Session& session, CUptiResult result, const char* call, const char* holder) {
+  char text[768];
+  DescribeFailure(session.library, result, call, holder, text, sizeof text);
+  WriteFact(session, "cupti.state", "%s", text);
+}
+
+// The clock comes first: records of kinds enabled before it would keep CUPTI's own.
+void SetClock(Session& session) {
+  const CuptiApi& api = session.library.api;
+  if (api.register_timestamp != nullptr && api.register_timestamp(TimestampNow) == CUPTI_SUCCESS) {
+    return;
+  }
+  uint64_t theirs = 0;
+  if (api.get_timestamp(&theirs) != CUPTI_SUCCESS) return;
+  session.ring.header()->time_offset_ns = static_cast<int64_t>(TimestampNow() - theirs);
+  WriteFact(session, "cupti.clock", "CUPTI's own, shifted once");
+}
+
+CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
+  const CuptiApi& api = session.library.api;
+  if (api.subscribe_v2 == nullptr) {
+    return api.subscribe(&session.subscriber, OnCall, &session);
+  }
+  SubscriberParams params = {sizeof(SubscriberParams), "trainprof", holder, sizeof holder};
+  const CUptiResult result = api.subscribe_v2(&session.subscriber, OnCall, &session, &params);
+  if (result != CUPTI_ERROR_API_NOT_IMPLEMENTED) return result;
+  return api.subscribe(&session.subscriber, OnCall, &session);
+}
+
+// Calls are switched on by their number, or where CUPTI is too old for it as a whole.
+void DecideCalls(Session& session) {
+  // cudaDeviceReset stays on: CUPTI records no calls at all when it traced none by the time of the
+  // first context, as in a window that opens later.
+  constexpr uint32_t kDeviceReset = 164;
+  const CuptiApi& api = session.library.api;
+  const bool by_number = api.enable_runtime_api != nullptr && api.enable_driver_api != nullptr &&
+                         api.enable_runtime_api(kDeviceReset, 1) == CUPTI_SUCCESS;
+  session.ring.header()->whole_kinds = by_number ? 0 : 1;
+  WriteFact(session, "cupti.calls", "%s",
+            by_number ? "those that matter"
+                      : "all are traced and then sifted, at some 100 ns each: CUPTI before 12.5");
+}
+
+// False: cupti.state tells why not.
+bool SetUpCupti(Session& session) {
+  const CuptiApi& api = session.library.api;
+  char holder[kHolderBytes] = "";
+  // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed.
+  CUptiResult result = Subscribe(session, holder);
+  if (result != CUPTI_SUCCESS) {
+    SetState(session, result, "cuptiSubscribe", holder);
+    return false;
+  }
+  SetClock(session);
+  if (api.set_thread_id_type != nullptr) api.set_thread_id_type(kSystemThreadIds);
+  uint8_t zeroed = 1;
+  size_t size = sizeof zeroed;
+  api.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+  // Queries that found a stream or event busy are no waits: without them a polling loop is silent.
+  if (api.enable_all_sync_records != nullptr) api.enable_all_sync_records(0);
+  result = api.register_callbacks(BufferRequested, BufferCompleted);
+  if (result != CUPTI_SUCCESS) {
+    SetState(session, result, "cuptiActivityRegisterCallbacks", "");
+    return false;
+  }
+  DecideCalls(session);
+  for (const ActivityKind kind : {kDeviceActivity, kContextActivity, kStreamActivity}) {
+    api.enable(static_cast<CUpti_ActivityKind>(kind));
+  }
+  return true;
+}
+
+void WriteFacts(Session& session, int slot_error) {
+  const CuptiLibrary& library = session.library;
+  const int version = CudaVersionOf(library.api.version);
+  WriteFact(session, "cupti.version", "%d.%d (%u)", version / 1000, version % 1000 / 10,
+            library.api.version);
+  WriteFact(session, "cupti.path", "%s", library.path);
+  if (library.driver_version != 0) {
+    WriteFact(session, "driver.version", "%d.%d", library.driver_version / 1000,
+              library.driver_version % 1000 / 10);
+  }
+  WriteFact(session, "cupti.graphs", "%s", g_runtime.options.whole_graphs ? "graph" : "node");
+  if (!session.ring.is_file()) {
+    WriteFact(session, "cupti.buffers", "in memory (%s): a crash may lose 1 s",
+              DescribeError(slot_error));
+  }
+}
+
+// The ring and the rows' writer.
+bool OpenOutput(Session& session, int* slot_error) {
+  if (!PrepareStacks() || !session.ring.Open(g_runtime.state->segment_path, slot_error)) {
+    WriteFact(session, "cupti.state", "no memory for CUPTI's buffers");
+    return false;
+  }
+  SlotFileHeader& header = *session.ring.header();
+  header.writer = session.writer->number();
+  header.segment_identity = g_runtime.state->segment->identity;
+  MeasureRecords(session.library.api, header.record_bytes);
+  session.converter.Init(session.writer, &header, true, NameOfCall);
+  header.magic.store(kSlotFileMagic, std::memory_order_release);
+  return true;
+}
+
+void StartSchedule(Session& session) {
+  const Options& options = g_runtime.options;
+  const Schedule::Plan plan = {options.full || options.HasWindow(), options.has_steps,
+                               options.first_step};
+  session.schedule.Start(plan, PresentInput());
+}
+
+void CountFork() {
+  if (Session* session = Active()) session->forks.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Records from here on, or with cupti.state says why not.
+void Begin(Session& session) {
+  LoadCupti(&session.library);
+  if (!session.library.found) {
+    WriteFact(session, "cupti.state", "%s", session.library.why_not);
+    return;
+  }
+  int slot_error = 0;
+  if (!OpenOutput(session, &slot_error)) return;
+  WriteFacts(session, slot_error);
+  session.active.store(1, std::memory_order_release);
+  if (!SetUpCupti(session)) return session.active.store(0);
+  StartSchedule(session);
+  if (!session.schedule.Want(PresentInput())) {
+    Locked lock(session.writer_lock);
+    session.writer->Gap(true, recording::GapReason::kDevice,
+                        g_runtime.state->segment->opened.ticks);
+  } else if (!SwitchRecording(session, true)) {
+    return session.active.store(0);
+  }
+  if (!StartOwnThread("trainprof", RunWorker) || !StartOwnThread("trainprof-cupti", RunControl)) {
+    WriteFact(session, "cupti.state", "no thread could be started");
+    return session.active.store(0);
+  }
+  atexit(FinishSession);
+  pthread_atfork(nullptr, CountFork, nullptr);
+  WriteFact(session, "cupti.state", "%s", kRecordingState);
+}
+
+}  // namespace
+
+Session* TheSession() { return g_session.load(std::memory_order_acquire); }
+
+void WriteFact(Session& session, const char* key, const char* format, ...) {
+  char text[1536];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  Locked lock(session.writer_lock);
+  session.writer->Fact(key, text);
+}
+
+void StartSession() {
+  static constinit std::atomic<uint32_t> started{0};
+  if (started.exchange(1) != 0 || !InstallRuntime()) return;
+  if (g_runtime.state->generation.load() == 0 && !StartProcess()) return;
+  if (g_runtime.state->segment == nullptr) return;  // the cause is in RunControl
+  auto* session = static_cast<Session*>(AllocatePagesWipedInChild(sizeof(Session)));
+  RowWriter* writer = RowWriter::Make();
+  if (session == nullptr || writer == nullptr) return;
+  session->writer = writer;
+  g_session.store(session, std::memory_order_release);
+  const int64_t before = recording::ReadClock(CLOCK_MONOTONIC);
+  if (g_runtime.options.gpu_off) {
+    WriteFact(*session, "cupti.state", "off: --no-gpu");
+  } else {
+    Begin(*session);
+  }
+  const int64_t took = recording::ReadClock(CLOCK_MONOTONIC) - before;
+  WriteFact(*session, "cupti.setup_us", "%lld", static_cast<long long>(took / 1000));
+}
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,98 @@
+// The recording of GPU work in this process: one per process, made when the driver first calls
+// InitializeInjection. Two threads of ours serve it:
+//
+//   trainprof-cupti  (control.cpp) makes all calls into CUPTI: switches recording on and off,
+//   flushes trainprof        (worker.cpp)  makes rows of delivered buffers, writes facts, watches
+//   the other
+//
+// The program's threads only run CUPTI's callbacks: take and deliver a buffer, walk a stack. No
+// lock is held across a call into CUPTI.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/cupti/converter.h"
+#include "collectors/cupti/library.h"
+#include "collectors/cupti/schedule.h"
+#include "collectors/cupti/slot_ring.h"
+#include "collectors/host/system.h"
+
+namespace trainprof::collectors {
+
+// Held for one buffer's conversion or a few facts, by our two threads and the thread that starts
+// and ends them.
+class OwnLock {
+ public:
+  void Lock() {
+    constexpr int64_t kRetryNs = 200'000;
+    uint32_t free = 0;
+    while (!taken_.compare_exchange_weak(free, 1, std::memory_order_acquire)) {
+      SleepWhile(&taken_, 1, kRetryNs);
+      free = 0;
+    }
+  }
+  void Unlock() { taken_.store(0, std::memory_order_release); }
+
+ private:
+  std::atomic<uint32_t> taken_;
+};
+
+class Locked {
+ public:
+  explicit Locked(OwnLock& lock) : lock_(lock) { lock_.Lock(); }
+  ~Locked() { lock_.Unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  OwnLock& lock_;
+};
+
+// Lies in pages that a forked child finds zeroed: there the collector is inert.
+struct Session {
+  std::atomic<uint32_t> active;  // 0: every callback returns at once
+  CuptiLibrary library;
+  CUpti_SubscriberHandle subscriber;
+  SlotRing ring;
+  Schedule schedule;
+
+  OwnLock writer_lock;
+  RowWriter* writer;
+  Converter converter;
+
+  bool recording;            // the kinds are switched on (control thread)
+  std::atomic<bool> failed;  // "cupti.state" tells why nothing is recorded (any more)
+  std::atomic<uint64_t> dropped;
+  std::atomic<uint64_t> stacks_skipped;
+  std::atomic<uint32_t> forks;
+  std::atomic<int64_t> flush_since_ns;  // 0: no flush under way
+
+  std::atomic<uint32_t> work;  // raised when there is a delivered buffer
+  std::atomic<uint32_t> worker_sleeps;
+  std::atomic<uint32_t> ending;  // 1: final flush, 2: last rows
+  std::atomic<uint32_t> control_done;
+  std::atomic<uint32_t> worker_done;
+};
+
+// nullptr before StartSession.
+Session* TheSession();
+// Sets up everything for this process, once. What stands in the way becomes the fact "cupti.state".
+void StartSession();
+
+// Writes a fact; printf-like.
+[[gnu::format(printf, 3, 4)]] void WriteFact(Session& session, const char* key, const char* format,
+                                             ...);
+
+// control.cpp: switches what is recorded on or off; to be called by one thread at a time. False
+// when kernels cannot be recorded; cupti.state tells why then.
+bool SwitchRecording(Session& session, bool on);
+ScheduleInput PresentInput();
+void RunControl();
+// worker.cpp
+void RunWorker();
+void WakeWorker(Session& session);
+// exit.cpp: the last flush and the last rows, within a time limit.
+void FinishSession();
+
+}  // namespace trainprof::collectors

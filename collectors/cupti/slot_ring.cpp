@@ -1,0 +1,162 @@
+#include "collectors/cupti/slot_ring.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/host/system.h"
+#include "trace/recording/tick_clock.h"
+
+namespace trainprof::collectors {
+namespace {
+
+constexpr int kFileMode = 0644;
+constexpr uint32_t kFirstSlots = 4;
+constexpr uint32_t kFreeAhead = 4;
+constexpr uint32_t kGrowth = 8;
+
+int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+
+}  // namespace
+
+bool SlotRing::Open(const char* segment_path, int* file_error) {
+  constexpr uint64_t kAddresses = uint64_t{kSlotBytes} * (kMostSlots + 1);
+  void* place = ReserveAddresses(kAddresses);
+  if (place == nullptr) return false;
+  snprintf(path_, sizeof path_, "%s%s", segment_path, kSlotFileSuffix);
+  *file_error = OpenFile(path_, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+  is_file_ = *file_error >= 0;
+  if (is_file_) {
+    const int fd = *file_error;
+    *file_error = AllocateBlocks(fd, 0, kSlotBytes);
+    if (*file_error == 0) *file_error = MapSharedAt(place, fd, 0, kSlotBytes);
+    CloseFile(fd);
+    is_file_ = *file_error == 0;
+    if (!is_file_) RemoveFile(path_);
+  }
+  if (!is_file_ && MapPrivateAt(place, kSlotBytes) != 0) return false;
+  header_ = static_cast<SlotFileHeader*>(place);
+  header_->slot_bytes = kSlotBytes;
+  most_slots_ = kMostSlots;
+  return Grow(kFirstSlots);
+}
+
+bool SlotRing::Grow(uint32_t count) {
+  if (growing_.exchange(1, std::memory_order_acquire) != 0) return false;  // another thread does
+  const uint32_t first = slots();
+  if (count > most_slots_ - first) count = most_slots_ - first;
+  int error = count == 0 ? -1 : 0;
+  const uint64_t size = uint64_t{count} * kSlotBytes;
+  if (error == 0 && is_file_) {
+    const int fd = OpenFile(path_, O_RDWR);
+    error = fd < 0 ? fd : AllocateBlocks(fd, uint64_t{kSlotBytes} * (first + 1), size);
+    if (error == 0)
+      error = MapSharedAt(DataAt(first), fd, uint64_t{kSlotBytes} * (first + 1), size);
+    if (fd >= 0) CloseFile(fd);
+  } else if (error == 0) {
+    error = MapPrivateAt(DataAt(first), size);
+  }
+  if (error == 0) header_->slots.store(first + count, std::memory_order_release);
+  growing_.store(0, std::memory_order_release);
+  return error == 0;
+}
+
+char* SlotRing::TakeFree() {
+  const uint32_t count = header_->slots.load(std::memory_order_acquire);
+  const uint32_t start = next_take_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t index = (start + i) % count;
+    Slot& slot = header_->slot[index];
+    SlotState free = SlotState::kFree;
+    if (slot.state.load(std::memory_order_relaxed) != SlotState::kFree ||
+        !slot.state.compare_exchange_strong(free, SlotState::kHeld, std::memory_order_acq_rel)) {
+      continue;
+    }
+    slot.held_ns.store(Now(), std::memory_order_relaxed);
+    next_take_.store(index + 1, std::memory_order_relaxed);
+    return DataAt(index);
+  }
+  return nullptr;
+}
+
+char* SlotRing::StealDelivered() {
+  const uint32_t count = slots();
+  for (uint32_t index = 0; index < count; ++index) {
+    Slot& slot = header_->slot[index];
+    SlotState delivered = SlotState::kDelivered;
+    if (!slot.state.compare_exchange_strong(delivered, SlotState::kInWork)) continue;
+    const uint32_t valid = slot.valid_bytes.load();
+    lost_bytes_.fetch_add(valid, std::memory_order_relaxed);
+    memset(DataAt(index), 0, valid);
+    slot.done_bytes.store(0);
+    slot.valid_bytes.store(0);
+    slot.state.store(SlotState::kHeld, std::memory_order_release);
+    return DataAt(index);
+  }
+  return nullptr;
+}
+
+char* SlotRing::Take(bool may_refuse) {
+  // Another thread may take what this one has made: a few turns, each after somebody's success.
+  constexpr int kTurns = 4;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (char* data = TakeFree()) return data;
+    Grow(kFreeAhead);
+  }
+  if (!may_refuse) {
+    if (char* data = StealDelivered()) return data;
+  }
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+bool SlotRing::Deliver(const char* buffer, uint32_t valid_bytes) {
+  const auto distance = static_cast<uint64_t>(buffer - reinterpret_cast<char*>(header_));
+  if (distance % kSlotBytes != 0 || distance / kSlotBytes - 1 >= slots()) return false;
+  Slot& slot = header_->slot[distance / kSlotBytes - 1];
+  if (slot.state.load(std::memory_order_acquire) != SlotState::kHeld) return false;
+  slot.valid_bytes.store(valid_bytes < kSlotBytes ? valid_bytes : kSlotBytes);
+  slot.delivered_ns.store(Now());
+  slot.state.store(SlotState::kDelivered, std::memory_order_release);
+  return true;
+}
+
+Slot* SlotRing::NextDelivered() {
+  const uint32_t count = header_->slots.load(std::memory_order_acquire);
+  for (;;) {
+    Slot* oldest = nullptr;
+    for (uint32_t i = 0; i < count; ++i) {
+      Slot& slot = header_->slot[i];
+      if (slot.state.load(std::memory_order_acquire) != SlotState::kDelivered) continue;
+      if (oldest == nullptr || slot.delivered_ns.load() < oldest->delivered_ns.load())
+        oldest = &slot;
+    }
+    if (oldest == nullptr) return nullptr;
+    SlotState delivered = SlotState::kDelivered;
+    if (oldest->state.compare_exchange_strong(delivered, SlotState::kInWork)) return oldest;
+  }
+}
+
+const char* SlotRing::DataOf(const Slot* slot) const {
+  return DataAt(static_cast<uint32_t>(slot - header_->slot));
+}
+
+void SlotRing::Recycle(Slot* slot) {
+  memset(DataAt(static_cast<uint32_t>(slot - header_->slot)), 0, slot->valid_bytes.load());
+  slot->done_bytes.store(0);
+  slot->valid_bytes.store(0);
+  slot->state.store(SlotState::kFree, std::memory_order_release);
+}
+
+uint32_t SlotRing::CountFree() const {
+  uint32_t free = 0;
+  const uint32_t count = slots();
+  for (uint32_t i = 0; i < count; ++i) {
+    free += header_->slot[i].state.load(std::memory_order_relaxed) == SlotState::kFree ? 1 : 0;
+  }
+  return free;
+}
+
+bool SlotRing::KeepAhead() { return CountFree() >= kFreeAhead || Grow(kGrowth); }
+
+}  // namespace trainprof::collectors

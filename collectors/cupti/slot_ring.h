@@ -1,0 +1,54 @@
+// The buffers that CUPTI is given: slots of one mapped file (slot_file.h), taken and delivered on
+// any thread without a lock, emptied and cleaned by one thread of ours, which also keeps free ones
+// ahead so that no thread of the program waits for the disk.
+#pragma once
+
+#include "collectors/cupti/slot_file.h"
+
+namespace trainprof::collectors {
+
+class SlotRing {
+ public:
+  // Makes the file beside the segment. Where it cannot be made or mapped (*file_error, a negative
+  // errno) the slots are private memory: a kill then loses what is in them. False: no memory.
+  bool Open(const char* segment_path, int* file_error);
+  SlotFileHeader* header() { return header_; }
+  bool is_file() const { return is_file_; }
+
+  // CUPTI asks for a buffer of kSlotBytes zeros. Out of slots it gets the oldest delivered one
+  // whose records are not rows yet (they are lost, and counted) unless `may_refuse`: nullptr then.
+  char* Take(bool may_refuse);
+  // False when the buffer is none of ours.
+  bool Deliver(const char* buffer, uint32_t valid_bytes);
+
+  // Our thread: a delivered slot to be emptied, oldest first, or nullptr; then Recycle it.
+  Slot* NextDelivered();
+  const char* DataOf(const Slot* slot) const;
+  void Recycle(Slot* slot);
+  // Makes new slots where few are free. False when that failed or the file is at its bound.
+  bool KeepAhead();
+
+  uint64_t lost_bytes() const { return lost_bytes_.load(std::memory_order_relaxed); }
+  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  uint32_t slots() const { return header_->slots.load(std::memory_order_relaxed); }
+
+ private:
+  char* TakeFree();
+  char* StealDelivered();
+  bool Grow(uint32_t count);
+  uint32_t CountFree() const;
+  char* DataAt(uint32_t index) const {
+    return reinterpret_cast<char*>(header_) + uint64_t{kSlotBytes} * (index + 1);
+  }
+
+  SlotFileHeader* header_;
+  bool is_file_;
+  uint32_t most_slots_;
+  std::atomic<uint32_t> growing_;
+  std::atomic<uint32_t> next_take_;  // where the search for a free one begins
+  std::atomic<uint64_t> lost_bytes_;
+  std::atomic<uint64_t> refused_;
+  char path_[3520];
+};
+
+}  // namespace trainprof::collectors

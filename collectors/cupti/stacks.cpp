@@ -1,0 +1,148 @@
+#include "collectors/cupti/stacks.h"
+
+#include "collectors/cupti/modules.h"
+#include "collectors/cupti/session.h"
+#include "collectors/cupti/unwind.h"
+#include "trace/recording/tick_clock.h"
+
+namespace trainprof::collectors {
+namespace {
+
+using recording::CallDomain;
+
+// A call this long is worth its stack: a walk costs some 10 us.
+constexpr int64_t kLongCallNs = 20'000;
+// Walking may take this part of a thread's time, and so much at once after a quiet while.
+constexpr int64_t kBudgetPart = 100;
+constexpr int64_t kBudgetNs = 5'000'000;
+// Copies from pageable memory of up to so much are copied by the call itself.
+constexpr uint64_t kSmallCopyBytes = 64 * 1024;
+// Of the small copies of one site the first few keep their stack, then one in so much time.
+constexpr uint32_t kFirstOfSite = 8;
+constexpr int64_t kSitePauseNs = 10'000'000;
+
+// Small copies by site; two sites in one place share its limit. Not wiped in a child: harmless.
+struct Site {
+  std::atomic<uint32_t> taken;
+  std::atomic<int64_t> last_ns;
+};
+constexpr uint32_t kSites = 1024;
+constinit Site g_sites[kSites]{};
+
+constinit ModuleSet* g_modules = nullptr;
+
+#define TRAINPROF_TLS __thread __attribute__((tls_model("initial-exec")))
+TRAINPROF_TLS int64_t t_budget_ns;       // left; filled up as time passes
+TRAINPROF_TLS int64_t t_budget_time_ns;  // when it was last filled; 0: never
+TRAINPROF_TLS uint64_t t_runtime_call;   // correlation of the runtime's call that is open, + 1
+TRAINPROF_TLS bool t_walking;            // a walk interrupted by a signal handler that calls CUDA
+
+int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+
+bool HasBudget(int64_t now) {
+  const int64_t earned = t_budget_time_ns == 0 ? kBudgetNs : (now - t_budget_time_ns) / kBudgetPart;
+  t_budget_ns = t_budget_ns + earned < kBudgetNs ? t_budget_ns + earned : kBudgetNs;
+  t_budget_time_ns = now;
+  return t_budget_ns > 0;
+}
+
+bool AlwaysGoOn(uint64_t, void*) { return true; }
+
+// Whether this site's small copies may have another stack.
+bool SiteMayGoOn(uint64_t site, void* now) {
+  Site& place = g_sites[(site >> 20) % kSites];
+  const int64_t time = *static_cast<int64_t*>(now);
+  if (place.taken.load(std::memory_order_relaxed) >= kFirstOfSite &&
+      time - place.last_ns.load(std::memory_order_relaxed) < kSitePauseNs) {
+    return false;
+  }
+  place.taken.fetch_add(1, std::memory_order_relaxed);
+  place.last_ns.store(time, std::memory_order_relaxed);
+  return true;
+}
+
+bool IsSmallCopyToDevice(CallDomain domain, uint32_t cbid, const CUpti_CallbackData& call) {
+  uint64_t bytes = 0;
+  switch (ArgumentsOf(domain, cbid)) {
+    case CopyArguments::kRuntime: {
+      // cudaMemcpy and cudaMemcpyAsync begin alike.
+      const auto& arguments = *static_cast<const cudaMemcpy_v3020_params*>(call.functionParams);
+      if (arguments.kind != cudaMemcpyHostToDevice && arguments.kind != cudaMemcpyDefault) {
+        return false;
+      }
+      bytes = arguments.count;
+      break;
+    }
+    case CopyArguments::kDriverToDevice: {
+      struct Arguments {  // of cuMemcpyHtoD and cuMemcpyHtoDAsync
+        uint64_t target;
+        const void* source;
+        size_t bytes;
+      };
+      bytes = static_cast<const Arguments*>(call.functionParams)->bytes;
+      break;
+    }
+    case CopyArguments::kNone:
+      return false;
+  }
+  return bytes > 0 && bytes <= kSmallCopyBytes;
+}
+
+void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool was_long) {
+  int64_t now = Now();
+  if (t_walking || !HasBudget(now)) {
+    session.stacks_skipped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  t_walking = true;
+  Frames frames;
+  if (Walk(&frames, was_long ? AlwaysGoOn : SiteMayGoOn, &now)) {
+    if (ThreadWriter* writer = ThreadWriter::Enter()) {
+      WriteModules(*g_modules, frames, *writer);
+      writer->CallStack(frames.address, frames.count, correlation, domain);
+      writer->Leave();
+    }
+  }
+  t_budget_ns -= Now() - now;
+  t_walking = false;
+}
+
+void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_CallbackData& call) {
+  const auto begin = static_cast<int64_t>(*call.correlationData);
+  if (begin == 0) return;     // recording was switched on meanwhile
+  *call.correlationData = 0;  // taken once, should its end be told twice
+  const bool was_long = Now() - begin > kLongCallNs;
+  if (!was_long && !IsSmallCopyToDevice(domain, cbid, call)) return;
+  TakeStack(session, domain, call.correlationId, was_long);
+}
+
+}  // namespace
+
+bool PrepareStacks() {
+  if (g_modules == nullptr) {
+    g_modules = static_cast<ModuleSet*>(AllocatePagesWipedInChild(sizeof(ModuleSet)));
+  }
+  return g_modules != nullptr;
+}
+
+void CUPTIAPI OnCall(void* context, CUpti_CallbackDomain cupti_domain, CUpti_CallbackId cbid,
+                     const void* data) {
+  auto& session = *static_cast<Session*>(context);
+  if (session.active.load(std::memory_order_acquire) == 0) return;
+  const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+  if (call.correlationData == nullptr) return;
+  const uint64_t correlation = uint64_t{call.correlationId} + 1;
+  if (cupti_domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+    t_runtime_call = call.callbackSite == CUPTI_API_ENTER ? correlation : 0;
+  } else if (cupti_domain != CUPTI_CB_DOMAIN_DRIVER_API || t_runtime_call == correlation) {
+    return;  // nested in a call of the runtime, which is looked at
+  }
+  if (call.callbackSite == CUPTI_API_ENTER) {
+    *call.correlationData = static_cast<uint64_t>(Now());
+    return;
+  }
+  const bool driver = cupti_domain == CUPTI_CB_DOMAIN_DRIVER_API;
+  CallEnds(session, driver ? CallDomain::kDriver : CallDomain::kRuntime, cbid, call);
+}
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,31 @@
+// Walks the calling thread's own frames by .eh_frame.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainprof::collectors {
+
+inline constexpr uint32_t kMostFrames = 128;
+// The frames nearest to the CUDA libraries that together tell one call site from another.
+inline constexpr uint32_t kSiteFrames = 3;
+
+struct Frames {
+  uint32_t count;
+  uint64_t address[kMostFrames];  // return addresses, innermost first, without CUDA's own
+};
+
+// Where code lies: a loaded object. `file_start` is its ELF header in memory.
+struct LoadedObject {
+  const char* path;  // "" for the program itself
+  uint64_t file_start;
+  uint64_t end;
+  uint64_t load_bias;
+};
+bool FindObject(uint64_t address, LoadedObject* object);
+
+// Fills `frames`. Asks go_on(site) once, when kSiteFrames frames have been met (or the stack ends):
+// false ends the walk, and Walk then gives false.
+bool Walk(Frames* frames, bool (*go_on)(uint64_t site, void* context), void* context);
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,149 @@
+// The thread that makes rows of what CUPTI has delivered.
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/cupti/session.h"
+#include "collectors/host/process_state.h"
+#include "collectors/host/window.h"
+#include "trace/recording/tick_clock.h"
+
+namespace trainprof::collectors {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kPollNs = 50'000'000;  // of the user's delay and duration
+constexpr int64_t kFlushLimitNs = 5 * kSecondNs;
+
+int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+
+// Numbers that become facts when they change.
+struct Reported {
+  uint64_t dropped;
+  uint64_t untimed;
+  uint64_t unreadable;
+  uint64_t lost_bytes;
+  uint64_t refused;
+  uint64_t stacks_skipped;
+  uint64_t forks;
+  uint64_t largest_age_ms;
+};
+
+struct Worker {
+  Session& session;
+  Reported reported{};
+  int64_t largest_age_ns = 0;
+  int64_t next_second = 0;
+  bool flush_reported = false;
+
+  void Report(const char* key, uint64_t now, uint64_t* before) {
+    if (now == *before) return;
+    *before = now;
+    WriteFact(session, key, "%llu", static_cast<unsigned long long>(now));
+  }
+
+  bool EmptyDelivered() {
+    bool any = false;
+    while (Slot* slot = session.ring.NextDelivered()) {
+      any = true;
+      {
+        Locked lock(session.writer_lock);
+        session.converter.Convert(session.ring.DataOf(slot), slot->valid_bytes.load(),
+                                  &slot->done_bytes, false);
+      }
+      const int64_t first = session.converter.first_begin_ns();
+      const int64_t age = first == INT64_MAX ? 0 : slot->delivered_ns.load() - first;
+      if (age > largest_age_ns) largest_age_ns = age;
+      session.ring.Recycle(slot);
+      session.ring.KeepAhead();
+    }
+    return any;
+  }
+
+  void ReportNumbers() {
+    const Converter::Counts& counts = session.converter.counts();
+    Report("cupti.dropped", session.dropped.load(), &reported.dropped);
+    Report("cupti.untimed", counts.untimed, &reported.untimed);
+    Report("cupti.unreadable_bytes", counts.unreadable, &reported.unreadable);
+    Report("cupti.overwritten_bytes", session.ring.lost_bytes(), &reported.lost_bytes);
+    Report("cupti.refused_buffers", session.ring.refused(), &reported.refused);
+    Report("cupti.stacks_skipped", session.stacks_skipped.load(), &reported.stacks_skipped);
+    Report("cupti.forks", session.forks.load(), &reported.forks);
+    Report("cupti.largest_undelivered_ms", static_cast<uint64_t>(largest_age_ns / 1'000'000),
+           &reported.largest_age_ms);
+  }
+
+  // `ending`: the process does not wait any longer.
+  void WatchFlush(bool ending) {
+    const int64_t since = session.flush_since_ns.load();
+    if (since == 0 || flush_reported || (Now() - since < kFlushLimitNs && !ending)) return;
+    flush_reported = true;
+    const int64_t last = session.converter.last_end_ns();
+    WriteFact(session, "cupti.state",
+              "CUPTI flush exceeded 5 s; leaving it. Last event %.1f s ago; data saved.",
+              last == 0 ? 0.0 : static_cast<double>(Now() - last) / 1e9);
+  }
+
+  // The user's delay and duration run in programs without NVTX, too.
+  void WatchWindow() {
+    const WindowChange change = CheckTime().change;
+    const bool initial = g_runtime.state->initial_gap.exchange(0) != 0;
+    if (change == WindowChange::kNone && !initial) return;
+    {
+      Locked lock(session.writer_lock);
+      if (initial && g_runtime.state->segment != nullptr) {
+        session.writer->Gap(true, recording::GapReason::kWindow,
+                            g_runtime.state->segment->opened.ticks);
+      }
+      if (change != WindowChange::kNone) {
+        session.writer->Gap(change == WindowChange::kClosed, recording::GapReason::kWindow,
+                            recording::ReadTicks(g_runtime.clock));
+      }
+    }
+    SignalFollowers();
+  }
+
+  void EachSecond() {
+    if (Now() < next_second) return;
+    next_second = Now() + kSecondNs;
+    {
+      Locked lock(session.writer_lock);
+      session.writer->Clock();
+    }
+    ReportNumbers();
+    WatchFlush(false);
+  }
+
+  void Run() {
+    for (;;) {
+      const uint32_t work = session.work.load(std::memory_order_acquire);
+      const bool last = session.ending.load(std::memory_order_acquire) == 2;
+      session.ring.KeepAhead();
+      const bool any = EmptyDelivered();
+      if (last) break;
+      WatchWindow();
+      EachSecond();
+      if (any) continue;
+      session.worker_sleeps.store(1);
+      SleepWhile(&session.work, work, g_runtime.options.HasWindow() ? kPollNs : kSecondNs);
+      session.worker_sleeps.store(0);
+    }
+    ReportNumbers();
+    WatchFlush(true);
+  }
+};
+
+}  // namespace
+
+void WakeWorker(Session& session) {
+  session.work.fetch_add(1);
+  if (session.worker_sleeps.load() != 0) Wake(&session.work);
+}
+
+void RunWorker() {
+  Session& session = *TheSession();
+  Worker{session}.Run();
+  session.worker_done.store(1, std::memory_order_release);
+  Wake(&session.worker_done);
+}
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,210 @@
+// A program that uses CUDA in as many ways as it has modes, for the GPU collector to record: in
+// plain calls of the runtime and the driver, against the virtual GPU.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <fcntl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/collectors/cuda_program.h"
+#include "tests/virtual_gpu/vgpu.h"
+
+namespace {
+
+using cuda_program::Progress;
+
+void Check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  std::printf("%s: %s\n", what, cudaGetErrorName(status));
+  std::exit(3);
+}
+
+const void* Declare(const char* name, double nanoseconds) {
+  VgpuKernelSpec spec = {};
+  spec.name = name;
+  spec.registers = 40;
+  spec.static_shared_bytes = 1024;
+  spec.least_ns = nanoseconds;
+  return vgpuDeclareKernel(nullptr, &spec);
+}
+
+void Launch(const void* kernel, cudaStream_t stream) {
+  void* arguments[1] = {nullptr};
+  Check(cudaLaunchKernel(kernel, dim3(8, 2, 1), dim3(128, 1, 1), arguments, 2048, stream),
+        "launch");
+}
+
+void LaunchMany(const void* kernel, long count) {
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreate(&stream), "stream");
+  for (long i = 0; i < count; ++i) Launch(kernel, stream);
+  Check(cudaStreamSynchronize(stream), "synchronize");
+}
+
+int Kernels(long count) {
+  LaunchMany(Declare("_Z6kernelPf", 1000), count);
+  return 0;
+}
+
+int Threads(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([=] { LaunchMany(kernel, count); });
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+int Devices(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  for (int device = 0; device < 2; ++device) {
+    Check(cudaSetDevice(device), "device");
+    for (long i = 0; i < count; ++i) Launch(kernel, nullptr);
+    Check(cudaDeviceSynchronize(), "synchronize");
+  }
+  void* memory[2] = {};
+  for (int device = 0; device < 2; ++device) {
+    Check(cudaSetDevice(device), "device");
+    Check(cudaMalloc(&memory[device], 1 << 20), "malloc");
+  }
+  Check(cudaMemcpyPeer(memory[1], 1, memory[0], 0, 1 << 20), "peer copy");
+  return 0;
+}
+
+int Mixed(long) {
+  const void* kernel = Declare("_Z6kernelPf", 5000);
+  std::vector<char> pageable(1 << 20);
+  void* pinned = nullptr;
+  void* device = nullptr;
+  Check(cudaMallocHost(&pinned, 1 << 20), "malloc host");
+  Check(cudaMalloc(&device, 1 << 20), "malloc");
+  Check(cudaMemcpy(device, pageable.data(), 1 << 20, cudaMemcpyHostToDevice), "copy");
+  Check(cudaMemcpyAsync(device, pinned, 1 << 18, cudaMemcpyHostToDevice, nullptr), "copy");
+  Check(cudaMemsetAsync(device, 7, 1 << 16, nullptr), "memset");
+  Launch(kernel, nullptr);
+  cudaEvent_t event = nullptr;
+  cudaStream_t other = nullptr;
+  Check(cudaEventCreate(&event), "event");
+  Check(cudaStreamCreate(&other), "stream");
+  Check(cudaEventRecord(event, nullptr), "record");
+  Check(cudaStreamWaitEvent(other, event, 0), "wait");
+  Launch(kernel, other);
+  Check(cudaEventSynchronize(event), "event synchronize");
+  Check(cudaMemcpy(pageable.data(), device, 4, cudaMemcpyDeviceToHost), "item");
+  Check(cudaDeviceSynchronize(), "synchronize");
+  Check(cudaFree(device), "free");
+  return 0;
+}
+
+int Graph(long launches) {
+  const void* kernel = Declare("_Z6kernelPf", 2000);
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreate(&stream), "stream");
+  Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+  for (int i = 0; i < 5; ++i) Launch(kernel, stream);
+  cudaGraph_t graph = nullptr;
+  Check(cudaStreamEndCapture(stream, &graph), "capture");
+  cudaGraphExec_t executable = nullptr;
+  Check(cudaGraphInstantiate(&executable, graph, 0), "instantiate");
+  for (long i = 0; i < launches; ++i) Check(cudaGraphLaunch(executable, stream), "graph launch");
+  Check(cudaStreamSynchronize(stream), "synchronize");
+  return 0;
+}
+
+int Fork(long) {
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  Launch(kernel, nullptr);
+  Check(cudaDeviceSynchronize(), "synchronize");
+  const pid_t child = fork();
+  if (child == 0) {
+    nvtxRangePushA("child");
+    nvtxRangePop();
+    void* memory = nullptr;
+    std::exit(cudaMalloc(&memory, 16) == cudaSuccess ? 4 : 0);  // CUDA is dead here
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  Launch(kernel, nullptr);
+  Check(cudaDeviceSynchronize(), "synchronize");
+  return status == 0 ? 0 : 5;
+}
+
+// Blocking calls from two functions of their own, and small copies in a loop.
+[[gnu::noinline]] void ReadsTheLoss(void* device) {
+  float loss = 0;
+  vgpuNextKernelTakes(100'000);
+  Launch(Declare("_Z4lossPf", 1000), nullptr);
+  Check(cudaMemcpy(&loss, device, sizeof loss, cudaMemcpyDeviceToHost), "item");
+  asm volatile("" : : "r"(&loss) : "memory");
+}
+
+[[gnu::noinline]] void MakesTensorsOnTheHost(void* device) {
+  const float values[4] = {1, 2, 3, 4};
+  Check(cudaMemcpyAsync(device, values, sizeof values, cudaMemcpyHostToDevice, nullptr), "copy");
+  asm volatile("" : : "r"(values) : "memory");
+}
+
+int Stacks(long count) {
+  void* device = nullptr;
+  Check(cudaMalloc(&device, 1024), "malloc");
+  for (long i = 0; i < count; ++i) {
+    ReadsTheLoss(device);
+    MakesTensorsOnTheHost(device);
+  }
+  Check(cudaDeviceSynchronize(), "synchronize");
+  return 0;
+}
+
+int Steps(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  for (long i = 0; i < count; ++i) {
+    nvtxRangePushA("step");
+    Launch(kernel, nullptr);
+    Check(cudaDeviceSynchronize(), "synchronize");
+    usleep(2000);
+    nvtxRangePop();
+  }
+  return 0;
+}
+
+// Launches until it is killed; says in shared memory which launches have returned.
+int Killed(const char* path) {
+  const int fd = open(path, O_RDWR);
+  auto* progress = static_cast<Progress*>(
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  for (uint64_t i = 0;; ++i) {
+    Launch(kernel, nullptr);
+    progress->launched_ns[i % Progress::kKept].store(vgpuNowNs());
+    progress->launches.store(i + 1);
+    if (i % 64 == 63) Check(cudaDeviceSynchronize(), "synchronize");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const long count = argc > 2 ? std::atol(argv[2]) : 1;
+  std::printf("output\n");
+  int code = 2;
+  if (mode == "kernels") code = Kernels(count);
+  if (mode == "threads") code = Threads(count);
+  if (mode == "devices") code = Devices(count);
+  if (mode == "mixed") code = Mixed(count);
+  if (mode == "graph") code = Graph(count);
+  if (mode == "fork") code = Fork(count);
+  if (mode == "stacks") code = Stacks(count);
+  if (mode == "steps") code = Steps(count);
+  if (mode == "killed") code = Killed(argv[2]);
+  return code;
+}
