@@ -40,6 +40,7 @@ struct RunFlags {
   std::string duration;
   std::string capture;
   std::string max_size;
+  double sample_hz = kDefaultSampleHz;
   bool full = false;
   bool strict = false;
   bool quiet = false;
@@ -151,6 +152,7 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
   RunSettings settings;
   settings.program = program;
   settings.output = flags.output;
+  settings.sample_hz = flags.sample_hz;
   settings.strict = flags.strict;
   settings.quiet = flags.quiet;
   if (!flags.no_report) settings.verdict = CardVerdict;
@@ -194,6 +196,11 @@ Action SetUp(CLI::App& parser) {
   parser
       .add_option("--max-size", flags->max_size, "Bound of the recording, e.g. 500M (default 2G)")
       ->type_name("SIZE");
+  parser
+      .add_option("--sample-hz", flags->sample_hz,
+                  "Samples a second of CPUs, memory, disks and GPUs (default 10); 0: none")
+      ->check(CLI::Range(0.0, kMostSampleHz))
+      ->type_name("N");
   parser.add_flag("--full", flags->full, "Record everything, without the default bound");
   parser.add_flag("--strict", flags->strict, "A failure to record is a failure: exit code 125");
   parser.add_flag("-q,--quiet", flags->quiet, "No card at the end");

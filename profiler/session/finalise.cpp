@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "trace/recording/host_file.h"
 #include "trace/recording/layout.h"
 
 namespace trainprof {
@@ -86,13 +87,16 @@ void LockRun(const std::filesystem::path& run_dir, Clock::time_point deadline) {
 
 }  // namespace
 
-SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run, int interrupts,
-                 SignalInbox& inbox) {
+SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
+                 const std::filesystem::path& host_file, int interrupts, SignalInbox& inbox) {
   const Clock::time_point deadline = Clock::now() + kSealLimit;
   const auto work = [&]() -> std::string {
     LockRun(place.directory, deadline);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
+    if (!host_file.empty() && Clock::now() < deadline) {
+      (void)recording::SealHostFile(host_file).ok();  // a raw file reads as well
+    }
     return ToText(FactsOf(summary.value(), place.rank));
   };
   IsolatedLimits limits{kSealLimit + kSealGrace};

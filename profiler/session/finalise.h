@@ -49,8 +49,9 @@ struct SealOutcome {
 };
 
 // `interrupts`: SIGINTs so far; the second one ends the sealing.
-SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run, int interrupts,
-                 SignalInbox& inbox);
+// `host_file`: the samples of our own sampler, which has ended; empty: none.
+SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
+                 const std::filesystem::path& host_file, int interrupts, SignalInbox& inbox);
 
 // The verdict's text, or why there is none. Never fails otherwise, whatever the analysis does.
 IsolatedResult AskVerdict(const VerdictRenderer& renderer, const std::filesystem::path& run_dir,

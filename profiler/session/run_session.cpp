@@ -38,6 +38,7 @@ struct Preparation {
   recording::RunDescription run;
   std::vector<std::pair<std::string, std::string>> variables;
   std::optional<recording::ClockLog> clocks;
+  std::optional<HostSampler> sampler;
   std::chrono::steady_clock::time_point started;
 };
 
@@ -87,7 +88,7 @@ Result<Preparation> Prepare(const RunSettings& settings) {
   recording::RunDescription run = Describe(settings);
   auto place = ClaimRunDirectory(settings.output, run);
   if (!place.ok()) return Error{place.error() + ". Choose another folder with -o"};
-  Preparation preparation{place.value(), std::move(run), {}, std::nullopt, {}};
+  Preparation preparation{place.value(), std::move(run), {}, std::nullopt, std::nullopt, {}};
   preparation.variables = {
       {recording::kEnvRunDirectory, preparation.place.directory.string()},
       {recording::kEnvOptions, settings.collector_options},
@@ -102,6 +103,32 @@ Result<Preparation> Prepare(const RunSettings& settings) {
     preparation.run.warnings.push_back(clocks.error());
   }
   return preparation;
+}
+
+// From the program's start on. Its failure costs the samples, nothing else.
+void StartSampler(const RunSettings& settings, pid_t program, Preparation& preparation) {
+  if (settings.sample_hz <= 0) return;
+  SamplerSettings sampling;
+  sampling.run_dir = preparation.place.directory;
+  sampling.program = program;
+  sampling.rank = preparation.place.rank;
+  sampling.hz = settings.sample_hz;
+  sampling.max_bytes = settings.max_bytes;
+  auto sampler = HostSampler::Start(sampling);
+  if (sampler.ok()) {
+    preparation.sampler.emplace(std::move(sampler).value());
+  } else {
+    preparation.run.warnings.push_back(sampler.error());
+  }
+}
+
+// The file of its samples, or empty.
+std::filesystem::path StopSampler(Preparation& preparation) {
+  if (!preparation.sampler) return {};
+  if (const std::string trouble = preparation.sampler->Stop(); !trouble.empty()) {
+    preparation.run.warnings.push_back(trouble);
+  }
+  return preparation.sampler->file();
 }
 
 std::chrono::milliseconds VerdictTime(const ProgramEnd& end,
@@ -141,7 +168,8 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     return true;
   }
   if (preparation.clocks) preparation.clocks->Append();
-  const SealOutcome outcome = Seal(preparation.place, run, end.interrupts, inbox);
+  const std::filesystem::path host_file = StopSampler(preparation);
+  const SealOutcome outcome = Seal(preparation.place, run, host_file, end.interrupts, inbox);
   if (!outcome.sealed) {
     if (show)
       Say("sealing stopped (" + outcome.error + "); the recording reads unsealed: " + folder);
@@ -184,7 +212,10 @@ int RunSession(const RunSettings& settings) {
     Say(program.error);
     return program.exit_code;
   }
-  if (preparation) preparation->run.program_pid = program.pid;
+  if (preparation) {
+    preparation->run.program_pid = program.pid;
+    StartSampler(settings, program.pid, *preparation);
+  }
   const ProgramEnd end = Supervise(program.pid, inbox, [&] {
     if (preparation && preparation->clocks) preparation->clocks->Append();
   });

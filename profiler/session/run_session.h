@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/session/sampler/host_sampler.h"
 #include "trace/recording/layout.h"
 #include "trace/result.h"
 
@@ -21,6 +22,7 @@ struct RunSettings {
   std::string output;                // -o, or empty for the default name
   std::string collector_options;     // TRAINPROF_OPTIONS, see trace/recording/layout.h
   uint64_t max_bytes = recording::kDefaultMaxBytes;  // UINT64_MAX: no bound
+  double sample_hz = kDefaultSampleHz;               // of the host sampler; 0: none
   bool strict = false;      // a failure to record is a failure: exit code 125
   bool quiet = false;       // no end card
   VerdictRenderer verdict;  // empty: the card has no verdict

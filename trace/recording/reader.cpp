@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "trace/recording/clock_log.h"
+#include "trace/recording/host_counters.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_decoder.h"
 #include "trace/recording/segment_reader.h"
@@ -38,6 +39,7 @@ struct Recording {
   std::optional<ControlInfo> control;
   std::vector<LoadedFolder> folders;
   std::map<ClockKey, std::unique_ptr<TickConverter>> clocks;
+  HostSamples host;
 };
 
 ClockKey KeyOf(const SegmentInfo& info) { return {info.boot_id, info.clock_kind}; }
@@ -124,6 +126,21 @@ void AddEnvironment(const Recording& recording, const LoadedFolder& folder, Trac
           ", error at most " + std::to_string(clock.Error().ns) + " ns");
 }
 
+// Who gets which samples of the host: the folders, in their order.
+std::vector<HostAudience> AudiencesOf(const std::vector<LoadedFolder>& folders) {
+  std::vector<HostAudience> audiences;
+  for (const LoadedFolder& folder : folders) {
+    HostAudience& audience = audiences.emplace_back();
+    audience.rank = folder.folder.rank;
+    for (const LoadedSegment& segment : folder.segments) {
+      const SegmentInfo& info = segment.reader.info();
+      audience.boot_id = info.boot_id;
+      audience.processes.emplace_back(info.pid, info.process_start);
+    }
+  }
+  return audiences;
+}
+
 void CountRunLosses(const Recording& recording, Trace& trace) {
   if (!recording.control || recording.control->failed_processes == 0) return;
   trace.quality.Count("process_not_recorded", QualitySeverity::kDataLoss,
@@ -156,6 +173,8 @@ Trace MakeTrace(const Recording& recording, LoadedFolder& folder, int world_size
     DecodeSegment(segment.reader, segment.scan, clock, {base.monotonic_ns}, builder);
     segment.reader.CloseFile();
   }
+  recording.host.AddTo(static_cast<size_t>(&folder - recording.folders.data()), base.monotonic_ns,
+                       builder);
   return std::move(builder).Build();
 }
 
@@ -243,6 +262,7 @@ Result<void> VisitRecording(const fs::path& path,
     }
     highest_rank = std::max(highest_rank, folder.folder.rank);
   }
+  recording.host = HostSamples(recording.run_dir, AudiencesOf(recording.folders));
   for (LoadedFolder& folder : recording.folders) {
     Result<void> visited = visit({folder.folder.rank, folder.folder.path.filename().string(),
                                   MakeTrace(recording, folder, highest_rank + 1)});
