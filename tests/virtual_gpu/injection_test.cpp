@@ -36,7 +36,9 @@ Ended RunInjected(const std::string& environment, const std::string& arguments) 
 TEST(VirtualGpuProcess, TheDriverLoadsTheInjectedLibrary) {
   const Ended ended = RunInjected("", "500");
   EXPECT_EQ(ended.status, 0);
-  EXPECT_EQ(ended.output, "subscribe 0 \nenable 0\nerror 0 kernels 500 copies 1\nrecorded 500\n");
+  EXPECT_EQ(ended.output,
+            "CUPTI 130001\nsubscribe 0 \nenable 0\nerror 0 kernels 500 copies 1\n"
+            "recorded 500 of 216 bytes\n");
 }
 
 TEST(VirtualGpuProcess, AnInjectedLibraryThatIsNotThereHarmsNobody) {
@@ -48,14 +50,24 @@ TEST(VirtualGpuProcess, AnInjectedLibraryThatIsNotThereHarmsNobody) {
 
 TEST(VirtualGpuProcess, FaultsComeFromTheEnvironment) {
   EXPECT_EQ(RunInjected("VGPU_FAULTS='another_subscriber=Nsight Systems'", "5").output,
-            "subscribe 39 Nsight Systems\nenable 0\nerror 0 kernels 5 copies 1\nrecorded 5\n");
+            "CUPTI 130001\nsubscribe 39 Nsight Systems\nenable 0\nerror 0 kernels 5 copies 1\n"
+            "recorded 5 of 216 bytes\n");
   EXPECT_EQ(RunInjected("VGPU_FAULTS=enable_fails=10,null_name", "5").output,
-            "subscribe 0 \nenable 27\nerror 0 kernels 5 copies 1\nrecorded 0\n");
+            "CUPTI 130001\nsubscribe 0 \nenable 27\nerror 0 kernels 5 copies 1\n"
+            "recorded 0 of 0 bytes\n");
   EXPECT_EQ(RunProgram("VGPU_FAULTS=no_driver", "5").output, "error 35 kernels 0 copies 0\n");
   EXPECT_EQ(RunProgram("VGPU_FAULTS=no_device", "5").output, "error 100 kernels 0 copies 0\n");
   EXPECT_EQ(RunProgram("VGPU_FAULTS=old_driver", "5").output, "error 35 kernels 0 copies 0\n");
   EXPECT_EQ(RunInjected("VGPU_FAULTS=wrong_libcupti", "5").output,
-            "subscribe 15 \nenable 15\nerror 0 kernels 5 copies 1\nrecorded 0\n");
+            "CUPTI 22\nsubscribe 15 \nenable 15\nerror 0 kernels 5 copies 1\n"
+            "recorded 0 of 0 bytes\n");
+}
+
+TEST(VirtualGpuProcess, OlderCuptiWritesShorterRecords) {
+  EXPECT_EQ(RunInjected("VGPU_CUPTI_VERSION=12.8", "5").output,
+            "CUPTI 26\nsubscribe 0 \nenable 0\nerror 0 kernels 5 copies 1\n"
+            "recorded 5 of 208 bytes\n");
+  EXPECT_NE(RunInjected("VGPU_CUPTI_VERSION=twelve", "5").output.find("twelve"), std::string::npos);
 }
 
 TEST(VirtualGpuProcess, CrashAtKillsTheProcess) {

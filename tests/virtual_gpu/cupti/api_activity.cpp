@@ -338,6 +338,7 @@ CUptiResult cuptiFinalize(void) {
   for (CallbackIds& ids : cupti.called) ids.SetAll(false);
   for (ApiSelection& selection : cupti.recorded) selection.Reset();
   cupti.callback = nullptr;
+  cupti.subscribed = false;
   return CUPTI_SUCCESS;
 }
 

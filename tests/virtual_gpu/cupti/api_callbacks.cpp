@@ -41,7 +41,7 @@ CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc cal
     TellHolder(params, *holder);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
-  if (cupti.callback != nullptr) {
+  if (cupti.subscribed) {
     TellHolder(params, cupti.subscriber_name);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
@@ -50,6 +50,7 @@ CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc cal
       std::string("CUPTI for ") + (named ? params->subscriberName : "<unknown>");
   cupti.userdata = userdata;
   cupti.callback = callback;
+  cupti.subscribed = true;
   cupti.Attach();
   *subscriber = Handle();
   return CUPTI_SUCCESS;
@@ -57,8 +58,7 @@ CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc cal
 
 // Whether the call may change callbacks: the subscriber is the one that holds the library.
 CUptiResult Check(CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain) {
-  if (subscriber != Handle() || TheCupti().callback == nullptr)
-    return CUPTI_ERROR_INVALID_PARAMETER;
+  if (subscriber != Handle() || !TheCupti().subscribed) return CUPTI_ERROR_INVALID_PARAMETER;
   if (domain <= CUPTI_CB_DOMAIN_INVALID || static_cast<size_t>(domain) >= kDomains) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
@@ -85,10 +85,10 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   VGPU_NEED_POINTER(subscriber);
   VGPU_NEED_DRIVER(cuptiUnsubscribe);
   const std::lock_guard guard(subscribing);
-  if (subscriber != Handle() || TheCupti().callback == nullptr)
-    return CUPTI_ERROR_INVALID_PARAMETER;
+  if (subscriber != Handle() || !TheCupti().subscribed) return CUPTI_ERROR_INVALID_PARAMETER;
   for (CallbackIds& ids : TheCupti().called) ids.SetAll(false);
   TheCupti().callback = nullptr;
+  TheCupti().subscribed = false;
   return CUPTI_SUCCESS;
 }
 

@@ -111,7 +111,8 @@ class Cupti : public Tool {
   std::atomic<bool> event_timestamps = false;
   std::atomic<bool> system_thread_ids = false;
 
-  // The subscriber; callback is null while there is none.
+  // The subscriber, while there is one; its callback may be null.
+  std::atomic<bool> subscribed = false;
   std::atomic<CUpti_CallbackFunc> callback = nullptr;
   std::atomic<void*> userdata = nullptr;
   std::string subscriber_name;

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   for (int i = 0; error == cudaSuccess && i < kernels; ++i) {
     error = cudaLaunchKernel(kernel, dim3(1), dim3(32), nullptr, 0, nullptr);
   }
+  cudaMemsetAsync(device, 0, 64, nullptr);
   char byte = 0;
   if (error == cudaSuccess) error = cudaMemcpy(&byte, device, 1, cudaMemcpyDeviceToHost);
   if (argc > 2 && std::string(argv[2]) == "fork") {

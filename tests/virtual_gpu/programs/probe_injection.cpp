@@ -12,6 +12,7 @@ namespace {
 
 void* library;
 std::atomic<long> kernels;
+std::atomic<size_t> kernel_bytes;  // from a kernel's record to the next
 decltype(&cuptiActivityGetNextRecord) get_next_record;
 decltype(&cuptiActivityFlushAll) flush_all;
 
@@ -28,8 +29,14 @@ void CUPTIAPI Request(uint8_t** data, size_t* size, size_t* max_records) {
 
 void CUPTIAPI Complete(CUcontext, uint32_t, uint8_t* data, size_t, size_t valid) {
   CUpti_Activity* record = nullptr;
+  const CUpti_Activity* kernel = nullptr;
   while (get_next_record(data, valid, &record) == CUPTI_SUCCESS) {
-    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ++kernels;
+    if (kernel != nullptr) {
+      kernel_bytes = static_cast<size_t>(reinterpret_cast<char*>(record) -
+                                         reinterpret_cast<const char*>(kernel));
+    }
+    kernel = record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? record : nullptr;
+    if (kernel != nullptr) ++kernels;
   }
   free(data);
 }
@@ -38,7 +45,7 @@ void CUPTIAPI Ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*)
 
 void Finish() {
   flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  printf("recorded %ld\n", kernels.load());
+  printf("recorded %ld of %zu bytes\n", kernels.load(), kernel_bytes.load());
 }
 
 }  // namespace
@@ -46,6 +53,9 @@ void Finish() {
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   library = dlopen("libcupti.so.13", RTLD_NOW);
   if (library == nullptr) return 0;
+  uint32_t version = 0;
+  Find<decltype(cuptiGetVersion)>("cuptiGetVersion")(&version);
+  printf("CUPTI %u\n", version);
   get_next_record = Find<decltype(cuptiActivityGetNextRecord)>("cuptiActivityGetNextRecord");
   flush_all = Find<decltype(cuptiActivityFlushAll)>("cuptiActivityFlushAll");
   char holder[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";

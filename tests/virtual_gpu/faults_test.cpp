@@ -1,0 +1,222 @@
+// Each fault by its name. Those that a process must have from its start are in injection_test.cpp.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "tests/virtual_gpu/cupti_client.h"
+#include "tests/virtual_gpu/vgpu.h"
+
+namespace vgpu::testing {
+namespace {
+
+const void* Kernel() {
+  VgpuKernelSpec spec = {};
+  spec.name = "_Z1kv";
+  spec.least_ns = 1000;
+  return vgpuDeclareKernel(nullptr, &spec);
+}
+
+void LaunchMany(int count) {
+  const void* kernel = Kernel();
+  for (int i = 0; i < count; ++i) {
+    ASSERT_EQ(cudaLaunchKernel(kernel, dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
+  }
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+void Fault(const char* name, const char* argument = nullptr) {
+  ASSERT_EQ(vgpuSetFault(name, argument), 0) << name;
+}
+
+std::vector<CUpti_ActivityKernel10> Kernels() {
+  return Select<CUpti_ActivityKernel10>(AllRecords(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+}
+
+TEST(VirtualGpuFaults, AnUnknownOneIsRefused) { EXPECT_EQ(vgpuSetFault("no_drivr", nullptr), -1); }
+
+TEST(VirtualGpuFaults, WithoutADriverCuptiAnswersAsTheRealOneDoes) {
+  Fault("no_driver");
+  CUpti_SubscriberHandle subscriber;
+  EXPECT_EQ(cuptiSubscribe(&subscriber, nullptr, nullptr), CUPTI_ERROR_UNKNOWN);
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_UNKNOWN);
+  EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_ERROR_UNKNOWN);
+  uint32_t version = 0;
+  EXPECT_EQ(cuptiGetVersion(&version), CUPTI_SUCCESS);
+  EXPECT_EQ(version, static_cast<uint32_t>(CUPTI_API_VERSION));
+  const char* name = nullptr;
+  EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 1, &name), CUPTI_SUCCESS);
+  size_t dropped = 1;
+  EXPECT_EQ(cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+}
+
+TEST(VirtualGpuFaults, SubscribingIsRefused) {
+  CUpti_SubscriberHandle subscriber;
+  char holder[64] = "";
+  CUpti_SubscriberParams params = {};
+  params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+  params.oldSubscriberName = holder;
+  params.oldSubscriberSize = sizeof holder;
+  Fault("another_subscriber", "Nsight Compute");
+  EXPECT_EQ(cuptiSubscribe_v2(&subscriber, nullptr, nullptr, &params),
+            CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  EXPECT_STREQ(holder, "Nsight Compute");
+  vgpuClearFaults();
+  Fault("subscribe_unknown_error");
+  EXPECT_EQ(cuptiSubscribe(&subscriber, nullptr, nullptr), CUPTI_ERROR_UNKNOWN);
+  vgpuClearFaults();
+  Fault("missing_function");
+  EXPECT_EQ(cuptiSubscribe_v2(&subscriber, nullptr, nullptr, &params),
+            CUPTI_ERROR_API_NOT_IMPLEMENTED);
+  vgpuClearFaults();
+  Fault("old_driver");
+  EXPECT_EQ(cuptiSubscribe(&subscriber, nullptr, nullptr), CUPTI_ERROR_NOT_INITIALIZED);
+  vgpuClearFaults();
+  Fault("slow_setup", "60");
+  const int64_t begin = vgpuNowNs();
+  EXPECT_EQ(cuptiSubscribe(&subscriber, nullptr, nullptr), CUPTI_SUCCESS);
+  EXPECT_GE(vgpuNowNs() - begin, 60'000'000);
+}
+
+TEST(VirtualGpuFaults, EnablingIsRefused) {
+  Fault("enable_fails", "1");
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_SUCCESS);
+  vgpuClearFaults();
+  Fault("insufficient_privileges");
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+  vgpuClearFaults();
+  Fault("mig");
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+  vgpuClearFaults();
+  Fault("wsl");
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+}
+
+TEST(VirtualGpuFaults, RecordsAreDroppedAndCounted) {
+  Fault("drop_records", "7");
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(20);
+  EXPECT_EQ(Kernels().size(), 13u);
+  size_t dropped = 0;
+  ASSERT_EQ(cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+  EXPECT_EQ(dropped, 7u);
+}
+
+TEST(VirtualGpuFaults, AFlushHangs) {
+  Fault("flush_hangs", "1");
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(1);
+  const int64_t begin = vgpuNowNs();
+  EXPECT_EQ(cuptiActivityFlushAll(1), CUPTI_SUCCESS);
+  EXPECT_GE(vgpuNowNs() - begin, 1'000'000'000);
+}
+
+TEST(VirtualGpuFaults, BuffersComeOutOfOrder) {
+  ASSERT_EQ(vgpuSet("scale", 0, 0), 0);
+  Fault("out_of_order");
+  ClientOptions options;
+  options.buffer_bytes = 10 * sizeof(CUpti_ActivityKernel10);
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}, options);
+  LaunchMany(100);
+  const auto kernels = Kernels();
+  ASSERT_EQ(kernels.size(), 100u);
+  EXPECT_FALSE(std::is_sorted(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+    return a.correlationId < b.correlationId;
+  }));
+}
+
+TEST(VirtualGpuFaults, SomeRecordsHaveNoTimes) {
+  Fault("zero_start_records", "5");
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(20);
+  const auto kernels = Kernels();
+  EXPECT_EQ(std::count_if(kernels.begin(), kernels.end(),
+                          [](const auto& kernel) { return kernel.start == 0; }),
+            5);
+}
+
+TEST(VirtualGpuFaults, NoSynchronizationIsRecorded) {
+  Fault("no_sync_records");
+  Start({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_RUNTIME});
+  LaunchMany(1);
+  EXPECT_EQ(AllRecords().size(), 2u);  // the launch and the synchronizing call
+}
+
+TEST(VirtualGpuFaults, OnlyAForcedFlushReturnsBuffers) {
+  Fault("withheld_until_exit");
+  ClientOptions options;
+  options.buffer_bytes = 10 * sizeof(CUpti_ActivityKernel10);
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}, options);
+  LaunchMany(100);
+  ASSERT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+  EXPECT_EQ(Records().size(), 0u);
+  EXPECT_EQ(Kernels().size(), 100u);
+}
+
+TEST(VirtualGpuFaults, KernelsLeaveNoRecordButTheirLaunchesDo) {
+  Fault("zero_kernel_records");
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME});
+  LaunchMany(10);
+  const auto records = AllRecords();
+  EXPECT_EQ(records.size(), 11u);
+  for (const AnyRecord& record : records) EXPECT_EQ(record.kind, CUPTI_ACTIVITY_KIND_RUNTIME);
+}
+
+TEST(VirtualGpuFaults, AnIncompleteRecordIsBlank) {
+  Fault("blank_incomplete");
+  ClientOptions options;
+  options.zeroes_buffers = true;
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}, options);
+  vgpuNextKernelTakes(50e6);
+  ASSERT_EQ(cudaLaunchKernel(Kernel(), dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(Kernels().size(), 0u);  // a record of kind 0 ends the walk
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  LaunchMany(1);
+  EXPECT_EQ(Kernels().size(), 1u);
+}
+
+TEST(VirtualGpuFaults, NamesAreNullOrHuge) {
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  Fault("null_name");
+  LaunchMany(1);
+  vgpuClearFaults();
+  Fault("huge_names", "100000");
+  LaunchMany(1);
+  const auto kernels = Kernels();
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].name, nullptr);
+  EXPECT_EQ(strlen(kernels[1].name), 100'000u);
+}
+
+TEST(VirtualGpuFaults, ARecordOfAnUnknownKindEndsTheWalk) {
+  Fault("garbage_kind", "900");
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(150);
+  EXPECT_EQ(Kernels().size(), 100u);
+}
+
+TEST(VirtualGpuFaults, CallbacksComeTwice) {
+  Fault("callback_twice");
+  const CUpti_SubscriberHandle subscriber = SubscribeAll();
+  ASSERT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020),
+            CUPTI_SUCCESS);
+  LaunchMany(1);
+  EXPECT_EQ(Callbacks().size(), 4u);
+}
+
+TEST(VirtualGpuFaults, MemoryEndsAtAnAllocation) {
+  Fault("oom_at", "3");
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 1024), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&memory, 1024), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&memory, 1024), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaMallocAsync(&memory, 1024, nullptr), cudaErrorMemoryAllocation);
+}
+
+}  // namespace
+}  // namespace vgpu::testing
