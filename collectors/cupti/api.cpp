@@ -44,19 +44,6 @@ const char* FindFunctions(void* library, CuptiApi* api) {
   return nullptr;
 }
 
-// The numbers until 12.9 are listed in cupti_version.h; from 13.0 on they are 130000 and so on.
-int CudaVersionOf(uint32_t v) {
-  constexpr int kVersions[] = {11000, 11010, 11040, 11050, 11060, 11080, 12000, 12020,
-                               12030, 12040, 12050, 12060, 12060, 12080, 12090, 12090};
-  constexpr uint32_t kFirst = 13;
-  constexpr uint32_t kCount = sizeof kVersions / sizeof kVersions[0];
-  if (v >= 100000) return static_cast<int>(v / 10000 * 1000 + v % 10000 / 100 * 10);
-  if (v < kFirst) return 0;
-  return kVersions[v - kFirst < kCount ? v - kFirst : kCount - 1];
-}
-
-bool MayRefuseBuffers(uint32_t cupti_version) { return CudaVersionOf(cupti_version) >= 12090; }
-
 void MeasureRecords(const CuptiApi& api, uint32_t* record_bytes) {
   constexpr size_t kBytes = 2048;  // several times the largest record
   alignas(8) uint32_t buffer[kBytes / 4];

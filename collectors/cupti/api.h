@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "collectors/cupti/versions.h"
+
 namespace trainprof::collectors {
 
 // CUpti_SubscriberParams, which older headers lack.
@@ -46,12 +48,6 @@ struct CuptiApi {
 // Finds the functions in a library that dlopen gave. The name of the first one that must be there
 // and is not, else nullptr.
 const char* FindFunctions(void* library, CuptiApi* api);
-
-// CUDA version (13000) that a CUPTI of this number came with; 0: before CUDA 11.
-int CudaVersionOf(uint32_t cupti_version);
-
-// From 12.9 on a request for a buffer may be refused (kineto#1534).
-bool MayRefuseBuffers(uint32_t cupti_version);
 
 // Asks cuptiActivityGetNextRecord for the size of each kind's records, by records made up so that
 // every size leads to the same kind again. 0 for kinds that it does not know.

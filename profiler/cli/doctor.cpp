@@ -1,6 +1,7 @@
 // trainprof doctor: what this machine can record, and how to fix what it cannot.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -38,13 +39,21 @@ const char* Word(CheckState state) {
   return "";
 }
 
+bool RecordsGpu(const std::vector<MachineCheck>& checks) {
+  return std::any_of(checks.begin(), checks.end(), [](const MachineCheck& check) {
+    return check.id == "gpu_recording" && check.state == CheckState::kOk;
+  });
+}
+
 void PrintText(const std::vector<MachineCheck>& checks) {
   for (const MachineCheck& check : checks) {
     fmt::print("{:<4}  {:<15}  {}\n", Word(check.state), check.title, check.finding);
     if (!check.fix.empty()) fmt::print("{:<23}fix: {}\n", "", check.fix);
   }
   if (CanRecord(checks)) {
-    fmt::print("\ntrainprof run works here: it records NVTX ranges of the host.\n");
+    fmt::print("\ntrainprof run works here: it records {}.\n",
+               RecordsGpu(checks) ? "NVTX ranges of the host and the work of the GPU"
+                                  : "NVTX ranges of the host, and no GPU work");
   } else {
     fmt::print("\ntrainprof run would record nothing here: fix what says FAIL.\n");
   }

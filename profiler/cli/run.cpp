@@ -40,6 +40,8 @@ struct RunFlags {
   std::string duration;
   std::string capture;
   std::string max_size;
+  std::string cuda_graphs = "node";
+  bool no_gpu = false;
   double sample_hz = kDefaultSampleHz;
   bool full = false;
   bool strict = false;
@@ -137,6 +139,8 @@ Result<std::string> CollectorOptions(const RunFlags& flags) {
     if (!capture.ok()) return capture;
     add("capture=" + capture.value());
   }
+  if (flags.no_gpu) add("gpu=off");
+  if (flags.cuda_graphs == "graph") add("graphs=graph");
   if (flags.full) add("full=1");
   return options;
 }
@@ -194,6 +198,12 @@ Action SetUp(CLI::App& parser) {
   parser.add_option("--capture", flags->capture, "Record while the range nvtx:NAME is open")
       ->type_name("nvtx:NAME");
   parser
+      .add_option("--cuda-graphs", flags->cuda_graphs,
+                  "Record each node of a CUDA graph (default), or a launch as one: cheaper")
+      ->check(CLI::IsMember({"node", "graph"}))
+      ->type_name("node|graph");
+  parser.add_flag("--no-gpu", flags->no_gpu, "Record the host alone");
+  parser
       .add_option("--max-size", flags->max_size, "Bound of the recording, e.g. 500M (default 2G)")
       ->type_name("SIZE");
   parser
@@ -201,7 +211,7 @@ Action SetUp(CLI::App& parser) {
                   "Samples a second of CPUs, memory, disks and GPUs (default 10); 0: none")
       ->check(CLI::Range(0.0, kMostSampleHz))
       ->type_name("N");
-  parser.add_flag("--full", flags->full, "Record everything, without the default bound");
+  parser.add_flag("--full", flags->full, "Record everything: GPU detail throughout, no bound");
   parser.add_flag("--strict", flags->strict, "A failure to record is a failure: exit code 125");
   parser.add_flag("-q,--quiet", flags->quiet, "No card at the end");
   parser.add_flag("--no-report", flags->no_report, "No verdict in the card: numbers only");

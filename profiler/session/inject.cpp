@@ -45,10 +45,10 @@ Result<fs::path> FindCollector() {
                            path.string(), kLibraryFolderVariable)};
 }
 
-std::optional<std::string> InjectionHolder() {
-  const char* library = std::getenv(kNvtxInjectionVariable);
+std::optional<std::string> InjectionHolder(const char* variable) {
+  const char* library = std::getenv(variable);
   if (library == nullptr || *library == '\0' || IsOurs(library)) return std::nullopt;
-  return fmt::format("{} ({}={})", ToolOf(library), kNvtxInjectionVariable, library);
+  return fmt::format("{} ({}={})", ToolOf(library), variable, library);
 }
 
 bool InsideAnotherRun() {

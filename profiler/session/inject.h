@@ -12,6 +12,7 @@
 namespace trainprof {
 
 inline constexpr char kNvtxInjectionVariable[] = "NVTX_INJECTION64_PATH";
+inline constexpr char kCudaInjectionVariable[] = "CUDA_INJECTION64_PATH";
 inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
 // Overrides the folder in which the collector's library is looked for.
 inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
@@ -20,8 +21,9 @@ inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
 // install tree alike). The error names the places.
 Result<std::filesystem::path> FindCollector();
 
-// Who holds NVTX's one injection slot, in words for the user; nothing when it is free or ours.
-std::optional<std::string> InjectionHolder();
+// Who holds the one injection slot of NVTX, or of the CUDA driver, in words for the user; nothing
+// when it is free or ours.
+std::optional<std::string> InjectionHolder(const char* variable = kNvtxInjectionVariable);
 
 // True within a program that another `trainprof run` is recording: it records this one too.
 bool InsideAnotherRun();

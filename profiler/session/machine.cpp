@@ -66,13 +66,11 @@ MachineCheck InjectionSlot() {
 }
 
 MachineCheck CudaInjectionSlot() {
-  const char* library = std::getenv("CUDA_INJECTION64_PATH");
-  if (library == nullptr || *library == '\0') {
-    return {"cuda_injection", "CUDA injection", CheckState::kOk, "free", ""};
+  if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
+    return {"cuda_injection", "CUDA injection", CheckState::kMissing, "held by " + *holder,
+            "unset CUDA_INJECTION64_PATH, or end that tool: GPU work is not recorded beside it"};
   }
-  return {"cuda_injection", "CUDA injection", CheckState::kInfo,
-          fmt::format("CUDA_INJECTION64_PATH={} is another tool's", library),
-          "unset it unless that tool is meant to run too"};
+  return {"cuda_injection", "CUDA injection", CheckState::kOk, "free", ""};
 }
 
 MachineCheck Clock(const fs::path& root) {

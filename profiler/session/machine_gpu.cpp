@@ -1,4 +1,4 @@
-// What this machine can record: driver, CUPTI, privileges of GPU counters, WSL.
+// What this machine can record: driver, CUPTI, privileges of GPU counters, WSL, MIG.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -11,6 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "collectors/cupti/versions.h"
+#include "profiler/session/inject.h"
 #include "profiler/session/isolated.h"
 #include "profiler/session/machine.h"
 #include "profiler/session/machine_probe.h"
@@ -22,16 +24,15 @@ namespace {
 
 // capability(7): bit of CAP_SYS_ADMIN in CapEff of /proc/self/status.
 constexpr int kCapSysAdmin = 21;
-// From CUDA 13.0 on cuptiGetVersion is major * 10000 + minor * 100; before, a running number.
-constexpr int kFirstReadableCupti = 130000;
 constexpr const char* kCuptiNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
                                        "libcupti.so"};
-constexpr const char* kCuptiPackageFolders[] = {"nvidia/cuda_cupti/lib", "nvidia/cu13/lib"};
-constexpr const char* kCuptiToolkitFolders[] = {"extras/CUPTI/lib64", "lib64"};
+constexpr const char* kCuptiPackageFolders[] = {"nvidia/cuda_cupti/lib", "nvidia/cu13/lib",
+                                                "torch/lib"};
+constexpr const char* kCuptiToolkitFolders[] = {"extras/CUPTI/lib64", "lib64", "lib"};
 
 struct Driver {
   bool loaded = false;
-  int cuda_major = 0;
+  int cuda_version = 0;
 };
 
 std::string CudaVersion(int version) {
@@ -83,7 +84,7 @@ MachineCheck CheckDriver(const fs::path& root, SignalInbox& inbox, Driver& drive
   if (asked.ok) {
     const size_t line_end = asked.text.find('\n');
     driver.loaded = true;
-    driver.cuda_major = std::atoi(asked.text.c_str()) / 1000;
+    driver.cuda_version = std::atoi(asked.text.c_str());
     check.finding = asked.text.substr(line_end + 1) + suffix;
     const bool works = check.finding.find("fails") == std::string::npos;
     check.state = works ? CheckState::kOk : CheckState::kMissing;
@@ -98,6 +99,7 @@ MachineCheck CheckDriver(const fs::path& root, SignalInbox& inbox, Driver& drive
   return check;
 }
 
+// In the order in which the collector tries them (collectors/cupti/library.cpp).
 std::vector<std::string> CuptiCandidates(const std::vector<fs::path>& package_folders) {
   std::vector<std::string> candidates;
   const auto add_existing = [&](const fs::path& folder) {
@@ -109,10 +111,13 @@ std::vector<std::string> CuptiCandidates(const std::vector<fs::path>& package_fo
   for (const fs::path& packages : package_folders) {
     for (const char* folder : kCuptiPackageFolders) add_existing(packages / folder);
   }
+  if (const char* named = std::getenv("TRAINPROF_CUPTI"); named != nullptr && *named != '\0') {
+    return {named};
+  }
+  candidates.insert(candidates.end(), std::begin(kCuptiNames), std::end(kCuptiNames));
   const char* toolkit = std::getenv("CUDA_HOME");
   const fs::path home = toolkit != nullptr && *toolkit != '\0' ? toolkit : "/usr/local/cuda";
   for (const char* folder : kCuptiToolkitFolders) add_existing(home / folder);
-  candidates.insert(candidates.end(), std::begin(kCuptiNames), std::end(kCuptiNames));
   return candidates;
 }
 
@@ -133,15 +138,6 @@ std::string AskCupti(const std::vector<std::string>& candidates) {
   throw std::runtime_error("not found in Python's packages, CUDA_HOME or the system");
 }
 
-// The CUDA major version that a CUPTI belongs to: by its number, else by its file's name.
-int CuptiMajor(int version, const std::string& path) {
-  if (version >= kFirstReadableCupti) return version / 10000;
-  std::error_code error;
-  const std::string name = fs::canonical(path, error).filename().string();
-  const std::string_view prefix = "libcupti.so.";
-  return name.rfind(prefix, 0) == 0 ? std::atoi(name.c_str() + prefix.size()) : 0;
-}
-
 MachineCheck CheckCupti(const std::vector<fs::path>& package_folders, SignalInbox& inbox,
                         const Driver& driver) {
   MachineCheck check{"cupti", "CUPTI", CheckState::kMissing, "", ""};
@@ -157,16 +153,16 @@ MachineCheck CheckCupti(const std::vector<fs::path>& package_folders, SignalInbo
   const size_t line_end = asked.text.find('\n');
   const int version = std::atoi(asked.text.c_str());
   const std::string path = asked.text.substr(line_end + 1);
-  const int major = CuptiMajor(version, path);
-  const std::string number = version >= kFirstReadableCupti
-                                 ? fmt::format("{}.{}", version / 10000, version % 10000 / 100)
-                                 : fmt::format("API {}", version);
-  check.finding = fmt::format("libcupti {} at {}", number, path);
+  const int cuda_version = collectors::CudaVersionOf(static_cast<uint32_t>(version));
+  check.finding = fmt::format("libcupti {} at {}", CudaVersion(cuda_version), path);
   check.state = CheckState::kOk;
-  if (driver.loaded && major > driver.cuda_major) {
+  if (!driver.loaded) return check;
+  check.finding += ", driver " + CudaVersion(driver.cuda_version);
+  if (cuda_version / 1000 > driver.cuda_version / 1000) {
     check.state = CheckState::kMissing;
-    check.finding += fmt::format(", driver for CUDA {}", driver.cuda_major);
-    check.fix = "newer than the driver: update the driver, or install torch for its CUDA version";
+    check.fix =
+        "newer than the driver: update the driver, install torch for its CUDA version, or name "
+        "another libcupti in TRAINPROF_CUPTI";
   }
   return check;
 }
@@ -203,6 +199,56 @@ MachineCheck CheckCounters(const fs::path& root) {
   return check;
 }
 
+// Slices that an administrator has made of a GPU.
+std::optional<MachineCheck> CheckMig(const fs::path& root) {
+  std::error_code error;
+  for (const auto& gpu : fs::directory_iterator(root / "proc/driver/nvidia/capabilities", error)) {
+    for (const auto& entry : fs::directory_iterator(gpu.path() / "mig", error)) {
+      if (entry.path().filename().string().rfind("gi", 0) != 0) continue;
+      return MachineCheck{"mig", "MIG", CheckState::kInfo,
+                          gpu.path().filename().string() + " is cut into MIG slices",
+                          "should CUPTI refuse a slice, record on a whole GPU"};
+    }
+  }
+  return std::nullopt;
+}
+
+// "" when our library is built to be loaded by the driver, else why not.
+std::string AskCollector() {
+  const auto path = FindCollector();
+  if (!path.ok()) throw std::runtime_error(path.error());
+  void* library = dlopen(path.value().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  if (dlsym(library, "InitializeInjection") == nullptr) {
+    throw std::runtime_error("this trainprof was built without CUDA's headers");
+  }
+  return "";
+}
+
+// What of all this lets GPU work be recorded.
+MachineCheck CheckRecording(const std::vector<MachineCheck>& checks, SignalInbox& inbox) {
+  MachineCheck check{"gpu_recording", "GPU recording", CheckState::kMissing, "", ""};
+  const IsolatedResult asked = RunIsolated(AskCollector, {kProbeLimit}, inbox);
+  if (!asked.ok) {
+    check.finding = asked.text;
+    check.fix = "build it where the CUDA toolkit or pip's nvidia-cuda-cupti is";
+    return check;
+  }
+  for (const MachineCheck& needed : checks) {
+    const bool decides = needed.id == "gpu_driver" || needed.id == "cupti";
+    if (!decides || needed.state == CheckState::kOk) continue;
+    check.finding = "not here: see " + needed.title;
+    return check;
+  }
+  if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
+    check.finding = "not in this shell: CUDA injection is held by " + *holder;
+    return check;
+  }
+  check.state = CheckState::kOk;
+  check.finding = "kernels, copies, memory, synchronizations, and the stacks of blocking calls";
+  return check;
+}
+
 std::optional<MachineCheck> CheckWsl(const fs::path& root) {
   std::string release = ReadLine(root / "proc/sys/kernel/osrelease");
   std::transform(release.begin(), release.end(), release.begin(),
@@ -223,9 +269,8 @@ std::vector<MachineCheck> CheckGpu(const MachineOptions& options,
   checks.push_back(CheckCupti(package_folders, inbox, driver));
   checks.push_back(CheckCounters(options.root));
   if (auto wsl = CheckWsl(options.root)) checks.push_back(*wsl);
-  checks.push_back({"gpu_recording", "GPU recording", CheckState::kMissing,
-                    "this version records NVTX ranges of the host; it has no GPU collector",
-                    "record GPU work with torch.profiler and give its file to trainprof analyze"});
+  if (auto mig = CheckMig(options.root)) checks.push_back(*mig);
+  checks.push_back(CheckRecording(checks, inbox));
   return checks;
 }
 

@@ -94,6 +94,14 @@ Result<Preparation> Prepare(const RunSettings& settings) {
       {recording::kEnvOptions, settings.collector_options},
       {kNvtxInjectionVariable, collector.value().string()},
   };
+  if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
+    preparation.run.warnings.push_back("GPU work is not recorded: CUDA is held by " + *holder +
+                                       ": end that tool, or unset the variable");
+  } else {
+    preparation.variables.emplace_back(kCudaInjectionVariable, collector.value().string());
+    // torch would end CUPTI for all, and not only for itself, after a profile of its own.
+    preparation.variables.emplace_back("TEARDOWN_CUPTI", "0");
+  }
   // One log a folder: the ranks of one machine share its clock, and other machines' are not used.
   if (preparation.place.joined) return preparation;
   auto clocks = recording::ClockLog::Open(preparation.place.directory);

@@ -59,8 +59,25 @@ class Doctor(TrainprofTest):
         if os.environ.get("TRAINPROF_TEST_LIB"):
             self.assertEqual(self.doctor(code=0)["nvtx_collector"]["state"], "ok")
 
-    def test_says_that_gpu_work_is_not_recorded_yet(self):
-        self.assertIn("NVTX", self.doctor()["gpu_recording"]["finding"])
+    def test_gpu_recording_names_what_stands_in_its_way(self):
+        checks = self.doctor()
+        recording = checks["gpu_recording"]
+        if checks["gpu_driver"]["state"] == "ok" and checks["cupti"]["state"] == "ok":
+            self.assertEqual(recording["state"], "ok")
+        else:
+            self.assertEqual(recording["state"], "off")
+            self.assertRegex(recording["finding"], "GPU driver|CUPTI|built without")
+
+    def test_another_tool_in_cudas_slot_costs_gpu_recording_alone(self):
+        held = self.doctor(env=self.environment(CUDA_INJECTION64_PATH="/opt/nsight-systems/x.so"))
+        self.assertEqual(held["cuda_injection"]["state"], "off")
+        self.assertIn("Nsight Systems", held["cuda_injection"]["finding"])
+        self.assertIn("CUDA_INJECTION64_PATH", held["cuda_injection"]["fix"])
+
+    def test_mig_slices_are_named(self):
+        self.assertNotIn("mig", self.doctor())
+        self.put("proc/driver/nvidia/capabilities/gpu0/mig/gi1/access", "")
+        self.assertIn("gpu0", self.doctor()["mig"]["finding"])
 
     def test_kernel_module_without_its_library_points_at_the_container(self):
         driver = self.doctor()["gpu_driver"]

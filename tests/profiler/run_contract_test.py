@@ -122,12 +122,13 @@ class Transparency(TrainprofTest):
             self.assertEqual(result.stdout.decode(errors="surrogateescape"),
                              "".join(word + "\n" for word in words))
 
-    def test_environment_gains_our_three_variables_only(self):
+    def test_environment_gains_our_variables_only(self):
         program = [sys.executable, "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
         plain, ours = self.both(program, env=self.environment(EMPTY="", SPACED="a b"))
         before, after = json.loads(plain.stdout), json.loads(ours.stdout)
         added = {k: v for k, v in after.items() if before.get(k) != v}
-        self.assertEqual(set(added), {"TRAINPROF_DIR", "TRAINPROF_OPTIONS", "NVTX_INJECTION64_PATH"})
+        self.assertEqual(set(added), {"TRAINPROF_DIR", "TRAINPROF_OPTIONS", "NVTX_INJECTION64_PATH",
+                                      "CUDA_INJECTION64_PATH", "TEARDOWN_CUPTI"})
         self.assertEqual(set(before) - set(after), set())
         self.assertEqual(added["TRAINPROF_DIR"], self.the_run_folder())
 
@@ -221,6 +222,18 @@ class Flags(TrainprofTest):
                          "delay_ms=1500;duration_ms=500\n")
         self.assertEqual(self.options_of("--capture=nvtx:my range", "--full"),
                          "capture=my range;full=1\n")
+
+    def test_gpu_options_reach_the_collector(self):
+        self.assertEqual(self.options_of("--no-gpu"), "gpu=off\n")
+        self.assertEqual(self.options_of("--cuda-graphs=graph", "--full"), "graphs=graph;full=1\n")
+        self.assertEqual(self.options_of("--cuda-graphs=node"), "\n")
+
+    def test_a_tool_that_holds_cuda_keeps_it_and_the_host_is_recorded(self):
+        held = self.environment(CUDA_INJECTION64_PATH="/opt/nsight-systems/libToolsInjection64.so")
+        result = self.trainprof("run", "--", "printenv", "CUDA_INJECTION64_PATH", "TRAINPROF_DIR", env=held)
+        self.assertEqual(result.stdout.split(b"\n")[0], held["CUDA_INJECTION64_PATH"].encode())
+        self.assertEqual(result.stdout.split(b"\n")[1].decode(), self.the_run_folder())
+        self.assertIn(b"GPU work is not recorded: CUDA is held by Nsight Systems", result.stderr)
 
     def test_card_keeps_to_20_lines_and_names_the_folder(self):
         card = self.trainprof("run", "--", "true").stderr.decode()

@@ -1,0 +1,27 @@
+// CUPTI's version numbers.
+#pragma once
+
+#include <cstdint>
+
+namespace trainprof::collectors {
+
+// The CUDA version (13000 is 13.0) that a CUPTI came with, from what cuptiGetVersion says. The
+// numbers until 12.9 are listed in cupti_version.h; from 13.0 on they are 130000 and so on. 0:
+// before CUDA 11.
+constexpr int CudaVersionOf(uint32_t cupti_version) {
+  constexpr int kVersions[] = {11000, 11010, 11040, 11050, 11060, 11080, 12000, 12020,
+                               12030, 12040, 12050, 12060, 12060, 12080, 12090, 12090};
+  constexpr uint32_t kFirst = 13;
+  constexpr uint32_t kLast = kFirst + sizeof kVersions / sizeof kVersions[0] - 1;
+  constexpr uint32_t kFirstReadable = 100000;
+  const uint32_t v = cupti_version;
+  if (v >= kFirstReadable) return static_cast<int>(v / 10000 * 1000 + v % 10000 / 100 * 10);
+  return v < kFirst ? 0 : kVersions[(v < kLast ? v : kLast) - kFirst];
+}
+
+// From 12.9 on a request for a buffer may be refused (kineto#1534).
+constexpr bool MayRefuseBuffers(uint32_t cupti_version) {
+  return CudaVersionOf(cupti_version) >= 12090;
+}
+
+}  // namespace trainprof::collectors
