@@ -375,6 +375,55 @@ TEST(VirtualGpuModel, TheDriverApiWorksWithoutTheRuntime) {
   EXPECT_EQ(KernelTimes().size(), 1u);
 }
 
+TEST(VirtualGpuModel, HostFunctionsAreCalledInTheirTurn) {
+  struct Seen {
+    int64_t at_ns = 0;
+    std::thread::id thread;
+  } seen;
+  const int64_t begin = vgpuNowNs();
+  Launch(Kernel(20e6), nullptr);
+  const auto note = [](void* argument) {
+    static_cast<Seen*>(argument)->at_ns = vgpuNowNs();
+    static_cast<Seen*>(argument)->thread = std::this_thread::get_id();
+  };
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &seen), cudaSuccess);
+  EXPECT_LT(MsSince(begin), 15);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_GE(seen.at_ns, begin + 20'000'000);
+  EXPECT_NE(seen.thread, std::this_thread::get_id());
+}
+
+extern "C" {
+void** __cudaRegisterFatBinary(void*);
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*,
+                            dim3*, int*);
+unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, CUstream_st*);
+cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
+}
+
+TEST(VirtualGpuModel, KernelsOfNvccAreLaunchedAsItsCodeDoes) {
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  static const char stub = 0;
+  char device_name[] = "_Z3addPfS_i";
+  __cudaRegisterFunction(__cudaRegisterFatBinary(nullptr), &stub, device_name, device_name, -1,
+                         nullptr, nullptr, nullptr, nullptr, nullptr);
+  ASSERT_EQ(__cudaPushCallConfiguration(dim3(3), dim3(5), 7, nullptr), 0u);
+  dim3 grid;
+  dim3 block;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared_bytes, &stream), cudaSuccess);
+  ASSERT_EQ(cudaLaunchKernel(&stub, grid, block, nullptr, shared_bytes, stream), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const auto kernels =
+      Select<CUpti_ActivityKernel10>(AllRecords(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_STREQ(kernels[0].name, "_Z3addPfS_i");
+  EXPECT_EQ(kernels[0].gridX, 3);
+  EXPECT_EQ(kernels[0].blockX, 5);
+  EXPECT_EQ(kernels[0].dynamicSharedMemory, 7);
+}
+
 // The same calls from several threads at once lose nothing.
 TEST(VirtualGpuModel, ThreadsLaunchAtTheSameTime) {
   ASSERT_EQ(vgpuSet("scale", 0, 0), 0);
@@ -389,9 +438,12 @@ TEST(VirtualGpuModel, ThreadsLaunchAtTheSameTime) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const auto kernels =
+  auto kernels =
       Select<CUpti_ActivityKernel10>(AllRecords(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   EXPECT_EQ(kernels.size(), 20'000u);
+  // Buffers come in any order.
+  std::sort(kernels.begin(), kernels.end(),
+            [](const auto& a, const auto& b) { return a.correlationId < b.correlationId; });
   std::map<uint32_t, uint64_t> end_of_stream;
   for (const auto& kernel_record : kernels) {
     uint64_t& end = end_of_stream[kernel_record.streamId];

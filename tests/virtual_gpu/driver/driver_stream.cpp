@@ -2,6 +2,7 @@
 #include "tests/virtual_gpu/driver/driver_call.h"
 #include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/graph.h"
+#include "tests/virtual_gpu/model/host_functions.h"
 #include "tests/virtual_gpu/model/kernels.h"
 #include "tests/virtual_gpu/model/operations.h"
 
@@ -140,6 +141,13 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   if (event == nullptr) return call.Return(CUDA_ERROR_INVALID_HANDLE);
   StreamWaitsEvent(StreamOf(*context, stream), *FromHandle(event));
   return call.Return(CUDA_SUCCESS);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  VGPU_DRIVER_CALL(cuLaunchHostFunc, api_call_ns, stream, function, argument);
+  VGPU_NEED_CONTEXT(context);
+  const bool launched = LaunchHostFunction(StreamOf(*context, stream), function, argument);
+  return call.Return(launched ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {

@@ -5,6 +5,7 @@
 
 #include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/graph.h"
+#include "tests/virtual_gpu/model/host_functions.h"
 #include "tests/virtual_gpu/model/shared_state.h"
 
 namespace vgpu {
@@ -97,7 +98,9 @@ int64_t WaitForDevice(int64_t end_ns) {
 
 void SynchronizeStream(Stream& stream) {
   const int64_t start = NowNs();
-  const int64_t end = WaitForDevice(TailOf(stream));
+  WaitForDevice(TailOf(stream));
+  WaitForHostFunctions();
+  const int64_t end = NowNs();
   TellTool({SyncKind::kStream, CurrentCorrelation(), stream.context, &stream, 0, 0, start, end});
 }
 
@@ -108,7 +111,9 @@ void SynchronizeContext(Context& context) {
     const std::lock_guard guard(TheMachine().lock);
     tail = context.latest_tail_ns;
   }
-  const int64_t end = WaitForDevice(tail);
+  WaitForDevice(tail);
+  WaitForHostFunctions();
+  const int64_t end = NowNs();
   TellTool({SyncKind::kContext, CurrentCorrelation(), &context, nullptr, 0, 0, start, end});
 }
 

@@ -32,6 +32,8 @@ namespace vgpu {
   X(launch_latency_ns, 2500, 6000, "from the launch to the start on an idle stream")              \
   X(kernel_gap_ns, 700, 1500, "between two queued operations of a stream")                        \
   X(graph_node_gap_ns, 400, 1000, "between two nodes of a graph")                                 \
+  X(host_function_ns, 5000, 20000, "of the stream, for a host function")                          \
+  X(nvcc_kernel_ns, 5000, 50000, "of a kernel that nvcc compiled")                                \
   X(event_ns, 300, 700, "of the device, for an event")                                            \
   X(copy_latency_ns, 1000, 2500, "fixed part of a copy")                                          \
   X(memset_latency_ns, 1000, 1800, "fixed part of a memset")                                      \

@@ -233,8 +233,9 @@ NvmlReturn nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPciInfo* info) {
   *info = {};
   info->bus = static_cast<unsigned>(ordinal + 1);
   info->pci_device_id = 0x233010DE;
-  snprintf(info->bus_id_legacy, sizeof info->bus_id_legacy, "0000:%02X:00.0", info->bus);
-  snprintf(info->bus_id, sizeof info->bus_id, "%s", BusId(ordinal).c_str());
+  const std::string bus_id = BusId(ordinal);
+  bus_id.copy(info->bus_id, sizeof info->bus_id - 1);
+  bus_id.copy(info->bus_id_legacy, sizeof info->bus_id_legacy - 1, 4);  // a domain of four digits
   return kNvmlSuccess;
 }
 

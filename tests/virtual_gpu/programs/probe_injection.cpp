@@ -72,6 +72,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
                                                                                    Complete);
   printf("enable %d\n", Find<decltype(cuptiActivityEnable)>("cuptiActivityEnable")(
                             CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  Find<decltype(cuptiActivityEnableRuntimeApi)>("cuptiActivityEnableRuntimeApi")(
+      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, 1);
   atexit(Finish);
   return 1;
 }

@@ -100,6 +100,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return call.Return(cuStreamWaitEvent(stream, event, flags));
 }
 
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userData) {
+  VGPU_RUNTIME_CALL(cudaLaunchHostFunc_v10000, api_call_ns, stream, fn, userData);
+  return call.Return(cuLaunchHostFunc(stream, fn, userData));
+}
+
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   VGPU_RUNTIME_CALL(cudaStreamGetPriority_v5050, api_call_ns, stream, priority);
   return call.Return(cuStreamGetPriority(stream, priority));
