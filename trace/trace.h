@@ -153,7 +153,8 @@ struct FlowTable : EventColumns {
 // Events that fit no other table (async b/n/e, object events, ...): kept as raw JSON, for export.
 struct OtherEvent {
   TraceTime begin;
-  StringId json = kEmptyString;
+  StringId json = kEmptyString;  // with a time: begins with {"ts":null, which stands for `begin`
+  bool has_time = false;
 
   bool operator==(const OtherEvent&) const = default;
 };

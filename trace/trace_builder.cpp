@@ -262,8 +262,9 @@ void TraceBuilder::AddFlow(const Event& event, int64_t id, char phase, char bind
   trace_.flows.bind.push_back(bind);
 }
 
-void TraceBuilder::AddOther(TraceTime begin, StringId json) {
-  trace_.others.push_back({TraceTime{Clamped(begin.ns, quality())}, json});
+void TraceBuilder::AddOther(const OtherEvent& event) {
+  const TraceTime begin{Clamped(event.begin.ns, quality())};
+  trace_.others.push_back({begin, event.json, event.has_time});
 }
 
 void TraceBuilder::AddGap(const Gap& gap) {

@@ -63,7 +63,7 @@ class TraceBuilder {
   void AddInstant(const Event& event, char scope);
   void AddCounter(const Event& event);
   void AddFlow(const Event& event, int64_t id, char phase, char bind);
-  void AddOther(TraceTime begin, StringId json);
+  void AddOther(const OtherEvent& event);
   void AddGap(const Gap& gap);
   // About how much memory the tables take. O(tables).
   size_t size_bytes() const;

@@ -42,6 +42,18 @@ TEST(RoundTrip, GzipComesBackEqual) {
   ExpectRoundTrip(trace.value(), "out.json.gz");
 }
 
+// Found by fuzzing: such an event looked like one of ours, whose time stands elsewhere.
+TEST(RoundTrip, EventsWithoutATimeComeBackEqual) {
+  for (const char* event : {R"({"ts":null,"a":1})", R"({"ts":null})", R"({"ts":N/A,"a":1})",
+                            "{\"ts\":null\xff,\"a\":1}", "{\"a\":b\xff}",
+                            "{\"ph\":\"X\",\"ts\":1,\"args\":{\"x\":b\xff}}"}) {
+    SCOPED_TRACE(event);
+    const Result<Trace> trace = ImportText(fmt::format("[{}]", event));
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    ExpectRoundTrip(trace.value(), "out.json");
+  }
+}
+
 TEST(RoundTrip, RandomTracesComeBackEqual) {
   for (uint32_t seed = 0; seed < 1500; ++seed) {
     const std::string json = RandomTraceJson(seed);

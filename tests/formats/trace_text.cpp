@@ -25,11 +25,9 @@ class Printer {
     for (uint32_t track : TrackOrder()) PrintTrack(TrackId{track});
     std::vector<std::string> others;
     for (const OtherEvent& other : t_.others) {
-      // Only an event that had a time has one here.
       const std::string_view json = t_.Text(other.json);
-      others.push_back(json.starts_with("{\"ts\":null")
-                           ? fmt::format("other {} {}\n", other.begin.ns, json)
-                           : fmt::format("other {}\n", json));
+      others.push_back(other.has_time ? fmt::format("other {} {}\n", other.begin.ns, json)
+                                      : fmt::format("other {}\n", json));
     }
     std::sort(others.begin(), others.end());
     for (const std::string& other : others) out_ += other;

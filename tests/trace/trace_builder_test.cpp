@@ -176,7 +176,7 @@ TEST(TraceBuilder, RebasingMovesEveryTimeAndTheBaseTogether) {
   f.Range(500, 900);
   f.builder.AddInstant(At(300, 300, f.thread), 't');
   f.builder.AddGap({{TraceTime{400}, TraceTime{450}}, f.process, kEmptyString});
-  f.builder.AddOther(TraceTime{350}, f.builder.Intern("{}"));
+  f.builder.AddOther({TraceTime{350}, f.builder.Intern("{}")});
   const Trace trace = f.Build(true);
   EXPECT_EQ(trace.base_ns, 1'300);
   EXPECT_EQ(trace.instants.begin[0].ns, 0);
@@ -211,8 +211,8 @@ TEST(TraceBuilder, TimesThatNoClockReachesAreClampedAndCounted) {
   f.builder.AddDeviceOp(At(kMin, kMax, stream), DeviceOpKind::kKernel, CopyDirection::kUnknown, 0,
                         1);
   f.builder.AddGap({{TraceTime{kMin}, TraceTime{kMax}}, f.process, kEmptyString});
-  f.builder.AddOther(TraceTime{kMax}, kEmptyString);
-  f.builder.AddOther(TraceTime{kMin}, kEmptyString);
+  f.builder.AddOther({TraceTime{kMax}});
+  f.builder.AddOther({TraceTime{kMin}});
   const Trace trace = f.Build(true);
   EXPECT_GT(trace.quality.CountOf("time_out_of_range"), 0);
   for (const Interval& interval : {trace.extent, trace.gaps[0].interval}) {

@@ -124,7 +124,7 @@ Scan ChromeEventParser::ParseBare(const char*& p, ArgValue& value) {
   }
   repairs_.bare_literal = true;
   value.type = ArgValue::Type::kString;
-  value.text = Intern(token);
+  value.text = Intern(json::ValidUtf8(token, repairs_));
   return Scan::kOk;
 }
 
@@ -169,8 +169,9 @@ Scan ChromeEventParser::ParseTime(const char*& p, int64_t& ns, bool& present) {
     if (const Scan scan = ParseText(p, token); scan != Scan::kOk) return scan;
   } else {
     const char* first = p;
-    json::Repairs ignored;
-    if (const Scan scan = json::SkipValue(p, end_, ignored); scan != Scan::kOk) return scan;
+    json::Repairs repairs;
+    if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
+    repairs_.Merge(repairs);
     token = {first, static_cast<size_t>(p - first)};
   }
   constexpr int kMicrosecondShift = 3;  // us -> ns

@@ -413,13 +413,13 @@ void ChromeTables::KeepWithTime(const ChromeEvent& event) {
   }
   w.Arguments(event.args, strings, event.has_id ? &event.id : nullptr);
   w.Char('}');
-  builder_.AddOther(TraceTime{event.time_ns}, builder_.Intern(w.text()));
+  builder_.AddOther({TraceTime{event.time_ns}, builder_.Intern(w.text()), true});
 }
 
 void ChromeTables::KeepVerbatim(const ChromeEvent& event, std::string_view raw) {
   const StringId json =
       event.repaired ? builder_.Intern(json::Repaired(raw)) : builder_.Intern(raw);
-  builder_.AddOther(TraceTime{0}, json);
+  builder_.AddOther({TraceTime{0}, json, false});
 }
 
 }  // namespace trainprof

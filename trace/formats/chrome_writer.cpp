@@ -351,11 +351,10 @@ void ChromeWriter::WriteOthers() {
     BeginEvent();
     w_.Raw("{");
     w_.Raw(slot);
-    const bool is_timed = json.starts_with(kTimed);
-    json.remove_prefix(is_timed ? kTimed.size() : 1);
-    const bool more = is_timed || json.find_first_not_of(" \t\r\n") != json.find('}');
+    json.remove_prefix(other.has_time ? kTimed.size() : 1);
+    const bool more = other.has_time || json.find_first_not_of(" \t\r\n") != json.find('}');
     if (!slot.empty() && more) w_.Char(',');
-    if (is_timed) {
+    if (other.has_time) {
       w_.Raw("\"ts\":");
       w_.Microseconds(Shifted(other.begin.ns));
     }

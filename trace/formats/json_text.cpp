@@ -183,6 +183,19 @@ Scan DecodeString(const char*& p, const char* end, std::string& out, Repairs& re
   return Scan::kOk;
 }
 
+std::string ValidUtf8(std::string_view text, Repairs& repairs) {
+  const std::string padded = std::string(text) + std::string(4, '\0');  // Utf8Length looks ahead
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const bool ascii = static_cast<signed char>(padded[i]) >= 0;
+    const int length = ascii ? 1 : Utf8Length(&padded[i]);
+    repairs.invalid_utf8 |= length == 0;
+    out += length == 0 ? kReplacement : std::string_view(&padded[i], static_cast<size_t>(length));
+    i += length == 0 ? 1 : static_cast<size_t>(length);
+  }
+  return out;
+}
+
 BareValue ReadBare(std::string_view token) {
   BareValue value;
   if (token == "true") return {.kind = Bare::kTrue};
@@ -320,7 +333,7 @@ std::string Repaired(std::string_view value) {
       const std::string_view token(p, static_cast<size_t>(after - p));
       const BareValue bare = ReadBare(token);
       if (bare.kind == Bare::kOdd) {
-        AppendQuoted(out, token);
+        AppendQuoted(out, ValidUtf8(token, ignored));
       } else if (bare.odd_number) {
         std::array<char, 32> digits;
         const auto result = bare.kind == Bare::kInteger

@@ -47,6 +47,9 @@ std::string Repaired(std::string_view value);
 // Appends text as a quoted JSON string. Invalid UTF-8 is not expected (see DecodeString).
 void AppendQuoted(std::string& out, std::string_view text);
 
+// The text with what is no UTF-8 replaced by U+FFFD: for bare tokens, whose bytes may be any.
+std::string ValidUtf8(std::string_view text, Repairs& repairs);
+
 // How a bare token reads as JSON.
 enum class Bare { kInteger, kBigInteger, kReal, kBigReal, kTrue, kFalse, kNull, kOdd };
 struct BareValue {

@@ -136,8 +136,8 @@ class RankCopy {
 
   void CopyOther(const OtherEvent& other) {
     const std::string json = OriginalEvent(from_.Text(other.json), rank_.pids);
-    const bool is_timed = json.starts_with("{\"ts\":null");
-    builder_.AddOther(is_timed ? Moved(other.begin) : other.begin, builder_.Intern(json));
+    const TraceTime begin = other.has_time ? Moved(other.begin) : other.begin;
+    builder_.AddOther({begin, builder_.Intern(json), other.has_time});
   }
 
   Trace Finish() && {
