@@ -44,6 +44,7 @@ cudaGraphExec_t Diamond(cudaStream_t stream) {
   EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaErrorInvalidValue);
   return exec;
 }
 

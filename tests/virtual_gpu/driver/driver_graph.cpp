@@ -1,6 +1,7 @@
 // libcuda: CUDA graphs.
 #include "tests/virtual_gpu/driver/driver_call.h"
 #include "tests/virtual_gpu/model/graph.h"
+#include "tests/virtual_gpu/model/owned.h"
 
 using namespace vgpu;
 
@@ -27,7 +28,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   VGPU_NEED_CONTEXT(context);
   std::unique_ptr<Graph> captured = EndCapture(StreamOf(*context, stream));
   if (captured == nullptr) return call.Return(CUDA_ERROR_ILLEGAL_STATE);
-  *graph = reinterpret_cast<CUgraph>(captured.release());  // cuGraphDestroy deletes it
+  *graph = reinterpret_cast<CUgraph>(Owned<Graph>::Keep(std::move(captured)));
   return call.Return(CUDA_SUCCESS);
 }
 
@@ -42,14 +43,13 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
   VGPU_DRIVER_CALL(cuGraphCreate, api_call_ns, graph, flags);
-  *graph = reinterpret_cast<CUgraph>(NewGraph().release());
+  *graph = reinterpret_cast<CUgraph>(Owned<Graph>::Keep(NewGraph()));
   return call.Return(CUDA_SUCCESS);
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
   VGPU_DRIVER_CALL(cuGraphDestroy, api_call_ns, graph);
-  delete FromHandle(graph);
-  return call.Return(CUDA_SUCCESS);
+  return call.Return(Owned<Graph>::Destroy(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
@@ -67,14 +67,13 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
   VGPU_DRIVER_CALL(cuGraphInstantiateWithFlags, graph_launch_call_ns, exec, graph, flags);
   if (graph == nullptr) return call.Return(CUDA_ERROR_INVALID_VALUE);
-  *exec = reinterpret_cast<CUgraphExec>(Instantiate(*FromHandle(graph)).release());
+  *exec = reinterpret_cast<CUgraphExec>(Owned<GraphExec>::Keep(Instantiate(*FromHandle(graph))));
   return call.Return(CUDA_SUCCESS);
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
   VGPU_DRIVER_CALL(cuGraphExecDestroy, api_call_ns, exec);
-  delete FromHandle(exec);
-  return call.Return(CUDA_SUCCESS);
+  return call.Return(Owned<GraphExec>::Destroy(exec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {

@@ -5,6 +5,7 @@
 #include "tests/virtual_gpu/model/host_functions.h"
 #include "tests/virtual_gpu/model/kernels.h"
 #include "tests/virtual_gpu/model/operations.h"
+#include "tests/virtual_gpu/model/owned.h"
 
 using namespace vgpu;
 
@@ -165,14 +166,13 @@ CUresult cuEventCreate(CUevent* event, unsigned int flags) {
     made->id = TheMachine().NextEventId();
   }
   made->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;
-  *event = Handle(made.release());  // cuEventDestroy deletes it
+  *event = Handle(Owned<Event>::Keep(std::move(made)));
   return call.Return(CUDA_SUCCESS);
 }
 
 CUresult cuEventDestroy_v2(CUevent event) {
   VGPU_DRIVER_CALL(cuEventDestroy_v2, api_call_ns, event);
-  delete FromHandle(event);
-  return call.Return(CUDA_SUCCESS);
+  return call.Return(Owned<Event>::Destroy(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {
