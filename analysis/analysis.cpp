@@ -106,6 +106,7 @@ RankAnalysis Analyze(const Trace& trace) {
 
   analysis.steps = FindSteps(trace);
   analysis.window = analysis.steps.window.Total();
+  analysis.host_facts = FindHostFacts(trace, analysis.steps);
   std::vector<DeviceAccount> devices = AccountDevices(trace, analysis.steps);
   const HostAccount host = AccountHost(trace, analysis.steps);
   const size_t training = TrainingDevicesFirst(analysis.steps, devices);

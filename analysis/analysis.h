@@ -7,6 +7,7 @@
 
 #include "analysis/account.h"
 #include "analysis/finding.h"
+#include "analysis/host_facts.h"
 #include "analysis/steps.h"
 
 namespace trainprof {
@@ -58,6 +59,7 @@ struct RankAnalysis {
   std::vector<std::string> passed;  // rules that were checked and found nothing
   std::vector<QualityItem> quality;
   std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<HostFact> host_facts;
 
   size_t kernels = 0;
   size_t copies = 0;

@@ -48,6 +48,15 @@ Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
           {"account", AccountJson(rank, device.account)}};
 }
 
+Json HostFactsJson(const RankAnalysis& rank) {
+  Json facts = Json::array();
+  for (const HostFact& fact : rank.host_facts) {
+    facts.push_back(
+        {{"id", fact.id}, {"text", fact.text}, {"value", fact.value}, {"unit", fact.unit}});
+  }
+  return facts;
+}
+
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
@@ -66,6 +75,7 @@ Json RankJson(const RankAnalysis& rank) {
             {"copies", rank.copies},
             {"api_calls", rank.api_calls},
             {"ranges", rank.ranges}}},
+          {"host_facts", HostFactsJson(rank)},
           {"rules_passed", rank.passed}};
 }
 

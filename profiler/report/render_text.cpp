@@ -134,6 +134,19 @@ void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) 
   }
 }
 
+// All ranks': the machine's facts stand with one rank of each host.
+void AppendHost(std::string& out, const JobAnalysis& job, const Style& style) {
+  bool any = false;
+  for (const RankAnalysis& rank : job.ranks) {
+    for (const HostFact& fact : rank.host_facts) {
+      if (!any) out += style.Bold("\nHost and GPUs, as sampled\n");
+      any = true;
+      const std::string who = job.ranks.size() > 1 ? fmt::format("rank {}: ", rank.rank) : "";
+      out += fmt::format("  {}\n", Wrap(who + fact.text, 4, kTextWidth));
+    }
+  }
+}
+
 std::string Render(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& slowest = SlowestRank(job);
@@ -150,6 +163,7 @@ std::string Render(const JobAnalysis& job, const RenderOptions& options) {
     out += fmt::format("{} {}\n\n", style.Bold("VERDICT"), Verdict(slowest));
   }
   AppendRank(out, slowest, style);
+  AppendHost(out, job, style);
   return out;
 }
 

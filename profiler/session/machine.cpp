@@ -133,6 +133,7 @@ std::vector<MachineCheck> CheckMachine(const MachineOptions& options, SignalInbo
   checks.insert(checks.end(), python.checks.begin(), python.checks.end());
   const auto gpu = CheckGpu(options, python.package_folders, inbox);
   checks.insert(checks.end(), gpu.begin(), gpu.end());
+  checks.push_back(CheckNvml(inbox));
   return checks;
 }
 

@@ -47,4 +47,6 @@ std::vector<MachineCheck> CheckGpu(const MachineOptions& options,
                                    const std::vector<std::filesystem::path>& package_folders,
                                    SignalInbox& inbox);
 
+MachineCheck CheckNvml(SignalInbox& inbox);
+
 }  // namespace trainprof

@@ -162,14 +162,14 @@ class ProcLoop {
         disks_(settings.root) {
     AddProcessSources(schedule_, processes_, cgroup_);
     AddMachineSources(schedule_, machine_, disks_, samples_machine_);
+    TryLock(MonotonicNs());
   }
 
   void Run(int stop_fd) {
     int64_t next_ns = MonotonicNs();
     for (;;) {
       const int64_t now = MonotonicNs();
-      samples_machine_ = lock_.Try(now);
-      shared_.samples_machine = samples_machine_;
+      TryLock(now);
       schedule_.RunDue(now, log_.Slowdown(), out_);
       SharePids();
       SayHang(now);
@@ -183,6 +183,11 @@ class ProcLoop {
   }
 
  private:
+  void TryLock(int64_t now_ns) {
+    samples_machine_ = lock_.Try(now_ns);
+    shared_.samples_machine = samples_machine_;
+  }
+
   static bool StoppedBefore(int64_t until_ns, int stop_fd) {
     for (;;) {
       const int64_t left = std::max<int64_t>(until_ns - MonotonicNs(), 0);
@@ -260,8 +265,9 @@ int SampleUntilStopped(const SamplerSettings& settings, SampleLog& log, int stop
   // Never freed: a thread that hangs in the driver may come back to them while the process exits.
   auto* const shared = new Shared;
   auto* const nvml = new NvmlThread(settings, log, *shared);
+  ProcLoop loop(settings, log, *shared);
   std::thread([nvml] { nvml->Run(); }).detach();
-  ProcLoop(settings, log, *shared).Run(stop_fd);
+  loop.Run(stop_fd);
   return log.failed() ? 1 : 0;
 }
 

@@ -31,7 +31,9 @@ void Schedule::RunDue(int64_t now_ns, int64_t slowdown, recording::HostEncoder& 
     entry.task(out);
     const auto cost = static_cast<double>(ThreadCpuNs() - begin);
     // The first time opens files and finds everything new: it says nothing about the next.
-    if (entry.runs++ > 0) entry.cost_ns += kNewest * (cost - entry.cost_ns);
+    if (entry.runs == 1) entry.cost_ns = cost;
+    if (entry.runs > 1) entry.cost_ns += kNewest * (cost - entry.cost_ns);
+    ++entry.runs;
     const int64_t wanted = period_.count() * entry.every * slowdown;
     const auto affordable = static_cast<int64_t>(entry.cost_ns / entry.share);
     entry.due_ns = now_ns + std::max(wanted, affordable);

@@ -1,0 +1,144 @@
+#include "analysis/host_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/trace_builder.h"
+
+namespace trainprof {
+namespace {
+
+// Counters of a host in ms; the window is 100 to 1100 ms, ten steps.
+class HostFacts : public ::testing::Test {
+ protected:
+  HostFacts() {
+    for (int i = 0; i < 10; ++i) steps_.steps.push_back({At(100 + i * 100), At(100 + i * 100)});
+    steps_.window = IntervalSet::Union({{Ms(100), Ms(1100)}});
+  }
+  static TraceTime Ms(int64_t ms) { return TraceTime{ms * 1'000'000}; }
+  static Interval At(int64_t ms) { return {Ms(ms), Ms(ms + 100)}; }
+
+  struct Value {
+    const char* series;
+    double value;
+  };
+  void Add(int64_t ms, const char* counter, std::initializer_list<Value> values, int64_t pid = 1,
+           const char* category = "host") {
+    std::vector<Arg> args;
+    for (const Value& value : values) {
+      args.push_back(
+          {builder_.Intern(value.series), {.type = ArgValue::Type::kDouble, .real = value.value}});
+    }
+    const ProcessId process = builder_.FindOrAddProcess(pid);
+    builder_.process(process).name = builder_.Intern("python");
+    builder_.AddCounter({.begin = Ms(ms),
+                         .end = Ms(ms),
+                         .name = builder_.Intern(counter),
+                         .track = builder_.FindOrAddThread(process, pid),
+                         .category = builder_.Intern(category),
+                         .args = builder_.AddArgs(args)});
+  }
+  // "id: text" a line.
+  std::string Facts() {
+    const Trace trace = std::move(builder_).Build();
+    if (stepping_pid_ != 0) steps_.thread = TrackId{0};
+    std::string text;
+    for (const HostFact& fact : FindHostFacts(trace, steps_)) {
+      text += fact.id + ": " + fact.text + "\n";
+    }
+    return text;
+  }
+
+  TraceBuilder builder_;
+  Steps steps_;
+  int64_t stepping_pid_ = 0;
+};
+
+TEST_F(HostFacts, NothingIsSaidWithoutSamplesOrNews) {
+  Add(0, "CPU % of all cores", {{"user", 50}, {"system", 5}});
+  Add(2000, "CPU % of all cores", {{"user", 50}, {"system", 5}});
+  Add(0, "GPU 0 throttled", {{"SW power cap", 1}}, 1, "somebody else's");
+  Add(2000, "GPU 0 throttled", {{"SW power cap", 1}}, 1, "somebody else's");
+  EXPECT_EQ(Facts(), "");
+}
+
+TEST_F(HostFacts, ThrottlingCountsWithinTheWindowAlone) {
+  Add(0, "GPU 0 throttled", {{"SW power cap", 0}, {"HW slowdown", 1}});
+  Add(100, "GPU 0 throttled", {{"SW power cap", 0}, {"HW slowdown", 0}});
+  Add(730, "GPU 0 throttled", {{"SW power cap", 1}, {"HW slowdown", 0}});
+  Add(5000, "GPU 0 throttled", {{"SW power cap", 1}, {"HW slowdown", 0}});
+  EXPECT_EQ(Facts(), "gpu_throttled: GPU 0 was throttled 37 % of the time: SW power cap\n");
+}
+
+TEST_F(HostFacts, GpusOfOthersAreLeftAside) {
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "GPU 0 throttled", {{"SW power cap", 1}});
+    Add(ms, "GPU 1 throttled", {{"SW power cap", 1}});
+    Add(ms, "GPU 0 used by this run", {{"used", 0}});
+    Add(ms, "GPU 1 used by this run", {{"used", 1}});
+  }
+  EXPECT_EQ(Facts(), "gpu_throttled: GPU 1 was throttled 100 % of the time: SW power cap\n");
+}
+
+TEST_F(HostFacts, ANarrowLinkCountsUnderLoad) {
+  const auto link = [&](int64_t ms, double generation) {
+    Add(ms, "GPU 0 PCIe link",
+        {{"generation", generation},
+         {"lanes", 4},
+         {"generation at most", 5},
+         {"lanes at most", 16}});
+  };
+  link(0, 1);
+  link(3000, 1);
+  Add(0, "GPU 0 utilisation %", {{"gpu", 0}});
+  Add(600, "GPU 0 utilisation %", {{"gpu", 90}});
+  Add(3000, "GPU 0 utilisation %", {{"gpu", 90}});
+  EXPECT_EQ(
+      Facts(),
+      "pcie_link: GPU 0: PCIe link at gen1 x4 of gen5 x16, 100 % of the time that the GPU was "
+      "busy\n");
+}
+
+TEST_F(HostFacts, AnIdleGpusLinkMaySleep) {
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "GPU 0 PCIe link",
+        {{"generation", 1}, {"lanes", 16}, {"generation at most", 5}, {"lanes at most", 16}});
+    Add(ms, "GPU 0 utilisation %", {{"gpu", 3}});
+  }
+  EXPECT_EQ(Facts(), "");
+}
+
+TEST_F(HostFacts, WorkersAtFullCpuAndNotTheTrainingProcess) {
+  stepping_pid_ = 1;
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "CPU % of one core", {{"user", 350}, {"system", 1}}, 1);
+    Add(ms, "CPU % of one core", {{"user", 96}, {"system", 2}}, 2);
+    Add(ms, "CPU % of one core", {{"user", 97}, {"system", 2}}, 3);
+    Add(ms, "CPU % of one core", {{"user", 20}, {"system", 2}}, 4);
+  }
+  EXPECT_EQ(Facts(),
+            "processes_busy: 2 of 3 processes beside the training one took 98 % of a core or more "
+            "(python)\n");
+}
+
+TEST_F(HostFacts, MachineAndControlGroup) {
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "Swap MB/s", {{"in", 20.97152}, {"out", 0}});
+    Add(ms, "Disk vda busy %", {{"busy", 98}});
+    Add(ms, "Disk vda MB/s", {{"read", 210}, {"written", 1}});
+    Add(ms, "Stalled on I/O %", {{"some", 90}, {"all", 12}});
+    Add(ms, "cgroup CPU %", {{"used", 200}, {"throttled", 15}});
+    Add(ms, "cgroup out-of-memory kills", {{"kills", 2}});
+    Add(ms, "CPU % of all cores", {{"user", 80}, {"system", 15}});
+  }
+  EXPECT_EQ(Facts(),
+            "disk_busy: Disk vda was busy 98 % of the time, 210 MB/s read, 1 MB/s written\n"
+            "cpu_busy: all cores together were busy 95 %\n"
+            "swap_in: 20 MiB were swapped in\n"
+            "io_stall: all runnable tasks waited for I/O 12 % of the time\n"
+            "cgroup_throttled: the CPU quota of the control group held its CPUs back 15.0 ms/step "
+            "in all\n"
+            "oom_kills: the out-of-memory killer has ended 2 processes of the control group\n");
+}
+
+}  // namespace
+}  // namespace trainprof
