@@ -171,7 +171,7 @@ TEST(VirtualGpuFaults, AnIncompleteRecordIsBlank) {
   ClientOptions options;
   options.zeroes_buffers = true;
   Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}, options);
-  vgpuNextKernelTakes(50e6);
+  vgpuNextKernelTakes(300e6);
   ASSERT_EQ(cudaLaunchKernel(Kernel(), dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
   EXPECT_EQ(Kernels().size(), 0u);  // a record of kind 0 ends the walk
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);

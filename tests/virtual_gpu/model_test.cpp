@@ -16,7 +16,8 @@
 namespace vgpu::testing {
 namespace {
 
-constexpr double kKernelNs = 20e6;  // long beside what a busy machine may delay a launch
+// Long beside what a busy machine may delay a launch.
+constexpr double kKernelNs = 100e6;
 
 const void* Kernel(double nanoseconds, const char* name = "_Z6kernelv") {
   VgpuKernelSpec spec = {};
@@ -47,14 +48,13 @@ std::vector<Times> KernelTimes() {
 }
 
 TEST(VirtualGpuModel, OnlyBlockingCallsWaitForTheDevice) {
-  const void* kernel = Kernel(20e6);
+  const void* kernel = Kernel(kKernelNs);
   ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
   const int64_t begin = vgpuNowNs();
   Launch(kernel, nullptr);
-  EXPECT_LT(MsSince(begin), 10);
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_GE(MsSince(begin), 20);
+  EXPECT_GE(MsSince(begin), 100);
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
@@ -135,6 +135,7 @@ TEST(VirtualGpuModel, EventsMeasureWhatRanBetweenThem) {
   cudaEvent_t end;
   ASSERT_EQ(cudaEventCreate(&begin), cudaSuccess);
   ASSERT_EQ(cudaEventCreate(&end), cudaSuccess);
+  Launch(Kernel(kKernelNs), nullptr);  // the device does not wait for the host in between
   ASSERT_EQ(cudaEventRecord(begin, nullptr), cudaSuccess);
   Launch(Kernel(5e6), nullptr);
   ASSERT_EQ(cudaEventRecord(end, nullptr), cudaSuccess);
@@ -147,14 +148,14 @@ TEST(VirtualGpuModel, EventsMeasureWhatRanBetweenThem) {
 }
 
 TEST(VirtualGpuModel, ALaunchWaitsWhenTheQueueIsFull) {
-  ASSERT_EQ(vgpuSet("queue_depth", 8, 8), 0);
+  ASSERT_EQ(vgpuSet("queue_depth", 4, 4), 0);
   const void* kernel = Kernel(kKernelNs);
   ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
   const int64_t begin = vgpuNowNs();
-  for (int i = 0; i < 8; ++i) Launch(kernel, nullptr);
-  EXPECT_LT(MsSince(begin), 15);
+  for (int i = 0; i < 4; ++i) Launch(kernel, nullptr);
+  EXPECT_LT(MsSince(begin), 80);
   Launch(kernel, nullptr);  // the first must have ended
-  EXPECT_GE(MsSince(begin), 20);
+  EXPECT_GE(MsSince(begin), 100);
 }
 
 TEST(VirtualGpuModel, ScaleZeroWaitsForNothing) {
@@ -167,30 +168,34 @@ TEST(VirtualGpuModel, ScaleZeroWaitsForNothing) {
 }
 
 TEST(VirtualGpuModel, PinnedCopiesReturnAtOnceAndPageableOnesWait) {
-  constexpr size_t kBytes = size_t{500} << 20;  // 20 ms or more pinned, 58 ms or more pageable
+  for (const char* rate :
+       {"h2d_pinned_gbps", "d2h_pinned_gbps", "h2d_pageable_gbps", "d2h_pageable_gbps"}) {
+    ASSERT_EQ(vgpuSet(rate, 1, 1), 0);
+  }
+  constexpr size_t kBytes = 200'000'000;  // 200 ms
   void* device = nullptr;
   void* pinned = nullptr;
   ASSERT_EQ(cudaMalloc(&device, kBytes), cudaSuccess);
   ASSERT_EQ(cudaMallocHost(&pinned, kBytes), cudaSuccess);
   const std::unique_ptr<char[]> pageable(new char[kBytes]);  // never touched
-  int64_t begin = vgpuNowNs();
-  ASSERT_EQ(cudaMemcpyAsync(device, pinned, kBytes, cudaMemcpyHostToDevice, nullptr), cudaSuccess);
-  EXPECT_LT(MsSince(begin), 15);
+  const auto to_device = [&](const void* source) {
+    const int64_t begin = vgpuNowNs();
+    EXPECT_EQ(cudaMemcpyAsync(device, source, kBytes, cudaMemcpyHostToDevice, nullptr),
+              cudaSuccess);
+    return MsSince(begin);
+  };
+  const auto to_host = [&](void* target) {
+    const int64_t begin = vgpuNowNs();
+    EXPECT_EQ(cudaMemcpyAsync(target, device, kBytes, cudaMemcpyDeviceToHost, nullptr),
+              cudaSuccess);
+    return MsSince(begin);
+  };
+  EXPECT_LT(to_device(pinned), 150);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_GE(MsSince(begin), 20);
-  begin = vgpuNowNs();
-  ASSERT_EQ(cudaMemcpyAsync(device, pageable.get(), kBytes, cudaMemcpyHostToDevice, nullptr),
-            cudaSuccess);
-  EXPECT_GE(MsSince(begin), 58);
-  begin = vgpuNowNs();
-  ASSERT_EQ(cudaMemcpyAsync(pageable.get(), device, kBytes, cudaMemcpyDeviceToHost, nullptr),
-            cudaSuccess);
-  EXPECT_GE(MsSince(begin), 74);
+  EXPECT_GE(to_device(pageable.get()), 200);
+  EXPECT_GE(to_host(pageable.get()), 200);
   ASSERT_EQ(cudaHostRegister(pageable.get(), kBytes, 0), cudaSuccess);
-  begin = vgpuNowNs();
-  ASSERT_EQ(cudaMemcpyAsync(pageable.get(), device, kBytes, cudaMemcpyDeviceToHost, nullptr),
-            cudaSuccess);
-  EXPECT_LT(MsSince(begin), 15);
+  EXPECT_LT(to_host(pageable.get()), 150);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   ASSERT_EQ(cudaHostUnregister(pageable.get()), cudaSuccess);
 }
@@ -198,21 +203,23 @@ TEST(VirtualGpuModel, PinnedCopiesReturnAtOnceAndPageableOnesWait) {
 TEST(VirtualGpuModel, ASmallPageableCopyToTheDeviceReturnsBeforeItsTurn) {
   void* device = nullptr;
   ASSERT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
-  Launch(Kernel(20e6), nullptr);
   float value = 1;
-  int64_t begin = vgpuNowNs();
+  const int64_t begin = vgpuNowNs();
+  Launch(Kernel(kKernelNs), nullptr);
   ASSERT_EQ(cudaMemcpyAsync(device, &value, sizeof value, cudaMemcpyHostToDevice, nullptr),
             cudaSuccess);
-  EXPECT_LT(MsSince(begin), 10);
+  EXPECT_LT(MsSince(begin), 80);
   // Reading it back waits for the kernel: what .item() does.
   ASSERT_EQ(cudaMemcpyAsync(&value, device, sizeof value, cudaMemcpyDeviceToHost, nullptr),
             cudaSuccess);
-  EXPECT_GE(MsSince(begin), 10);
+  EXPECT_GE(MsSince(begin), 90);
 }
 
 TEST(VirtualGpuModel, CopiesInBothDirectionsOverlap) {
+  for (const char* rate : {"h2d_pinned_gbps", "d2h_pinned_gbps"})
+    ASSERT_EQ(vgpuSet(rate, 0.5, 0.5), 0);
   Start({CUPTI_ACTIVITY_KIND_MEMCPY});
-  constexpr size_t kBytes = 50 << 20;
+  constexpr size_t kBytes = 50 << 20;  // 105 ms
   void* device = nullptr;
   void* pinned = nullptr;
   ASSERT_EQ(cudaMalloc(&device, 3 * kBytes), cudaSuccess);
@@ -380,16 +387,17 @@ TEST(VirtualGpuModel, HostFunctionsAreCalledInTheirTurn) {
     int64_t at_ns = 0;
     std::thread::id thread;
   } seen;
+  ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
   const int64_t begin = vgpuNowNs();
-  Launch(Kernel(20e6), nullptr);
+  Launch(Kernel(kKernelNs), nullptr);
   const auto note = [](void* argument) {
     static_cast<Seen*>(argument)->at_ns = vgpuNowNs();
     static_cast<Seen*>(argument)->thread = std::this_thread::get_id();
   };
   ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &seen), cudaSuccess);
-  EXPECT_LT(MsSince(begin), 15);
+  EXPECT_LT(MsSince(begin), 80);
   ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
-  EXPECT_GE(seen.at_ns, begin + 20'000'000);
+  EXPECT_GE(seen.at_ns, begin + 100'000'000);
   EXPECT_NE(seen.thread, std::this_thread::get_id());
 }
 

@@ -86,7 +86,7 @@ TEST_F(VirtualGpuNvml, FollowsWhatTheDeviceDoes) {
     usleep(50'000);
   }
   ASSERT_EQ(Call("nvmlDeviceGetUtilizationRates", Device(), &utilization), kNvmlSuccess);
-  EXPECT_GE(utilization.gpu, 25u);  // less where the machine delayed the test
+  EXPECT_GE(utilization.gpu, 10u);  // less where the machine delayed the test
   EXPECT_LE(utilization.gpu, 55u);
   unsigned busy_mw = 0;
   ASSERT_EQ(Call("nvmlDeviceGetPowerUsage", Device(), &busy_mw), kNvmlSuccess);

@@ -96,7 +96,7 @@ TEST(VirtualGpuRecords, AFlushWithholdsBuffersWithIncompleteRecords) {
 
 TEST(VirtualGpuRecords, AForcedFlushGivesIncompleteRecordsWithoutTimes) {
   Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
-  vgpuNextKernelTakes(100e6);
+  vgpuNextKernelTakes(300e6);
   ASSERT_EQ(Launch(Gemm(), nullptr), cudaSuccess);
   const auto kernels =
       Select<CUpti_ActivityKernel10>(AllRecords(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
@@ -245,6 +245,7 @@ TEST(VirtualGpuRecords, OverheadsAreTold) {
   ASSERT_EQ(vgpuSet("queue_depth", 4, 4), 0);
   Start({CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
   const void* kernel = Gemm();
+  vgpuNextKernelTakes(100e6);
   for (int i = 0; i < 8; ++i) ASSERT_EQ(Launch(kernel, nullptr), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   const auto overheads =
