@@ -81,7 +81,7 @@ uint32_t ParseToolkit() {
     return static_cast<uint32_t>(FaultNumber(Fault::wrong_libcupti, kThisToolkit));
   }
   const char* text = getenv("VGPU_CUPTI_VERSION");
-  if (text == nullptr || *text == '\0') return kThisToolkit;
+  if (text == nullptr || *text == '\0') return kDefaultToolkit;
   unsigned major = 0;
   unsigned minor = 0;
   if (sscanf(text, "%u.%u", &major, &minor) != 2) {

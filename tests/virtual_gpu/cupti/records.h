@@ -11,7 +11,9 @@
 
 namespace vgpu {
 
-// Of the toolkit whose CUPTI this is, as 12040 for 12.4: VGPU_CUPTI_VERSION ("12.4"; 13.0 without).
+// What the library is without VGPU_CUPTI_VERSION: 13.0 as libcupti.so.13, 12.9 as libcupti.so.12.
+extern const uint32_t kDefaultToolkit;
+// Of the toolkit whose CUPTI this is, as 12040 for 12.4.
 uint32_t EmulatedToolkit();
 // What cuptiGetVersion says for it.
 uint32_t EmulatedApiVersion();
