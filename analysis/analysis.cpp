@@ -19,6 +19,24 @@ std::vector<AccountLine> Lines(const std::array<Duration, N>& totals) {
   return lines;
 }
 
+// Mean of the kernels' theoretical occupancy, weighted by their time within the window.
+double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
+  const StringId key = trace.strings.Find("theoretical occupancy %");
+  if (key == kEmptyString) return -1;
+  double weighted = 0;
+  double weight = 0;
+  for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    if (trace.tracks[Index(trace.device_ops.track[row])].device != device) continue;
+    const auto percent = trace.args.Find(trace.device_ops.args[row], key);
+    if (!percent || percent->type != ArgValue::Type::kDouble) continue;
+    const Interval interval = trace.device_ops.interval(Row{row});
+    const auto ns = static_cast<double>(steps.window.TotalWithin(interval).ns);
+    weighted += percent->real / 100 * ns;
+    weight += ns;
+  }
+  return weight > 0 ? weighted / weight : -1;
+}
+
 DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount& account) {
   const Device& device = trace.devices[Index(account.device)];
   DeviceReport report;
@@ -27,6 +45,14 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
   report.busy = account.BusyWithin(steps.window);
   report.busy_high = report.busy + account.Of(DeviceClass::kIdleUnrecorded);
   report.account = Lines<DeviceClass>(account.total);
+  if (device.compute_major > 0) {
+    report.compute_capability =
+        std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
+  }
+  report.multiprocessors = device.num_sms;
+  report.memory_bytes = device.total_memory_bytes;
+  report.is_mig_slice = device.is_mig_slice;
+  report.occupancy = OccupancyOf(trace, steps, account.device);
   return report;
 }
 
@@ -90,6 +116,23 @@ void CountEvents(const Trace& trace, RankAnalysis& analysis) {
   analysis.ranges = trace.ranges.size();
 }
 
+// Devices are accounted over the steps that show them. Where none does, nothing can be said of
+// them.
+std::vector<DeviceAccount> DevicesOf(const Trace& trace, RankAnalysis& analysis) {
+  if (trace.device_ops.size() == 0) {
+    analysis.device_steps = analysis.steps;
+    return {};
+  }
+  if (analysis.device_steps.window.Empty() && !analysis.steps.window.Empty()) {
+    analysis.quality.push_back({"no_step_with_device_detail", QualitySeverity::kWarning,
+                                static_cast<int64_t>(std::max<size_t>(1, analysis.steps.count())),
+                                "device activity was recorded outside the counted steps only"});
+    analysis.device_steps = analysis.steps;
+    return {};
+  }
+  return AccountDevices(trace, analysis.device_steps);
+}
+
 }  // namespace
 
 RankAnalysis Analyze(const Trace& trace) {
@@ -107,22 +150,24 @@ RankAnalysis Analyze(const Trace& trace) {
   analysis.steps = FindSteps(trace);
   analysis.window = analysis.steps.window.Total();
   analysis.host_facts = FindHostFacts(trace, analysis.steps);
-  std::vector<DeviceAccount> devices = AccountDevices(trace, analysis.steps);
+  analysis.device_steps = WithDeviceDetail(analysis.steps, DeviceGaps(trace));
+  std::vector<DeviceAccount> devices = DevicesOf(trace, analysis);
+  analysis.device_window = analysis.device_steps.window.Total();
   const HostAccount host = AccountHost(trace, analysis.steps);
-  const size_t training = TrainingDevicesFirst(analysis.steps, devices);
+  const size_t training = TrainingDevicesFirst(analysis.device_steps, devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i].ops_in_window == 0) continue;
-    analysis.devices.push_back(Report(trace, analysis.steps, devices[i]));
+    analysis.devices.push_back(Report(trace, analysis.device_steps, devices[i]));
     analysis.devices.back().stray = i >= training;
   }
   devices.resize(training);
   analysis.host_account = Lines<HostClass>(host.total);
-  analysis.loader_wait = LoaderWaitOf(analysis.steps, devices, host);
+  analysis.loader_wait = LoaderWaitOf(analysis.device_steps, devices, host);
   analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;
 
   const std::vector<bool> blocking = FindBlockingCalls(trace);
   const SiteFinder sites(trace);
-  RunRules({trace, analysis.steps, devices, host, blocking, sites}, analysis);
+  RunRules({trace, analysis.device_steps, devices, host, blocking, sites}, analysis);
   return analysis;
 }
 

@@ -21,6 +21,13 @@ struct AccountLine {
 struct DeviceReport {
   int64_t id = 0;
   std::string name;
+  // Facts of the device; 0 or "" where the trace does not tell.
+  std::string compute_capability;  // "8.0"
+  int64_t multiprocessors = 0;
+  int64_t memory_bytes = 0;
+  bool is_mig_slice = false;
+  // Of the kernels in the window, weighted by their time: theoretical, 0..1; < 0: not recorded.
+  double occupancy = -1;
   bool stray = false;                // see kStrayShare: reported, but no rule looks at it
   Duration busy;                     // union of operations within the window
   Duration busy_high;                // busy plus what may have been busy without a record
@@ -50,6 +57,10 @@ struct RankAnalysis {
 
   Steps steps;
   Duration window;
+  // What devices' accounts, the loader's wait and findings are over: `steps` without those during
+  // which devices were not recorded. The same as `steps` without devices, or without such gaps.
+  Steps device_steps;
+  Duration device_window;
   std::vector<DeviceReport> devices;
   std::vector<AccountLine> host_account;
   LoaderWait loader_wait;
@@ -69,8 +80,14 @@ struct RankAnalysis {
   double PerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(steps.divisor());
   }
-  double Share(Duration part) const {
-    return window.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(window.ns);
+  double Share(Duration part) const { return Part(part, window); }
+  double DevicePerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(device_steps.divisor());
+  }
+  double DeviceShare(Duration part) const { return Part(part, device_window); }
+
+  static double Part(Duration part, Duration whole) {
+    return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
   }
 };
 

@@ -4,8 +4,22 @@
 #include <charconv>
 #include <tuple>
 
+#include "trace/symbols/demangle.h"
+#include "trace/symbols/native_frames.h"
+
 namespace trainprof {
 namespace {
+
+// Calls visit(frame) for each frame of "inner.py(3): f;outer.py(7): <module>", innermost first,
+// until it returns false.
+template <class Visit>
+void ForEachFrame(std::string_view stack, Visit visit) {
+  while (!stack.empty()) {
+    const size_t end = std::min(stack.find(';'), stack.size());
+    if (!visit(stack.substr(0, end))) return;
+    stack.remove_prefix(std::min(end + 1, stack.size()));
+  }
+}
 
 // The innermost range on a thread that covers `at`, or kNoRow.
 Row InnermostAt(const RangeTable& ranges, TrackId thread, TraceTime at) {
@@ -35,11 +49,32 @@ bool ParseFrame(std::string_view frame, Site& site) {
   return true;
 }
 
+bool ParseModuleFrame(std::string_view frame, std::string_view* module,
+                      std::string_view* function) {
+  constexpr std::string_view kOffset = "(+0x";
+  const size_t open = frame.find(kOffset);
+  if (open == std::string_view::npos || open == 0) return false;
+  const size_t close = frame.find(')', open);
+  if (close == std::string_view::npos) return false;
+  *module = frame.substr(0, open);
+  const std::string_view rest = frame.substr(close + 1);
+  *function = rest.starts_with(": ") ? rest.substr(2) : std::string_view();
+  return true;
+}
+
 bool IsUserFrame(std::string_view frame) {
+  std::string_view module;
+  std::string_view function;
+  if (ParseModuleFrame(frame, &module, &function)) {
+    return !function.empty() && !IsForeignModule(module);
+  }
+
   constexpr std::string_view kForeign[] = {"site-packages/", "dist-packages/", "/torch/",
                                            "lib/python",     "<built-in",      "<frozen",
                                            "<string>"};
   if (frame.starts_with("torch/") || frame.starts_with("nn.Module")) return false;
+  const std::string_view file = frame.substr(0, frame.find('('));
+  if (!file.ends_with(".py") && IsForeignSource(file)) return false;
   return std::none_of(std::begin(kForeign), std::end(kForeign), [&](std::string_view part) {
     return frame.find(part) != std::string_view::npos;
   });
@@ -54,18 +89,46 @@ bool SiteFinder::UserFrameOf(Row range, Site& site) const {
     const std::string_view name = trace_.Text(trace_.ranges.name[i]);
     return IsUserFrame(name) && ParseFrame(name, site);
   }
-  if (call_stack_key_ == kEmptyString) return false;
-  const auto stack = trace_.args.Find(trace_.ranges.args[i], call_stack_key_);
-  if (!stack || stack->type != ArgValue::Type::kString) return false;
-  // "inner.py(3): f;outer.py(7): <module>", innermost first.
-  std::string_view rest = trace_.Text(stack->text);
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(';'), rest.size());
-    const std::string_view frame = rest.substr(0, end);
-    if (IsUserFrame(frame) && ParseFrame(frame, site)) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
+  bool found = false;
+  ForEachFrame(StackIn(trace_.ranges.args[i]), [&](std::string_view frame) {
+    found = IsUserFrame(frame) && ParseFrame(frame, site);
+    return !found;
+  });
+  return found;
+}
+
+std::string_view SiteFinder::StackIn(ArgsId args) const {
+  if (call_stack_key_ == kEmptyString) return {};
+  const auto stack = trace_.args.Find(args, call_stack_key_);
+  if (!stack || stack->type != ArgValue::Type::kString) return {};
+  return trace_.Text(stack->text);
+}
+
+Site SiteFinder::FindCall(Row call) const {
+  Site site;
+  bool found = false;
+  std::string op;
+  ForEachFrame(StackIn(trace_.api.args[Index(call)]), [&](std::string_view frame) {
+    Site here;
+    std::string_view module;
+    std::string_view function;
+    const bool has_line = ParseFrame(frame, here);
+    if (has_line) function = here.function;
+    if (!has_line && !ParseModuleFrame(frame, &module, &function)) return true;
+    if (IsUserFrame(frame)) {
+      site = here;
+      site.function = ShortFunctionName(function);
+      found = true;
+    } else if (!function.empty()) {
+      op = ShortFunctionName(function);  // the last one stands directly in the user's line
+    }
+    return !found;
+  });
+  // Of a program without stacks, or a Python one: its own frames are ranges.
+  if (!found) return Find(trace_.api.track[Index(call)], trace_.api.begin[Index(call)]);
+  site.op = op;
+  site.count = 1;
+  return site;
 }
 
 Site SiteFinder::Find(TrackId thread, TraceTime at) const {
@@ -99,6 +162,8 @@ void AddSite(std::vector<Site>& sites, const Site& site) {
 
 void SortSites(std::vector<Site>& sites) {
   std::sort(sites.begin(), sites.end(), [](const Site& a, const Site& b) {
+    // A line says more than a name: stacks are taken of some calls of a site only.
+    if (a.file.empty() != b.file.empty()) return b.file.empty();
     return std::tie(b.count, a.file, a.line, a.function, a.op) <
            std::tie(a.count, b.file, b.line, b.function, b.op);
   });

@@ -14,7 +14,8 @@ struct Site {
   std::string file;
   int64_t line = 0;
   std::string function;
-  std::string op;     // the outermost operator inside the user's line: "aten::item"
+  // The outermost operator inside the user's line: "aten::item", "at::Tensor::item".
+  std::string op;
   int64_t count = 0;  // events from here
 
   bool SamePlace(const Site& other) const {
@@ -22,17 +23,22 @@ struct Site {
   }
 };
 
-// Finds sites by the ranges around an event: recorded Python frames, an operator's "Call stack"
-// argument, else names. The user's frame is the innermost outside of torch and installed packages.
+// Finds sites by the stack that a call itself recorded, else by the ranges around it: recorded
+// Python frames, an operator's "Call stack" argument, else names. The user's frame is the innermost
+// outside of torch, CUDA, the system's libraries and installed packages.
 class SiteFinder {
  public:
   explicit SiteFinder(const Trace& trace);  // trace must outlive it
 
   // O(log n + depth of nesting).
   Site Find(TrackId thread, TraceTime at) const;
+  // Of a row of trace.api.
+  Site FindCall(Row call) const;
 
  private:
   bool UserFrameOf(Row range, Site& site) const;
+  // The stack that stands among the arguments, "" where there is none.
+  std::string_view StackIn(ArgsId args) const;
 
   const Trace& trace_;
   StringId call_stack_key_;
@@ -40,12 +46,16 @@ class SiteFinder {
 
 // Adds `site` to a list, merging equal places; keeps the list short by the count at the end.
 void AddSite(std::vector<Site>& sites, const Site& site);
-// Most events first; equal counts by place, so that the output is stable.
+// Places with a line first, then most events; equal counts by place, so that the output is stable.
 void SortSites(std::vector<Site>& sites);
 
+// "/home/me/train(+0x1a2b): train_step()": a native frame of a file without line information, or of
+// a library. False when the text is none.
+bool ParseModuleFrame(std::string_view frame, std::string_view* module, std::string_view* function);
 // "train.py(88): train_step" -> file, line, function. False when the text is no frame.
 bool ParseFrame(std::string_view frame, Site& site);
-// Frames inside torch, Python itself or installed packages are nobody's line to change.
+// Frames inside torch, CUDA, Python itself, the system or installed packages are nobody's line to
+// change.
 bool IsUserFrame(std::string_view frame);
 
 }  // namespace trainprof

@@ -34,7 +34,7 @@ struct Finding {
   int64_t count = 0;        // instances in the window
   Duration cost;            // over the window; per step it is cost / steps
   Gain gain;
-  double confidence = 0;                        // 0..1
+  double confidence = 1;                        // 0..1; a rule may lower it
   std::vector<std::string> confidence_reasons;  // why it is not higher
   std::vector<Evidence> evidence;               // the worst few
   std::string advice;

@@ -70,7 +70,7 @@ std::vector<Segment<DeviceClass>> IdleSplitter::Split(std::vector<uint32_t> ops,
   for (const Interval& part : steps_.window.intervals()) {
     extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};
   }
-  const IntervalSet idle = busy.Complement(extent);
+  const IntervalSet idle = busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.window));
   Out out;
   auto op = ops.begin();
   for (const Interval& interval : idle.intervals()) {

@@ -23,8 +23,8 @@ namespace trainprof {
 //    is no copy and lasted kSetupCall (it loaded something). What is left is unrecorded if L
 //    began before g0 and X is no copy to the device, else unknown.
 //  - X has no recorded launch: unknown.
-//  - No operation ends the gap (end of the trace): what the stepping thread was doing,
-//    else unknown.
+//  - No operation ends the gap (end of the trace, recording off): what the stepping thread
+//    was doing, else unknown.
 // The parts cover the gap exactly.
 class IdleSplitter {
  public:
@@ -32,7 +32,8 @@ class IdleSplitter {
   IdleSplitter(const Trace& trace, const Steps& steps);
 
   // `ops`: rows of one device's operations; `busy`: their union. Covers the complement of busy
-  // within the extent of the trace and of the window. O(n log n).
+  // within the extent of the trace and of the window, less recording gaps outside of that.
+  // O(n log n).
   std::vector<Segment<DeviceClass>> Split(std::vector<uint32_t> ops, const IntervalSet& busy) const;
 
   const std::vector<bool>& blocking_calls() const { return blocking_; }

@@ -50,7 +50,7 @@ struct RegisteredRule {
 // All rules, by slug.
 std::span<const RegisteredRule> AllRules();
 
-// Lowers `finding.confidence` from 1 for what weakens any finding: inferred steps, few steps, lost
+// Lowers `finding.confidence` further for what weakens any finding: inferred steps, few steps, lost
 // records, device work that was not recorded. Says why. Sources: docs/rules.md.
 void RateConfidence(const RuleContext& context, Finding& finding);
 

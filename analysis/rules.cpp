@@ -36,7 +36,7 @@ std::string_view Name(Severity severity) {
 }
 
 void RateConfidence(const RuleContext& context, Finding& finding) {
-  double confidence = 1.0;
+  double confidence = finding.confidence;
   const auto weaken = [&](double factor, std::string reason) {
     confidence *= factor;
     finding.confidence_reasons.push_back(std::move(reason));

@@ -149,9 +149,10 @@ std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
   return {};
 }
 
+// In a gap of the devices alone the host's steps go on.
 bool GapBetween(const Trace& trace, TraceTime from, TraceTime to) {
   return std::any_of(trace.gaps.begin(), trace.gaps.end(), [&](const Gap& gap) {
-    return gap.interval.begin < to && from < gap.interval.end;
+    return gap.kind == GapKind::kAll && gap.interval.begin < to && from < gap.interval.end;
   });
 }
 
@@ -249,6 +250,32 @@ Steps FindSteps(const Trace& trace) {
   if (spans.empty()) spans.push_back(trace.extent);
   steps.window = IntervalSet::Union(std::move(spans));
   return steps;
+}
+
+IntervalSet DeviceGaps(const Trace& trace) {
+  std::vector<bool> drives(trace.processes.size(), false);
+  for (const Track& track : trace.tracks) {
+    if (track.kind == TrackKind::kStream) drives[Index(track.process)] = true;
+  }
+  std::vector<Interval> gaps;
+  for (const Gap& gap : trace.gaps) {
+    if (drives[Index(gap.process)]) gaps.push_back(gap.interval);
+  }
+  return IntervalSet::Union(std::move(gaps));
+}
+
+Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
+  if (gaps.Empty()) return steps;
+  Steps detail = steps;
+  std::erase_if(detail.steps, [&](const Step& step) { return gaps.TotalWithin(step.span).ns > 0; });
+  if (steps.steps.empty()) {
+    detail.window = steps.window.Minus(gaps);
+    return detail;
+  }
+  std::vector<Interval> spans;
+  for (const Step& step : detail.steps) spans.push_back(step.span);
+  detail.window = IntervalSet::Union(std::move(spans));
+  return detail;
 }
 
 }  // namespace trainprof

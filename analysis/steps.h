@@ -49,4 +49,12 @@ inline constexpr int kMaxWarmupSteps = 10;
 
 Steps FindSteps(const Trace& trace);
 
+// When devices were not recorded: the gaps of processes that used one.
+IntervalSet DeviceGaps(const Trace& trace);
+
+// The steps that device accounts may cover: those that touch no such gap. A step without them may
+// be any mixture of work and idleness. Without steps the window loses the gaps. The rest is as in
+// `steps`; without gaps all of it.
+Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps);
+
 }  // namespace trainprof

@@ -25,7 +25,7 @@ struct Sync {
   Interval call;     // the copy's call and the sync behind it, as one wait
   Duration blocked;  // their durations
   uint32_t op = 0;
-  TrackId thread{};
+  Row waiting = kNoRow;  // the call that waited longest: what a stack was taken of
 };
 
 // The stream sync that follows `call` on its thread at once, or kNoRow.
@@ -47,14 +47,14 @@ std::vector<Sync> FindSyncs(const RuleContext& context) {
     const Row call = trace.device_ops.launch[op];
     if (trace.device_ops.direction[op] != CopyDirection::kDeviceToHost || call == kNoRow) continue;
     if (!context.InWindow(trace.api.interval(call))) continue;
-    Sync sync{trace.api.interval(call), trace.api.interval(call).Length(), op,
-              trace.api.track[Index(call)]};
+    Sync sync{trace.api.interval(call), trace.api.interval(call).Length(), op, call};
     const Row paired = PairedSync(trace.api, call);
     const bool completes =
         paired != kNoRow && trace.api.end[Index(paired)] + kRounding >= trace.device_ops.end[op];
     if (!context.blocking_calls[Index(call)] && !completes) continue;
     if (completes) {
       sync.call.end = trace.api.end[Index(paired)];
+      if (trace.api.interval(paired).Length() > sync.blocked) sync.waiting = paired;
       sync.blocked += trace.api.interval(paired).Length();
     }
     syncs.push_back(sync);
@@ -66,7 +66,7 @@ std::vector<Sync> FindSyncs(const RuleContext& context) {
 
 void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& finding) {
   for (const Sync& sync : syncs) {
-    AddSite(finding.where, context.sites.Find(sync.thread, sync.call.begin));
+    AddSite(finding.where, context.sites.FindCall(sync.waiting));
   }
   std::stable_sort(syncs.begin(), syncs.end(),
                    [](const Sync& a, const Sync& b) { return a.blocked > b.blocked; });

@@ -84,9 +84,7 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
   const DeviceOpTable& ops = context.trace.device_ops;
   std::vector<uint32_t> rows = copies.rows;
   for (uint32_t row : rows) {
-    const size_t call = Index(ops.launch[row]);
-    AddSite(finding.where,
-            context.sites.Find(context.trace.api.track[call], context.trace.api.begin[call]));
+    AddSite(finding.where, context.sites.FindCall(ops.launch[row]));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });

@@ -14,12 +14,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchemaVersion = "1.0";
 
-Json AccountJson(const RankAnalysis& rank, const std::vector<AccountLine>& account) {
+Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
+  const Duration window = steps.window.Total();
   Json lines = Json::array();
   for (const AccountLine& line : account) {
     lines.push_back({{"class", line.name},
-                     {"ms_per_step", rank.PerStepMs(line.total)},
-                     {"fraction", rank.Share(line.total)},
+                     {"ms_per_step", line.total.ToMilliseconds() / steps.divisor()},
+                     {"fraction", RankAnalysis::Part(line.total, window)},
                      {"total_ns", line.total.ns}});
   }
   return lines;
@@ -39,13 +40,19 @@ Json StepsJson(const RankAnalysis& rank) {
 }
 
 Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
-  return {{"id", device.id},
-          {"name", device.name},
-          {"stray", device.stray},
-          {"busy_fraction", rank.Share(device.busy)},
-          {"busy_fraction_high", rank.Share(device.busy_high)},
-          {"peak_memory_bytes", nullptr},
-          {"account", AccountJson(rank, device.account)}};
+  Json json{{"id", device.id},
+            {"name", device.name},
+            {"stray", device.stray},
+            {"busy_fraction", rank.DeviceShare(device.busy)},
+            {"busy_fraction_high", rank.DeviceShare(device.busy_high)},
+            {"peak_memory_bytes", nullptr},
+            {"account", AccountJson(rank.device_steps, device.account)}};
+  if (!device.compute_capability.empty()) json["compute_capability"] = device.compute_capability;
+  if (device.multiprocessors > 0) json["multiprocessors"] = device.multiprocessors;
+  if (device.memory_bytes > 0) json["memory_bytes"] = device.memory_bytes;
+  if (device.is_mig_slice) json["mig_slice"] = true;
+  if (device.occupancy >= 0) json["theoretical_occupancy"] = device.occupancy;
+  return json;
 }
 
 Json HostFactsJson(const RankAnalysis& rank) {
@@ -65,11 +72,16 @@ Json RankJson(const RankAnalysis& rank) {
           {"path", rank.path},
           {"steps", StepsJson(rank)},
           {"devices", std::move(devices)},
-          {"host_account", AccountJson(rank, rank.host_account)},
+          {"device_steps",
+           {{"count", rank.device_steps.count()},
+            {"window_ns", rank.device_window.ns},
+            {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
+                                                      : Json(nullptr)}}},
+          {"host_account", AccountJson(rank.steps, rank.host_account)},
           {"loader_wait",
-           {{"ms_per_step", rank.PerStepMs(rank.loader_wait.total)},
-            {"during_idle_ms_per_step", rank.PerStepMs(rank.loader_wait.during_idle)},
-            {"during_idle_fraction", rank.Share(rank.loader_wait.during_idle)}}},
+           {{"ms_per_step", rank.DevicePerStepMs(rank.loader_wait.total)},
+            {"during_idle_ms_per_step", rank.DevicePerStepMs(rank.loader_wait.during_idle)},
+            {"during_idle_fraction", rank.DeviceShare(rank.loader_wait.during_idle)}}},
           {"events",
            {{"kernels", rank.kernels},
             {"copies", rank.copies},
@@ -97,7 +109,7 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
     evidence.push_back(
         {{"what", item.what}, {"begin_ns", item.when.begin.ns}, {"end_ns", item.when.end.ns}});
   }
-  const auto steps = static_cast<double>(rank.steps.divisor());
+  const auto steps = static_cast<double>(rank.device_steps.divisor());
   Json json{{"rule", finding.rule},
             {"code", finding.code},
             {"severity", Name(finding.severity)},
@@ -106,7 +118,7 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
             {"where", std::move(where)},
             {"count", finding.count},
             {"count_per_step", static_cast<double>(finding.count) / steps},
-            {"cost_ms_per_step", rank.PerStepMs(finding.cost)},
+            {"cost_ms_per_step", rank.DevicePerStepMs(finding.cost)},
             {"gain_ms_per_step",
              {{"low", finding.gain.low_ms_per_step}, {"high", finding.gain.high_ms_per_step}}},
             {"confidence", finding.confidence},

@@ -31,7 +31,7 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
   const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms in all";
   row("gain", fmt::format("{:.1f} to {:.1f} {}   (cost now {:.1f}, {} {}, confidence {:.0f} %)",
                           finding.gain.low_ms_per_step, finding.gain.high_ms_per_step, unit,
-                          rank.PerStepMs(finding.cost), finding.count,
+                          rank.DevicePerStepMs(finding.cost), finding.count,
                           finding.count == 1 ? "instance" : "instances", 100 * finding.confidence));
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     row(i == 0 ? "where" : "", SiteText(finding.where[i]));
@@ -59,17 +59,26 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
   out += "\n";
 }
 
-void AppendAccount(std::string& out, const RankAnalysis& rank,
-                   const std::vector<AccountLine>& account) {
+// What one account is over.
+struct Over {
+  Duration window;
+  int64_t steps = 1;
+
+  double PerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(steps);
+  }
+};
+
+void AppendAccount(std::string& out, const Over& over, const std::vector<AccountLine>& account) {
   for (const AccountLine& line : account) {
     if (line.total.ns == 0) continue;
-    const double share = rank.Share(line.total);
+    const double share = RankAnalysis::Part(line.total, over.window);
     const bool idle = line.name.starts_with("idle_");
     const std::string title = fmt::format("{}{}", idle ? "idle: " : "", line.title);
-    out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %  {}\n", title, rank.PerStepMs(line.total),
+    out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %  {}\n", title, over.PerStepMs(line.total),
                        100 * share, Bar(share, kBarWidth));
   }
-  out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", "sum", rank.PerStepMs(rank.window), 100.0);
+  out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", "sum", over.PerStepMs(over.window), 100.0);
 }
 
 void AppendSteps(std::string& out, const RankAnalysis& rank) {
@@ -87,6 +96,37 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   if (steps.warmup_steps > 0)
     out += fmt::format("; {} warm-up steps set aside", steps.warmup_steps);
   out += "\n";
+  if (rank.device_steps.count() != steps.count()) {
+    out += fmt::format(
+        "GPU detail was recorded throughout {} of them (mean {:.3f} ms): figures of GPUs and "
+        "findings are over these.\n",
+        rank.device_steps.count(), rank.device_steps.MeanMilliseconds());
+  }
+}
+
+// " (compute capability 8.0, 108 multiprocessors, 39.6 GiB)", as far as known.
+std::string Facts(const DeviceReport& device) {
+  std::vector<std::string> facts;
+  if (!device.compute_capability.empty()) {
+    facts.push_back("compute capability " + device.compute_capability);
+  }
+  if (device.multiprocessors > 0) {
+    facts.push_back(fmt::format("{} multiprocessors", device.multiprocessors));
+  }
+  constexpr double kGiB = 1 << 30;
+  if (device.memory_bytes > 0) {
+    facts.push_back(fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / kGiB));
+  }
+  if (device.is_mig_slice) facts.push_back("a MIG slice");
+  return facts.empty() ? std::string() : fmt::format(" ({})", Join(facts));
+}
+
+// Why a recording shows no device, as far as the collector knew; "" where it has nothing to say.
+std::string GpuRecordingState(const RankAnalysis& rank) {
+  for (const auto& [name, value] : rank.environment) {
+    if (name == "cupti.state" && value != "recording") return value;
+  }
+  return {};
 }
 
 void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) {
@@ -98,22 +138,30 @@ void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) 
                          device.id, device.name, device.busy.ToMilliseconds());
       continue;
     }
-    out += style.Bold(fmt::format("\nGPU {} {}, {}\n", device.id, device.name, unit));
-    AppendAccount(out, rank, device.account);
+    out +=
+        style.Bold(fmt::format("\nGPU {} {}{}, {}\n", device.id, device.name, Facts(device), unit));
+    AppendAccount(out, {rank.device_window, rank.device_steps.divisor()}, device.account);
+    if (device.occupancy >= 0) {
+      out += fmt::format("  theoretical occupancy of its kernels, by time: {:.0f} %\n",
+                         100 * device.occupancy);
+    }
   }
   if (rank.devices.empty()) {
     out += "\nNo device work in the trace: this is the host's side only.\n";
+    const std::string state = GpuRecordingState(rank);
+    if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
   if (rank.has_host_phases) {
     out += style.Bold(fmt::format("\nTraining thread, {}\n", unit));
-    AppendAccount(out, rank, rank.host_account);
+    AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
   }
   if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
     out += fmt::format(
         "\nLoader wait {:.3f} {}, of it {:.3f} ({:.1f} % of the window) while the GPU "
         "was idle\n",
-        rank.PerStepMs(rank.loader_wait.total), unit, rank.PerStepMs(rank.loader_wait.during_idle),
-        100 * rank.Share(rank.loader_wait.during_idle));
+        rank.DevicePerStepMs(rank.loader_wait.total), unit,
+        rank.DevicePerStepMs(rank.loader_wait.during_idle),
+        100 * rank.DeviceShare(rank.loader_wait.during_idle));
   }
   out += "\n";
   if (rank.findings.empty()) {

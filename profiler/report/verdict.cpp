@@ -24,8 +24,8 @@ const DeviceReport* WorstDevice(const RankAnalysis& rank) {
 }
 
 std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
-  const double low = 100 * rank.Share(device.busy);
-  const double high = 100 * rank.Share(device.busy_high);
+  const double low = 100 * rank.DeviceShare(device.busy);
+  const double high = 100 * rank.DeviceShare(device.busy_high);
   constexpr double kVisible = 0.05;  // percentage points that a figure with one decimal shows
   std::string text = high - low < kVisible ? fmt::format("GPU busy {:.1f} %", low)
                                            : fmt::format(
@@ -58,9 +58,12 @@ std::string Verdict(const RankAnalysis& rank) {
     if (counts && line.total.ns > 0 && (!biggest || line.total > biggest->total)) biggest = &line;
   }
   if (biggest != nullptr) {
+    const double ms =
+        device ? rank.DevicePerStepMs(biggest->total) : rank.PerStepMs(biggest->total);
+    const double share = device ? rank.DeviceShare(biggest->total) : rank.Share(biggest->total);
     text += fmt::format("; biggest loss: {}{}, {:.1f} {} ({:.0f} %)",
-                        biggest->name.starts_with("idle_") ? "GPU idle, " : "", biggest->title,
-                        rank.PerStepMs(biggest->total), unit, 100 * rank.Share(biggest->total));
+                        biggest->name.starts_with("idle_") ? "GPU idle, " : "", biggest->title, ms,
+                        unit, 100 * share);
   } else if (device == nullptr && !rank.has_host_phases) {
     text += "; nothing in the trace names what the host was doing";
   }

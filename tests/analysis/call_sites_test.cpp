@@ -48,6 +48,59 @@ TEST(CallSites, WithoutStacksTheUsersRangeNamesThePlace) {
   EXPECT_EQ(site.op, "aten::to");
 }
 
+Site SiteOfCall(const std::string& stack) {
+  const Trace trace = TraceFromScript(
+      "thread 1\nannotation 0 100 forward\ncall 10 20 cudaMemcpyAsync"
+      " | corr=1 stack=" +
+      stack);
+  return SiteFinder(trace).FindCall(Row{0});
+}
+
+// Inlined headers and libraries stand between the call and the user's line; the outermost of them
+// is what the user wrote.
+TEST(CallSites, ANativeStackNamesTheUsersLineAndTheOperator) {
+  const Site site = SiteOfCall(
+      "/usr/lib/x86_64-linux-gnu/libcuda.so.1(+0x10);"
+      "/opt/libtorch/lib/libc10_cuda.so(+0x5): c10::cuda::memcpy_and_sync(void*, long);"
+      "/opt/libtorch/lib/libtorch_cpu.so(+0x9): at::_ops::item::call(at::Tensor const&);"
+      "/opt/libtorch/include/ATen/core/TensorBody.h(4001): float at::Tensor::item<float>() const;"
+      "/home/me/train.cpp(88): train_step(Net&, at::Tensor);/home/me/train.cpp(120): main;"
+      "/lib/x86_64-linux-gnu/libc.so.6(+0x2724a): __libc_start_call_main");
+  EXPECT_EQ(site.file, "/home/me/train.cpp");
+  EXPECT_EQ(site.line, 88);
+  EXPECT_EQ(site.function, "train_step");
+  EXPECT_EQ(site.op, "at::Tensor::item");
+}
+
+TEST(CallSites, AProgramWithoutLinesNamesItsFunction) {
+  const Site site = SiteOfCall(
+      "/opt/libtorch/lib/libtorch_cpu.so(+0x9): at::Tensor::to(at::Device) const;"
+      "/home/me/train(+0x1a2b): make_noise(int);/home/me/train(+0x99): main");
+  EXPECT_EQ(site.file, "");
+  EXPECT_EQ(site.function, "make_noise");
+  EXPECT_EQ(site.op, "at::Tensor::to");
+}
+
+// Of a Python program, or one whose symbols are gone.
+TEST(CallSites, AStackOfLibrariesAloneLeavesThePlaceToTheRanges) {
+  for (const char* stack :
+       {"0x7f00;/opt/libtorch/lib/libtorch_cpu.so(+0x9): at::_ops::item::call(at::Tensor const&);"
+        "/usr/bin/python3.11(+0x5): _PyEval_EvalFrameDefault",
+        "/home/me/train(+0x1a2b)", ";;;", "(+0x", "a(+0x1"}) {
+    const Site site = SiteOfCall(stack);
+    EXPECT_EQ(site.function, "forward") << stack;
+    EXPECT_EQ(site.count, 1);
+  }
+}
+
+TEST(CallSites, PlacesWithALineComeFirst) {
+  std::vector<Site> sites = {
+      {"", 0, "forward", "", 90}, {"b.cpp", 3, "f", "", 1}, {"a.cpp", 3, "f", "", 5}};
+  SortSites(sites);
+  EXPECT_EQ(sites[0].file, "a.cpp");
+  EXPECT_EQ(sites[1].file, "b.cpp");
+}
+
 TEST(CallSites, MomentOutsideAllRangesHasNoPlace) {
   const Trace trace = TraceFromScript("thread 1\nop 10 20 aten::to\nop 40 50 aten::to");
   EXPECT_EQ(SiteFinder(trace).Find(TrackId{0}, TraceTime{30'000}).function, "");

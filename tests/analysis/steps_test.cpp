@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/analysis.h"
 #include "tests/analysis/trace_script.h"
 
 namespace trainprof {
@@ -147,6 +148,73 @@ TEST(Steps, StepsThatOverlapByRoundingAreAllKept) {
   const Steps steps = FindSteps(trace);
   EXPECT_EQ(steps.count(), 3u);
   EXPECT_EQ(steps.window.Total(), Microseconds(300));
+}
+
+// 20 steps of 1 ms, the devices recorded from the 11th to the 14th only.
+constexpr char kPartlyRecorded[] = R"(
+    recording
+    thread 1
+    repeat 20 every 1000
+      step 0 900 step
+      annotation 0 300 data_wait
+    end
+    device-gap 0 10000
+    device-gap 14000 20000
+    repeat 4 every 1000
+      call 10310 10320 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 4 every 1000
+      kernel 10325 10900 gemm | corr=1
+    end)";
+
+TEST(Steps, ThoseThatTouchAGapOfTheDevicesAreSetAsideForTheirAccountsOnly) {
+  const Trace trace = TraceFromScript(kPartlyRecorded);
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.warmup_steps, 5);
+  EXPECT_EQ(steps.count(), 15u);
+  EXPECT_EQ(steps.window.Total(), Milliseconds(15) - Microseconds(100));  // no hole for the host
+  const Steps detail = WithDeviceDetail(steps, DeviceGaps(trace));
+  EXPECT_EQ(detail.count(), 4u);
+  EXPECT_EQ(detail.window, IntervalSet::Union({{TraceTime{10'000'000}, TraceTime{14'000'000}}}));
+}
+
+TEST(Steps, AGapOfTheDevicesIsNeverIdleTime) {
+  const RankAnalysis analysis = Analyze(TraceFromScript(kPartlyRecorded));
+  ASSERT_EQ(analysis.devices.size(), 1u);
+  Duration sum;
+  for (const AccountLine& line : analysis.devices[0].account) sum += line.total;
+  EXPECT_EQ(sum, Milliseconds(4));
+  EXPECT_EQ(sum, analysis.device_window);
+  EXPECT_EQ(analysis.devices[0].busy, Microseconds(4 * 575));
+  // The wait for the loader is seen while the device idles, 0.3 ms of each step; the gap before the
+  // first and behind the last kernel explains nothing else.
+  for (const AccountLine& line : analysis.devices[0].account) {
+    if (line.name == "idle_input_wait") {
+      EXPECT_EQ(line.total, Microseconds(4 * 300));
+    }
+  }
+  EXPECT_EQ(analysis.loader_wait.during_idle, Microseconds(4 * 300));
+  Duration host;
+  for (const AccountLine& line : analysis.host_account) host += line.total;
+  EXPECT_EQ(host, analysis.window);
+}
+
+TEST(Steps, WithoutOneThatShowsTheDevicesNothingIsSaidOfThem) {
+  const RankAnalysis analysis = Analyze(TraceFromScript(R"(
+    recording
+    thread 1
+    repeat 8 every 1000
+      step 0 900 step
+    end
+    device-gap 1000 9000
+    call 100 110 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 115 500 gemm | corr=1)"));
+  EXPECT_TRUE(analysis.devices.empty());
+  ASSERT_FALSE(analysis.quality.empty());
+  EXPECT_EQ(analysis.quality.back().kind, "no_step_with_device_detail");
+  EXPECT_EQ(analysis.steps.count(), 6u);
 }
 
 }  // namespace

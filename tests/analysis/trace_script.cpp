@@ -128,6 +128,9 @@ class Script {
                            number("bytes", 0), correlation);
     } else if (kind == "gap") {
       builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("window")});
+    } else if (kind == "device-gap") {
+      builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("GPU detail off"),
+                       GapKind::kDevice});
     } else {
       throw std::invalid_argument(line);
     }

@@ -25,6 +25,26 @@ TEST(HostSync, BlockingDeviceToHostCopiesAreChargedTheirDrain) {
             "error count=5 cost=0.115 gain=0.115..0.115 where=train.py:9 main x5");
 }
 
+// The copy returned at once; the wait, and with it the stack, is the synchronisation behind it.
+TEST(HostSync, ANativeStackOfTheWaitNamesTheLine) {
+  EXPECT_EQ(OutcomeOf("host-sync", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 10 20 cudaLaunchKernel | corr=1
+      call 30 35 cudaMemcpyAsync | corr=2
+      call 40 405 cudaStreamSynchronize | corr=4 stack=/opt/libtorch/lib/libtorch_cpu.so(+0x9): at::Tensor::item() const;/home/me/train.cpp(88): main
+      call 500 510 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 25 390 gemm | corr=1
+      copy 390 400 Memcpy DtoH (Device -> Pinned) | corr=2 bytes=4
+      kernel 515 1000 gemm | corr=3
+    end)"),
+            "error count=5 cost=0.115 gain=0.115..0.115 where=/home/me/train.cpp:88 main x5");
+}
+
 TEST(HostSync, ItemOnACpuTensorCopiesNothingAndIsNotCounted) {
   EXPECT_EQ(OutcomeOf("host-sync", R"(
     thread 1

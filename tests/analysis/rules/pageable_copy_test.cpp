@@ -22,6 +22,23 @@ TEST(PageableCopy, LargeBlockingCopiesFire) {
             "warning count=5 cost=1.965 gain=0.000..1.965 where=train.py:12 main x5");
 }
 
+TEST(PageableCopy, ANativeStackNamesTheLine) {
+  EXPECT_EQ(OutcomeOf("pageable-copy", R"(
+    thread 1
+    repeat 5 every 10000
+      step 0 10000 step
+      call 100 2100 cudaMemcpyAsync | corr=1 stack=/opt/libtorch/lib/libtorch_cpu.so(+0x9): at::Tensor::to() const;/home/me/train.cpp(12): load_batch()
+      call 2150 2160 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 5 every 10000
+      copy 200 2100 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=19000000
+      kernel 2165 10000 gemm | corr=2
+    end)"),
+            "warning count=5 cost=1.965 gain=0.000..1.965 where=/home/me/train.cpp:12 load_batch "
+            "x5");
+}
+
 TEST(PageableCopy, PinnedCopiesPass) {
   EXPECT_EQ(OutcomeOf("pageable-copy", R"(
     thread 1

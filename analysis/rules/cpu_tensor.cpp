@@ -1,0 +1,175 @@
+// a tensor made on the host, then copied to the device by a small pageable copy  =>  make it there
+//
+// Where the trace has operators, a copy counts when the one before it in the same scope made a
+// tensor. Where it has none (native stacks, plain CUDA), a small pageable copy counts unless the
+// user's own range calls it input or a copy of the batch; that is less sure, and said.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/rule.h"
+
+namespace trainprof::rules {
+namespace {
+
+// At least once a step; above this share of the steps' time it is a warning.
+constexpr double kWarnShare = 0.02;
+// Without operators a small batch looks the same.
+constexpr double kUnseenMaker = 0.7;
+
+bool MakesTensor(std::string_view op) {
+  constexpr std::string_view kMakers[] = {
+      "aten::zeros",    "aten::ones",       "aten::full",    "aten::empty",         "aten::arange",
+      "aten::linspace", "aten::eye",        "aten::rand",    "aten::randn",         "aten::randint",
+      "aten::randperm", "aten::lift_fresh", "aten::detach_", "aten::scalar_tensor", "aten::tensor",
+      "aten::fill_",    "aten::zero_",      "aten::normal_", "aten::uniform_"};
+  return std::find(std::begin(kMakers), std::end(kMakers), op) != std::end(kMakers);
+}
+
+// The ranges around a moment of a thread, innermost first.
+std::vector<Row> RangesAround(const RangeTable& ranges, TrackId thread, TraceTime at) {
+  const auto [first, last] = ranges.rows_of(thread);
+  const auto begin = ranges.begin.begin();
+  const auto after = std::upper_bound(begin + first, begin + last, at);
+  std::vector<Row> around;
+  if (after == begin + first) return around;
+  for (Row row{static_cast<uint32_t>(after - begin) - 1}; row != kNoRow;
+       row = ranges.parent[Index(row)]) {
+    if (ranges.end[Index(row)] > at) around.push_back(row);
+  }
+  return around;
+}
+
+// The operator before `row` that has the same parent, or kNoRow.
+Row OpBefore(const RangeTable& ranges, Row row) {
+  const auto [first, last] = ranges.rows_of(ranges.track[Index(row)]);
+  (void)last;
+  for (size_t i = Index(row); i-- > first;) {
+    if (ranges.parent[i] == ranges.parent[Index(row)]) {
+      return ranges.kind[i] == RangeKind::kCpuOp ? Row{static_cast<uint32_t>(i)} : kNoRow;
+    }
+    if (Row{static_cast<uint32_t>(i)} == ranges.parent[Index(row)]) return kNoRow;
+  }
+  return kNoRow;
+}
+
+struct Copies {
+  std::vector<uint32_t> rows;
+  Duration host;  // the calls, and the operators that made the tensors
+  bool maker_seen = false;
+  bool kind_known = false;  // some copy says what memory it used
+};
+
+// Adds the copy if it is one of a tensor that was made for it.
+void Consider(const RuleContext& context, uint32_t op, Copies& copies) {
+  const Trace& trace = context.trace;
+  const RangeTable& ranges = trace.ranges;
+  const Row call = trace.device_ops.launch[op];
+  const Interval when = trace.api.interval(call);
+  Row outermost = kNoRow;  // operator
+  for (const Row row : RangesAround(ranges, trace.api.track[Index(call)], when.begin)) {
+    const Phase phase = PhaseOf(trace, row);
+    if (phase == Phase::kInputWait || phase == Phase::kCopy) return;
+    if (ranges.kind[Index(row)] == RangeKind::kCpuOp) outermost = row;
+  }
+  Duration host = when.Length();
+  if (outermost != kNoRow) {
+    const Row maker = OpBefore(ranges, outermost);
+    if (maker == kNoRow || !MakesTensor(trace.Text(ranges.name[Index(maker)]))) return;
+    host = ranges.interval(outermost).Length() + ranges.interval(maker).Length();
+    copies.maker_seen = true;
+  }
+  copies.rows.push_back(op);
+  copies.host += host;
+}
+
+Copies Collect(const RuleContext& context) {
+  Copies copies;
+  const DeviceOpTable& ops = context.trace.device_ops;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
+    const std::string_view name = context.trace.Text(ops.name[op]);
+    const bool pageable = IsPageableCopy(name);
+    copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
+    if (!pageable || ops.bytes[op] > kPageableAsyncBytes || ops.launch[op] == kNoRow) continue;
+    if (context.InWindow(context.trace.api.interval(ops.launch[op]))) Consider(context, op, copies);
+  }
+  return copies;
+}
+
+// Idle time that a faster host would shorten, on the device where that is most.
+Duration HostBound(const RuleContext& context) {
+  Duration most;
+  for (const DeviceAccount& device : context.devices) {
+    most = std::max(
+        most, device.Of(DeviceClass::kIdleLaunchBound) + device.Of(DeviceClass::kIdleSyncDrain));
+  }
+  return most;
+}
+
+void Describe(const RuleContext& context, const Copies& copies, Finding& finding) {
+  const DeviceOpTable& ops = context.trace.device_ops;
+  for (uint32_t row : copies.rows) {
+    AddSite(finding.where, context.sites.FindCall(ops.launch[row]));
+  }
+  constexpr size_t kShown = 3;
+  for (size_t i = 0; i < std::min(copies.rows.size(), kShown); ++i) {
+    const Row call = ops.launch[copies.rows[i]];
+    finding.evidence.push_back(
+        {fmt::format("{} of {} bytes: {} took {:.1f} us",
+                     context.trace.Text(ops.name[copies.rows[i]]), ops.bytes[copies.rows[i]],
+                     context.trace.Text(context.trace.api.name[Index(call)]),
+                     1000 * context.trace.api.interval(call).Length().ToMilliseconds()),
+         context.trace.api.interval(call)});
+  }
+}
+
+RuleOutcome Check(const RuleContext& context) {
+  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  const Copies copies = Collect(context);
+  const auto& directions = context.trace.device_ops.direction;
+  const bool any_h2d = std::find(directions.begin(), directions.end(),
+                                 CopyDirection::kHostToDevice) != directions.end();
+  if (any_h2d && !copies.kind_known) {
+    return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
+  }
+  const Duration bound = HostBound(context);
+  const auto count = static_cast<int64_t>(copies.rows.size());
+  if (count == 0 || count < context.steps.divisor() || bound.ns == 0) {
+    return std::vector<Finding>{};
+  }
+  Finding finding;
+  const Duration cost = std::min(copies.host, bound);
+  finding.severity =
+      context.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
+  finding.title = fmt::format(
+      "Tensors made on the CPU: {:.1f} small host-to-device copies{} from pageable memory take the "
+      "host {:.2f} {}",
+      static_cast<double>(count) / static_cast<double>(context.steps.divisor()),
+      context.steps.count() > 0 ? " a step" : "", context.PerStepMs(copies.host), context.Unit());
+  finding.count = count;
+  finding.cost = cost;
+  // High: the host is the slower side, and wins all of it. Low: it was ahead at that moment.
+  finding.gain = {0, context.PerStepMs(cost)};
+  if (!copies.maker_seen) {
+    finding.confidence = kUnseenMaker;
+    finding.confidence_reasons.push_back(
+        "the trace does not show what made the tensors: a small batch looks the same");
+  }
+  Describe(context, copies, finding);
+  finding.advice =
+      "Make the tensor where it is used: torch.zeros(n, device=device), torch.full, torch.arange "
+      "and torch.randn take a device, in C++ torch::TensorOptions().device(device). Constants: "
+      "make "
+      "them once before the loop. Python lists and numbers: send one tensor a step, not one a "
+      "value. Random numbers drawn on the GPU differ from those of the CPU for the same seed.";
+  finding.fix = "noise = torch.randn(shape, device=device)   # not torch.randn(shape).to(device)";
+  finding.verify = "Record again: the small \"Pageable -> Device\" copies are gone.";
+  return std::vector<Finding>{std::move(finding)};
+}
+
+}  // namespace
+
+extern const Rule cpu_tensor = {"TP103", "tensors made on the CPU, then copied", Check};
+
+}  // namespace trainprof::rules
