@@ -227,7 +227,7 @@ struct SealedChunk {
   uint16_t row_bytes;
   uint32_t writer;
   uint32_t sequence;
-  uint32_t reserved;
+  uint32_t encoding;  // of the payload before compression: ChunkEncoding (row_codec.h)
   ClockSample opened;
 };
 static_assert(sizeof(SealedChunk) == 64);

@@ -195,8 +195,9 @@ void SegmentReader::FindRawChunks(Quality& quality) {
     info_.dropped_detail += Value(header.dropped_detail);
     info_.dropped_all += Value(header.dropped_all);
     const auto bytes = static_cast<uint32_t>(committed);
-    chunks_.push_back({offset + sizeof header, bytes, bytes, false, header.kind, header.row_bytes,
-                       header.writer, header.sequence, header.opened});
+    chunks_.push_back({offset + sizeof header, bytes, bytes, false, ChunkEncoding::kPlain,
+                       header.kind, header.row_bytes, header.writer, header.sequence,
+                       header.opened});
     offset += header.size_bytes;
   }
 }
@@ -223,8 +224,9 @@ Result<void> SegmentReader::ReadSealedDirectory() {
     SealedChunk c{};
     memcpy(&c, directory.data() + i * sizeof c, sizeof c);
     if (c.payload_bytes > kMaxChunkBytes || c.payload_bytes % 8 != 0) return damaged();
-    chunks_.push_back({c.file_offset, c.compressed_bytes, c.payload_bytes, true, c.kind,
-                       c.row_bytes, c.writer, c.sequence, c.opened});
+    chunks_.push_back({c.file_offset, c.compressed_bytes, c.payload_bytes, true,
+                       static_cast<ChunkEncoding>(c.encoding), c.kind, c.row_bytes, c.writer,
+                       c.sequence, c.opened});
   }
   const char* text = directory.data() + table_bytes;
   sealed_info_.assign(text, strnlen(text, sealed.info_bytes));
@@ -252,7 +254,13 @@ bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quali
   std::vector<char> packed(chunk.stored_bytes);
   if (!ReadAt(chunk.file_offset, packed.data(), packed.size())) return damaged("cannot be read");
   const size_t n = ZSTD_decompress(words.data(), chunk.payload_bytes, packed.data(), packed.size());
-  return n == chunk.payload_bytes || damaged("does not decompress");
+  if (n != chunk.payload_bytes) return damaged("does not decompress");
+  if (chunk.encoding == ChunkEncoding::kPlain) return true;
+  if (chunk.encoding != ChunkEncoding::kColumns || !HasColumns(chunk.row_bytes)) {
+    return damaged("has an encoding that this version does not know");
+  }
+  words = UnpackRows(words, chunk.row_bytes);
+  return true;
 }
 
 }  // namespace trainprof::recording

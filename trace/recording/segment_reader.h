@@ -9,6 +9,7 @@
 
 #include "trace/quality.h"
 #include "trace/recording/format.h"
+#include "trace/recording/row_codec.h"
 #include "trace/result.h"
 
 namespace trainprof::recording {
@@ -50,6 +51,7 @@ struct Chunk {
   uint32_t stored_bytes = 0;   // in the file: committed bytes, or their compressed size
   uint32_t payload_bytes = 0;  // committed
   bool compressed = false;
+  ChunkEncoding encoding = ChunkEncoding::kPlain;
   ChunkKind kind = ChunkKind::kRecords;
   uint16_t row_bytes = 0;
   uint32_t writer = 0;
