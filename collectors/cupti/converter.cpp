@@ -46,6 +46,11 @@ void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process,
   for (uint32_t i = 0; i < count; ++i) wanted_.Add(calls[i].domain, calls[i].cbid);
 }
 
+void Converter::SetLast(const DeviceRow* device, const CallRow* call) {
+  if (device != nullptr) last_device_ = *device;
+  if (call != nullptr) last_call_ = *call;
+}
+
 uint32_t Converter::SizeAt(const char* data, uint32_t room) const {
   uint32_t kind = 0;
   if (room < sizeof kind) return 0;
@@ -93,6 +98,7 @@ void Converter::NoteRuntimeCalls(const char* buffer, uint32_t from, uint32_t val
 void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
                         bool held) {
   held_ = held;
+  at_first_ = true;
   first_begin_ns_ = INT64_MAX;
   uint32_t at = done_bytes->load(std::memory_order_relaxed);
   NoteRuntimeCalls(buffer, at, valid_bytes);
@@ -102,6 +108,7 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
     if (next >= valid_bytes) break;
     const uint32_t size = SizeAt(buffer + next, valid_bytes - next);
     ConvertOne(buffer + next, size);
+    at_first_ = false;
     at = next + size;
     done_bytes->store(at, std::memory_order_release);
   }
@@ -164,6 +171,10 @@ void Converter::Write(const DeviceRow& row) {
     if (!held_) ++counts_.untimed;
     return;
   }
+  const bool again = row.type == last_device_.type && row.correlation == last_device_.correlation &&
+                     row.begin_ns == last_device_.begin_ns && row.end_ns == last_device_.end_ns &&
+                     row.graph_node == last_device_.graph_node;
+  if (at_first_ && again) return;
   if (!may_lack_time) NoteTimes(row.begin_ns, row.end_ns);
   counts_.rows += writer_->Write(row) ? 1 : 0;
 }
@@ -212,6 +223,7 @@ void Converter::Kernel(const KernelRecord& record) {
   row.kernel.executed_shared_bytes = record.executed_shared_bytes;
   row.kernel.local_bytes_per_thread = record.local_bytes_per_thread;
   row.name = NameAt(record.name);
+  if (row.name == 0 && !in_process_) ++counts_.unnamed;
   Write(row);
 }
 
@@ -356,6 +368,9 @@ void Converter::Api(const ApiRecord& record) {
   row.cbid = record.cbid;
   row.result = record.result;
   row.domain = domain;
+  const bool again = row.domain == last_call_.domain && row.correlation == last_call_.correlation &&
+                     row.begin_ns == last_call_.begin_ns && row.tid == last_call_.tid;
+  if (at_first_ && again) return;
   NoteTimes(row.begin_ns, row.end_ns);
   counts_.rows += writer_->Write(row) ? 1 : 0;
 }

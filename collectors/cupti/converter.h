@@ -21,6 +21,7 @@ class Converter {
     uint64_t rows;
     uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
     uint64_t unreadable;  // bytes of records of unknown size
+    uint64_t unnamed;     // kernels whose name was not kept when the process died
   };
 
   // `in_process`: pointers in the records are good, and memory that a record owns is freed.
@@ -32,6 +33,11 @@ class Converter {
   // CUPTI had not delivered it; what is incomplete there is passed over.
   void Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
                bool held);
+
+  // Rows that were written last: the first record of a buffer that makes one of them again is
+  // passed over, since the process may have died between a row and the note of it. Either may be
+  // nullptr.
+  void SetLast(const recording::DeviceRow* device, const recording::CallRow* call);
 
   const Counts& counts() const { return counts_; }
   // CLOCK_MONOTONIC: the latest end of a row, and the earliest begin in the last buffer.
@@ -76,6 +82,9 @@ class Converter {
   CallNamer namer_;
   bool in_process_;
   bool held_;
+  bool at_first_;  // of the records of this buffer
+  recording::DeviceRow last_device_;
+  recording::CallRow last_call_;
   Counts counts_;
   int64_t last_end_ns_;
   int64_t first_begin_ns_;

@@ -1,5 +1,7 @@
 // What happens to the recording of GPU work when the process ends through exit(), and in children
 // that fork without exec.
+#include <stdio.h>
+
 #include "collectors/cupti/session.h"
 #include "collectors/host/process_state.h"
 #include "trace/recording/tick_clock.h"
@@ -21,6 +23,15 @@ bool Await(std::atomic<uint32_t>& done, int64_t limit_ns) {
 }
 
 }  // namespace
+
+void TellChild() {
+  RowWriter* writer = RowWriter::Make();
+  if (writer == nullptr) return;
+  char text[128];
+  snprintf(text, sizeof text, "pid %d forked after CUDA init: GPU recording is off in the child.",
+           ProcessId());
+  writer->Fact("cupti.state", text);
+}
 
 void FinishSession() {
   Session* session = TheSession();

@@ -195,6 +195,7 @@ void Begin(Session& session) {
   }
   atexit(FinishSession);
   pthread_atfork(nullptr, CountFork, nullptr);
+  g_runtime.in_child.store(TellChild, std::memory_order_release);
   WriteFact(session, "cupti.state", "%s", kRecordingState);
 }
 

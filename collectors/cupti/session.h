@@ -92,7 +92,9 @@ void RunControl();
 // worker.cpp
 void RunWorker();
 void WakeWorker(Session& session);
-// exit.cpp: the last flush and the last rows, within a time limit.
+// exit.cpp: the last flush and the last rows, within a time limit; in a forked child, the fact that
+// it is not recorded.
 void FinishSession();
+void TellChild();
 
 }  // namespace trainprof::collectors

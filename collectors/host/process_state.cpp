@@ -42,8 +42,7 @@ RunControl* MapControl(const char* directory) {
 
 bool Install() {
   if (!ReadEnvironment(&g_runtime.options)) return false;
-  g_runtime.control = MapControl(g_runtime.options.run_directory);
-  if (g_runtime.control == nullptr) return false;
+  if (!MapRunControl(g_runtime.options.run_directory)) return false;
   g_runtime.clock =
       g_runtime.options.monotonic ? recording::ClockKind::kMonotonic : recording::DetectClockKind();
   g_runtime.state.Publish(
@@ -56,6 +55,11 @@ void WriteFailure(char* out, size_t size, const char* what, int negative_errno) 
 }
 
 }  // namespace
+
+bool MapRunControl(const char* run_directory) {
+  g_runtime.control = MapControl(run_directory);
+  return g_runtime.control != nullptr;
+}
 
 bool InstallRuntime() {
   uint32_t stage = kUntouched;
@@ -77,6 +81,8 @@ bool StartProcess() {
     state.first_event_ns = recording::ReadClock(CLOCK_MONOTONIC);
     OpenSegment();
     StartWindow();
+    const auto in_child = g_runtime.in_child.load(std::memory_order_acquire);
+    if (in_child != nullptr && state.segment != nullptr) in_child();
     const uint32_t generation = g_runtime.generations.fetch_add(1) + 1;
     state.generation.store(generation, std::memory_order_release);
     return true;

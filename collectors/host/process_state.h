@@ -74,6 +74,7 @@ struct Runtime {
   std::atomic<uint32_t> generations;  // the latest given out; inherited, so that none is re-used
   std::atomic<uint32_t> installed;    // 0 not yet, 1 under way, 2 done, 3 refused
   Options options;
+  std::atomic<void (*)()> in_child;  // called when a forked child's segment is open; or nullptr
   char folder[64];  // rank-00000 or pid-1234: a forked child records beside its parent
 };
 
@@ -82,6 +83,9 @@ extern Runtime g_runtime;
 // Reads the environment and maps run.ctl. True when recording may start; false (and nothing done)
 // without TRAINPROF_DIR or with one that holds no run. Repeated calls give the first one's answer.
 bool InstallRuntime();
+
+// Maps run.ctl into Runtime::control; false when there is none of ours.
+bool MapRunControl(const char* run_directory);
 
 // Opens this process's segment, once; other threads wait for it. False when that takes too long.
 bool StartProcess();

@@ -118,6 +118,10 @@ SegmentHeader* CreateSegment(uint32_t header_bytes) {
   return nullptr;
 }
 
+void RaiseGate(uint32_t bit) {
+  if ((g_runtime.state->gate.fetch_or(bit) & bit) == 0) SignalFollowers();
+}
+
 // Takes room within the bounds: the preferred size, else the smallest. 0: none.
 uint64_t ReserveChunk(const ChunkRequest& request) {
   const RunControl& control = *g_runtime.control;
@@ -134,7 +138,7 @@ uint64_t ReserveChunk(const ChunkRequest& request) {
     }
     if (Reserve(size, detail_bound)) return size;
     if (size != smallest) continue;
-    g_runtime.state->gate.fetch_or(kGatePhasesOnly);
+    RaiseGate(kGatePhasesOnly);
     if (request.phase && Reserve(size, control.max_bytes)) return size;
   }
   return 0;
@@ -196,7 +200,7 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   const uint64_t size = ReserveChunk(request);
   if (size == 0) {
     if (!request.phase && !g_runtime.options.full) return ClaimResult::kThinned;
-    state.gate.fetch_or(kGateFull);
+    RaiseGate(kGateFull);
     return ClaimResult::kFull;
   }
   const uint64_t offset = segment.next_offset.fetch_add(size);

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "trace/recording/host_file.h"
+#include "collectors/cupti/salvage.h"
 #include "trace/recording/layout.h"
 
 namespace trainprof {
@@ -92,6 +93,7 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
   const Clock::time_point deadline = Clock::now() + kSealLimit;
   const auto work = [&]() -> std::string {
     LockRun(place.directory, deadline);
+    collectors::SalvageSlots(place.directory, deadline);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
     if (!host_file.empty() && Clock::now() < deadline) {

@@ -1,0 +1,10 @@
+// Lets the supervisor write on in the segment of a process that is dead, with the writers that the
+// process itself would have used. In a process of its own: it takes the place of that one's state.
+#pragma once
+
+namespace trainprof::collectors {
+
+// Maps run.ctl of the run directory and the segment. False when either is not what it should be.
+bool AdoptSegment(const char* run_directory, const char* segment_path);
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,106 @@
+// Calls that block, and small copies, keep their stacks, down to the function of the program.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <set>
+
+#include "tests/collectors/cuda_run.h"
+
+namespace trainprof::testing {
+namespace {
+
+// The function's addresses in cuda_program, as the linker placed them.
+std::pair<uint64_t, uint64_t> AddressesOf(const std::string& function) {
+  FILE* pipe = popen("nm -S " TEST_CUDA_PROGRAM, "r");
+  std::array<char, 1024> line;
+  std::pair<uint64_t, uint64_t> found{0, 0};
+  while (fgets(line.data(), line.size(), pipe) != nullptr) {
+    unsigned long address = 0;
+    unsigned long size = 0;
+    std::array<char, 512> name;
+    if (sscanf(line.data(), "%lx %lx %*c %511s", &address, &size, name.data()) != 3) continue;
+    if (std::string(name.data()).find(function) != std::string::npos) found = {address, size};
+  }
+  pclose(pipe);
+  return found;
+}
+
+// Whether a frame of the stack lies in the function.
+bool PassesThrough(const RecordedRows& rows, const RecordedStack& stack,
+                   std::pair<uint64_t, uint64_t> function) {
+  for (const uint64_t frame : stack.frames) {
+    for (const RecordedModule& module : rows.modules) {
+      if (module.path.find("cuda_program") == std::string::npos) continue;
+      const uint64_t address = frame - 1 - module.facts.load_bias;
+      if (address - function.first < function.second) return true;
+    }
+  }
+  return false;
+}
+
+class CuptiStacks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(run_.Run({"stacks", "30"}), 0);
+    rows_ = run_.Rows();
+  }
+  std::set<uint32_t> CorrelationsOf(const std::string& call) const {
+    std::set<uint32_t> found;
+    for (const auto& row : rows_.calls) {
+      if (rows_.names[row.name] == call) found.insert(row.correlation);
+    }
+    return found;
+  }
+  // Stacks of such calls, and how many of them pass through the function.
+  std::pair<int, int> StacksOf(const std::string& call, const std::string& function) const {
+    const auto addresses = AddressesOf(function);
+    EXPECT_GT(addresses.second, 0u) << function;
+    const std::set<uint32_t> correlations = CorrelationsOf(call);
+    std::pair<int, int> counts{0, 0};
+    for (const RecordedStack& stack : rows_.stacks) {
+      if (correlations.count(stack.correlation) == 0) continue;
+      ++counts.first;
+      counts.second += PassesThrough(rows_, stack, addresses) ? 1 : 0;
+    }
+    return counts;
+  }
+  CudaRun run_;
+  RecordedRows rows_;
+};
+
+TEST_F(CuptiStacks, ABlockingCopyLeadsToTheFunctionThatReadsTheLoss) {
+  const auto [stacks, right] = StacksOf("cudaMemcpy", "ReadsTheLoss");
+  EXPECT_GE(stacks, 20);
+  EXPECT_EQ(right, stacks);
+}
+
+TEST_F(CuptiStacks, ASmallCopyLeadsToTheFunctionThatMadeTheTensor) {
+  const auto [stacks, right] = StacksOf("cudaMemcpyAsync", "MakesTensorsOnTheHost");
+  EXPECT_GE(stacks, 8);
+  EXPECT_EQ(right, stacks);
+}
+
+TEST_F(CuptiStacks, LaunchesHaveNone) {
+  EXPECT_EQ(StacksOf("cudaLaunchKernel", "ReadsTheLoss").first, 0);
+}
+
+TEST_F(CuptiStacks, EveryFrameLiesInAModuleWithABuildId) {
+  int unknown = 0;
+  for (const RecordedStack& stack : rows_.stacks) {
+    for (const uint64_t frame : stack.frames) {
+      bool known = false;
+      for (const RecordedModule& module : rows_.modules) {
+        known = known || (frame > module.facts.begin && frame <= module.facts.end);
+      }
+      unknown += known ? 0 : 1;
+    }
+  }
+  EXPECT_EQ(unknown, 0);
+  for (const RecordedModule& module : rows_.modules) {
+    EXPECT_GT(module.facts.build_id_bytes, 0u) << module.path;
+  }
+}
+
+}  // namespace
+}  // namespace trainprof::testing

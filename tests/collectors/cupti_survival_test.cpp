@@ -1,0 +1,209 @@
+// What is left of GPU work when the process dies, at any moment and in any way.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "collectors/cupti/salvage.h"
+#include "collectors/cupti/slot_file.h"
+#include "tests/collectors/cuda_program.h"
+#include "tests/collectors/cuda_run.h"
+
+namespace trainprof::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using collectors::SlotFileHeader;
+using collectors::SlotState;
+using cuda_program::Progress;
+using recording::DeviceRow;
+using recording::DeviceRowType;
+
+constexpr int64_t kNsPerMs = 1'000'000;
+
+int64_t NowNs() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
+}
+
+// A page of the program's that outlives it.
+class SharedProgress {
+ public:
+  explicit SharedProgress(const fs::path& path) {
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT, 0600);
+    EXPECT_EQ(ftruncate(fd, sizeof(Progress)), 0);
+    progress_ = static_cast<Progress*>(
+        mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    close(fd);
+  }
+  ~SharedProgress() { munmap(static_cast<void*>(progress_), sizeof(Progress)); }
+  const Progress* operator->() const { return progress_; }
+
+ private:
+  Progress* progress_;
+};
+
+std::vector<fs::path> SlotFiles(const fs::path& run_directory) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(run_directory)) {
+    if (entry.path().extension() == collectors::kSlotFileSuffix) found.push_back(entry.path());
+  }
+  return found;
+}
+
+struct Delivered {
+  std::multiset<uint32_t> kernels;  // correlations
+  std::multiset<uint32_t> calls;
+};
+
+// What the delivered buffers in a slot file hold, told by sizes alone.
+Delivered ReadDelivered(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  Delivered delivered;
+  if (bytes.size() < collectors::kSlotBytes) return delivered;
+  const auto* header = reinterpret_cast<const SlotFileHeader*>(bytes.data());
+  for (uint32_t i = 0; i < header->slots; ++i) {
+    const auto& slot = header->slot[i];
+    if (slot.state != SlotState::kDelivered && slot.state != SlotState::kInWork) continue;
+    if (slot.done_bytes == slot.valid_bytes) continue;  // rows already, perhaps being cleaned
+    const char* data = bytes.data() + uint64_t{collectors::kSlotBytes} * (i + 1);
+    for (uint32_t at = 0; at < slot.valid_bytes;) {
+      collectors::KernelRecord kernel{};
+      std::memcpy(&kernel.kind, data + at, sizeof kernel.kind);
+      const uint32_t size = header->record_bytes[kernel.kind];
+      if (kernel.kind == collectors::kKernelActivity) {
+        std::memcpy(&kernel, data + at, sizeof kernel);
+        delivered.kernels.insert(kernel.correlation);
+      } else if (kernel.kind == collectors::kRuntimeActivity) {
+        collectors::ApiRecord call{};
+        std::memcpy(&call, data + at, sizeof call);
+        delivered.calls.insert(call.correlation);
+      }
+      at += size;
+    }
+  }
+  return delivered;
+}
+
+std::set<uint32_t> ExpectOnce(const std::vector<uint32_t>& correlations) {
+  const std::set<uint32_t> once(correlations.begin(), correlations.end());
+  EXPECT_EQ(once.size(), correlations.size()) << "a row twice";
+  return once;
+}
+
+// The age of the oldest kernel that has no row, at the moment of the kill.
+int64_t LargestMissingAge(const RecordedRows& rows, const std::set<uint32_t>& kernels,
+                          const Progress& progress, int64_t killed_ns) {
+  std::set<uint32_t> launches;
+  for (const auto& call : rows.calls) {
+    if (rows.names[call.name] == "cudaLaunchKernel") launches.insert(call.correlation);
+  }
+  uint64_t index = 0;  // launches follow each other on one thread
+  for (const uint32_t launch : launches) {
+    if (kernels.count(launch) == 0) break;
+    ++index;
+  }
+  if (index >= progress.launches) return 0;
+  return killed_ns - progress.launched_ns[index % Progress::kKept];
+}
+
+struct AfterKill {
+  int64_t missing_age_ns = 0;
+  size_t salvaged = 0;
+  size_t launches = 0;
+};
+
+AfterKill KillAfter(int delay_us) {
+  CudaRun run;
+  const fs::path file = run.Scratch("progress");
+  const SharedProgress progress(file);
+  const pid_t pid = run.Start({"killed", file.string()});
+  for (int i = 0; i < 20'000 && progress->launches == 0; ++i) usleep(500);
+  usleep(static_cast<useconds_t>(delay_us));
+  kill(pid, SIGKILL);
+  const int64_t killed_ns = NowNs();
+  EXPECT_TRUE(WIFSIGNALED(run.Wait()));
+
+  Delivered delivered;
+  for (const fs::path& path : SlotFiles(run.directory())) delivered = ReadDelivered(path);
+  const pid_t salvager = fork();  // as the supervisor does
+  if (salvager == 0) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    _exit(collectors::SalvageSlots(run.directory(), deadline).left == 0 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(salvager, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(SlotFiles(run.directory()).empty());
+
+  const RecordedRows rows = run.Rows();
+  EXPECT_EQ(rows.damaged, 0);
+  std::vector<uint32_t> kernels;
+  std::vector<uint32_t> calls;
+  for (const DeviceRow& row : rows.Of(DeviceRowType::kKernel)) {
+    kernels.push_back(row.correlation);
+    EXPECT_TRUE(rows.names[row.name] == "_Z6kernelPf" || row.name == 0);
+  }
+  for (const auto& row : rows.calls) calls.push_back(row.correlation);
+  const std::set<uint32_t> with_kernel = ExpectOnce(kernels);
+  const std::set<uint32_t> with_call = ExpectOnce(calls);
+  for (const uint32_t correlation : delivered.kernels) EXPECT_TRUE(with_kernel.count(correlation));
+  for (const uint32_t correlation : delivered.calls) EXPECT_TRUE(with_call.count(correlation));
+  const std::string salvaged = rows.Fact("cupti.salvaged_rows");
+  return {LargestMissingAge(rows, with_kernel, *progress.operator->(), killed_ns),
+          salvaged.empty() ? 0 : std::stoul(salvaged), progress->launches};
+}
+
+TEST(CuptiKill, AtAHundredRandomMomentsKeepsWhatWasDelivered) {
+  std::mt19937 random(20261121);
+  std::uniform_int_distribution<int> delay_us(0, 120'000);
+  int64_t largest_ns = 0;
+  size_t salvaged = 0;
+  size_t launches = 0;
+  for (int i = 0; i < 100; ++i) {
+    const AfterKill after = KillAfter(delay_us(random));
+    largest_ns = std::max(largest_ns, after.missing_age_ns);
+    salvaged += after.salvaged;
+    launches += after.launches;
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(salvaged, 0u) << "the kills never met a buffer";
+  std::printf("100 kills, %zu launches, %zu rows salvaged; oldest kernel without a row: %.3f ms\n",
+              launches, salvaged, static_cast<double>(largest_ns) / kNsPerMs);
+  EXPECT_LT(largest_ns, 1000 * kNsPerMs);
+}
+
+TEST(CuptiKill, ByTheVirtualGpuItselfKeepsAllButTheLast) {
+  CudaRun run;
+  run.environment["VGPU_FAULTS"] = "crash_at=500";
+  EXPECT_TRUE(WIFSIGNALED(run.Run({"kernels", "1000"})));
+  ASSERT_EQ(SlotFiles(run.directory()).size(), 1u);
+}
+
+TEST(CuptiFork, TheChildIsInertAndTheParentGoesOn) {
+  CudaRun run;
+  EXPECT_EQ(run.Run({"fork"}), 0) << run.output();
+  const auto all = ReadRows(run.directory());
+  ASSERT_EQ(all.size(), 2u);
+  const bool first_is_parent = !all[0].device.empty();
+  const RecordedRows& parent = all[first_is_parent ? 0 : 1];
+  const RecordedRows& child = all[first_is_parent ? 1 : 0];
+  EXPECT_EQ(parent.Of(DeviceRowType::kKernel).size(), 2u);
+  EXPECT_EQ(parent.Fact("cupti.forks"), "1");
+  EXPECT_TRUE(child.device.empty());
+  EXPECT_NE(child.Fact("cupti.state").find("forked after CUDA init"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trainprof::testing
