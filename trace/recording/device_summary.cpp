@@ -23,15 +23,26 @@ int64_t NumberIn(const std::string& text) {
 struct Loss {
   const char* fact;
   const char* kind;
+  QualitySeverity severity;
   const char* detail;
 };
 constexpr Loss kLosses[] = {
-    {"cupti.dropped", "dropped_device_records",
+    {"cupti.dropped", "dropped_device_records", QualitySeverity::kDataLoss,
      "records that CUPTI dropped: its buffers were full"},
-    {"cupti.zero_start", "zero_start_records", "device records without a start time; left out"},
-    {"cupti.undelivered", "undelivered_device_records",
-     "device records in buffers that CUPTI had not handed over when the process died"},
-    {"cupti.thinned", "thinned_device_rows", "device records left out as the size bound came near"},
+    {"cupti.untimed", "zero_start_records", QualitySeverity::kDataLoss,
+     "device records without a start time; left out"},
+    {"cupti.unreadable_bytes", "unreadable_device_bytes", QualitySeverity::kDataLoss,
+     "bytes of CUPTI's buffers that are no records"},
+    {"cupti.overwritten_bytes", "overwritten_device_bytes", QualitySeverity::kDataLoss,
+     "bytes of device records for which no buffer was free"},
+    {"cupti.refused_buffers", "refused_buffers", QualitySeverity::kWarning,
+     "buffers that CUPTI asked for and did not get"},
+    {"cupti.unnamed_kernels", "lost_name", QualitySeverity::kWarning,
+     "kernels salvaged from a killed process, whose names died with it"},
+    {"cupti.stacks_skipped", "stacks_skipped", QualitySeverity::kInfo,
+     "calls without a stack: taking one would have cost the program more than 1 % of its time"},
+    {"cupti.forks", "forked_after_cuda", QualitySeverity::kInfo,
+     "processes forked after CUDA was set up; GPU recording is off in them"},
 };
 
 }  // namespace
@@ -123,8 +134,7 @@ void DeviceDecoder::AddFacts() {
 
 void DeviceDecoder::CountLosses() {
   for (const Loss& loss : kLosses) {
-    builder_.quality().Count(loss.kind, QualitySeverity::kDataLoss, NumberIn(Fact(loss.fact)),
-                             loss.detail);
+    builder_.quality().Count(loss.kind, loss.severity, NumberIn(Fact(loss.fact)), loss.detail);
   }
   builder_.quality().Count("zero_start_records", QualitySeverity::kDataLoss,
                            static_cast<int64_t>(zero_start_),
