@@ -15,6 +15,7 @@
 #include "trace/recording/segment_liveness.h"
 #include "trace/recording/segment_reader.h"
 #include "trace/recording/segment_scan.h"
+#include "trace/recording/symbols_file.h"
 
 namespace trainprof::recording {
 namespace {
@@ -224,6 +225,10 @@ Result<RecordingSummary> SealRecording(const fs::path& run_dir, const RunDescrip
   NameLauncher(run.program_pid, summary.value());
   if (Result<void> written = WriteManifest(run_dir, run, &summary.value()); !written.ok()) {
     return Error{written.error()};
+  }
+  // Comes last: readers on this machine can do without.
+  if (Result<void> done = SymbolizeRecording(run_dir, deadline); !done.ok()) {
+    return Error{done.error()};
   }
   return summary;
 }

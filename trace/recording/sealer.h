@@ -70,8 +70,8 @@ struct RecordingSummary {
 // A failure names the path and the cause.
 Result<void> CreateRun(const std::filesystem::path& run_dir, const RunDescription& run);
 
-// Seals the segments of dead processes until `deadline` (the rest stays raw) and writes the final
-// manifest.json. Safe to call again. Never touches a living process's segment.
+// Seals the segments of dead processes until `deadline` (the rest stays raw), writes the final
+// manifest.json and, as far as time is left, the symbols of native stacks. Safe to call again. Never touches a living process's segment.
 Result<RecordingSummary> SealRecording(const std::filesystem::path& run_dir,
                                        const RunDescription& run,
                                        std::chrono::steady_clock::time_point deadline);

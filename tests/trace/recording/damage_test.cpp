@@ -15,6 +15,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Devices, rows, stacks and modules, one of each kind and a few kernels.
+void WriteDevice(SegmentWriter& writer, uint32_t w) {
+  writer.Fact("cupti.state", "recording");
+  recording::DeviceFacts device{};
+  device.ordinal = w;
+  writer.Device(device, "GPU");
+  writer.Stream(1, 7, -2);
+  writer.Module({0x1000, 0x9000, 0, 0x1000, 4, {1, 2, 3, 4}}, "/nowhere/train");
+  writer.Stack(1, {0x1010, 0x2020, 0x99});
+  for (uint32_t i = 1; i <= 30; ++i) {
+    recording::DeviceRow row{};
+    row.begin_ns = SegmentWriter::kOriginNs + 100 * i;
+    row.end_ns = row.begin_ns + 50;
+    row.correlation = 100 * w + i;
+    row.name = writer.String("_Z4gemmIfEvPT_");
+    row.type = static_cast<recording::DeviceRowType>(1 + i % 9);
+    writer.Row(row);
+    recording::CallRow call{};
+    call.begin_ns = row.begin_ns - 50;
+    call.end_ns = row.begin_ns;
+    call.correlation = row.correlation;
+    call.tid = 100 + w;
+    call.name = writer.String("cudaLaunchKernel");
+    writer.Row(call);
+    if (i % 7 == 0) writer.CallStack(1, row.correlation, recording::CallDomain::kRuntime);
+  }
+}
+
 // Something of everything, in several chunks and writers.
 void WriteRich(SegmentWriter& writer) {
   for (uint32_t w = 0; w < 3; ++w) {
@@ -35,10 +63,14 @@ void WriteRich(SegmentWriter& writer) {
       if (i % 15 == 14) writer.NewChunk();
     }
     writer.ThreadName(100 + w, "named");
+    WriteDevice(writer, w);
     writer.Gap(60'000, 70'000);
   }
   writer.Finish();
 }
+
+// Of host threads, and CUPTI's overhead of every ninth row.
+constexpr int64_t kRanges = 3 * (40 * 4 + 3);
 
 struct Damage {
   const char* what;
@@ -88,7 +120,7 @@ class Damaged : public ::testing::TestWithParam<Damage> {
 
 TEST_P(Damaged, FlippedBitsCostAtMostTheirChunk) {
   const int64_t whole = Read(bytes_);
-  EXPECT_EQ(whole, 3 * 40 * 4);
+  EXPECT_EQ(whole, kRanges);
   std::mt19937_64 random(1);
   int readable = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -107,7 +139,7 @@ TEST_P(Damaged, CutAnywhereItReadsWhatIsLeft) {
   for (int i = 0; i < 500; ++i) {
     std::vector<char> bytes = bytes_;
     bytes.resize(random() % bytes.size());
-    EXPECT_LE(Read(bytes), 3 * 40 * 4);
+    EXPECT_LE(Read(bytes), kRanges);
   }
 }
 
@@ -136,12 +168,36 @@ TEST(Hostile, RecordsWithValidHeadersAndAnyWordsAreSurvived) {
       std::vector<uint64_t> record(1 + random() % 6);
       for (uint64_t& word : record) word = random() >> random() % 64;
       if (random() % 4 != 0) {
-        record[0] = recording::PackHead(static_cast<recording::RecordType>(random() % 16),
+        record[0] = recording::PackHead(static_cast<recording::RecordType>(random() % 24),
                                         static_cast<uint32_t>(record.size()),
                                         static_cast<uint32_t>(random() % 4096),
                                         static_cast<uint32_t>(random() >> random() % 64));
       }
       writer.Raw(record);
+    }
+    writer.Finish();
+    auto ranks = recording::ReadRecording(scratch.path());
+    ASSERT_TRUE(ranks.ok()) << ranks.error();
+  }
+}
+
+TEST(Hostile, RowsOfAnyBytesAreSurvived) {
+  const ScratchFolder scratch;
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 600; ++i) {
+    SegmentWriter writer(scratch / "pid-1");
+    writer.BeginWriter(0, 100);
+    writer.String("name");
+    for (int k = 0; k < 60; ++k) {
+      uint64_t row[12];
+      for (uint64_t& word : row) word = random() >> random() % 64;
+      if (random() % 4 != 0) {
+        row[4] = (row[4] & ~(uint64_t{0xFF} << 32)) | (random() % 11) << 32;  // a type
+      }
+      const bool call = random() % 3 == 0;
+      writer.RawRow(call ? recording::ChunkKind::kCallRows : recording::ChunkKind::kDeviceRows,
+                    call ? sizeof(recording::CallRow) : sizeof row, row,
+                    call ? sizeof(recording::CallRow) : sizeof row);
     }
     writer.Finish();
     auto ranks = recording::ReadRecording(scratch.path());
