@@ -48,7 +48,7 @@ TEST(VirtualGpuDocs, EveryFunctionIsListed) {
   const std::string page = Page();
   FILE* pipe =
       popen("cd " TEST_LIBRARIES
-            " && nm -D --defined-only libvgpu.so libcuda.so.1 libcudart.so.13 libcupti.so.13"
+            " && nm -D --defined-only libcudart_vgpu.so libcuda.so.1 libcudart.so.13 libcupti.so.13"
             " libnvidia-ml.so.1",
             "r");
   ASSERT_NE(pipe, nullptr);

@@ -1,7 +1,7 @@
 // The virtual GPU's own functions: what a scenario may say besides CUDA's. Everything else is
 // ordinary CUDA runtime or driver calls. docs/virtual_gpu.md shows how to write a scenario.
 //
-// A scenario links cudart, cuda and vgpu of build/lib/virtual_gpu. No data moves and kernels
+// A scenario links cudart, cuda and cudart_vgpu of build/lib/virtual_gpu. No data moves and kernels
 // compute nothing; only times are modelled. All durations are nanoseconds before scaling (setting
 // `scale`).
 #ifndef TRAINPROF_TESTS_VIRTUAL_GPU_VGPU_H_
