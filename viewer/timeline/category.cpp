@@ -1,0 +1,129 @@
+#include "viewer/timeline/category.h"
+
+#include "trace/names.h"
+
+namespace trainprof {
+
+std::string_view Title(Category category) {
+  switch (category) {
+    case Category::kCompute:
+      return "compute";
+    case Category::kCommunication:
+      return "communication";
+    case Category::kCopy:
+      return "copy";
+    case Category::kInputWait:
+      return "waiting for input";
+    case Category::kSync:
+      return "synchronisation";
+    case Category::kAllocation:
+      return "allocation";
+    case Category::kLaunch:
+      return "launch";
+    case Category::kPython:
+      return "Python";
+    case Category::kIo:
+      return "saving or logging";
+    case Category::kDependency:
+      return "dependency";
+    case Category::kUnrecorded:
+      return "unrecorded";
+    case Category::kUnknown:
+      return "unknown";
+    case Category::kOperator:
+      return "operator";
+    case Category::kAnnotation:
+      return "annotation";
+    case Category::kOverhead:
+      return "profiler overhead";
+    case Category::kOther:
+      break;
+  }
+  return "other";
+}
+
+Category CategoryOf(DeviceClass c) {
+  switch (c) {
+    case DeviceClass::kCompute:
+      return Category::kCompute;
+    case DeviceClass::kExposedCommunication:
+      return Category::kCommunication;
+    case DeviceClass::kExposedCopy:
+      return Category::kCopy;
+    case DeviceClass::kIdleInputWait:
+      return Category::kInputWait;
+    case DeviceClass::kIdleSyncDrain:
+      return Category::kSync;
+    case DeviceClass::kIdleAllocation:
+      return Category::kAllocation;
+    case DeviceClass::kIdleLaunchBound:
+      return Category::kLaunch;
+    case DeviceClass::kIdlePython:
+      return Category::kPython;
+    case DeviceClass::kIdleIo:
+      return Category::kIo;
+    case DeviceClass::kIdleDependency:
+      return Category::kDependency;
+    case DeviceClass::kIdleUnrecorded:
+      return Category::kUnrecorded;
+    case DeviceClass::kIdleUnknown:
+      break;
+  }
+  return Category::kUnknown;
+}
+
+Category Categorizer::OfRange(uint32_t row) {
+  const RangeKind kind = trace_.ranges.kind[row];
+  switch (kind) {
+    case RangeKind::kPythonFunction:
+      return Category::kPython;
+    case RangeKind::kOverhead:
+      return Category::kOverhead;
+    case RangeKind::kOther:
+      return Category::kOther;
+    case RangeKind::kUserAnnotation:
+    case RangeKind::kCpuOp:
+    case RangeKind::kGpuAnnotation:
+      break;
+  }
+  const bool is_operator = kind == RangeKind::kCpuOp;
+  const StringId name = trace_.ranges.name[row];
+  return Remember(is_operator ? of_operator_ : of_annotation_, name, [&] {
+    const std::string_view text = trace_.Text(name);
+    const Phase phase = is_operator ? PhaseOfTorchName(text) : PhaseOfUserName(text);
+    if (phase == Phase::kInputWait) return Category::kInputWait;
+    if (phase == Phase::kCopy) return Category::kCopy;
+    return is_operator ? Category::kOperator : Category::kAnnotation;
+  });
+}
+
+Category Categorizer::OfCall(uint32_t row) const {
+  switch (trace_.api.kind[row]) {
+    case ApiKind::kLaunch:
+    case ApiKind::kGraphLaunch:
+      return Category::kLaunch;
+    case ApiKind::kCopy:
+    case ApiKind::kMemset:
+      return Category::kCopy;
+    case ApiKind::kSync:
+      return Category::kSync;
+    case ApiKind::kAllocate:
+    case ApiKind::kFree:
+      return Category::kAllocation;
+    case ApiKind::kStreamWait:
+    case ApiKind::kQuery:
+    case ApiKind::kOther:
+      break;
+  }
+  return Category::kOther;
+}
+
+Category Categorizer::OfDeviceOp(uint32_t row) {
+  if (trace_.device_ops.kind[row] != DeviceOpKind::kKernel) return Category::kCopy;
+  const StringId name = trace_.device_ops.name[row];
+  return Remember(of_kernel_, name, [&] {
+    return IsCommunicationKernel(trace_.Text(name)) ? Category::kCommunication : Category::kCompute;
+  });
+}
+
+}  // namespace trainprof

@@ -1,0 +1,69 @@
+#include "viewer/timeline/frame.h"
+
+namespace trainprof {
+namespace {
+
+uint8_t ShadeOf(Column column) {
+  const int shade = (column.busy * kShades + 127) / 255;
+  return static_cast<uint8_t>(std::clamp(shade, 1, int{kShades}));
+}
+
+// Joins neighbouring columns that look the same.
+class RectMaker {
+ public:
+  RectMaker(Frame& frame, uint32_t lane) : frame_(frame), lane_(lane) {}
+
+  void Add(const Piece& piece) {
+    const float left = frame_.scale.PixelOf(piece.time.begin);
+    const float right = frame_.scale.PixelOf(piece.time.end);
+    if (piece.event != kFolded) {
+      const auto event = static_cast<uint32_t>(piece.event);
+      frame_.rects.push_back({left, right, lane_, event, piece.column.category, kShades});
+      open_ = false;
+      return;
+    }
+    const uint8_t shade = ShadeOf(piece.column);
+    if (open_ && end_ == piece.time.begin && frame_.rects.back().shade == shade &&
+        frame_.rects.back().category == piece.column.category) {
+      frame_.rects.back().right = right;
+    } else {
+      frame_.rects.push_back({left, right, lane_, kNoEvent, piece.column.category, shade});
+    }
+    end_ = piece.time.end;
+    open_ = true;
+  }
+
+ private:
+  Frame& frame_;
+  uint32_t lane_;
+  bool open_ = false;  // the last rectangle is a column of this lane
+  TraceTime end_;
+};
+
+// Whether all lanes fit.
+bool Fill(std::span<const Lane* const> lanes, Frame& frame) {
+  frame.rects.clear();
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    if (lanes[lane] == nullptr) continue;
+    RectMaker maker(frame, static_cast<uint32_t>(lane));
+    VisitPieces(*lanes[lane], frame.scale, [&](const Piece& piece) { maker.Add(piece); });
+    if (frame.rects.size() > kMostRects) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void BuildFrame(std::span<const Lane* const> lanes, const Interval& view, int32_t width_px,
+                Frame& frame) {
+  lanes = lanes.first(std::min(lanes.size(), kMostLanes));
+  int32_t event_px = 2;
+  do {
+    frame.scale = Scale::Of(view, width_px, event_px);
+    event_px *= 2;
+    // At event_px >= width_px a lane has four pieces at most: an event at each edge of the view,
+    // and between them two columns, as the grid has at most one line in the view.
+  } while (!Fill(lanes, frame) && frame.scale.event_px < width_px);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,71 @@
+// A lane: events that do not overlap, in time order; what one row of pixels shows. A track has one
+// lane for each depth of nesting.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "viewer/timeline/pyramid.h"
+
+namespace trainprof {
+
+// What a lane's event is: a row of this table of its rank's trace, or of its results.
+enum class Table : uint8_t {
+  kRanges,
+  kApi,
+  kDeviceOps,
+  kSyncs,
+  kInstants,
+  kIdle,   // a segment of the device's idle time
+  kBusy,   // an interval of the device's busy time
+  kSteps,  // a step's span
+};
+
+class Lane {
+ public:
+  // begin >= the end of the event before.
+  void Add(TraceTime begin, TraceTime end, Category category, Table table, Row row);
+  // After the last Add: makes what the queries below need. O(n).
+  void Finish();
+
+  size_t size() const { return begin_.size(); }
+  Interval interval(size_t i) const { return {begin_[i], end_[i]}; }
+  Category category(size_t i) const { return category_[i]; }
+  Table table(size_t i) const { return table_[i]; }
+  Row row(size_t i) const { return row_[i]; }
+  const Pyramid& pyramid() const { return pyramid_; }
+
+  // The first event at or behind `from` that ends after `t` or begins at or after it; size() when
+  // there is none. O(log distance).
+  size_t FirstEndingAfter(TraceTime t, size_t from = 0) const;
+  // The same for one that begins at or after `t`.
+  size_t FirstBeginningAt(TraceTime t, size_t from = 0) const;
+  // The first event at or behind `from` that lasts `least` or longer; size() when there is none.
+  // O(log n).
+  size_t NextLasting(Duration least, size_t from) const;
+  // Time of the events [first, last) within `part`, exact. They lie within it, the outer two
+  // perhaps only partly. O(1).
+  CategoryTotals TotalsWithin(const Interval& part, size_t first, size_t last) const;
+
+  size_t size_bytes() const;
+
+ private:
+  // Per block there is a sum before it and the longest event in it.
+  static constexpr size_t kBlock = 64;
+  static constexpr size_t kFanOut = 8;
+
+  void AddClipped(size_t i, const Interval& part, CategoryTotals& totals) const;
+  void AddWhole(size_t first, size_t last, CategoryTotals& totals) const;
+  size_t Descend(size_t level, size_t block, Duration least) const;
+
+  std::vector<TraceTime> begin_;
+  std::vector<TraceTime> end_;
+  std::vector<Category> category_;
+  std::vector<Table> table_;
+  std::vector<Row> row_;
+  std::vector<CategoryTotals> before_;          // of the events before block b
+  std::vector<std::vector<Duration>> longest_;  // [0]: per block; each level above: per kFanOut
+  Pyramid pyramid_;
+};
+
+}  // namespace trainprof
