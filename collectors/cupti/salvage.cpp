@@ -139,6 +139,7 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
   if (counts.unnamed > 0) {
     writer->Fact("cupti.unnamed_kernels", std::to_string(counts.unnamed).c_str());
   }
+  writer->Close();
   return counts.rows;
 }
 
@@ -154,9 +155,11 @@ bool SalvageFile(const fs::path& run_directory, const fs::path& slots_path, Salv
   SlotFileHeader* header = file.header();
   if (header == nullptr) return true;  // killed before CUPTI got a buffer
   if (header->segment_identity != segment.value().info().identity) return true;
+  if (SlotsToRead(*header).empty()) return true;
   const WriterEnd end = EndOf(segment.value(), header->writer);
   if (!AdoptSegment(run_directory.c_str(), segment_path.c_str())) return false;
   counts->rows += MakeRows(file, *header, end);
+  ReleaseSegment();
   return true;
 }
 

@@ -89,6 +89,9 @@ bool IsCuda(uint64_t address) {
   return false;
 }
 
+// So many frames without one of CUDA's: the program's own have begun.
+constexpr uint32_t kSettledFrames = 8;
+
 struct WalkState {
   Frames* frames;
   bool (*go_on)(uint64_t site, void* context);
@@ -112,9 +115,12 @@ _Unwind_Reason_Code OnFrame(_Unwind_Context* unwind, void* context) {
   const uint64_t address = _Unwind_GetIP(unwind);
   if (address == 0) return _URC_END_OF_STACK;
   Frames& frames = *state->frames;
-  if (frames.count == 0 && IsCuda(address)) return _URC_NO_REASON;
+  if (!state->asked && IsCuda(address)) {
+    frames.count = 0;  // what lies between CUDA's own frames is a wrapper's
+    return _URC_NO_REASON;
+  }
   frames.address[frames.count++] = address;
-  if (frames.count == kSiteFrames && !state->Ask()) return _URC_END_OF_STACK;
+  if (frames.count == kSettledFrames && !state->Ask()) return _URC_END_OF_STACK;
   return frames.count == kMostFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 

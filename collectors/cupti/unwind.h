@@ -24,8 +24,8 @@ struct LoadedObject {
 };
 bool FindObject(uint64_t address, LoadedObject* object);
 
-// Fills `frames`. Asks go_on(site) once, when kSiteFrames frames have been met (or the stack ends):
-// false ends the walk, and Walk then gives false.
+// Fills `frames`. Asks go_on(site) once, when it is sure of the nearest kSiteFrames frames (or the
+// stack ends): false ends the walk, and Walk then gives false.
 bool Walk(Frames* frames, bool (*go_on)(uint64_t site, void* context), void* context);
 
 }  // namespace trainprof::collectors

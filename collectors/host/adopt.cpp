@@ -46,4 +46,11 @@ bool AdoptSegment(const char* run_directory, const char* segment_path) {
   return true;
 }
 
+void ReleaseSegment() {
+  ProcessState* state = g_runtime.state.get();
+  if (state == nullptr || state->segment == nullptr) return;
+  ReleasePages(state->segment, sizeof(SegmentHeader));
+  state->segment = nullptr;
+}
+
 }  // namespace trainprof::collectors

@@ -7,4 +7,7 @@ namespace trainprof::collectors {
 // Maps run.ctl of the run directory and the segment. False when either is not what it should be.
 bool AdoptSegment(const char* run_directory, const char* segment_path);
 
+// Unmaps the segment: a file that is mapped for writing is taken for a living process's.
+void ReleaseSegment();
+
 }  // namespace trainprof::collectors

@@ -50,6 +50,13 @@ RowWriter* RowWriter::Continue(uint32_t number, uint32_t sequence, uint32_t last
   return writer;
 }
 
+void RowWriter::Close() {
+  for (Output* output : {&records_, &device_, &calls_}) {
+    if (output->chunk != nullptr) UnmapChunk(output->chunk);
+    output->chunk = nullptr;
+  }
+}
+
 bool RowWriter::Room(Output& output, ChunkKind kind, uint32_t row_bytes, uint32_t bytes) {
   if (static_cast<size_t>(output.end - output.cursor) >= bytes) [[likely]] {
     return true;

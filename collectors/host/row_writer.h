@@ -18,6 +18,9 @@ class RowWriter {
   // `sequence`, its next string `last_string_id` + 1.
   static RowWriter* Continue(uint32_t number, uint32_t sequence, uint32_t last_string_id);
 
+  // Unmaps its chunks; nothing may be written afterwards.
+  void Close();
+
   uint32_t number() const { return number_; }
 
   // The id of a text, defined on first use. 0 for the empty text, and when nothing can be written.

@@ -87,6 +87,7 @@ std::vector<std::string> Notes(const CardContents& card) {
                                 Count(facts.failed_processes, "process", "processes"),
                                 facts.failure));
   }
+  if (!facts.gpu_trouble.empty()) notes.push_back("GPU: " + facts.gpu_trouble);
   if (facts.running > 0) {
     notes.push_back(fmt::format("{} of the run still going; what they record is left unsealed",
                                 Count(facts.running, "process is", "processes are")));

@@ -15,8 +15,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "trace/recording/host_file.h"
 #include "collectors/cupti/salvage.h"
+#include "profiler/session/gpu_state.h"
+#include "trace/recording/host_file.h"
 #include "trace/recording/layout.h"
 
 namespace trainprof {
@@ -57,9 +58,10 @@ RecordingFacts FactsOf(const recording::RecordingSummary& summary, int own_rank)
 
 std::string ToText(const RecordingFacts& facts) {
   const auto replace = nlohmann::json::error_handler_t::replace;
-  return nlohmann::json{
-      facts.ranks,   facts.processes, facts.running,  facts.events,           facts.bytes,
-      facts.thinned, facts.dropped,   facts.left_raw, facts.failed_processes, facts.failure}
+  return nlohmann::json{facts.ranks,   facts.processes,  facts.running,
+                        facts.events,  facts.bytes,      facts.thinned,
+                        facts.dropped, facts.left_raw,   facts.failed_processes,
+                        facts.failure, facts.gpu_trouble}
       .dump(-1, ' ', false, replace);
 }
 
@@ -72,7 +74,8 @@ RecordingFacts FromText(const std::string& text) {
         &facts.dropped, &facts.left_raw, &facts.failed_processes}) {
     *field = json.at(i++).get<uint64_t>();
   }
-  facts.failure = json.at(i).get<std::string>();
+  facts.failure = json.at(i++).get<std::string>();
+  facts.gpu_trouble = json.at(i).get<std::string>();
   return facts;
 }
 
@@ -94,12 +97,15 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
   const auto work = [&]() -> std::string {
     LockRun(place.directory, deadline);
     collectors::SalvageSlots(place.directory, deadline);
+    const std::string gpu_trouble = GpuTrouble(place.directory);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
     if (!host_file.empty() && Clock::now() < deadline) {
       (void)recording::SealHostFile(host_file).ok();  // a raw file reads as well
     }
-    return ToText(FactsOf(summary.value(), place.rank));
+    RecordingFacts facts = FactsOf(summary.value(), place.rank);
+    facts.gpu_trouble = gpu_trouble;
+    return ToText(facts);
   };
   IsolatedLimits limits{kSealLimit + kSealGrace};
   limits.interrupts = kInterruptsThatSkipSealing - interrupts;

@@ -38,7 +38,8 @@ struct RecordingFacts {
   uint64_t dropped = 0;  // not recorded at all
   uint64_t left_raw = 0;
   uint64_t failed_processes = 0;
-  std::string failure;  // first cause of a loss that is not the size bound
+  std::string gpu_trouble;  // why GPU work is missing, "" when it is not
+  std::string failure;      // first cause of a loss that is not the size bound
 };
 
 struct SealOutcome {

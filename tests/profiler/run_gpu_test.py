@@ -1,0 +1,44 @@
+"""`trainprof run` of a CUDA program on the virtual GPU: what the card says, and what is left behind."""
+import glob
+import os
+
+import harness
+from harness import TrainprofTest
+
+
+class Gpu(TrainprofTest):
+    def run_program(self, *mode, **variables):
+        env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"], **variables)
+        return self.trainprof("run", "--", os.environ["TRAINPROF_TEST_CUDA"], *mode, env=env)
+
+    def leftovers(self):
+        return glob.glob(os.path.join(self.the_run_folder(), "*", "*.slots"))
+
+    def test_device_work_is_in_the_card_and_no_buffer_is_left(self):
+        result = self.run_program("kernels", "100")
+        self.assertEqual(result.stdout, b"output\n")
+        self.assertIn(b"100 device operations", result.stderr)
+        self.assertNotIn(b"note:", result.stderr)
+        self.assertEqual(self.leftovers(), [])
+
+    def test_who_holds_cupti_is_named(self):
+        result = self.run_program("kernels", "5", VGPU_FAULTS="another_subscriber")
+        self.assertEqual((result.returncode, result.stdout), (0, b"output\n"))
+        self.assertIn(b"note: GPU: CUPTI is held by 'Nsight Systems'.", result.stderr)
+
+    def test_a_killed_program_keeps_what_was_recorded(self):
+        result = self.run_program("kernels", "5000", VGPU_FAULTS="crash_at=2000")
+        self.assertEqual(result.returncode, 128 + 9)
+        self.assertRegex(result.stderr, rb" 99[0-9] calls")
+        self.assertEqual(self.leftovers(), [])
+
+    def test_off_is_no_trouble(self):
+        env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"])
+        result = self.trainprof("run", "--no-gpu", "--", os.environ["TRAINPROF_TEST_CUDA"], "kernels",
+                                "5", env=env)
+        self.assertNotIn(b"GPU:", result.stderr)
+        self.assertIn(b" 0 device operations", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
