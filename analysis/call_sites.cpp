@@ -66,7 +66,7 @@ bool IsUserFrame(std::string_view frame) {
   std::string_view module;
   std::string_view function;
   if (ParseModuleFrame(frame, &module, &function)) {
-    return !function.empty() && !IsForeignModule(module);
+    return !function.empty() && !IsForeignModule(module) && function != "_start";
   }
 
   constexpr std::string_view kForeign[] = {"site-packages/", "dist-packages/", "/torch/",

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "trace/recording/symbols_file.h"
 #include "trace/symbols/native_frames.h"
 
@@ -44,13 +47,29 @@ StringId StackTexts::Of(uint32_t correlation) {
   return it->second = builder_.Intern(RepairUtf8(TextOf(stack->second), &repaired));
 }
 
+bool StackTexts::IsCuda(uint64_t address) const {
+  size_t index = 0;
+  uint64_t key = 0;
+  if (!PlaceOf(scan_, address, &index, &key)) return false;
+  const ModuleSymbols& module = symbols_[index];
+  if (IsCudaModule(module.path)) return true;
+  const auto found = module.frames.find(key);
+  if (found == module.frames.end() || found->second.empty()) return false;
+  const SourceFrame& frame = found->second.back();
+  return frame.file.empty() && IsCudaFunction(frame.function);
+}
+
 std::string StackTexts::TextOf(const std::vector<uint64_t>& frames) const {
   std::string text;
   const auto add = [&](std::string frame) {
     std::replace(frame.begin(), frame.end(), ';', ',');  // what separates frames
     text += (text.empty() ? "" : ";") + frame;
   };
-  for (const uint64_t address : frames) {
+  const auto outermost = std::find_if(frames.rbegin(), frames.rend(),
+                                      [&](uint64_t address) { return IsCuda(address); });
+  const size_t first =
+      outermost == frames.rend() ? 0 : static_cast<size_t>(frames.rend() - outermost) - 1;
+  for (const uint64_t address : std::span(frames).subspan(first)) {
     size_t index = 0;
     uint64_t key = 0;
     if (!PlaceOf(scan_, address, &index, &key)) {

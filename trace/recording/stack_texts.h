@@ -2,9 +2,10 @@
 //
 //   /opt/libtorch/lib/libtorch_cpu.so(+0x1a2b): at::Tensor::item() const;train.cpp(88): main
 //
-// innermost first. Frames of libraries that are not the user's name the library, others their line.
-// Symbols come from the file that SymbolizeRecording has written beside the segment; what that
-// lacks is looked up on the spot.
+// innermost first, from the CUDA call on: what stands inside of it is the driver's, CUPTI's and
+// ours. Frames of libraries that are not the user's name the library, others their line. Symbols
+// come from the file that SymbolizeRecording has written beside the segment; what that lacks is
+// looked up on the spot.
 #pragma once
 
 #include <filesystem>
@@ -27,6 +28,7 @@ class StackTexts {
 
  private:
   std::string TextOf(const std::vector<uint64_t>& frames) const;
+  bool IsCuda(uint64_t address) const;
 
   const SegmentScan& scan_;
   TraceBuilder& builder_;

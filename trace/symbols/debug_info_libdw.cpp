@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "trace/symbols/debug_info.h"
 #include "trace/symbols/demangle.h"
@@ -32,6 +33,16 @@ int64_t NumberOf(Dwarf_Die& die, unsigned int name) {
   return dwarf_formudata(&attribute, &value) == 0 ? static_cast<int64_t>(value) : 0;
 }
 
+// A compiler that was given a relative path notes its own folder beside it.
+std::string AbsoluteFile(Dwarf_Die& unit, const char* file) {
+  if (file[0] == '/') return file;
+  Dwarf_Attribute attribute;
+  const char* folder = dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
+  if (folder == nullptr) return file;
+  const std::filesystem::path joined = std::filesystem::path(folder) / file;
+  return folder[0] == '/' ? joined.lexically_normal().string() : joined.string();
+}
+
 class LibdwInfo : public DebugInfo {
  public:
   LibdwInfo(Dwarf* dwarf, int own_fd) : dwarf_(dwarf), own_fd_(own_fd) {}
@@ -48,7 +59,7 @@ class LibdwInfo : public DebugInfo {
       int number = 0;
       const char* file = dwarf_linesrc(line, nullptr, nullptr);
       if (file != nullptr && dwarf_lineno(line, &number) == 0) {
-        here.file = file;
+        here.file = AbsoluteFile(unit, file);
         here.line = number;
       }
     }
@@ -103,7 +114,9 @@ class LibdwInfo : public DebugInfo {
     size_t count = 0;
     const auto index = static_cast<size_t>(NumberOf(inlined, DW_AT_call_file));
     if (dwarf_getsrcfiles(&unit, &files, &count) == 0 && index < count) {
-      if (const char* file = dwarf_filesrc(files, index, nullptr, nullptr)) site.file = file;
+      if (const char* file = dwarf_filesrc(files, index, nullptr, nullptr)) {
+        site.file = AbsoluteFile(unit, file);
+      }
     }
     site.line = NumberOf(inlined, DW_AT_call_line);
     return site;

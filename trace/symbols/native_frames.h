@@ -41,9 +41,28 @@ constexpr bool IsForeignModule(std::string_view path) {
   return native_internal::StartsWithAny(path.substr(path.rfind('/') + 1), kNames);
 }
 
+// By the path of a mapped file: CUDA's driver, runtime (where it is a library) and CUPTI.
+constexpr bool IsCudaModule(std::string_view path) {
+  constexpr std::string_view kNames[] = {"libcuda.", "libcudart", "libcupti"};
+  return native_internal::StartsWithAny(path.substr(path.rfind('/') + 1), kNames);
+}
+
+// By a function without debug information: CUDA's runtime, which nvcc links into the program.
+constexpr bool IsCudaFunction(std::string_view name) {
+  constexpr std::string_view kPrefixes[] = {"__cudart", "libcudart_static_", "cudart::"};
+  constexpr std::string_view kApi = "cuda";
+  const bool is_api = name.size() > kApi.size() && name.starts_with(kApi) &&
+                      name[kApi.size()] >= 'A' && name[kApi.size()] <= 'Z';
+  return is_api || native_internal::StartsWithAny(name, kPrefixes);
+}
+
 // By the path of a source file, as debug information has it.
 constexpr bool IsForeignSource(std::string_view file) {
-  constexpr std::string_view kRoots[] = {"/usr/", "../", "./", "/opt/nvidia/"};
+  // Not /usr itself: containers keep the user's program in /usr/src/app. Relative paths are those
+  // of the system's packages; a program's own are joined with its compiler's folder.
+  constexpr std::string_view kRoots[] = {"/usr/include/",   "/usr/lib/", "/usr/local/include/",
+                                         "/usr/local/cuda", "../",       "./",
+                                         "/opt/nvidia/"};
   constexpr std::string_view kParts[] = {"/include/ATen/", "/include/c10/",   "/include/torch/",
                                          "/include/c++/",  "/site-packages/", "/dist-packages/"};
   return native_internal::StartsWithAny(file, kRoots) || native_internal::ContainsAny(file, kParts);

@@ -88,6 +88,20 @@ TEST_F(CallStacks, AreSymbolisedOnTheSpotWhereTheFilesAreAtHand) {
   EXPECT_EQ(trace.quality.CountOf("stack_not_symbolised"), ReadsDebugInfo() ? 0 : 1);
 }
 
+TEST_F(CallStacks, BeginAtTheCudaCall) {
+  constexpr uint64_t kCudart = 0x7f22'0000'0000;
+  constexpr uint64_t kDriver = 0x7f33'0000'0000;
+  writer_.Module({kCudart, kCudart + 0x1000, 0, kCudart, 0, {}}, "/opt/me/libcudart.so.13");
+  writer_.Module({kDriver, kDriver + 0x1000, 0, kDriver, 0, {}}, "/opt/me/libdriver_part.so");
+  writer_.Stack(2,
+                {kDriver + 0x30, kCudart + 0x20, kDriver + 0x30, kCudart + 0x10, kBase + offset_});
+  writer_.CallStack(2, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  const std::string text = Read();
+  EXPECT_TRUE(text.starts_with("/opt/me/libcudart.so.13(+0xf);")) << text;
+  EXPECT_TRUE(NamesTheLine(text)) << text;
+}
+
 TEST_F(CallStacks, AreKeptBesideTheSegmentForOtherMachines) {
   writer_.CallStack(1, 5, CallDomain::kRuntime);
   writer_.Finish();

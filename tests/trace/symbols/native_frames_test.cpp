@@ -30,9 +30,20 @@ TEST(NativeFrames, HeadersThatWereInlinedAreForeign) {
         "../sysdeps/nptl/libc_start_call_main.h"}) {
     EXPECT_TRUE(IsForeignSource(file)) << file;
   }
-  for (const char* file : {"/home/me/train.cpp", "train.cpp", "/home/me/include/model.h"}) {
+  for (const char* file : {"/home/me/train.cpp", "train.cpp", "/home/me/include/model.h",
+                           "/usr/src/app/train.cpp", "/usr/local/src/model.cpp"}) {
     EXPECT_FALSE(IsForeignSource(file)) << file;
   }
+}
+
+TEST(NativeFrames, TheCudaRuntimeIsKnownEvenInsideTheProgram) {
+  EXPECT_TRUE(IsCudaModule("/home/me/venv/lib/python3.11/site-packages/nvidia/libcudart.so.13"));
+  EXPECT_TRUE(IsCudaModule("/usr/lib/libcuda.so.1"));
+  EXPECT_FALSE(IsCudaModule("/home/me/libcuda_helpers.so"));
+  EXPECT_TRUE(IsCudaFunction("cudaMemcpyAsync"));
+  EXPECT_TRUE(IsCudaFunction("__cudart1234"));
+  EXPECT_FALSE(IsCudaFunction("cuda_train"));
+  EXPECT_FALSE(IsCudaFunction("cuda"));
 }
 
 }  // namespace
