@@ -123,7 +123,7 @@ void DeviceDecoder::AddFacts() {
   auto& environment = builder_.trace().environment;
   for (const auto& [name, value] : scan_.facts) {
     const auto known = std::find_if(environment.begin(), environment.end(),
-                                    [&](const auto& fact) { return fact.first == name; });
+                                    [&key = name](const auto& fact) { return fact.first == key; });
     if (known == environment.end()) {
       environment.emplace_back(name, value);
     } else if (any()) {
