@@ -103,16 +103,20 @@ char* SlotRing::Take(bool may_refuse) {
     if (char* data = TakeFree()) return data;
     Grow(kFreeAhead);
   }
-  if (!may_refuse) {
-    if (char* data = StealDelivered()) return data;
-  }
   refused_.fetch_add(1, std::memory_order_relaxed);
-  return nullptr;
+  if (may_refuse) return nullptr;
+  if (char* data = StealDelivered()) return data;
+  // CUPTI holds all of them, and would crash without this one. Its records are lost.
+  return static_cast<char*>(AllocatePages(kSlotBytes));
 }
 
-bool SlotRing::Deliver(const char* buffer, uint32_t valid_bytes) {
+bool SlotRing::Deliver(char* buffer, uint32_t valid_bytes) {
   const auto distance = static_cast<uint64_t>(buffer - reinterpret_cast<char*>(header_));
-  if (distance % kSlotBytes != 0 || distance / kSlotBytes - 1 >= slots()) return false;
+  if (distance % kSlotBytes != 0 || distance / kSlotBytes - 1 >= slots()) {
+    lost_bytes_.fetch_add(valid_bytes, std::memory_order_relaxed);
+    ReleasePages(buffer, kSlotBytes);
+    return false;
+  }
   Slot& slot = header_->slot[distance / kSlotBytes - 1];
   if (slot.state.load(std::memory_order_acquire) != SlotState::kHeld) return false;
   slot.valid_bytes.store(valid_bytes < kSlotBytes ? valid_bytes : kSlotBytes);

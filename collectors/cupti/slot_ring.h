@@ -15,11 +15,12 @@ class SlotRing {
   SlotFileHeader* header() { return header_; }
   bool is_file() const { return is_file_; }
 
-  // CUPTI asks for a buffer of kSlotBytes zeros. Out of slots it gets the oldest delivered one
-  // whose records are not rows yet (they are lost, and counted) unless `may_refuse`: nullptr then.
+  // CUPTI asks for a buffer of kSlotBytes zeros. Out of slots it gets nullptr where it `may_refuse`
+  // that; else a delivered one whose records are not rows yet (they are lost, and counted), or
+  // memory beyond the bound.
   char* Take(bool may_refuse);
-  // False when the buffer is none of ours.
-  bool Deliver(const char* buffer, uint32_t valid_bytes);
+  // False when the buffer lies beyond the bound: it is released, its records are lost and counted.
+  bool Deliver(char* buffer, uint32_t valid_bytes);
 
   // Our thread: a delivered slot to be emptied, oldest first, or nullptr; then Recycle it.
   Slot* NextDelivered();

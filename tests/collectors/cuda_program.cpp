@@ -77,6 +77,7 @@ int Devices(long count) {
     Check(cudaMalloc(&memory[device], 1 << 20), "malloc");
   }
   Check(cudaMemcpyPeer(memory[1], 1, memory[0], 0, 1 << 20), "peer copy");
+  Check(cudaDeviceSynchronize(), "synchronize");  // the call itself does not wait
   return 0;
 }
 

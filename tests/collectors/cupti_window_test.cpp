@@ -1,6 +1,8 @@
 // When GPU detail is recorded, and what bounds it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "collectors/cupti/schedule.h"
 #include "tests/collectors/cuda_run.h"
 
@@ -104,6 +106,30 @@ TEST(CuptiBound, IsKeptAndWhatIsMissingIsCounted) {
   EXPECT_GT(rows.Of(DeviceRowType::kKernel).size(), 10'000u);
   EXPECT_GT(rows.dropped, 0u);
   EXPECT_EQ(rows.gaps_begun, 1) << "recording stops where there is no room";
+}
+
+// CUPTI keeps every buffer until the end: more than the ring may hold.
+TEST(CuptiBound, OfMemoryIsKeptWhateverCuptiHolds) {
+  constexpr int64_t kKernels = 1'300'000;
+  for (const char* version : {"13.0", "12.4"}) {  // may refuse a buffer; would crash without one
+    CudaRun run;
+    run.environment["VGPU_SETTINGS"] = "scale=0";
+    run.environment["VGPU_FAULTS"] = "withheld_until_exit";
+    run.environment["VGPU_CUPTI_VERSION"] = version;
+    run.environment[recording::kEnvOptions] = "full=1";
+    ASSERT_EQ(run.Run({"kernels", std::to_string(kKernels)}), 0) << version;
+    uint64_t slot_bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(run.directory())) {
+      if (entry.path().extension() == ".slots") slot_bytes += entry.file_size();
+    }
+    EXPECT_LE(slot_bytes, 257u << 20) << version;
+    const RecordedRows rows = run.Rows();
+    const auto kernels = static_cast<int64_t>(rows.Of(DeviceRowType::kKernel).size());
+    EXPECT_GT(kernels, 500'000) << version;
+    EXPECT_LT(kernels, kKernels) << version;
+    EXPECT_NE(rows.Fact("cupti.refused_buffers"), "") << version;
+    EXPECT_NE(rows.Fact("cupti.dropped") + rows.Fact("cupti.overwritten_bytes"), "") << version;
+  }
 }
 
 }  // namespace

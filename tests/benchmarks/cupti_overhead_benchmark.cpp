@@ -1,0 +1,174 @@
+// What recording costs the thread that launches kernels, on the virtual GPU: with nothing injected,
+// with the least CUPTI client there can be (the same records, thrown away), and with our library.
+// The gate of the project: at most 300 ns a launch beyond that client. And how many bytes an event
+// takes.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cupti.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/virtual_gpu/vgpu.h"
+#include "trace/recording/layout.h"
+#include "trace/recording/sealer.h"
+
+namespace trainprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr long kLaunches = 100'000;
+constexpr int kRuns = 12;
+constexpr double kGateNs = 300;
+constexpr double kGateRawBytes = 72;     // a launch is two events, 136 bytes of rows, and headers
+constexpr double kGateSealedBytes = 12;  // half of what gzipped Chrome JSON takes
+constexpr double kMebibyte = 1 << 20;
+
+double CpuNs() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+// CPU time of the launching thread, of the fastest run: what else the machine does can only add.
+double LaunchNs() {
+  VgpuKernelSpec spec = {};
+  spec.name = "_Z6kernelPf";
+  spec.least_ns = 1000;
+  const void* kernel = vgpuDeclareKernel(nullptr, &spec);
+  void* arguments[1] = {nullptr};
+  double fastest = 1e12;
+  for (int run = 0; run < kRuns; ++run) {
+    const double begin = CpuNs();
+    for (long i = 0; i < kLaunches; ++i) {
+      if (cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments, 0, nullptr) != cudaSuccess)
+        return -1;
+    }
+    fastest = std::min(fastest, (CpuNs() - begin) / kLaunches);
+    cudaDeviceSynchronize();
+  }
+  return fastest;
+}
+
+// The least client: a buffer a request, given back unread.
+constexpr size_t kBufferBytes = 256 * 1024;
+void CUPTIAPI GiveBuffer(uint8_t** buffer, size_t* size, size_t* most) {
+  *buffer = static_cast<uint8_t*>(malloc(kBufferBytes));
+  *size = kBufferBytes;
+  *most = 0;
+}
+void CUPTIAPI TakeBuffer(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t) { free(buffer); }
+
+void StartLeastClient() {
+  cuptiActivityRegisterCallbacks(GiveBuffer, TakeBuffer);
+  cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, 1);
+  cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 1);
+}
+
+struct Figures {
+  double launch_ns = -1;
+  double peak_mib = -1;
+};
+
+// LaunchNs() in a fresh process; `client`: "none", "least" or our library's path.
+Figures Measure(const std::string& client, const std::string& run_directory) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("VGPU_SETTINGS", "scale=0", 1);
+    setenv("LD_LIBRARY_PATH", BENCHMARK_VIRTUAL_GPU, 1);
+    if (client[0] == '/') {
+      setenv("CUDA_INJECTION64_PATH", client.c_str(), 1);
+      setenv(recording::kEnvRunDirectory, run_directory.c_str(), 1);
+      setenv(recording::kEnvOptions, "full=1", 1);
+    }
+    dup2(ends[1], STDOUT_FILENO);
+    execl("/proc/self/exe", "cupti_overhead_benchmark", "--measure", client.c_str(),
+          static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  close(ends[1]);
+  char text[64] = {};
+  const ssize_t n = read(ends[0], text, sizeof text - 1);
+  close(ends[0]);
+  rusage usage{};
+  int status = 0;
+  wait4(child, &status, 0, &usage);
+  if (n <= 0 || status != 0) return {};
+  return {std::atof(text), static_cast<double>(usage.ru_maxrss) * 1024 / kMebibyte};
+}
+
+uint64_t BytesOf(const fs::path& folder, const char* suffix) {
+  uint64_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == suffix) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+const char* Verdict(bool kept) { return kept ? "kept" : "BROKEN"; }
+
+int Compare() {
+  std::string pattern = (fs::temp_directory_path() / "trainprof-benchmark-XXXXXX").string();
+  const fs::path folder = mkdtemp(pattern.data());
+  const fs::path run = folder / "run";
+  recording::RunDescription description;
+  description.max_bytes = UINT64_MAX;
+  if (auto made = recording::CreateRun(run, description); !made.ok()) {
+    std::fprintf(stderr, "%s\n", made.error().c_str());
+    return 1;
+  }
+  const Figures alone = Measure("none", "");
+  const Figures least = Measure("least", "");
+  const Figures ours = Measure(BENCHMARK_LIBRARY, run.string());
+  constexpr double kEvents = 2.0 * kLaunches * kRuns;
+  const double raw = static_cast<double>(BytesOf(run, recording::kSegmentSuffix)) / kEvents;
+  const uint64_t slots = BytesOf(run, ".slots");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  (void)recording::SealRecording(run, description, deadline);
+  const double sealed = static_cast<double>(BytesOf(run, recording::kSealedSuffix)) / kEvents;
+  fs::remove_all(folder);
+
+  const double beyond = ours.launch_ns - least.launch_ns;
+  const bool cheap = ours.launch_ns > 0 && least.launch_ns > 0 && beyond <= kGateNs;
+  const bool small = raw > 0 && raw <= kGateRawBytes && sealed > 0 && sealed <= kGateSealedBytes;
+  std::printf(
+      "one launch on the virtual GPU (simulated): CPU time of the launching thread, fastest "
+      "of %d runs of %ld\n",
+      kRuns, kLaunches);
+  std::printf("  nothing injected                 %7.0f ns\n", alone.launch_ns);
+  std::printf("  the least CUPTI client           %7.0f ns\n", least.launch_ns);
+  std::printf("  recorded                         %7.0f ns   %+.0f ns beyond it, gate %.0f: %s\n",
+              ours.launch_ns, beyond, kGateNs, Verdict(cheap));
+  std::printf("bytes an event, raw                %7.1f      gate %.0f\n", raw, kGateRawBytes);
+  std::printf("bytes an event, sealed             %7.1f      gate %.0f: %s\n", sealed,
+              kGateSealedBytes, Verdict(small));
+  std::printf("buffers' file %.1f MiB, peak memory %.0f MiB, without us %.0f MiB\n",
+              static_cast<double>(slots) / kMebibyte, ours.peak_mib, alone.peak_mib);
+  return cheap && small ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace trainprof
+
+int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "--measure") {
+    if (std::string(argv[2]) == "least") trainprof::StartLeastClient();
+    std::printf("%.3f\n", trainprof::LaunchNs());
+    return 0;
+  }
+  return trainprof::Compare();
+}
