@@ -13,7 +13,7 @@
 namespace trainprof::rules {
 namespace {
 
-// Below this, copies cost their latency, not their bandwidth: scalars and small index tensors.
+// Below this, copies cost their latency, not their bandwidth.
 constexpr int64_t kMinBytesPerStep = 1'000'000;
 // Of the steps' time.
 constexpr double kWarnShare = 0.02;
@@ -33,7 +33,9 @@ Copies Collect(const RuleContext& context) {
     const std::string_view name = context.trace.Text(ops.name[i]);
     const bool pageable = IsPageableCopy(name);
     copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
-    if (!pageable || !context.InWindow(ops.interval(Row{i}))) continue;
+    // Small ones are cpu-tensor's.
+    if (!pageable || ops.bytes[i] <= kPageableAsyncBytes) continue;
+    if (!context.InWindow(ops.interval(Row{i}))) continue;
     if (ops.launch[i] == kNoRow || !context.blocking_calls[Index(ops.launch[i])]) continue;
     copies.rows.push_back(i);
     copies.bytes += ops.bytes[i];
