@@ -5,6 +5,8 @@
 namespace trainprof {
 namespace {
 
+constexpr size_t kFew = 16;  // events that are looked at one by one
+
 // The first i in [from, size) for which `is_behind`, false up to some point and true from there,
 // is true. Looks near `from` first: O(log distance).
 template <class IsBehind>
@@ -128,6 +130,24 @@ CategoryTotals Lane::TotalsWithin(const Interval& part, size_t first, size_t las
   }
   AddWhole(last_block * kBlock, end, totals);
   return totals;
+}
+
+Column Lane::ColumnOf(const Interval& part, size_t first, size_t last) const {
+  if (last - first > kFew) {
+    return MakeColumn(TotalsWithin(part, first, last), category_[first], part.Length());
+  }
+  CategoryTotals totals{};
+  for (size_t i = first; i < last; ++i) AddClipped(i, part, totals);
+  Duration sum;
+  Category most = category_[first];
+  for (size_t i = first; i < last; ++i) {
+    const Category c = category_[i];
+    Duration& total = totals[static_cast<size_t>(c)];
+    const Duration best = totals[static_cast<size_t>(most)];
+    if (total > best || (total == best && total.ns > 0 && c < most)) most = c;
+  }
+  for (const Duration& total : totals) sum += total;
+  return MakeColumn(sum, most, part.Length());
 }
 
 size_t Lane::size_bytes() const {

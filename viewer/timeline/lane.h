@@ -46,6 +46,8 @@ class Lane {
   // Time of the events [first, last) within `part`, exact. They lie within it, the outer two
   // perhaps only partly. O(1).
   CategoryTotals TotalsWithin(const Interval& part, size_t first, size_t last) const;
+  // The same as a column. first < last.
+  Column ColumnOf(const Interval& part, size_t first, size_t last) const;
 
   size_t size_bytes() const;
 

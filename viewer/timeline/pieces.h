@@ -58,8 +58,7 @@ void VisitFromEvents(const Lane& lane, size_t first, const Interval& stretch, in
     if (event.begin >= stretch.end) return;
     const Interval cell = Intersect(CellOf(std::max(at, event.begin), shift), stretch);
     const size_t last = lane.FirstBeginningAt(cell.end, i);
-    const CategoryTotals totals = lane.TotalsWithin(cell, i, last);
-    visit(Piece{cell, kFolded, MakeColumn(totals, lane.category(i), cell.Length())});
+    visit(Piece{cell, kFolded, lane.ColumnOf(cell, i, last)});
     i = lane.interval(last - 1).end > cell.end ? last - 1 : last;
     at = cell.end;
   }
@@ -78,16 +77,11 @@ void VisitFolded(const Lane& lane, size_t first, const Interval& stretch, int sh
   if (stretch.begin < inner_begin) {
     VisitFromEvents(lane, first, {stretch.begin, inner_begin}, shift, visit);
   }
-  const std::span<const Column> bins = lane.pyramid().Bins(shift);
-  const int64_t offset = lane.pyramid().FirstBin(shift);
-  const int64_t begin = std::max(inner_begin.ns >> shift, offset);
-  const int64_t end = std::min(inner_end.ns >> shift, offset + static_cast<int64_t>(bins.size()));
-  for (int64_t bin = begin; bin < end; ++bin) {
-    const Column column = bins[static_cast<size_t>(bin - offset)];
-    if (column.busy == 0) continue;
-    visit(Piece{CellOf({static_cast<int64_t>(static_cast<uint64_t>(bin) << shift)}, shift), kFolded,
-                column});
-  }
+  lane.pyramid().VisitBins(
+      shift, inner_begin.ns >> shift, inner_end.ns >> shift, [&](int64_t bin, Column column) {
+        const auto begin = static_cast<int64_t>(static_cast<uint64_t>(bin) << shift);
+        visit(Piece{{{begin}, {begin + (int64_t{1} << shift)}}, kFolded, column});
+      });
   if (inner_end < stretch.end) {
     VisitFromEvents(lane, lane.FirstEndingAfter(inner_end, first), {inner_end, stretch.end}, shift,
                     visit);

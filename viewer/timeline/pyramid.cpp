@@ -1,6 +1,5 @@
 #include "viewer/timeline/pyramid.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -8,15 +7,33 @@ namespace trainprof {
 namespace {
 
 constexpr int kMostShift = 62;
+// So many empty bins are cheaper than another run.
+constexpr int64_t kMostEmptyBins = 8;
+constexpr size_t kPitchSamples = 1000;
 
-// The last nanosecond that an event touches; one of no length touches its begin.
-int64_t LastInstant(TraceTime begin, TraceTime end) { return std::max(begin.ns, end.ns - 1); }
+uint8_t BusyOf(Duration total, Duration length) {
+  const double share = static_cast<double>(total.ns) / static_cast<double>(length.ns);
+  return static_cast<uint8_t>(std::clamp(static_cast<int>(255 * share + 0.5), 1, 255));
+}
 
-uint64_t BinCount(int64_t first_ns, int64_t last_ns, int shift) {
-  return static_cast<uint64_t>((last_ns >> shift) - (first_ns >> shift)) + 1;
+// The first shift worth trying: four to eight events' usual distance. What takes too many columns
+// is dropped.
+int FirstShift(std::span<const TraceTime> begin) {
+  std::vector<int64_t> pitches;
+  const size_t stride = std::max<size_t>(begin.size() / kPitchSamples, 1);
+  for (size_t i = 1; i < begin.size(); i += stride) {
+    pitches.push_back((begin[i] - begin[i - 1]).ns);
+  }
+  const auto middle = pitches.begin() + static_cast<std::ptrdiff_t>(pitches.size() / 2);
+  std::nth_element(pitches.begin(), middle, pitches.end());
+  return std::min<int>(std::bit_width(static_cast<uint64_t>(*middle)) + 2, kMostShift);
 }
 
 }  // namespace
+
+Column MakeColumn(Duration total, Category category, Duration length) {
+  return {BusyOf(total, length), category};
+}
 
 Column MakeColumn(const CategoryTotals& totals, Category first, Duration length) {
   Duration sum;
@@ -25,46 +42,36 @@ Column MakeColumn(const CategoryTotals& totals, Category first, Duration length)
     sum += totals[c];
     if (totals[c] > totals[most]) most = c;
   }
-  if (sum.ns == 0) return {1, first};
-  const double share = static_cast<double>(sum.ns) / static_cast<double>(length.ns);
-  const long busy = std::lround(255 * share);
-  return {static_cast<uint8_t>(std::clamp(busy, 1L, 255L)), static_cast<Category>(most)};
+  return {BusyOf(sum, length), sum.ns == 0 ? first : static_cast<Category>(most)};
 }
 
 // Events come in time order, so that one bin a level is open at a time: a closed one is added to
 // the bin above it.
 class PyramidBuilder {
  public:
-  PyramidBuilder(int64_t first_ns, int64_t last_ns, size_t most_bins) {
-    int shift = 0;
-    while (BinCount(first_ns, last_ns, shift) > most_bins) ++shift;
-    pyramid_.finest_shift_ = shift;
-    size_t columns = 0;
-    for (; shift <= kMostShift; ++shift) {
-      const size_t bins = BinCount(first_ns, last_ns, shift);
-      pyramid_.levels_.push_back({first_ns >> shift, columns, bins});
-      columns += bins;
-      if (bins <= 2) break;
-    }
-    pyramid_.columns_.resize(columns);
-    open_.resize(pyramid_.levels_.size());
+  PyramidBuilder(int finest_shift, size_t most_columns)
+      : most_columns_(most_columns), open_(static_cast<size_t>(kMostShift - finest_shift + 1)) {
+    pyramid_.finest_shift_ = finest_shift;
+    pyramid_.levels_.resize(open_.size());
   }
 
   void Add(TraceTime begin, TraceTime end, Category category) {
-    const int shift = pyramid_.finest_shift_;
-    int64_t at = begin.ns;
-    do {
-      const int64_t bin = at >> shift;
-      const int64_t last = std::min(end.ns - 1, LastOf(bin, shift));
-      if (open_[0].any && open_[0].bin != bin) Close(0);
-      Put(open_[0], bin, category);
-      open_[0].total[static_cast<size_t>(category)].ns += std::max<int64_t>(last + 1 - at, 0);
-      at = last + 1;
-    } while (at < end.ns);
+    const auto shift = static_cast<int>(std::bit_width(static_cast<uint64_t>((end - begin).ns)));
+    if (shift > kMostShift) return;  // longer than any bin
+    const auto level = static_cast<size_t>(std::max(shift - pyramid_.finest_shift_, 0));
+    for (size_t below = 0; below < level; ++below) Close(below);
+    AddTo(level, begin, end, category);
+    while (columns_ > most_columns_ && DropFinest()) {
+    }
   }
 
   Pyramid Finish() && {
     for (size_t level = 0; level < open_.size(); ++level) Close(level);
+    // Levels that hold nothing new: one bin, or two that a power of two keeps apart.
+    while (pyramid_.levels_.size() > 1 && pyramid_.levels_.back().columns.size() <= 2 &&
+           pyramid_.levels_[pyramid_.levels_.size() - 2].columns.size() <= 2) {
+      pyramid_.levels_.pop_back();
+    }
     return std::move(pyramid_);
   }
 
@@ -77,31 +84,38 @@ class PyramidBuilder {
     CategoryTotals total{};
   };
 
-  static int64_t LastOf(int64_t bin, int shift) {
-    return static_cast<int64_t>(static_cast<uint64_t>(bin + 1) << shift) - 1;
+  // An event shorter than the level's bins: it touches two of them at most.
+  void AddTo(size_t level, TraceTime begin, TraceTime end, Category category) {
+    const int shift = pyramid_.finest_shift_ + static_cast<int>(level);
+    const int64_t bin = begin.ns >> shift;
+    const int64_t border = static_cast<int64_t>(static_cast<uint64_t>(bin + 1) << shift);
+    Put(level, bin, category, 1u << static_cast<unsigned>(category));
+    open_[level].total[static_cast<size_t>(category)].ns += std::min(end.ns, border) - begin.ns;
+    if (end.ns <= border) return;
+    Put(level, bin + 1, category, 1u << static_cast<unsigned>(category));
+    open_[level].total[static_cast<size_t>(category)].ns += end.ns - border;
   }
-  static void Put(OpenBin& open, int64_t bin, Category category) {
+
+  void Put(size_t level, int64_t bin, Category first, unsigned used) {
+    if (open_[level].any && open_[level].bin != bin) Close(level);
+    OpenBin& open = open_[level];
     if (!open.any) {
       open.any = true;
       open.bin = bin;
-      open.first = category;
+      open.first = first;
     }
-    open.used = static_cast<uint16_t>(open.used | 1u << static_cast<unsigned>(category));
+    open.used = static_cast<uint16_t>(open.used | used);
   }
 
   void Close(size_t level) {
     OpenBin& open = open_[level];
     if (!open.any) return;
-    const Pyramid::Level& place = pyramid_.levels_[level];
     const int shift = pyramid_.finest_shift_ + static_cast<int>(level);
-    pyramid_.columns_[place.offset + static_cast<size_t>(open.bin - place.first)] =
-        MakeColumn(open.total, open.first, Duration{int64_t{1} << shift});
+    Store(pyramid_.levels_[level], open.bin,
+          MakeColumn(open.total, open.first, Duration{int64_t{1} << shift}));
     if (level + 1 < open_.size()) {
+      Put(level + 1, open.bin >> 1, open.first, open.used);
       OpenBin& above = open_[level + 1];
-      const int64_t bin = open.bin >> 1;
-      if (above.any && above.bin != bin) Close(level + 1);
-      Put(above, bin, open.first);
-      above.used |= open.used;
       for (unsigned used = open.used; used != 0; used &= used - 1) {
         const auto c = static_cast<size_t>(std::countr_zero(used));
         above.total[c] += open.total[c];
@@ -114,22 +128,56 @@ class PyramidBuilder {
     open.used = 0;
   }
 
+  void Store(Pyramid::Level& level, int64_t bin, Column column) {
+    const size_t before = level.columns.size();
+    int64_t empty = kMostEmptyBins + 1;
+    if (!level.runs.empty()) {
+      const Pyramid::Run& run = level.runs.back();
+      empty = bin - run.first - static_cast<int64_t>(before - run.offset);
+    }
+    if (empty > kMostEmptyBins) {
+      level.runs.push_back({bin, before});
+      columns_ += sizeof(Pyramid::Run) / sizeof(Column);
+    } else {
+      level.columns.resize(before + static_cast<size_t>(empty));
+    }
+    level.columns.push_back(column);
+    columns_ += level.columns.size() - before;
+  }
+
+  // Whether there was another level to fall back on.
+  bool DropFinest() {
+    if (open_.size() == 1) return false;
+    Close(0);
+    columns_ -= pyramid_.levels_[0].columns.size() +
+                pyramid_.levels_[0].runs.size() * (sizeof(Pyramid::Run) / sizeof(Column));
+    pyramid_.levels_.erase(pyramid_.levels_.begin());
+    open_.erase(open_.begin());
+    ++pyramid_.finest_shift_;
+    return true;
+  }
+
+  size_t most_columns_;
+  size_t columns_ = 0;  // of all levels, runs included by their size
   Pyramid pyramid_;
-  std::vector<OpenBin> open_;
+  std::vector<OpenBin> open_;  // by level
 };
 
 Pyramid Pyramid::Build(std::span<const TraceTime> begin, std::span<const TraceTime> end,
                        std::span<const Category> category) {
   if (begin.size() < kLeastEvents) return {};
-  const size_t bins = std::min(kMostBins, begin.size() / kEventsPerBin);
-  PyramidBuilder builder(begin.front().ns, LastInstant(begin.back(), end.back()), bins);
+  PyramidBuilder builder(FirstShift(begin),
+                         std::min(kMostColumns, begin.size() / kEventsPerColumn));
   for (size_t i = 0; i < begin.size(); ++i) builder.Add(begin[i], end[i], category[i]);
   return std::move(builder).Finish();
 }
 
-std::span<const Column> Pyramid::Bins(int shift) const {
-  const Level& level = levels_[shift - finest_shift_];
-  return std::span(columns_).subspan(level.offset, level.size);
+size_t Pyramid::size_bytes() const {
+  size_t bytes = levels_.size() * sizeof(Level);
+  for (const Level& level : levels_) {
+    bytes += level.runs.size() * sizeof(Run) + level.columns.size() * sizeof(Column);
+  }
+  return bytes;
 }
 
 }  // namespace trainprof
