@@ -38,14 +38,14 @@ def overhead(table, program, runner, pairs):
             trace.unlink()
     ours = measures.relative_percent(recorded, plain)
     bound = f"at most {MAX_OVERHEAD_PERCENT:.0f} %"
-    table.judge("step overhead", program.name, ours.text("%"), bound, ours.low <= MAX_OVERHEAD_PERCENT)
+    table.judge_at_most("step overhead", program.name, ours, MAX_OVERHEAD_PERCENT, "%", bound)
     if not profiled:
         return
     theirs = measures.relative_percent(profiled, plain)
     table.add("torch.profiler overhead", program.name, theirs.text("%"), "activities CPU and CUDA")
-    part = MAX_PART_OF_TORCH_PROFILER * max(theirs.high, 0)
-    table.judge("against torch.profiler", program.name, f"{ours.mean:.2f} of {theirs.mean:.2f} %",
-                f"at most {MAX_PART_OF_TORCH_PROFILER:.0%} of it", ours.low <= part)
+    more = measures.differences(recorded, [MAX_PART_OF_TORCH_PROFILER * (t - p) + p for t, p in zip(profiled, plain)])
+    table.judge_at_most("against torch.profiler", program.name, more, 0, "ms",
+                        f"at most {MAX_PART_OF_TORCH_PROFILER:.0%} of its overhead")
 
 
 def complete(table, program, runner):

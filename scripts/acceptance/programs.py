@@ -8,6 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TWIN = ROOT / "instrumented_trainer" / "train.py"
 LOOP = ROOT / "tests" / "virtual_gpu" / "scenarios" / "training_loop.cpp"
+HOST_BOUND = ("--kernel-us", "2", "--decode-us", "50")  # of the loop on the virtual GPU
 TRAINING = ROOT / "instrumented_trainer" / "training.cpp"
 
 
@@ -42,14 +43,16 @@ def line_number(path, text):
     return numbers[0]
 
 
-def _habits(program, source, item, noise, loader=()):
-    """`loader`: flags that make batches dear enough for the loader to matter."""
+def _habits(program, source, item, noise, loader=(), host_bound=()):
+    """`loader`: flags that make batches dear enough for the loader to matter; `host_bound`: that make
+    kernels short enough for the host to."""
     alone, four = loader + ("--workers", "0"), loader + ("--workers", "4")
+    cpu_tensors = host_bound + ("--cpu-tensors",)
     return [
         Habit("loader without workers", program, alone, four, "input-bound", source, ""),
         Habit("item every step", program, ("--item-every", "1"), (), "host-sync", source, item),
         Habit("pageable batches", program, ("--pin-memory", "off"), ("--pin-memory", "on"), "pageable-copy", source, ""),
-        Habit("tensors made on the CPU", program, ("--cpu-tensors",), (), "cpu-tensor", source, noise),
+        Habit("tensors made on the CPU", program, cpu_tensors, host_bound, "cpu-tensor", source, noise),
     ]
 
 
@@ -77,8 +80,8 @@ def virtual_programs(binaries, steps):
     loop = Program("training_loop", (str(binaries / "training_loop"), "--steps", str(steps)))
     programs = [
         loop,
-        dataclasses.replace(loop.with_flags("--kernel-us", "2"), name="training_loop launch-bound"),
+        dataclasses.replace(loop.with_flags(*HOST_BOUND), name="training_loop launch-bound"),
         dataclasses.replace(loop.with_flags("--cuda-graph"), name="training_loop cuda graph"),
     ]
     item, noise = "cudaMemcpyAsync(&loss, device_loss_", "cudaMemcpyAsync(device_noise_, noise.data()"
-    return programs, _habits(loop, LOOP, item, noise, loader=("--decode-us", "12000"))
+    return programs, _habits(loop, LOOP, item, noise, ("--decode-us", "12000"), HOST_BOUND)

@@ -2,7 +2,7 @@
 
 import json
 
-PASS, FAIL, SKIP, FACT = "PASS", "FAIL", "SKIP", "fact"
+PASS, FAIL, OPEN, SKIP, FACT = "PASS", "FAIL", "open", "SKIP", "fact"
 
 
 class Table:
@@ -19,6 +19,11 @@ class Table:
 
     def judge(self, check, program, figure, bound, passed):
         self.add(check, program, figure, bound, PASS if passed else FAIL)
+
+    def judge_at_most(self, check, program, interval, limit, unit, bound):
+        """Passed or failed only where the whole interval lies on one side of the limit."""
+        verdict = PASS if interval.high <= limit else FAIL if interval.low > limit else OPEN
+        self.add(check, program, interval.text(unit), bound, verdict)
 
     def skip(self, check, program, reason):
         self.add(check, program, reason, "", SKIP)
