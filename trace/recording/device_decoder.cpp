@@ -139,6 +139,7 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
     case DeviceRowType::kMemset:
     case DeviceRowType::kGraph:
       answered_.push_back(row.correlation);
+      last_device_ns_ = std::max(last_device_ns_, row.end_ns);
       if (row.begin_ns > 0 && row.end_ns > 0) break;
       ++zero_start_;  // CUPTI could not stamp it
       return;
@@ -344,6 +345,7 @@ void DeviceDecoder::AddOverhead(const DeviceRow& row) {
 
 void DeviceDecoder::AddCall(const CallRow& row, const WriterStrings& names) {
   ++call_rows_;
+  last_call_ns_ = std::max(last_call_ns_, row.end_ns);
   const StringId name = NameOf(row.name, names);
   const ApiKind kind = ApiKindOf(builder_.trace().Text(name));
   const bool launches = kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch;

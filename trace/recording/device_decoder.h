@@ -29,8 +29,9 @@ class DeviceDecoder {
   bool Add(const Chunk& chunk, const std::vector<uint64_t>& words, const WriterStrings& names);
   // After a writer's last chunk.
   void EndWriter();
-  // After the last writer: what needs all rows, and what was lost.
-  void Finish();
+  // After the last writer: what needs all rows, and what was lost. `end`: the last time seen in the
+  // segment.
+  void Finish(TraceTime end);
 
   bool any() const { return device_rows_ + call_rows_ > 0; }
 
@@ -69,6 +70,7 @@ class DeviceDecoder {
   void AddFacts();
   void CountLosses();
   void CountMissingKernels();
+  void AddGap(TraceTime begin, TraceTime end);
   std::string CauseOfMissingKernels() const;
   std::string Fact(const char* name) const;
 
@@ -118,6 +120,8 @@ class DeviceDecoder {
   uint64_t call_rows_ = 0;
   uint64_t kernels_ = 0;
   uint64_t zero_start_ = 0;
+  int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
+  int64_t last_call_ns_ = INT64_MIN;
   uint64_t launches_of_graphs_ = 0;
 };
 

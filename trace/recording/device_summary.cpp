@@ -108,7 +108,7 @@ void DeviceDecoder::AddMemory(const DeviceRow& row) {
   builder_.AddInstant(event, 't');
 }
 
-void DeviceDecoder::Finish() {
+void DeviceDecoder::Finish(TraceTime end) {
   for (const DeviceRow& row : syncs_) AddSync(row);
   std::stable_sort(memory_.begin(), memory_.end(),
                    [](const DeviceRow& a, const DeviceRow& b) { return a.begin_ns < b.begin_ns; });
@@ -116,6 +116,17 @@ void DeviceDecoder::Finish() {
   AddFacts();
   CountLosses();
   CountMissingKernels();
+  // Of a process that runs, or was killed, calls and device work come with a delay, and apart: what
+  // both tell ends with the one that lags.
+  if (any() && !info_.clean_exit) AddGap(At(std::min(last_device_ns_, last_call_ns_)), end);
+}
+
+void DeviceDecoder::AddGap(TraceTime begin, TraceTime end) {
+  if (end <= begin) return;
+  builder_.AddGap({.interval = {begin, end},
+                   .process = process_,
+                   .reason = builder_.Intern("GPU records not delivered"),
+                   .kind = GapKind::kDevice});
 }
 
 // Of several processes the one that used a device speaks for all.
@@ -194,10 +205,7 @@ void DeviceDecoder::CountMissingKernels() {
       "undelivered_at_end", kWarning, missing.end() - behind,
       fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered",
                   (static_cast<double>(last) - static_cast<double>(first)) * 1e-9));
-  builder_.AddGap({.interval = {At(first), At(std::max(last, first)) + Nanoseconds(1)},
-                   .process = process_,
-                   .reason = builder_.Intern("GPU records not delivered"),
-                   .kind = GapKind::kDevice});
+  AddGap(At(first), At(last) + Nanoseconds(1));
 }
 
 }  // namespace trainprof::recording

@@ -71,7 +71,8 @@ struct RecordingSummary {
 Result<void> CreateRun(const std::filesystem::path& run_dir, const RunDescription& run);
 
 // Seals the segments of dead processes until `deadline` (the rest stays raw), writes the final
-// manifest.json and, as far as time is left, the symbols of native stacks. Safe to call again. Never touches a living process's segment.
+// manifest.json and, as far as time is left, the symbols of native stacks. Safe to call again.
+// Never touches a living process's segment.
 Result<RecordingSummary> SealRecording(const std::filesystem::path& run_dir,
                                        const RunDescription& run,
                                        std::chrono::steady_clock::time_point deadline);

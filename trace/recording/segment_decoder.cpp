@@ -49,7 +49,7 @@ class Decoder {
     DeviceDecoder device(segment_.info(), scan_, base_, process_, stacks, builder_);
     device_ = &device;
     DecodeChunks();
-    device.Finish();
+    device.Finish(At(scan_.last_ticks));
     JoinStarts();
     AddGaps();
     NameThreads();

@@ -352,6 +352,19 @@ TEST_F(DeviceRows, WhatHadNotBeenDeliveredAtTheEndIsAGap) {
   EXPECT_EQ(t.gaps[0].interval, (Interval{{400}, {501}}));
 }
 
+// NVTX ranges of a running or killed process reach to its last moment, what CUPTI tells does not.
+TEST_F(DeviceRows, StepsBehindTheLastDeliveryAreAGap) {
+  writer_.header().clean_exit.store(0);
+  writer_.Row(RowOf(DeviceRowType::kMemset, 100, 200, 1));
+  writer_.Row(CallOf(50, 350, 1, writer_.String("cudaMemsetAsync")));
+  writer_.Push("step", 300);
+  writer_.Pop(5000);
+  const Trace t = Read();
+  ASSERT_EQ(t.gaps.size(), 1u);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{200}, {5000}}));
+  EXPECT_EQ(t.gaps[0].kind, GapKind::kDevice);
+}
+
 TEST_F(DeviceRows, AGapOfTheDeviceIsNoGapOfTheHost) {
   writer_.Push("step", 100);
   writer_.Gap(200, 300, GapReason::kDevice);
