@@ -49,6 +49,10 @@ uint32_t WordsFor(const Attributes& attributes) {
   return 1 + (attributes.color_type != 0) + (attributes.payload_type != 0);
 }
 
+uint32_t StructureWords(const Attributes& attributes) {
+  return 3 + (attributes.structure_bytes + 7) / 8;
+}
+
 void Put(uint64_t* words, const Attributes& attributes) {
   *words++ = recording::PackAttributes(attributes.payload_type, attributes.color_type,
                                        attributes.category);
@@ -243,11 +247,15 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
   CachedString* found = *entry;
   const bool start = type == RecordType::kStart;
   const uint32_t words = 2 + start + WordsFor(attributes);
-  const uint32_t with_pop = words + (type == RecordType::kPush ? kPopBytes / 8 : 0);
+  const uint32_t structure = attributes.schema == 0 ? 0 : StructureWords(attributes);
+  const uint32_t with_pop = words + structure + (type == RecordType::kPush ? kPopBytes / 8 : 0);
   if (found == nullptr || (found->id == 0 && !Define(found, found)) || !Room(with_pop, found))
       [[unlikely]] {
     Drop(found != nullptr && lost_detail_);
     return false;
+  }
+  if (structure != 0) [[unlikely]] {
+    WriteStructure(attributes);
   }
   uint64_t* out = Words();
   if (words > 2) {

@@ -41,8 +41,21 @@ struct Attributes {
   uint8_t color_type = 0;
   uint8_t payload_type = 0;
   uint64_t payload = 0;
+  // A structured payload (of a schema); not part of Any(). Not owned.
+  uint64_t schema = 0;  // 0: none
+  const void* structure = nullptr;
+  uint32_t structure_bytes = 0;
 
   bool Any() const { return category != 0 || color_type != 0 || payload_type != 0; }
+};
+
+// A field of a payload schema, in NVTX's numbers.
+struct SchemaField {
+  uint32_t type;
+  uint32_t flags;
+  uint32_t offset;
+  uint32_t detail;
+  Text name;
 };
 
 // A domain of the program: its number in the records and its name. Never freed.
@@ -74,6 +87,10 @@ class ThreadWriter {
 
   void NameCategory(const Domain* domain, uint32_t category, const Text& name);
   void NameThread(uint32_t tid, const Text& name);
+
+  // thread_writer_payloads.cpp: the layout of structured payloads, at most kMostFields.
+  static constexpr uint32_t kMostFields = 64;
+  void Schema(uint64_t number, const Text& name, const SchemaField* fields, uint32_t count);
 
   // thread_writer_stacks.cpp: a call's stack (return addresses, innermost first, at most
   // kMostFrames), and a file with code that such addresses lie in.
@@ -113,6 +130,9 @@ class ThreadWriter {
   bool AdmitDetail();
   void WriteRecord(recording::RecordType type, uint32_t domain, uint32_t id, const void* words,
                    uint32_t word_count);
+
+  // Its room must be there already.
+  void WriteStructure(const Attributes& attributes);
 
   bool Define(CachedString* entry, const CachedString* used_by);
   bool DefineDomain(const Domain* domain, const CachedString* used_by);

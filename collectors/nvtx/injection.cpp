@@ -5,6 +5,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "collectors/host/thread_writer.h"
+#include "collectors/nvtx/payloads.h"
 #include "collectors/nvtx/registry.h"
 #include "collectors/nvtx/wide_text.h"
 
@@ -40,6 +41,22 @@ const Domain* DomainOf(nvtxDomainHandle_t handle) {
 #define TRAINPROF_HAS(event, field) \
   ((event)->size >= offsetof(nvtxEventAttributes_t, field) + sizeof((event)->field))
 
+// A structure of longer than this is none that says what an event is about.
+constexpr size_t kMostStructureBytes = 1024;
+
+// The first of the event's structured payloads, of the kind that NCCL gives its sizes and ranks in.
+void ReadStructure(const nvtxEventAttributes_t* event, Attributes* result) {
+  if (static_cast<uint32_t>(event->payloadType) != kPayloadExtension || event->reserved0 == 0 ||
+      event->payload.ullValue == 0) {
+    return;
+  }
+  const auto& data = *reinterpret_cast<const PayloadData*>(event->payload.ullValue);
+  if (data.bytes > kMostStructureBytes || data.structure == nullptr) return;
+  result->schema = data.schema;
+  result->structure = data.structure;
+  result->structure_bytes = static_cast<uint32_t>(data.bytes);
+}
+
 Attributes AttributesOf(const nvtxEventAttributes_t* event) {
   Attributes result;
   if (TRAINPROF_HAS(event, category)) result.category = event->category;
@@ -60,7 +77,8 @@ Attributes AttributesOf(const nvtxEventAttributes_t* event) {
       result.payload = event->payload.uiValue;
       break;
     default:
-      return result;  // extended payloads: their types are registered elsewhere
+      ReadStructure(event, &result);
+      return result;
   }
   result.payload_type = static_cast<uint8_t>(event->payloadType);
   return result;

@@ -17,8 +17,8 @@ inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
 // Overrides the folder in which the collector's library is looked for.
 inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
 
-// libtrainprof_injection.so in $TRAINPROF_LIB_DIR, else in ../lib of the trainprof program (build and
-// install tree alike). The error names the places.
+// libtrainprof_injection.so in $TRAINPROF_LIB_DIR, else in ../lib of the trainprof program (build
+// and install tree alike). The error names the places.
 Result<std::filesystem::path> FindCollector();
 
 // Who holds the one injection slot of NVTX, or of the CUDA driver, in words for the user; nothing

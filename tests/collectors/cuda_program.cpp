@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,6 +178,48 @@ int Steps(long count) {
   return 0;
 }
 
+// A range as NCCL makes them: a schema with a number of its own, the payload in the event.
+int Payload(long count) {
+  struct AllReduce {
+    uint64_t communicator;
+    size_t bytes;
+    int operation;
+  };
+  const nvtxPayloadSchemaEntry_t entries[] = {
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0,
+       offsetof(AllReduce, communicator), nullptr, nullptr},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", nullptr, 0,
+       offsetof(AllReduce, bytes), nullptr, nullptr},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Reduction operation", nullptr, 0,
+       offsetof(AllReduce, operation), nullptr, nullptr},
+  };
+  nvtxPayloadSchemaAttr_t schema = {};
+  schema.fieldMask =
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  schema.name = "ncclAllReduce";
+  schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+  schema.entries = entries;
+  schema.numEntries = 3;
+  schema.payloadStaticSize = sizeof(AllReduce);
+  schema.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 3;
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
+  if (nvtxPayloadSchemaRegister(domain, &schema) != schema.schemaId) return 6;
+  for (long i = 0; i < count; ++i) {
+    const AllReduce call = {0xABCDEF, static_cast<size_t>(1000 + i), 2};
+    nvtxEventAttributes_t event = {};
+    event.version = NVTX_VERSION;
+    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = "ncclAllReduce";
+    NVTX_PAYLOAD_EVTATTR_SET(&event, schema.schemaId, &call, sizeof call)
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxDomainRangePop(domain);
+  }
+  return 0;
+}
+
 // Launches until it is killed; says in shared memory which launches have returned.
 int Killed(const char* path) {
   const int fd = open(path, O_RDWR);
@@ -205,6 +248,7 @@ int main(int argc, char** argv) {
   if (mode == "graph") code = Graph(count);
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);
+  if (mode == "payload") code = Payload(count);
   if (mode == "steps") code = Steps(count);
   if (mode == "killed") code = Killed(argv[2]);
   return code;

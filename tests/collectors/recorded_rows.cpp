@@ -52,6 +52,18 @@ void ReadRecord(const recording::RecordHead& head, const uint64_t* words, Writer
       rows.devices.push_back(facts);
       break;
     }
+    case RecordType::kPayloadSchema:
+      for (uint32_t at = 2; at + 3 <= head.words; at += 3) {
+        rows.schemas[words[1]].push_back({name(static_cast<uint32_t>(words[at + 2])),
+                                          static_cast<uint32_t>(words[at]),
+                                          static_cast<uint32_t>(words[at + 1])});
+      }
+      break;
+    case RecordType::kPayload: {
+      const char* bytes = reinterpret_cast<const char*>(words + 3);
+      rows.payloads.push_back({words[1], {bytes, bytes + words[2]}, RecordType::kNone});
+      break;
+    }
     case RecordType::kContext:
       ++rows.contexts;
       break;
@@ -76,6 +88,9 @@ void ReadRecords(const std::vector<uint64_t>& words, WriterIds& ids, RecordedRow
     if (head.words < 2 || head.words > words.size() - at) {
       ++rows.damaged;
       return;
+    }
+    if (!rows.payloads.empty() && rows.payloads.back().event == RecordType::kNone) {
+      rows.payloads.back().event = head.type;
     }
     ReadRecord(head, &words[at], ids, rows);
     at += head.words;

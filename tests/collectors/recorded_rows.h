@@ -23,6 +23,18 @@ struct RecordedModule {
   recording::ModuleFacts facts{};
 };
 
+struct RecordedField {
+  std::string name;
+  uint32_t type = 0;
+  uint32_t offset = 0;
+};
+
+struct RecordedPayload {
+  uint64_t schema = 0;
+  std::vector<char> bytes;
+  recording::RecordType event{};  // of the record that follows
+};
+
 struct RecordedRows {
   std::vector<recording::DeviceRow> device;  // `name` is an index of `names`
   std::vector<recording::CallRow> calls;
@@ -31,6 +43,8 @@ struct RecordedRows {
   std::vector<RecordedStack> stacks;
   std::vector<RecordedModule> modules;
   std::vector<recording::DeviceFacts> devices;
+  std::map<uint64_t, std::vector<RecordedField>> schemas;
+  std::vector<RecordedPayload> payloads;
   int contexts = 0;
   int gaps_begun = 0;  // of GapReason::kDevice
   int gaps_ended = 0;

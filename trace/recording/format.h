@@ -120,7 +120,12 @@ enum class RecordType : uint8_t {
   kStream = 17,   // word 1: context | stream << 32; word 2: priority (signed)
   kModule = 18,   // a mapped file with code, path `id`: ModuleFacts
   kStack = 19,    // `id` := these frames, innermost first. From word 1: return addresses
-  kCallStack = 20,   // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`
+  kCallStack = 20,  // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`
+  // Payload schemas of NVTX's extension, as NCCL has: word 1: the schema's number; `id` its name.
+  // Then each entry: type | flags << 32 (NVTX's numbers); offset | array or union detail << 32;
+  // name's id
+  kPayloadSchema = 21,
+  kPayload = 22,     // of the next event of this writer. word 1: schema; word 2: bytes; then those
   kShortPush = 128,  // value: the id; the default domain, no attributes
   kShortPop = 129,   // value: the domain
 };
