@@ -10,6 +10,7 @@
 
 #include "analysis/drain.h"
 #include "analysis/rule.h"
+#include "analysis/run_ahead.h"
 
 namespace trainprof::rules {
 namespace {
@@ -25,6 +26,7 @@ struct Sync {
   Interval call;     // the copy's call and the sync behind it, as one wait
   Duration blocked;  // their durations
   uint32_t op = 0;
+  Row paired = kNoRow;   // the sync behind it
   Row waiting = kNoRow;  // the call that waited longest: what a stack was taken of
 };
 
@@ -47,12 +49,13 @@ std::vector<Sync> FindSyncs(const RuleContext& context) {
     const Row call = trace.device_ops.launch[op];
     if (trace.device_ops.direction[op] != CopyDirection::kDeviceToHost || call == kNoRow) continue;
     if (!context.InWindow(trace.api.interval(call))) continue;
-    Sync sync{trace.api.interval(call), trace.api.interval(call).Length(), op, call};
+    Sync sync{trace.api.interval(call), trace.api.interval(call).Length(), op, kNoRow, call};
     const Row paired = PairedSync(trace.api, call);
     const bool completes =
         paired != kNoRow && trace.api.end[Index(paired)] + kRounding >= trace.device_ops.end[op];
     if (!context.blocking_calls[Index(call)] && !completes) continue;
     if (completes) {
+      sync.paired = paired;
       sync.call.end = trace.api.end[Index(paired)];
       if (trace.api.interval(paired).Length() > sync.blocked) sync.waiting = paired;
       sync.blocked += trace.api.interval(paired).Length();
@@ -81,17 +84,28 @@ void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& find
   }
 }
 
-// High: the drain goes, as far as the device's own work allows. Low: the host, freed of its waits,
-// is still the slower side, so the step cannot get shorter than the host's own work.
-Gain GainOf(const RuleContext& context, Duration drain, Duration blocked) {
+// High: the drain goes, as far as the device's own work allows, and where nothing else holds the
+// host, all idle time of its pace with it. Low: the drain alone, and the host, freed of its waits,
+// is still the slower side, so that the step cannot get shorter than the host's own work.
+Gain GainOf(const RuleContext& context, const std::vector<Sync>& syncs, Duration drain,
+            Duration blocked) {
   Duration busy;
   for (const DeviceAccount& device : context.devices) {
     busy = std::max(busy, device.BusyWithin(context.steps.window));
   }
   const double step = context.steps.MeanMilliseconds();
-  const double high = std::min(context.PerStepMs(drain), step - context.PerStepMs(busy));
+  const double room = step - context.PerStepMs(busy);
+  const double drained = std::min(context.PerStepMs(drain), room);
   const double own_work = step - context.PerStepMs(blocked);
-  return {std::clamp(step - std::max(own_work, context.PerStepMs(busy)), 0.0, high), high};
+  std::vector<Row> fixed;
+  for (const Sync& sync : syncs) {
+    fixed.push_back(context.trace.device_ops.launch[sync.op]);
+    if (sync.paired != kNoRow) fixed.push_back(sync.paired);
+  }
+  std::sort(fixed.begin(), fixed.end());
+  const double paced = std::min(context.PerStepMs(HostPacedIdle(context)), room);
+  return {std::clamp(step - std::max(own_work, context.PerStepMs(busy)), 0.0, drained),
+          HostRunsAhead(context, fixed) ? std::max(drained, paced) : drained};
 }
 
 RuleOutcome Check(const RuleContext& context) {
@@ -120,7 +134,7 @@ RuleOutcome Check(const RuleContext& context) {
       syncs.size(), context.PerStepMs(blocked), context.Unit(), context.PerStepMs(drain));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
-  finding.gain = GainOf(context, drain, blocked);
+  finding.gain = GainOf(context, syncs, drain, blocked);
   Describe(context, syncs, finding);
   finding.advice =
       "Keep values on the GPU: accumulate loss.detach() there and call .item() every N steps; "
