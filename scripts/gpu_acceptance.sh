@@ -8,7 +8,7 @@
 #   --virtual  on the virtual GPU of tests/virtual_gpu instead: nothing is measured then, all is simulated
 #   --build    a build folder that holds the programs already; default: builds in build/acceptance
 #   --out      a folder that does not exist yet; default results in the build folder, replaced each time
-#   --pairs    interleaved runs of each comparison, default 5
+#   --pairs    interleaved runs of each comparison, default 5; 0 compares no times
 #   --steps    of each training, default 100
 #   --only     some of facts, transparent, complete, equality, overhead, habits, kill
 #

@@ -104,13 +104,13 @@ def habit(table, habit_program, runner, case, pairs):
     _, quiet = runner.recorded(tuned)
     still = [f for f in runner.report(quiet)["findings"] if f["rule"] == case.rule and f["severity"] != "note"]
     table.judge("finding gone", name, still[0]["title"] if still else "silent", "silent when tuned", not still)
-    if not findings:
-        return
-    if case.line:
+    if findings and case.line:
         line = programs.line_number(case.source, case.line)
         places = [f"{str(w['file']).rsplit('/', 1)[-1]}:{w['line']}" for f in findings for w in f["where"]]
         wanted = f"{case.source.name}:{line}"
         table.judge("source line", name, ", ".join(places[:3]), wanted, wanted in places)
+    if not findings or pairs == 0:
+        return
     saved = []
     for _ in range(pairs):
         before = runner.plain(naive).step_ms

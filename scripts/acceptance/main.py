@@ -28,7 +28,7 @@ def parse(arguments):
     parser.add_argument("--trainprof", type=pathlib.Path, required=True)
     parser.add_argument("--binaries", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--pairs", type=int, default=5, help="interleaved runs of each comparison")
+    parser.add_argument("--pairs", type=int, default=5, help="interleaved runs of each comparison; 0: none")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--only", default=",".join(CHECKS), help="some of " + ",".join(CHECKS))
     options = parser.parse_args(arguments)
@@ -36,8 +36,8 @@ def parse(arguments):
     unknown = set(options.only) - set(CHECKS)
     if unknown:
         parser.error(f"--only: no check named {', '.join(sorted(unknown))}")
-    if options.pairs < 2:
-        parser.error("--pairs: an interval needs at least 2")
+    if options.pairs == 1:
+        parser.error("--pairs: an interval needs at least 2; 0 compares no times")
     return options
 
 
@@ -71,7 +71,7 @@ def run_checks(table, options, runner, all_programs, habits):
                 checks.guarded(table, "kernels by shape", program, checks.equals_torch_profiler, runner)
             else:
                 table.skip("kernels by shape", program.name, "torch.profiler runs Python programs only")
-    if "overhead" in options.only:
+    if "overhead" in options.only and options.pairs > 0:
         each("step overhead", checks.overhead, options.pairs)
     if "habits" in options.only:
         for case in habits:

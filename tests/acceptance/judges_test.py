@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What the acceptance run concludes from its figures: a difference is seen, noise is left open."""
+import gzip
+import json
+import math
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "acceptance"))
+import checks  # noqa: E402  # the folder of the script comes first
+import measures  # noqa: E402
+import programs  # noqa: E402
+import runs  # noqa: E402
+import traces  # noqa: E402
+from table import FAIL, OPEN, PASS, Table  # noqa: E402
+
+
+def kernel(name, duration, grid=(1, 1, 1)):
+    args = {"grid": list(grid), "block": [128, 1, 1]}
+    return {"ph": "X", "cat": "kernel", "name": name, "ts": 1, "dur": duration, "args": args}
+
+
+def copy(name, size):
+    return {"ph": "X", "cat": "gpu_memcpy", "name": name, "ts": 1, "dur": 1, "args": {"bytes": size}}
+
+
+def work_of(events):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.json.gz"
+        with gzip.open(path, "wt") as file:
+            json.dump({"traceEvents": events}, file)
+        return traces.device_work(path)
+
+
+def verdicts(expected, ours):
+    table = Table()
+    checks.compare(table, "program", work_of(expected), work_of(ours))
+    return {row["check"]: row["verdict"] for row in table.rows}
+
+
+class Measures(unittest.TestCase):
+    def test_the_interval_is_students(self):
+        interval = measures.mean_of([1.0, 2.0, 3.0])
+        self.assertEqual(interval.mean, 2.0)
+        self.assertAlmostEqual(interval.half, 4.30 / math.sqrt(3))
+
+    def test_only_a_clear_interval_is_judged(self):
+        table = Table()
+        for values in ([0.1, 0.2, 0.3], [5.0, 5.1, 5.2], [0.0, 1.0, 2.0]):
+            table.judge_at_most("overhead", "program", measures.mean_of(values), 1, "%", "at most 1 %")
+        self.assertEqual([row["verdict"] for row in table.rows], [PASS, FAIL, OPEN])
+
+    def test_pairs_are_relative_to_their_own_plain_run(self):
+        interval = measures.relative_percent([11.0, 22.0], [10.0, 20.0])
+        self.assertAlmostEqual(interval.mean, 10.0)
+        self.assertAlmostEqual(interval.half, 0.0)
+
+
+class Compare(unittest.TestCase):
+    base = [kernel("a(int)", 10.0), kernel("a(int)", 12.0), kernel("b", 3.0, (2, 1, 1)), copy("HtoD", 64)]
+
+    def test_equal_work_passes_whatever_the_demangler(self):
+        ours = [dict(event, name=event["name"].replace("(", " ( ")) for event in self.base]
+        self.assertEqual(set(verdicts(self.base, ours).values()), {PASS})
+
+    def test_a_missing_kernel_is_seen(self):
+        self.assertEqual(verdicts(self.base, self.base[1:])["kernels by shape"], FAIL)
+
+    def test_another_grid_is_seen(self):
+        ours = self.base[:2] + [kernel("b", 3.0, (4, 1, 1)), self.base[3]]
+        self.assertEqual(verdicts(self.base, ours)["kernels by shape"], FAIL)
+
+    def test_a_median_that_differs_is_seen_and_a_microsecond_is_not(self):
+        slower = [kernel("a(int)", 14.0), kernel("a(int)", 13.0)] + self.base[2:]
+        self.assertEqual(verdicts(self.base, slower)["median durations"], FAIL)
+        nearly = self.base[:2] + [kernel("b", 3.9, (2, 1, 1)), self.base[3]]
+        self.assertEqual(verdicts(self.base, nearly)["median durations"], PASS)
+
+    def test_other_bytes_are_seen(self):
+        self.assertEqual(verdicts(self.base, self.base[:3] + [copy("HtoD", 65)])["copies and bytes"], FAIL)
+
+    def test_nothing_is_equal_to_nothing_only_as_a_failure(self):
+        self.assertEqual(verdicts([], [])["kernels by shape"], FAIL)
+
+
+class Programs(unittest.TestCase):
+    def test_the_lines_of_all_habits_are_in_their_sources(self):
+        folder = pathlib.Path("/nowhere")
+        for habit in programs.virtual_programs(folder, 10)[1]:
+            if habit.line:
+                self.assertGreater(programs.line_number(habit.source, habit.line), 1)
+        for text in ("loss.item<double>()", "torch::randn(batch.images.sizes(), made_on)"):
+            self.assertGreater(programs.line_number(programs.TRAINING, text), 1)
+
+    def test_what_a_program_prints_is_read(self):
+        outcome = runs.Outcome(0, "step 1 loss 2.5 1.0 ms/step\nmean of 9 steps after warm-up: 7.50 ms/step, of it\n"
+                                  "device did 3 kernels, 2 copies, 1 memsets\n", "")
+        self.assertEqual((outcome.step_ms, outcome.losses(), outcome.truth), (7.5, ["2.5"], (3, 2, 1)))
+        self.assertIsNone(runs.Outcome(0, "", "").step_ms)
+
+
+if __name__ == "__main__":
+    unittest.main()
