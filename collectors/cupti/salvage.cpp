@@ -50,9 +50,12 @@ class SlotFile {
     if (map_ == MAP_FAILED) return nullptr;
     auto* header = static_cast<SlotFileHeader*>(map_);
     const bool ours = header->magic == kSlotFileMagic && header->slot_bytes == kSlotBytes &&
-                      header->slots <= kMostSlots &&
-                      uint64_t{kSlotBytes} * (header->slots + 1) <= bytes_;
-    return ours ? header : nullptr;
+                      header->slots <= kMostSlots;
+    if (!ours) return nullptr;
+    // Those beyond the file were in memory.
+    const uint64_t places = bytes_ / kSlotBytes - 1;
+    if (header->slots > places) header->slots = static_cast<uint32_t>(places);
+    return header;
   }
   const char* Data(uint32_t slot) const {
     return static_cast<const char*>(map_) + uint64_t{kSlotBytes} * (slot + 1);

@@ -14,6 +14,10 @@ constexpr int kFileMode = 0644;
 constexpr uint32_t kFirstSlots = 4;
 constexpr uint32_t kFreeAhead = 4;
 constexpr uint32_t kGrowth = 8;
+// A thread of the program waits at most so long for a buffer, where otherwise records would be
+// lost.
+constexpr int64_t kMostWaitNs = 50'000'000;
+constexpr int64_t kGrowthPollNs = 100'000;
 
 int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
 
@@ -53,9 +57,10 @@ bool SlotRing::Grow(uint32_t count) {
     if (error == 0)
       error = MapSharedAt(DataAt(first), fd, uint64_t{kSlotBytes} * (first + 1), size);
     if (fd >= 0) CloseFile(fd);
-  } else if (error == 0) {
-    error = MapPrivateAt(DataAt(first), size);
+    // A full disk: the ring goes on in memory, which a kill takes along.
+    if (error != 0) is_file_ = false;
   }
+  if (count != 0 && !is_file_) error = MapPrivateAt(DataAt(first), size);
   if (error == 0) header_->slots.store(first + count, std::memory_order_release);
   growing_.store(0, std::memory_order_release);
   return error == 0;
@@ -97,11 +102,18 @@ char* SlotRing::StealDelivered() {
 }
 
 char* SlotRing::Take(bool may_refuse) {
-  // Another thread may take what this one has made: a few turns, each after somebody's success.
-  constexpr int kTurns = 4;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  // Our thread may be making slots already, some 100 us away from done, or more on a busy machine.
+  const int64_t deadline = Now() + kMostWaitNs;
+  for (;;) {
     if (char* data = TakeFree()) return data;
-    Grow(kFreeAhead);
+    if (slots() >= most_slots_) break;
+    if (Grow(kFreeAhead)) continue;
+    if (growing_.load() == 0) {
+      if (char* data = TakeFree()) return data;  // another thread has just made some
+      if (!Grow(kFreeAhead) && growing_.load() == 0) break;
+    }
+    SleepWhile(&growing_, 1, kGrowthPollNs);
+    if (Now() >= deadline) break;
   }
   refused_.fetch_add(1, std::memory_order_relaxed);
   if (may_refuse) return nullptr;

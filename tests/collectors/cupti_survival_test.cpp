@@ -191,6 +191,19 @@ TEST(CuptiKill, ByTheVirtualGpuItselfKeepsAllButTheLast) {
   ASSERT_EQ(SlotFiles(run.directory()).size(), 1u);
 }
 
+TEST(CuptiDisk, AFullOneCostsTheRecordingAndNothingElse) {
+  for (const int64_t limit : {int64_t{100} << 10, int64_t{2} << 20}) {
+    CudaRun run;
+    run.environment["VGPU_SETTINGS"] = "scale=0";
+    run.file_size_limit_bytes = limit;
+    EXPECT_EQ(run.Run({"kernels", "100000"}), 0) << limit;
+    EXPECT_EQ(run.output(), "output\n");
+    const RecordedRows rows = run.Rows();
+    EXPECT_EQ(rows.damaged, 0);
+    EXPECT_GT(rows.dropped, 0u) << limit;
+  }
+}
+
 TEST(CuptiFork, TheChildIsInertAndTheParentGoesOn) {
   CudaRun run;
   EXPECT_EQ(run.Run({"fork"}), 0) << run.output();
