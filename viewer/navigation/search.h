@@ -1,0 +1,52 @@
+// Finding events: `name:nccl dur>1ms rank:0`.
+//
+//   gemm             the name contains it; case does not count
+//   name:"a b"       the same, with blanks
+//   name:            any name
+//   dur>1ms dur<=2s  >, >=, <, <= and ns, us, ms or s
+//   rank:0           of that rank
+//
+// All terms must hold.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/result.h"
+#include "viewer/timeline/lines.h"
+
+namespace trainprof {
+
+struct Query {
+  std::vector<std::string> names;  // in lower case
+  Duration shortest{0};
+  Duration longest{INT64_MAX};
+  std::optional<int64_t> rank;
+
+  // Whether there is nothing to look for.
+  bool Empty() const {
+    return names.empty() && shortest.ns == 0 && longest.ns == INT64_MAX && !rank;
+  }
+};
+
+// An error says which term is wrong and what it may look like.
+Result<Query> ParseQuery(std::string_view text);
+
+struct Hits {
+  std::vector<EventRef> events;  // by begin, then rank, table and row
+  size_t total = 0;              // more than events.size() when there were too many to keep
+};
+inline constexpr size_t kMostHits = 100'000;
+
+// Ranges, calls, operations, syncs and instants that have a line. An empty query finds nothing. The
+// first kMostHits of each table are kept. O(events + strings).
+Hits Search(const Lines& lines, const Query& query);
+
+// The hit to go to from time `t`: the first that begins after it, or from the end the first of
+// all; backwards likewise. Nothing without hits. O(log n).
+std::optional<size_t> NextHit(const Lines& lines, const Hits& hits, TraceTime t);
+std::optional<size_t> PreviousHit(const Lines& lines, const Hits& hits, TraceTime t);
+
+}  // namespace trainprof

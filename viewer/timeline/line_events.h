@@ -1,0 +1,129 @@
+// The events of a line in the order in which they nest, and the lane that each belongs to.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "viewer/timeline/lines.h"
+
+namespace trainprof {
+
+// Places events, sorted by (begin, longer first), below those that have not ended yet. O(1) each,
+// amortised.
+class DepthPlacer {
+ public:
+  // The depth of the event, or kDeepestLane when there are that many above it.
+  uint32_t Place(const Interval& event) {
+    while (!open_.empty() && open_.back() <= event.begin) open_.pop_back();
+    const auto depth = static_cast<uint32_t>(open_.size());
+    if (depth >= kDeepestLane) return kDeepestLane;
+    open_.push_back(event.end);
+    deepest_ = std::max(deepest_, depth + 1);
+    return depth;
+  }
+  uint32_t lanes() const { return deepest_; }
+
+ private:
+  std::vector<TraceTime> open_;  // ends, by depth
+  uint32_t deepest_ = 0;
+};
+
+namespace line_events_internal {
+
+struct Cursor {
+  const EventColumns* table;
+  Table kind;
+  uint32_t row;
+  uint32_t end;
+};
+
+// Whether a's next row comes before b's.
+inline bool ComesBefore(const Cursor& a, const Cursor& b) {
+  const TraceTime begin_a = a.table->begin[a.row];
+  const TraceTime begin_b = b.table->begin[b.row];
+  if (begin_a != begin_b) return begin_a < begin_b;
+  return a.table->end[a.row] > b.table->end[b.row];
+}
+
+// Merges tables' rows of one track; the first table's come first where they are equal.
+template <class Visitor>
+void Merge(std::vector<Cursor> cursors, Visitor visit) {
+  std::erase_if(cursors, [](const Cursor& c) { return c.row == c.end; });
+  while (!cursors.empty()) {
+    size_t next = 0;
+    for (size_t c = 1; c < cursors.size(); ++c) {
+      if (ComesBefore(cursors[c], cursors[next])) next = c;
+    }
+    Cursor& cursor = cursors[next];
+    visit(cursor.table->interval(Row{cursor.row}), cursor.kind, cursor.row);
+    if (++cursor.row == cursor.end) cursors.erase(cursors.begin() + static_cast<long>(next));
+  }
+}
+
+inline Cursor CursorOf(const EventColumns& table, Table kind, TrackId track) {
+  const auto [first, last] = table.rows_of(track);
+  return {&table, kind, first, last};
+}
+
+std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device);
+
+}  // namespace line_events_internal
+
+// Calls visit(Interval, Table, row) for each event of a line that has lanes, in trace time.
+template <class Visitor>
+void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
+  using line_events_internal::CursorOf;
+  const RankView& rank = lines.ranks()[line.rank];
+  const Trace& trace = *rank.trace;
+  // Allocations have a line of their own.
+  const StringId memory = trace.strings.Find("[memory]");
+  const auto visit_row = [&](const Interval& interval, Table table, uint32_t row) {
+    const bool hidden =
+        table == Table::kInstants && memory != kEmptyString && trace.instants.name[row] == memory;
+    if (!hidden) visit(interval, table, row);
+  };
+  const auto visit_all = [&](const auto& list, Table table, auto interval_of) {
+    uint32_t row = 0;
+    for (const auto& item : list) visit(interval_of(item), table, row++);
+  };
+  switch (line.kind) {
+    case LineKind::kRank:
+      return visit_all(rank.analysis->steps.steps, Table::kSteps,
+                       [](const Step& step) { return step.span; });
+    case LineKind::kThread:
+      return line_events_internal::Merge({CursorOf(trace.ranges, Table::kRanges, line.track),
+                                          CursorOf(trace.api, Table::kApi, line.track),
+                                          CursorOf(trace.instants, Table::kInstants, line.track)},
+                                         visit_row);
+    case LineKind::kStream:
+      return line_events_internal::Merge(
+          {CursorOf(trace.device_ops, Table::kDeviceOps, line.track)}, visit);
+    case LineKind::kStreamRanges:
+      return line_events_internal::Merge({CursorOf(trace.ranges, Table::kRanges, line.track),
+                                          CursorOf(trace.instants, Table::kInstants, line.track)},
+                                         visit_row);
+    case LineKind::kStreamSyncs:
+      return line_events_internal::Merge({CursorOf(trace.syncs, Table::kSyncs, line.track)}, visit);
+    case LineKind::kCopies:
+      for (uint32_t row : line_events_internal::CopiesOf(trace, line.device)) {
+        visit(trace.device_ops.interval(Row{row}), Table::kDeviceOps, row);
+      }
+      return;
+    case LineKind::kGpu:
+    case LineKind::kIdle:
+      for (const DeviceAccount& account : lines.AccountsOf(line.rank)) {
+        if (account.device != line.device) continue;
+        if (line.kind == LineKind::kGpu) {
+          visit_all(account.busy.intervals(), Table::kBusy, [](const Interval& i) { return i; });
+        } else {
+          visit_all(account.idle, Table::kIdle, [](const auto& s) { return s.interval; });
+        }
+      }
+      return;
+    case LineKind::kMemory:
+    case LineKind::kCounter:
+      return;
+  }
+}
+
+}  // namespace trainprof

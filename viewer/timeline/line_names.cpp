@@ -1,0 +1,91 @@
+// What the lines are called.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "viewer/timeline/lines.h"
+
+namespace trainprof {
+namespace {
+
+std::string RankName(const Trace& trace) {
+  if (trace.rank_known) return fmt::format("rank {}", trace.rank);
+  const std::string file = std::filesystem::path(trace.path).filename().string();
+  return file.empty() ? "process" : file;
+}
+
+bool HasSeveralProcesses(const Trace& trace) {
+  ProcessId first = kNoProcess;
+  for (const Track& track : trace.tracks) {
+    if (track.kind != TrackKind::kThread) continue;
+    if (first == kNoProcess) first = track.process;
+    if (track.process != first) return true;
+  }
+  return false;
+}
+
+std::string ThreadName(const Trace& trace, TrackId id) {
+  const Track& track = trace.tracks[Index(id)];
+  const int64_t pid = trace.processes[Index(track.process)].pid;
+  std::string name(trace.Text(track.name));
+  if (name.empty()) {
+    name = track.tid == pid ? "main thread" : fmt::format("thread {}", track.tid);
+  }
+  return HasSeveralProcesses(trace) ? fmt::format("{}, pid {}", name, pid) : name;
+}
+
+std::string GpuName(const Trace& trace, DeviceId id) {
+  if (id == kNoDevice) return "unknown GPU";
+  const Device& device = trace.devices[Index(id)];
+  if (device.name == kEmptyString) return fmt::format("GPU {}", device.id);
+  return fmt::format("GPU {} {}", device.id, trace.Text(device.name));
+}
+
+std::string StreamName(const Trace& trace, TrackId id) {
+  const Track& track = trace.tracks[Index(id)];
+  const std::string number = fmt::format("stream {}", track.tid);
+  const std::string_view name = trace.Text(track.name);
+  if (name.empty() || name.starts_with(number)) return name.empty() ? number : std::string(name);
+  return fmt::format("{} {}", number, name);
+}
+
+std::string SeriesName(const Trace& trace, const SeriesId& id) {
+  const std::string_view key = trace.Text(id.key);
+  if (id.track == kNoTrack) {
+    if (key == "Total Allocated") return "memory allocated";
+    return key == "Total Reserved" ? "memory reserved" : "host memory";
+  }
+  const std::string_view name = trace.Text(id.name);
+  return name == key ? std::string(name) : fmt::format("{}: {}", name, key);
+}
+
+}  // namespace
+
+std::string Lines::NameOf(uint32_t index) const {
+  const Line& line = lines_[index];
+  const Trace& trace = TraceOf(index);
+  switch (line.kind) {
+    case LineKind::kRank:
+      return RankName(trace);
+    case LineKind::kThread:
+      return ThreadName(trace, line.track);
+    case LineKind::kGpu:
+      return GpuName(trace, line.device);
+    case LineKind::kStream:
+      return StreamName(trace, line.track);
+    case LineKind::kStreamRanges:
+      return StreamName(trace, line.track) + " annotations";
+    case LineKind::kStreamSyncs:
+      return StreamName(trace, line.track) + " synchronisation";
+    case LineKind::kCopies:
+      return "copies";
+    case LineKind::kIdle:
+      return "idle by cause";
+    case LineKind::kMemory:
+    case LineKind::kCounter:
+      return SeriesName(trace, series_[line.rank][line.series]);
+  }
+  return {};
+}
+
+}  // namespace trainprof

@@ -1,0 +1,283 @@
+#include "viewer/timeline/lines.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+#include "viewer/timeline/line_events.h"
+
+namespace trainprof {
+namespace {
+
+// Ranks of one job start within this time; clocks further apart say nothing about each other.
+constexpr Duration kMostSkew = Seconds(24 * 60 * 60);
+
+bool HasRows(const EventColumns& table, TrackId track) {
+  const auto [first, last] = table.rows_of(track);
+  return first < last;
+}
+
+bool HasCopies(const Trace& trace, TrackId stream) {
+  const auto [first, last] = trace.device_ops.rows_of(stream);
+  for (uint32_t row = first; row < last; ++row) {
+    if (trace.device_ops.kind[row] == DeviceOpKind::kCopy) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+namespace line_events_internal {
+
+std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device) {
+  std::vector<uint32_t> rows;
+  for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
+    if (trace.tracks[t].kind != TrackKind::kStream || trace.tracks[t].device != device) continue;
+    const auto [first, last] = trace.device_ops.rows_of(TrackId{t});
+    for (uint32_t row = first; row < last; ++row) {
+      if (trace.device_ops.kind[row] == DeviceOpKind::kCopy) rows.push_back(row);
+    }
+  }
+  const auto key = [&](uint32_t row) {
+    return std::tuple(trace.device_ops.begin[row], -trace.device_ops.end[row].ns, row);
+  };
+  std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  return rows;
+}
+
+}  // namespace line_events_internal
+
+// Makes the lines of one rank after the other.
+class LineMaker {
+ public:
+  explicit LineMaker(Lines& lines) : out_(lines) {}
+
+  void AddRank(uint32_t rank) {
+    rank_ = rank;
+    trace_ = out_.ranks_[rank].trace;
+    out_.series_.push_back(FindSeries(*trace_));
+    out_.line_of_track_.emplace_back(trace_->tracks.size(), kNoLine);
+    out_.line_of_rank_.push_back(Add({.kind = LineKind::kRank}, kNoLine));
+    AddThreads();
+    AddDevices();
+    AddSeries(LineKind::kCounter, out_.line_of_rank_.back(), nullptr);
+  }
+
+ private:
+  uint32_t Add(Line line, uint32_t parent) {
+    const auto index = static_cast<uint32_t>(out_.lines_.size());
+    line.rank = rank_;
+    line.parent = parent;
+    line.level = parent == kNoLine ? 0 : static_cast<uint8_t>(out_.lines_[parent].level + 1);
+    if (line.lanes > 0 && line.kind != LineKind::kGpu && line.kind != LineKind::kIdle) {
+      DepthPlacer placer;
+      VisitEvents(out_, line, [&](const Interval& interval, Table, uint32_t) {
+        if (placer.Place(interval) == kDeepestLane) ++line.too_deep;
+      });
+      line.lanes = std::max(placer.lanes(), 1u);
+    }
+    out_.lines_.push_back(line);
+    return index;
+  }
+
+  // The stepping thread first; then in the order that the source asks for, the profiler's own rows
+  // last.
+  void AddThreads() {
+    std::vector<TrackId> threads;
+    for (uint32_t t = 0; t < trace_->tracks.size(); ++t) {
+      const TrackId id{t};
+      if (trace_->tracks[t].kind == TrackKind::kStream) continue;
+      if (HasRows(trace_->ranges, id) || HasRows(trace_->api, id) ||
+          HasRows(trace_->instants, id)) {
+        threads.push_back(id);
+      }
+    }
+    const TrackId stepping = out_.ranks_[rank_].analysis->steps.thread;
+    const auto key = [&](TrackId id) {
+      const Track& track = trace_->tracks[Index(id)];
+      const Process& process = trace_->processes[Index(track.process)];
+      return std::tuple(id != stepping, track.kind == TrackKind::kOther, process.sort_index,
+                        process.pid, track.sort_index, track.tid, id);
+    };
+    std::sort(threads.begin(), threads.end(),
+              [&](TrackId a, TrackId b) { return key(a) < key(b); });
+    const uint32_t parent = out_.line_of_rank_.back();
+    for (TrackId id : threads) {
+      out_.line_of_track_[rank_][Index(id)] = Add({.kind = LineKind::kThread, .track = id}, parent);
+    }
+  }
+
+  // Streams of devices in their order, those of no known device last.
+  void AddDevices() {
+    const size_t devices = trace_->devices.size();
+    std::vector<std::vector<TrackId>> streams(devices + 1);
+    for (uint32_t t = 0; t < trace_->tracks.size(); ++t) {
+      const Track& track = trace_->tracks[t];
+      if (track.kind != TrackKind::kStream) continue;
+      streams[track.device == kNoDevice ? devices : Index(track.device)].push_back(TrackId{t});
+    }
+    std::vector<size_t> order(devices + 1);
+    for (size_t d = 0; d <= devices; ++d) order[d] = d;
+    std::sort(order.begin(), order.end() - 1,
+              [&](size_t a, size_t b) { return trace_->devices[a].id < trace_->devices[b].id; });
+    for (size_t d : order) {
+      const DeviceId device = d == devices ? kNoDevice : DeviceId{static_cast<uint32_t>(d)};
+      AddDevice(device, streams[d]);
+    }
+  }
+
+  void AddDevice(DeviceId device, std::vector<TrackId>& streams) {
+    std::erase_if(streams, [&](TrackId id) {
+      return !HasRows(trace_->device_ops, id) && !HasRows(trace_->ranges, id) &&
+             !HasRows(trace_->syncs, id);
+    });
+    const bool has_memory = std::any_of(out_.series_[rank_].begin(), out_.series_[rank_].end(),
+                                        [&](const SeriesId& id) { return IsMemoryOf(id, device); });
+    if (streams.empty() && !has_memory) return;
+    std::sort(streams.begin(), streams.end(), [&](TrackId a, TrackId b) {
+      return std::tuple(trace_->tracks[Index(a)].tid, a) <
+             std::tuple(trace_->tracks[Index(b)].tid, b);
+    });
+    const uint32_t gpu = Add({.kind = LineKind::kGpu, .device = device}, out_.line_of_rank_.back());
+    const auto any = [&](auto test) { return std::any_of(streams.begin(), streams.end(), test); };
+    for (TrackId id : streams) AddStream(id, device, gpu);
+    if (any([&](TrackId id) { return HasCopies(*trace_, id); })) {
+      Add({.kind = LineKind::kCopies, .device = device}, gpu);
+    }
+    if (device != kNoDevice && any([&](TrackId id) { return HasRows(trace_->device_ops, id); })) {
+      Add({.kind = LineKind::kIdle, .device = device}, gpu);
+    }
+    AddSeries(LineKind::kMemory, gpu, &device);
+  }
+
+  void AddStream(TrackId id, DeviceId device, uint32_t gpu) {
+    const Line line{.kind = LineKind::kStream, .track = id, .device = device};
+    if (HasRows(trace_->device_ops, id)) out_.line_of_track_[rank_][Index(id)] = Add(line, gpu);
+    const auto also = [&](LineKind kind) {
+      Line other = line;
+      other.kind = kind;
+      Add(other, gpu);
+    };
+    if (HasRows(trace_->ranges, id)) also(LineKind::kStreamRanges);
+    if (HasRows(trace_->syncs, id)) also(LineKind::kStreamSyncs);
+  }
+
+  bool IsMemoryOf(const SeriesId& id, DeviceId device) const {
+    return id.track == kNoTrack && device != kNoDevice &&
+           trace_->devices[Index(device)].id == id.device_id;
+  }
+  bool IsMemoryOfADevice(const SeriesId& id) const {
+    for (uint32_t d = 0; d < trace_->devices.size(); ++d) {
+      if (IsMemoryOf(id, DeviceId{d})) return true;
+    }
+    return false;
+  }
+
+  // Memory of `device`; without one the counters and the host's memory.
+  void AddSeries(LineKind kind, uint32_t parent, const DeviceId* device) {
+    const std::vector<SeriesId>& all = out_.series_[rank_];
+    for (uint32_t s = 0; s < all.size(); ++s) {
+      const bool wanted = device != nullptr
+                              ? IsMemoryOf(all[s], *device)
+                              : all[s].track != kNoTrack || !IsMemoryOfADevice(all[s]);
+      const LineKind its_kind = all[s].track == kNoTrack ? LineKind::kMemory : kind;
+      if (!wanted) continue;
+      Add({.kind = its_kind,
+           .track = all[s].track,
+           .device = device != nullptr ? *device : kNoDevice,
+           .series = s,
+           .lanes = 0},
+          parent);
+    }
+  }
+
+  Lines& out_;
+  uint32_t rank_ = 0;
+  const Trace* trace_ = nullptr;
+};
+
+Lines::Lines(std::vector<RankView> ranks) : ranks_(std::move(ranks)), accounts_(ranks_.size()) {
+  int64_t earliest = INT64_MAX;
+  int64_t latest = INT64_MIN;
+  for (const RankView& rank : ranks_) {
+    earliest = std::min(earliest, rank.trace->base_ns);
+    latest = std::max(latest, rank.trace->base_ns);
+  }
+  if (!ranks_.empty()) {
+    base_ns_ = earliest;
+    aligned_ = static_cast<uint64_t>(latest) - static_cast<uint64_t>(earliest) <=
+               static_cast<uint64_t>(kMostSkew.ns);
+  }
+  Interval extent{{INT64_MAX}, {INT64_MIN}};
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    shift_.push_back(Duration{aligned_ ? ranks_[rank].trace->base_ns - base_ns_ : 0});
+    const Interval own = ranks_[rank].trace->extent;
+    extent.begin = std::min(extent.begin, own.begin + shift_[rank]);
+    extent.end = std::max(extent.end, own.end + shift_[rank]);
+    LineMaker(*this).AddRank(rank);
+  }
+  extent = Intersect(extent, {{-kMostViewNs}, {kMostViewNs}});
+  extent_ = extent.Empty() ? Interval{{0}, {1}} : extent;
+}
+
+std::span<const DeviceAccount> Lines::AccountsOf(uint32_t rank) const {
+  if (!accounts_[rank]) {
+    accounts_[rank] = AccountDevices(*ranks_[rank].trace, ranks_[rank].analysis->device_steps);
+  }
+  return *accounts_[rank];
+}
+
+const EventColumns* Lines::TableOf(const EventRef& event) const {
+  const Trace& trace = *ranks_[event.rank].trace;
+  switch (event.table) {
+    case Table::kRanges:
+      return &trace.ranges;
+    case Table::kApi:
+      return &trace.api;
+    case Table::kDeviceOps:
+      return &trace.device_ops;
+    case Table::kSyncs:
+      return &trace.syncs;
+    case Table::kInstants:
+      return &trace.instants;
+    case Table::kIdle:
+    case Table::kBusy:
+    case Table::kSteps:
+      break;
+  }
+  return nullptr;
+}
+
+uint32_t Lines::LineOf(const EventRef& event) const {
+  if (event.table == Table::kSteps) return line_of_rank_[event.rank];
+  const EventColumns* table = TableOf(event);
+  if (table == nullptr) return kNoLine;
+  const TrackId track = table->track[Index(event.row)];
+  uint32_t line = line_of_track_[event.rank][Index(track)];
+  const bool on_stream = ranks_[event.rank].trace->tracks[Index(track)].kind == TrackKind::kStream;
+  if (!on_stream || event.table == Table::kDeviceOps) return line;
+  // A stream's other lines stand behind that of its operations, or, without any, behind the GPU's.
+  const LineKind wanted =
+      event.table == Table::kSyncs ? LineKind::kStreamSyncs : LineKind::kStreamRanges;
+  for (line = line == kNoLine ? 0 : line; line < lines_.size(); ++line) {
+    const Line& l = lines_[line];
+    if (l.rank == event.rank && l.track == track && l.kind == wanted) return line;
+  }
+  return kNoLine;
+}
+
+Interval Lines::TimeOf(const EventRef& event) const {
+  const EventColumns* table = TableOf(event);
+  const Interval time = table != nullptr
+                            ? table->interval(event.row)
+                            : ranks_[event.rank].analysis->steps.steps[Index(event.row)].span;
+  return {time.begin + shift_[event.rank], time.end + shift_[event.rank]};
+}
+
+std::string_view Lines::NameOf(const EventRef& event) const {
+  const EventColumns* table = TableOf(event);
+  if (table == nullptr) return "step";
+  return ranks_[event.rank].trace->Text(table->name[Index(event.row)]);
+}
+
+}  // namespace trainprof

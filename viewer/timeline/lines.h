@@ -1,0 +1,104 @@
+// Which lines the timeline has: rank > host threads > GPU > its streams, copies, why it was idle,
+// its memory > counters. Made once a job from counts alone; a line's lanes are made when it is
+// looked at (viewer/timeline/lane_store.h).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "viewer/timeline/lane.h"
+#include "viewer/timeline/series.h"
+
+namespace trainprof {
+
+// One rank's data; both must outlive what is made of them.
+struct RankView {
+  const Trace* trace = nullptr;
+  const RankAnalysis* analysis = nullptr;
+};
+
+enum class LineKind : uint8_t {
+  kRank,  // its lane: the steps
+  kThread,
+  kGpu,  // its lane: when it was busy
+  kStream,
+  kStreamRanges,  // annotations on the stream
+  kStreamSyncs,
+  kCopies,  // of all streams of the GPU
+  kIdle,    // why the GPU was idle
+  kMemory,
+  kCounter,
+};
+
+inline constexpr uint32_t kNoLine = UINT32_MAX;
+// Events nested deeper are left out of the lanes, and counted.
+inline constexpr uint32_t kDeepestLane = 1000;
+
+struct Line {
+  LineKind kind{};
+  uint8_t level = 0;  // of indentation: 0 rank, 1 thread or GPU, 2 what belongs to a GPU
+  uint32_t rank = 0;  // index into the ranks
+  uint32_t parent = kNoLine;
+  TrackId track = kNoTrack;
+  DeviceId device = kNoDevice;
+  uint32_t series = 0;    // kMemory, kCounter: index into SeriesOf(rank)
+  uint32_t lanes = 1;     // 0: a series
+  uint32_t too_deep = 0;  // events beyond kDeepestLane
+};
+
+// What an event is, in the whole job.
+struct EventRef {
+  uint32_t rank = 0;
+  Table table{};
+  Row row = kNoRow;
+
+  bool operator==(const EventRef&) const = default;
+};
+
+// All ranks share one axis of time, which counts from `base_ns()`; a row's time on it is
+// `trace time + Shift(rank)`. Not to be used by two threads at once.
+class Lines {
+ public:
+  // O(events), and O(n log n) in the tracks. Tracks without an event get no line.
+  explicit Lines(std::vector<RankView> ranks);
+
+  std::span<const Line> lines() const { return lines_; }
+  std::string NameOf(uint32_t line) const;
+  std::span<const RankView> ranks() const { return ranks_; }
+  const Trace& TraceOf(uint32_t line) const { return *ranks_[lines_[line].rank].trace; }
+  Duration Shift(uint32_t rank) const { return shift_[rank]; }
+  int64_t base_ns() const { return base_ns_; }
+  // False: the ranks' clocks are days apart; each then begins at time 0.
+  bool aligned() const { return aligned_; }
+  Interval extent() const { return extent_; }  // of all ranks; never empty
+
+  std::span<const SeriesId> SeriesOf(uint32_t rank) const { return series_[rank]; }
+  // The line that a row is on, or kNoLine. O(1), for what is no operation on a stream O(lines).
+  uint32_t LineOf(const EventRef& event) const;
+  // kRanges, kApi, kDeviceOps, kSyncs, kInstants and kSteps only. O(1).
+  Interval TimeOf(const EventRef& event) const;
+  std::string_view NameOf(const EventRef& event) const;
+  // Made when first asked for.
+  std::span<const DeviceAccount> AccountsOf(uint32_t rank) const;
+
+ private:
+  friend class LineMaker;
+  const EventColumns* TableOf(const EventRef& event) const;
+
+  std::vector<RankView> ranks_;
+  std::vector<Duration> shift_;
+  std::vector<std::vector<SeriesId>> series_;
+  // Per rank and track: its line; of a stream that of its operations.
+  std::vector<std::vector<uint32_t>> line_of_track_;
+  std::vector<uint32_t> line_of_rank_;
+  std::vector<Line> lines_;
+  mutable std::vector<std::optional<std::vector<DeviceAccount>>> accounts_;
+  int64_t base_ns_ = 0;
+  bool aligned_ = true;
+  Interval extent_;
+};
+
+}  // namespace trainprof
