@@ -22,7 +22,7 @@ struct DeviceReport {
   int64_t id = 0;
   std::string name;
   // Facts of the device; 0 or "" where the trace does not tell.
-  std::string compute_capability;  // "8.0"
+  std::string compute_capability{};  // "8.0"
   int64_t multiprocessors = 0;
   int64_t memory_bytes = 0;
   bool is_mig_slice = false;

@@ -15,6 +15,8 @@ RankAnalysis RankWith(Duration window, size_t steps) {
                          TraceTime{static_cast<int64_t>(i + 1) * 1'000'000}};
     rank.steps.steps.push_back({range, range});
   }
+  rank.device_steps = rank.steps;
+  rank.device_window = rank.window;
   return rank;
 }
 
