@@ -36,6 +36,11 @@ void Lane::Add(TraceTime begin, TraceTime end, Category category, Table table, R
 }
 
 void Lane::Finish() {
+  begin_.shrink_to_fit();
+  end_.shrink_to_fit();
+  category_.shrink_to_fit();
+  table_.shrink_to_fit();
+  row_.shrink_to_fit();
   pyramid_ = Pyramid::Build(begin_, end_, category_);
   if (size() <= kBlock) return;
   CategoryTotals sum{};
