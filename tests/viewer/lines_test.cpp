@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "tests/analysis/random_trace.h"
 #include "tests/analysis/trace_script.h"
@@ -269,6 +270,46 @@ TEST(LaneStore, IdleByCauseIsThatOfTheReport) {
     }
   }
   EXPECT_GT(compared, 100u);
+}
+
+TEST(LaneStore, FindsWhatElseAStreamHas) {
+  TraceBuilder builder;
+  const ProcessId process = builder.FindOrAddProcess(0);
+  for (int64_t number : {7, 20}) {
+    const Event event{.begin = {0},
+                      .end = {5},
+                      .name = builder.Intern("forward"),
+                      .track = builder.FindOrAddStream(process, 0, number)};
+    builder.AddRange(event, RangeKind::kGpuAnnotation);
+    builder.AddSync(event, 1);
+    if (number == 7) {
+      builder.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, 1);
+    }
+  }
+  const Job job(std::move(builder).Build());
+  const Lines lines({{&job.trace, &job.analysis}});
+  EXPECT_EQ(Outline(lines),
+            "process 1\n"
+            "  GPU 0 1\n"
+            "    stream 7 1\n"
+            "    stream 7 annotations 1\n"
+            "    stream 7 synchronisation 1\n"
+            "    stream 20 annotations 1\n"
+            "    stream 20 synchronisation 1\n"
+            "    idle by cause 1\n");
+  LaneStore store(lines);
+  EXPECT_EQ(store.PlaceOf({0, Table::kDeviceOps, Row{0}}).line, 2u);
+  EXPECT_EQ(store.PlaceOf({0, Table::kRanges, Row{0}}).line, 3u);
+  EXPECT_EQ(store.PlaceOf({0, Table::kSyncs, Row{0}}).line, 4u);
+  EXPECT_EQ(store.PlaceOf({0, Table::kRanges, Row{1}}).line, 5u);
+  EXPECT_EQ(store.PlaceOf({0, Table::kSyncs, Row{1}}).line, 6u);
+  EXPECT_EQ(store.PlaceOf({0, Table::kIdle, Row{0}}).line, kNoLine);
+}
+
+TEST(Category, HasATitleOfItsOwn) {
+  std::set<std::string_view> titles;
+  for (size_t c = 0; c < kCategories; ++c) titles.insert(Title(static_cast<Category>(c)));
+  EXPECT_EQ(titles.size(), kCategories);
 }
 
 TEST(Categorizer, AnAnnotationAndItsShadowOnTheStreamAreAlike) {

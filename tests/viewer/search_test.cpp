@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/analysis/trace_script.h"
+#include "trace/trace_builder.h"
 #include "viewer/timeline/series.h"
 
 namespace trainprof {
@@ -75,6 +76,22 @@ TEST_F(SearchTest, HostileQueriesAreHarmless) {
   EXPECT_EQ(Find("dur>1e300s"), "");
   EXPECT_EQ(Find("\"\" \"unclosed"), "");
   EXPECT_EQ(Find("dur>nans"), "dur>nans: write a duration with its unit, dur>1ms");
+}
+
+TEST(Search, KeepsTheFirstOfTooMany) {
+  TraceBuilder builder;
+  const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
+  const StringId name = builder.Intern("f");
+  for (int64_t i = 0; i < static_cast<int64_t>(kMostHits) + 5; ++i) {
+    builder.AddRange({.begin = {i}, .end = {i + 1}, .name = name, .track = thread},
+                     RangeKind::kUserAnnotation);
+  }
+  const Trace trace = std::move(builder).Build();
+  const RankAnalysis analysis;
+  const Lines lines({{&trace, &analysis}});
+  const Hits hits = Search(lines, ParseQuery("f").value());
+  EXPECT_EQ(hits.total, kMostHits + 5);
+  EXPECT_EQ(hits.events.size(), kMostHits);
 }
 
 TEST_F(SearchTest, GoesRoundTheHits) {

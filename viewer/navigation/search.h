@@ -40,8 +40,8 @@ struct Hits {
 };
 inline constexpr size_t kMostHits = 100'000;
 
-// Ranges, calls, operations, syncs and instants that have a line. An empty query finds nothing. The
-// first kMostHits of each table are kept. O(events + strings).
+// Ranges, calls, operations, syncs and instants. An empty query finds nothing. The first kMostHits
+// of each table of each rank are kept. O(events + strings).
 Hits Search(const Lines& lines, const Query& query);
 
 // The hit to go to from time `t`: the first that begins after it, or from the end the first of
