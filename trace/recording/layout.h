@@ -78,7 +78,8 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 //   delay_ms=N         record nothing before N ms after the process's first event
 //   duration_ms=N      record N ms from there; the program itself runs on
 //   capture=NAME       record only while an NVTX range of this name is open
-//   full=1             GPU detail throughout, and no thinning as the size bound comes near (the bound
+//   full=1             GPU detail throughout, and no thinning as the size bound comes near (the
+//   bound
 //                      itself is lifted by the supervisor, in RunControl)
 //   gpu=off            no GPU recording
 //   graphs=graph       a CUDA graph's launch is one row; else (node) each of its nodes is
