@@ -114,6 +114,41 @@ TEST(Lines, CountersAndMemoryAreSeries) {
   EXPECT_EQ(store.SeriesOf(LineCalled(lines, "CPU: user")).Extent(), (Series::Range{20, 60}));
 }
 
+// As kineto writes them: "stream 7 " with a blank, -1 for all streams, rows of the profiler itself.
+TEST(Lines, AreCalledWhatTheSourceCallsThem) {
+  TraceBuilder builder;
+  const ProcessId process = builder.FindOrAddProcess(100);
+  const ProcessId profiler = builder.FindOrAddProcess(-3);
+  builder.process(profiler).name = builder.Intern("Spans");
+  const auto add = [&](TrackId track, const char* name) {
+    builder.track(track).name = builder.Intern(name);
+    builder.AddRange({.begin = {0}, .end = {5}, .name = builder.Intern("f"), .track = track},
+                     RangeKind::kOther);
+  };
+  const TrackId own_rows = builder.FindOrAddThread(profiler, -3);
+  builder.track(own_rows).kind = TrackKind::kOther;
+  add(own_rows, "");
+  add(builder.FindOrAddThread(process, 102), "");
+  add(builder.FindOrAddThread(process, 101), "pt_autograd_0");
+  add(builder.FindOrAddThread(process, 100), "");
+  add(builder.FindOrAddStream(process, 0, 20), "compute");
+  add(builder.FindOrAddStream(process, 0, 7), "stream 7 ");
+  add(builder.FindOrAddStream(process, 0, -1), "stream -1 Device 0");
+  builder.device(DeviceId{0}).name = builder.Intern("NVIDIA H100");
+  const Trace trace = std::move(builder).Build();
+  const RankAnalysis analysis;
+  EXPECT_EQ(Outline(Lines({{&trace, &analysis}})),
+            "process 1\n"
+            "  main thread 1\n"
+            "  pt_autograd_0 1\n"
+            "  thread 102 1\n"
+            "  Spans 1\n"
+            "  GPU 0 NVIDIA H100 1\n"
+            "    all streams annotations 1\n"
+            "    stream 7 annotations 1\n"
+            "    stream 20 compute annotations 1\n");
+}
+
 TEST(Lines, RanksShareOneAxis) {
   Job first(TraceFromScript(kScript));
   Job second(TraceFromScript(kScript));

@@ -54,7 +54,7 @@ Column LinearColumn(const Lane& lane, const Interval& time) {
           sum == 0 ? lane.category(first) : static_cast<Category>(most)};
 }
 
-void CheckView(const Lane& lane, const Scale& scale) {
+void CheckView(const Lane& lane, const Scale& scale, size_t& folded) {
   std::vector<Piece> pieces;
   VisitPieces(lane, scale, [&](const Piece& piece) { pieces.push_back(piece); });
   TraceTime end = scale.view.begin;
@@ -63,6 +63,7 @@ void CheckView(const Lane& lane, const Scale& scale) {
     ASSERT_LE(end, piece.time.begin);
     end = piece.time.end;
     if (piece.event == kFolded) {
+      ++folded;
       ASSERT_EQ(piece.column, LinearColumn(lane, piece.time)) << piece.time.begin.ns;
     } else {
       ASSERT_EQ(piece.time, Intersect(lane.interval(piece.event), scale.view));
@@ -90,6 +91,7 @@ void CheckView(const Lane& lane, const Scale& scale) {
 }
 
 TEST(PiecesScale, EachPieceIsTheSumOfItsEvents) {
+  size_t folded = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Random random(seed);
     const Lane lane = DrawBursts(random, 12, seed % 2 == 0 ? 150 : 15);
@@ -100,8 +102,10 @@ TEST(PiecesScale, EachPieceIsTheSumOfItsEvents) {
       const TraceTime begin{v == 0 ? all.begin.ns - 1
                                    : lane.interval(i).begin.ns - random.Between(0, length)};
       const auto width = static_cast<int32_t>(random.Between(1, 300));
-      CheckView(lane, Scale::Of({begin, begin + Duration{length}}, width,
-                                static_cast<int32_t>(1 << random.Between(0, 3))));
+      CheckView(lane,
+                Scale::Of({begin, begin + Duration{length}}, width,
+                          static_cast<int32_t>(1 << random.Between(0, 3))),
+                folded);
       ASSERT_FALSE(HasFatalFailure())
           << "seed " << seed << " view " << begin.ns << " + " << length << ", " << width << " px";
     }

@@ -24,14 +24,25 @@ bool HasSeveralProcesses(const Trace& trace) {
   return false;
 }
 
+// The source's own name; some end with a blank.
+std::string_view OwnName(const Trace& trace, StringId id) {
+  std::string_view name = trace.Text(id);
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return name;
+}
+
 std::string ThreadName(const Trace& trace, TrackId id) {
   const Track& track = trace.tracks[Index(id)];
-  const int64_t pid = trace.processes[Index(track.process)].pid;
-  std::string name(trace.Text(track.name));
-  if (name.empty()) {
-    name = track.tid == pid ? "main thread" : fmt::format("thread {}", track.tid);
+  const Process& process = trace.processes[Index(track.process)];
+  std::string name(OwnName(trace, track.name));
+  if (track.kind == TrackKind::kOther) {  // the profiler's own rows
+    if (name.empty()) name = OwnName(trace, process.name);
+    return name.empty() ? "other events" : name;
   }
-  return HasSeveralProcesses(trace) ? fmt::format("{}, pid {}", name, pid) : name;
+  if (name.empty()) {
+    name = track.tid == process.pid ? "main thread" : fmt::format("thread {}", track.tid);
+  }
+  return HasSeveralProcesses(trace) ? fmt::format("{}, pid {}", name, process.pid) : name;
 }
 
 std::string GpuName(const Trace& trace, DeviceId id) {
@@ -43,17 +54,19 @@ std::string GpuName(const Trace& trace, DeviceId id) {
 
 std::string StreamName(const Trace& trace, TrackId id) {
   const Track& track = trace.tracks[Index(id)];
+  if (track.tid < 0) return "all streams";  // kineto's -1: of a device or a context
   const std::string number = fmt::format("stream {}", track.tid);
-  const std::string_view name = trace.Text(track.name);
-  if (name.empty() || name.starts_with(number)) return name.empty() ? number : std::string(name);
-  return fmt::format("{} {}", number, name);
+  const std::string_view name = OwnName(trace, track.name);
+  if (name.starts_with(number)) return std::string(name);
+  return name.empty() ? number : fmt::format("{} {}", number, name);
 }
 
 std::string SeriesName(const Trace& trace, const SeriesId& id) {
   const std::string_view key = trace.Text(id.key);
   if (id.track == kNoTrack) {
-    if (key == "Total Allocated") return "memory allocated";
-    return key == "Total Reserved" ? "memory reserved" : "host memory";
+    if (key == "Total Host") return "host memory";
+    return fmt::format("{}memory {}", id.device_id < 0 ? "host " : "",
+                       key == "Total Allocated" ? "allocated" : "reserved");
   }
   const std::string_view name = trace.Text(id.name);
   return name == key ? std::string(name) : fmt::format("{}: {}", name, key);
