@@ -168,6 +168,15 @@ class Training {
     if (options.cuda_graph) Capture();
   }
 
+  ~Training() {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+    for (void* memory : {device_batch_, device_noise_, device_loss_}) cudaFree(memory);
+    options_.pin_memory ? static_cast<void>(cudaFreeHost(batch_)) : std::free(batch_);
+    cudaStreamDestroy(stream_);
+  }
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
   // Returns what the step waited for data.
   Clock::duration Step(int64_t index) {
     const Range step(options_, "step");
