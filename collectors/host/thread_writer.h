@@ -51,10 +51,27 @@ struct Attributes {
 
 // A field of a payload schema, in NVTX's numbers.
 struct SchemaField {
-  uint32_t type;
-  uint32_t flags;
+  uint64_t type;
+  uint16_t flags;
   uint32_t offset;
   uint32_t detail;
+  Text name;
+};
+
+// Numbers are unique in a domain (of that number).
+struct SchemaInfo {
+  uint64_t number;
+  uint32_t domain;
+  uint32_t static_bytes;  // 0: unknown
+  uint16_t packing;       // 0: natural alignment
+  uint16_t type;
+  Text name;
+};
+
+// A name of one value of an enumeration.
+struct EnumEntry {
+  uint64_t value;
+  bool is_flag;
   Text name;
 };
 
@@ -90,7 +107,9 @@ class ThreadWriter {
 
   // thread_writer_payloads.cpp: the layout of structured payloads, at most kMostFields.
   static constexpr uint32_t kMostFields = 64;
-  void Schema(uint64_t number, const Text& name, const SchemaField* fields, uint32_t count);
+  void Schema(const SchemaInfo& schema, const SchemaField* fields, uint32_t count);
+  void Enum(uint64_t number, uint32_t domain, uint32_t value_bytes, const Text& name,
+            const EnumEntry* entries, uint32_t count);
 
   // thread_writer_stacks.cpp: a call's stack (return addresses, innermost first, at most
   // kMostFrames), and a file with code that such addresses lie in.
@@ -131,6 +150,8 @@ class ThreadWriter {
   void WriteRecord(recording::RecordType type, uint32_t domain, uint32_t id, const void* words,
                    uint32_t word_count);
 
+  // The id of a text, defined if need be. 0: the empty text; false: no room.
+  bool IdOf(const Text& text, uint32_t* id);
   // Its room must be there already.
   void WriteStructure(const Attributes& attributes);
 

@@ -19,24 +19,46 @@ void ThreadWriter::WriteStructure(const Attributes& attributes) {
   Commit(words);
 }
 
-void ThreadWriter::Schema(uint64_t number, const Text& name, const SchemaField* fields,
-                          uint32_t count) {
+bool ThreadWriter::IdOf(const Text& text, uint32_t* id) {
+  CachedString* entry = strings_.Find(text);
+  if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr))) return false;
+  *id = entry->id;
+  return true;
+}
+
+void ThreadWriter::Schema(const SchemaInfo& schema, const SchemaField* fields, uint32_t count) {
   if (count > kMostFields) count = kMostFields;
-  uint64_t words[1 + 3 * kMostFields];
-  words[0] = number;
+  uint64_t words[2 + 3 * kMostFields];
+  words[0] = schema.number;
+  words[1] = schema.static_bytes | uint64_t{schema.packing} << 32 | uint64_t{schema.type} << 48;
+  uint32_t id = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const SchemaField& field = fields[i];
-    CachedString* entry = strings_.Find(field.name);
-    if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr))) return;
-    words[1 + 3 * i] = field.type | uint64_t{field.flags} << 32;
-    words[2 + 3 * i] = field.offset | uint64_t{field.detail} << 32;
-    words[3 + 3 * i] = entry->id;
+    if (!IdOf(field.name, &id)) return;
+    words[2 + 3 * i] = (field.type & ((uint64_t{1} << 48) - 1)) | uint64_t{field.flags} << 48;
+    words[3 + 3 * i] = field.offset | uint64_t{field.detail} << 32;
+    words[4 + 3 * i] = id;
   }
-  CachedString* entry = strings_.Find(name);
-  if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr))) return;
-  const uint32_t word_count = 1 + 3 * count;
-  if (!Room(word_count + 1, nullptr)) return;
-  WriteRecord(RecordType::kPayloadSchema, 0, entry->id, words, word_count);
+  const uint32_t word_count = 2 + 3 * count;
+  if (!IdOf(schema.name, &id) || !Room(word_count + 1, nullptr)) return;
+  WriteRecord(RecordType::kPayloadSchema, schema.domain, id, words, word_count);
+}
+
+void ThreadWriter::Enum(uint64_t number, uint32_t domain, uint32_t value_bytes, const Text& name,
+                        const EnumEntry* entries, uint32_t count) {
+  if (count > kMostFields) count = kMostFields;
+  uint64_t words[2 + 2 * kMostFields];
+  words[0] = number;
+  words[1] = value_bytes;
+  uint32_t id = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!IdOf(entries[i].name, &id)) return;
+    words[2 + 2 * i] = entries[i].value;
+    words[3 + 2 * i] = id | uint64_t{entries[i].is_flag} << 32;
+  }
+  const uint32_t word_count = 2 + 2 * count;
+  if (!IdOf(name, &id) || !Room(word_count + 1, nullptr)) return;
+  WriteRecord(RecordType::kPayloadEnum, domain, id, words, word_count);
 }
 
 }  // namespace trainprof::collectors

@@ -185,13 +185,14 @@ int Payload(long count) {
     size_t bytes;
     int operation;
   };
+  constexpr uint64_t kOperations = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 11;
   const nvtxPayloadSchemaEntry_t entries[] = {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0,
        offsetof(AllReduce, communicator), nullptr, nullptr},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", nullptr, 0,
        offsetof(AllReduce, bytes), nullptr, nullptr},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Reduction operation", nullptr, 0,
-       offsetof(AllReduce, operation), nullptr, nullptr},
+      {0, kOperations, "Reduction operation", nullptr, 0, offsetof(AllReduce, operation), nullptr,
+       nullptr},
   };
   nvtxPayloadSchemaAttr_t schema = {};
   schema.fieldMask =
@@ -206,6 +207,16 @@ int Payload(long count) {
   schema.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 3;
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
   if (nvtxPayloadSchemaRegister(domain, &schema) != schema.schemaId) return 6;
+  const nvtxPayloadEnum_t operations[] = {{"Sum", 0, 0}, {"Product", 1, 0}, {"Max", 2, 0}};
+  nvtxPayloadEnumAttr_t enumeration = {};
+  enumeration.fieldMask =
+      NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
+      NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
+  enumeration.entries = operations;
+  enumeration.numEntries = 3;
+  enumeration.sizeOfEnum = sizeof(int);
+  enumeration.schemaId = kOperations;
+  if (nvtxPayloadEnumRegister(domain, &enumeration) != kOperations) return 7;
   for (long i = 0; i < count; ++i) {
     const AllReduce call = {0xABCDEF, static_cast<size_t>(1000 + i), 2};
     nvtxEventAttributes_t event = {};

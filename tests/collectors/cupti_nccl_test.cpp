@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "tests/collectors/cuda_run.h"
+#include "trace/formats/exporter.h"
+#include "trace/formats/importer.h"
 
 namespace trainprof::testing {
 namespace {
@@ -30,6 +32,30 @@ TEST(NcclPayloads, SchemaAndBytesAreRecordedBeforeTheirRange) {
   const Trace trace = run.ReadOne();
   EXPECT_EQ(CountRanges(trace, "ncclAllReduce"), 100);
   EXPECT_EQ(trace.quality.CountOf("unknown_record"), 0);
+}
+
+// What the range of the first call says of itself.
+void ExpectArgs(const Trace& trace) {
+  ASSERT_GT(trace.ranges.size(), 0u);
+  const ArgsId args = trace.ranges.args[0];
+  const auto value = [&](std::string_view key) {
+    return trace.args.Find(args, trace.strings.Find(key)).value_or(ArgValue{});
+  };
+  EXPECT_EQ(value("NCCL communicator ID").integer, 0xABCDEF);
+  EXPECT_EQ(value("Message size [bytes]").integer, 1000);
+  EXPECT_EQ(trace.Text(value("Reduction operation").text), "Max");
+}
+
+TEST(NcclPayloads, RangesSayThemAndAnExportKeepsThem) {
+  CudaRun run;
+  ASSERT_EQ(run.Run({"payload", "1"}), 0) << run.output();
+  const Trace trace = run.ReadOne();
+  ExpectArgs(trace);
+  const std::string path = run.Scratch("trace.json");
+  ASSERT_TRUE(ExportTrace(trace, path).ok());
+  const auto again = ImportTrace(path);
+  ASSERT_TRUE(again.ok()) << again.error();
+  ExpectArgs(again.value());
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void ReadRecord(const recording::RecordHead& head, const uint64_t* words, Writer
       break;
     }
     case RecordType::kPayloadSchema:
-      for (uint32_t at = 2; at + 3 <= head.words; at += 3) {
+      for (uint32_t at = 3; at + 3 <= head.words; at += 3) {
         rows.schemas[words[1]].push_back({name(static_cast<uint32_t>(words[at + 2])),
                                           static_cast<uint32_t>(words[at]),
                                           static_cast<uint32_t>(words[at + 1])});

@@ -121,11 +121,14 @@ enum class RecordType : uint8_t {
   kModule = 18,   // a mapped file with code, path `id`: ModuleFacts
   kStack = 19,    // `id` := these frames, innermost first. From word 1: return addresses
   kCallStack = 20,  // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`
-  // Payload schemas of NVTX's extension, as NCCL has: word 1: the schema's number; `id` its name.
-  // Then each entry: type | flags << 32 (NVTX's numbers); offset | array or union detail << 32;
-  // name's id
+  // Payload schemas of NVTX's extension, as NCCL has: word 1: the schema's number in this domain;
+  // `id` its name; word 2: static bytes | packing << 32 | schema type << 48. Then each entry:
+  // type | flags << 48 (NVTX's numbers); offset | array or union detail << 32; name's id
   kPayloadSchema = 21,
-  kPayload = 22,     // of the next event of this writer. word 1: schema; word 2: bytes; then those
+  kPayload = 22,  // of the next event of this writer. word 1: schema; word 2: bytes; then those
+  // An enumeration that schemas' entries have as a type: word 1: its number; `id` its name; word 2:
+  // bytes of a value. Then each entry: value; name's id | is a flag << 32
+  kPayloadEnum = 23,
   kShortPush = 128,  // value: the id; the default domain, no attributes
   kShortPop = 129,   // value: the domain
 };

@@ -33,11 +33,12 @@ constexpr uint32_t LeastWords(RecordType type) {
     case RecordType::kFact:
     case RecordType::kContext:
     case RecordType::kStack:
-    case RecordType::kPayloadSchema:
       return 2;
     case RecordType::kStream:
     case RecordType::kCallStack:
     case RecordType::kPayload:
+    case RecordType::kPayloadSchema:
+    case RecordType::kPayloadEnum:
       return 3;
     case RecordType::kModule:
       return 1 + sizeof(ModuleFacts) / 8;

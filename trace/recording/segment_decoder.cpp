@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trace/recording/device_decoder.h"
+#include "trace/recording/payload_decoder.h"
 
 namespace trainprof::recording {
 namespace {
@@ -41,7 +42,8 @@ class Decoder {
         clock_(clock),
         base_(base),
         builder_(builder),
-        strings_(builder.trace().strings) {}
+        strings_(builder.trace().strings),
+        structures_(scan.payload_types, builder) {}
 
   void Run() {
     DescribeProcess();
@@ -160,6 +162,9 @@ class Decoder {
           Count("bad_utf8", QualitySeverity::kWarning, 1, "names that are not UTF-8; repaired");
         }
         return;
+      case RecordType::kPayload:
+        TakePayload(record);
+        return;
       case RecordType::kThread:
         CloseOpen(last_ticks_, "open_range_at_thread_end",
                   "ranges that their thread left open; closed at its last event");
@@ -190,6 +195,22 @@ class Decoder {
     last_ticks_ = std::max(last_ticks_, record.value);
   }
 
+  void TakePayload(const Record& record) {
+    const auto* bytes = reinterpret_cast<const char*>(record.extra.data() + 1);
+    const size_t most = (record.extra.size() - 1) * 8;
+    if (record.extra[0] > most) {
+      Count("malformed_payload", QualitySeverity::kWarning, 1,
+            "structured payloads that are shorter than their schema says");
+    }
+    payloads_.push_back({record.value, {bytes, std::min<size_t>(record.extra[0], most)}});
+  }
+
+  void ForgetPayloads() {
+    Count("stray_payload", QualitySeverity::kWarning, payloads_.size(),
+          "structured payloads whose event is not in the recording; left out");
+    payloads_.clear();
+  }
+
   PendingRange MakeRange(const Record& record, std::span<const uint64_t> attributes) {
     bool known = true;
     PendingRange range;
@@ -206,7 +227,12 @@ class Decoder {
     }
     range.category = DomainName(record.domain);
     range.track = track_;
-    range.args = Args(record.domain, attributes);
+    std::vector<Arg> args = Args(record.domain, attributes);
+    for (const Structure& payload : payloads_) {
+      structures_.Decode(record.domain, payload.schema, payload.bytes, args);
+    }
+    payloads_.clear();
+    range.args = args.empty() ? kNoArgs : builder_.AddArgs(args);
     return range;
   }
 
@@ -216,9 +242,9 @@ class Decoder {
     return builder_.Intern(it == scan_.domains.end() ? "(domain lost)" : it->second);
   }
 
-  ArgsId Args(uint32_t domain, std::span<const uint64_t> words) {
-    if (words.empty()) return kNoArgs;
+  std::vector<Arg> Args(uint32_t domain, std::span<const uint64_t> words) {
     std::vector<Arg> args;
+    if (words.empty()) return args;
     const auto payload_type = static_cast<PayloadType>(words[0] & 0xFF);
     const bool has_color = (words[0] >> 8 & 0xFF) != 0;
     const auto category = static_cast<uint32_t>(words[0] >> 32);
@@ -233,7 +259,7 @@ class Decoder {
     if (payload_type != PayloadType::kNone && !words.empty()) {
       args.push_back({builder_.Intern("payload"), Payload(payload_type, words[0])});
     }
-    return args.empty() ? kNoArgs : builder_.AddArgs(args);
+    return args;
   }
 
   Arg CategoryArg(uint32_t domain, uint32_t category) {
@@ -307,6 +333,7 @@ class Decoder {
   }
 
   void CloseOpen(uint64_t ticks, std::string_view kind, std::string_view detail) {
+    ForgetPayloads();
     for (PendingRange& range : pending_) {
       if (range.end == kStillOpen) range.end = std::max(range.begin, ticks);
     }
@@ -408,6 +435,7 @@ class Decoder {
   const HostTime base_;
   TraceBuilder& builder_;
   WriterStrings strings_;
+  PayloadDecoder structures_;
   Quality scratch_;
   DeviceDecoder* device_ = nullptr;
   std::vector<const Chunk*> row_chunks_;  // of the present writer
@@ -420,6 +448,11 @@ class Decoder {
   std::vector<PendingRange> pending_;
   std::vector<std::vector<uint32_t>> stacks_;  // by domain: indices into pending_
   uint64_t open_ = 0;
+  struct Structure {
+    uint64_t schema;
+    std::string bytes;
+  };
+  std::vector<Structure> payloads_;                        // of the writer's next event
   std::vector<std::pair<uint64_t, PendingRange>> starts_;  // by range id
   std::unordered_map<uint64_t, uint64_t> ends_;            // range id -> ticks
 };

@@ -148,7 +148,31 @@ class Scanner {
         return;
       }
       default:
-        return;
+        return TakePayloadType(record);
+    }
+  }
+
+  void TakePayloadType(const Record& record) {
+    const PayloadTypeKey key = KeyOfPayloadType(record.domain, record.value);
+    const auto& words = record.extra;
+    if (record.type == RecordType::kPayloadSchema) {
+      PayloadSchema& schema = scan_.payload_types.schemas[key] = {};
+      schema.static_bytes = static_cast<uint32_t>(words[0]);
+      schema.packing = static_cast<uint32_t>(words[0] >> 32 & 0xFFFF);
+      schema.type = static_cast<uint32_t>(words[0] >> 48);
+      for (size_t i = 1; i + 3 <= words.size(); i += 3) {
+        schema.fields.push_back(
+            {words[i] & ((uint64_t{1} << 48) - 1), static_cast<uint32_t>(words[i] >> 48),
+             static_cast<uint32_t>(words[i + 1]), static_cast<uint32_t>(words[i + 1] >> 32),
+             TextOf(static_cast<uint32_t>(words[i + 2]))});
+      }
+    } else if (record.type == RecordType::kPayloadEnum) {
+      PayloadEnum& type = scan_.payload_types.enums[key] = {};
+      type.value_bytes = static_cast<uint32_t>(words[0]);
+      for (size_t i = 1; i + 2 <= words.size(); i += 2) {
+        type.entries.push_back(
+            {words[i], (words[i + 1] >> 32 & 1) != 0, TextOf(static_cast<uint32_t>(words[i + 1]))});
+      }
     }
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/recording/payload_types.h"
 #include "trace/recording/record_parser.h"
 #include "trace/recording/segment_reader.h"
 #include "trace/string_table.h"
@@ -70,6 +71,7 @@ struct SegmentScan {
   std::vector<ScannedModule> modules;                            // in the order of their records
   std::map<StackKey, std::vector<uint64_t>> stacks;  // return addresses, innermost first
   std::map<uint32_t, StackKey> stack_of_call;        // by correlation
+  PayloadTypes payload_types;
 };
 
 SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality);

@@ -49,11 +49,16 @@ void WriteRich(SegmentWriter& writer) {
     writer.BeginWriter(w, 100 + w, "thread");
     writer.Domain(2, "library");
     writer.Category(2, 4, "kind");
+    writer.Enum(2 << 24, {4, {{1, false, "Sum"}}}, 2);
+    writer.Schema(1 << 24,
+                  {1, 24, 0, {{18, 0, 0, 0, "ID"}, {2 << 24, 0, 8, 0, "op"}, {75, 0, 12, 9, "s"}}},
+                  2);
     for (uint64_t i = 0; i < 40; ++i) {
       const uint64_t t = 1000 * (i + 1);
       writer.Push("step " + std::to_string(i), t);
       writer.ShortPush("data", t + 10);
       writer.ShortPop(t + 20);
+      writer.Payload(1 << 24, std::string(24, static_cast<char>(i)));
       writer.Push("reduce", t + 30, 2, {recording::PackAttributes(1, 1, 4), 0xFF00FF00, i});
       writer.Pop(t + 40, 2);
       writer.Start("async", t + 50, w << 20 | i);

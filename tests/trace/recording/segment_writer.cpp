@@ -181,6 +181,35 @@ void SegmentWriter::CallStack(uint32_t id, uint32_t correlation, CallDomain doma
   Raw({PackHead(RecordType::kCallStack, 3, 0, id), 1000,
        correlation | static_cast<uint64_t>(domain) << 32});
 }
+void SegmentWriter::Schema(uint64_t number, const PayloadSchema& schema, uint32_t domain) {
+  std::vector<uint64_t> record = {
+      0, number,
+      schema.static_bytes | uint64_t{schema.packing} << 32 | uint64_t{schema.type} << 48};
+  for (const PayloadField& field : schema.fields) {
+    record.push_back(field.type | uint64_t{field.flags} << 48);
+    record.push_back(field.offset | uint64_t{field.detail} << 32);
+    record.push_back(String(field.name));
+  }
+  record[0] = PackHead(RecordType::kPayloadSchema, static_cast<uint32_t>(record.size()), domain, 0);
+  Raw(record);
+}
+void SegmentWriter::Enum(uint64_t number, const PayloadEnum& type, uint32_t domain) {
+  std::vector<uint64_t> record = {0, number, type.value_bytes};
+  for (const PayloadEnum::Entry& entry : type.entries) {
+    record.push_back(entry.value);
+    record.push_back(String(entry.name) | uint64_t{entry.is_flag} << 32);
+  }
+  record[0] = PackHead(RecordType::kPayloadEnum, static_cast<uint32_t>(record.size()), domain, 0);
+  Raw(record);
+}
+void SegmentWriter::Payload(uint64_t schema, std::string_view bytes) {
+  std::vector<uint64_t> record(3 + (bytes.size() + 7) / 8);
+  record[0] = PackHead(RecordType::kPayload, static_cast<uint32_t>(record.size()), 0, 0);
+  record[1] = schema;
+  record[2] = bytes.size();
+  memcpy(record.data() + 3, bytes.data(), bytes.size());
+  Raw(record);
+}
 void SegmentWriter::Row(const DeviceRow& row) {
   RawRow(ChunkKind::kDeviceRows, sizeof row, &row, sizeof row);
 }

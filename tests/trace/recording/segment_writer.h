@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/recording/format.h"
+#include "trace/recording/payload_types.h"
 #include "trace/recording/rows.h"
 
 namespace trainprof::testing {
@@ -50,6 +51,9 @@ class SegmentWriter {
   // Return addresses, innermost first; the stack's id must be new to the writer.
   void Stack(uint32_t id, const std::vector<uint64_t>& frames);
   void CallStack(uint32_t id, uint32_t correlation, recording::CallDomain domain);
+  void Schema(uint64_t number, const recording::PayloadSchema& schema, uint32_t domain = 0);
+  void Enum(uint64_t number, const recording::PayloadEnum& type, uint32_t domain = 0);
+  void Payload(uint64_t schema, std::string_view bytes);
   void Row(const recording::DeviceRow& row);
   void Row(const recording::CallRow& row);
   // A row of another size or kind, in the writer's chunk of such rows.
