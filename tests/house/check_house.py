@@ -32,7 +32,7 @@ MAX_LINES = 500
 LONGER_WITH_REASON = {}
 
 SOURCES = (".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".cu")
-NOT_OURS = {"build", ".git", ".venv", ".cache", "__pycache__"}
+NOT_OURS = {"build", ".git", ".venv", ".venv-hta", ".cache", "__pycache__"}
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b|\bnot (yet )?implemented\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 RULE_CODE = re.compile(r'"(TP\d+)"')
