@@ -38,7 +38,7 @@ class Writer {
     Append({reinterpret_cast<const char*>(&header), sizeof header});
   }
   void Append(std::span<const char> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    for (const char byte : bytes) bytes_.push_back(byte);  // insert() makes GCC 12 see an overflow
   }
   fs::path WriteTo(const ScratchFolder& folder, const char* name = "host-77-1.tph") const {
     WriteBytes(folder / name, bytes_);
