@@ -6,6 +6,7 @@ those of instrumented_trainer, so that both can be run by the same scripts.
 """
 
 import argparse
+import ctypes
 import itertools
 import math
 import os
@@ -132,8 +133,9 @@ def open_or_draw(root, samples, size, seed):
         target = pathlib.Path(partial) / "data"
         target.mkdir()
         for index in range(samples):
-            picture = draw_shape(index % CLASSES, size, seed * samples + index)
-            (target / f"{index:06}.z").write_bytes(zlib.compress(picture.numpy().tobytes(), 6))
+            picture = draw_shape(index % CLASSES, size, seed * samples + index).contiguous()
+            pixels = ctypes.string_at(picture.data_ptr(), picture.numel())  # NumPy may be absent
+            (target / f"{index:06}.z").write_bytes(zlib.compress(pixels, 6))
         try:
             target.rename(folder)
         except OSError:  # another run was faster
