@@ -32,6 +32,7 @@ struct Options {
   int64_t batch_kib = 4'096;
   int kernels = 120;  // in a step
   double kernel_us = 60;
+  double op_us = 0;  // host work before each launch, as a framework does
   int item_every = 0;
   bool cpu_tensors = false;
   bool pin_memory = true;
@@ -53,6 +54,7 @@ Options Parse(int argc, char** argv) {
   app.add_option("--batch-kib", o.batch_kib, "size of a batch")->check(CLI::PositiveNumber);
   app.add_option("--kernels", o.kernels, "kernels in a step")->check(CLI::PositiveNumber);
   app.add_option("--kernel-us", o.kernel_us, "mean duration of a kernel");
+  app.add_option("--op-us", o.op_us, "host work of a framework before each launch");
   app.add_option("--pin-memory", pin_memory)->check(CLI::IsMember({"on", "off"}));
   app.add_option("--item-every", o.item_every, "habit: read the loss every N steps");
   app.add_flag("--cpu-tensors", o.cpu_tensors, "habit: make small tensors on the host");
@@ -219,6 +221,7 @@ class Training {
     const Range range(options_, name);
     void* arguments[] = {&device_batch_};
     for (int i = 0; i < count; ++i) {
+      if (options_.op_us > 0) vgpuHostWork(options_.op_us * 1e3);
       Check(cudaLaunchKernel(kernel, grid, dim3(128), arguments, 0, stream_), "cudaLaunchKernel");
     }
   }
