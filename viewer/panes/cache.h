@@ -1,0 +1,17 @@
+// What panes keep between frames because it is costly to make anew.
+#pragma once
+
+#include "viewer/panes/inspector_cache.h"
+#include "viewer/panes/timeline_cache.h"
+
+namespace trainprof {
+
+struct PaneCache {
+  TimelineCache timeline;
+  InspectorCache inspector;
+
+  // The document was opened or got further ranks.
+  void Clear() { *this = PaneCache{}; }
+};
+
+}  // namespace trainprof

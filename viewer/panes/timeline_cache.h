@@ -1,0 +1,8 @@
+// What the timeline, the ribbon and the overview keep between frames.
+#pragma once
+
+namespace trainprof {
+
+struct TimelineCache {};
+
+}  // namespace trainprof

@@ -1,0 +1,57 @@
+// What a user can do. Each action leaves a consistent state; where it cannot be done (no file, no
+// such step, nothing selected) it changes nothing but `message`, which then says why.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "viewer/state/state.h"
+
+namespace trainprof {
+
+// The document: to be called once a frame. Takes over what was loaded meanwhile; on the first rank
+// shows its steps and opens the worst and the median rank. Times that the user chose stay where
+// they are when the axis gets another origin. True when something changed.
+bool UpdateDocument(State& state);
+void Open(State& state, const std::filesystem::path& path);
+
+// Moving. `factor` < 1 zooms in.
+void Zoom(State& state, TraceTime at, double factor);
+void PanBy(State& state, double pixels);
+void Show(State& state, const Interval& what);  // with a margin; the view is left in the history
+void ShowAll(State& state);
+void Back(State& state);
+void Forward(State& state);
+// "51" or "step 51", "1.5 s", "820ms" (from the begin of the job).
+void GoTo(State& state, std::string_view text);
+// Step `number`, as counted in the report (0 is the first behind the warm-up), of the rank that the
+// verdict speaks of.
+void ShowStep(State& state, int64_t number);
+
+// Selecting. A selected event is shown when it lies outside of the view.
+void Select(State& state, const EventRef& event);
+void ZoomToSelection(State& state);                 // the event, else the range
+void SelectNeighbour(State& state, int direction);  // -1, +1: along its lane
+void FollowLaunch(State& state);                    // call <-> what it launched
+void SelectRange(State& state, const Interval& range);
+void ClearSelection(State& state);  // popups first, then range, event, finding
+
+// Findings. Zooms to the worst instance, opens the lines that show it.
+void OpenFinding(State& state, const FindingRef& finding);
+void ShowEvidence(State& state, int direction);  // next or previous instance, around the end
+
+// Search.
+void RunSearch(State& state, std::string_view text);
+void ShowHit(State& state, int direction);
+
+// Tracks.
+void TogglePinned(State& state, uint32_t line);
+void ToggleCollapsed(State& state, uint32_t line);
+void Reveal(State& state, uint32_t line);  // opens its parents and scrolls to it
+void ToggleBookmark(State& state, TraceTime at);
+void ShowBookmark(State& state, int direction);
+
+// The command that shows what is shown now, as a picture: "trainprof view PATH --step 51 ...".
+std::string ViewLink(const State& state);
+
+}  // namespace trainprof

@@ -1,0 +1,85 @@
+// What the window shows and what its user did: everything but pixels. Panes (viewer/panes) read it
+// and call actions (viewer/state/actions.h); nothing here knows a toolkit.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "viewer/document/document.h"
+#include "viewer/navigation/follow.h"
+#include "viewer/navigation/search.h"
+#include "viewer/navigation/view.h"
+
+namespace trainprof {
+
+enum class ThemeName : uint8_t { kLight, kDark };
+
+enum class Tab : uint8_t { kKernels, kOps, kSites, kRanks, kMemory, kQuality };
+inline constexpr size_t kTabs = 6;
+
+// Kept between two runs of the viewer.
+struct Settings {
+  ThemeName theme = ThemeName::kDark;
+  float scale = 0;             // of text and lines; 0: what the display asks for
+  float names_width = 220;     // of the list of tracks, in points
+  float bottom_height = 260;   // of findings, selection and inspector
+  float findings_width = 420;  // of them
+  float selection_width = 320;
+  std::vector<std::filesystem::path> recent;  // newest first
+};
+
+// A finding of a rank: document->Analysis(rank)->findings[index].
+struct FindingRef {
+  uint32_t rank = 0;
+  uint32_t index = 0;
+
+  bool operator==(const FindingRef&) const = default;
+};
+
+struct Bookmark {
+  TraceTime at;
+  std::string name;
+};
+
+struct SearchState {
+  std::string text;
+  std::string error;  // why it cannot be searched for
+  Hits hits;
+  std::optional<size_t> current;  // of hits.events
+};
+
+struct State {
+  std::shared_ptr<Document> document;  // null: no file is open
+
+  Interval view{{0}, {1'000'000}};  // of time, on the axis of document->lines()
+  int32_t view_width_px = 1000;     // the timeline's; its pane sets it each frame
+  ViewHistory history;
+
+  std::optional<EventRef> selected;
+  std::optional<Interval> range;  // selected by dragging
+  std::optional<FindingRef> finding;
+  size_t evidence = 0;  // of the finding, which one is shown
+
+  SearchState search;
+  std::vector<Bookmark> bookmarks;  // by time
+  std::set<uint32_t> pinned;        // lines, shown first
+  std::set<uint32_t> collapsed;     // lines whose children are hidden
+  std::string filter;               // lines whose name contains it, with their parents
+  std::optional<uint32_t> reveal;   // a line to scroll to; its pane clears it
+
+  Tab tab = Tab::kKernels;
+  bool help_open = false;
+  bool go_to_open = false;
+  bool focus_search = false;  // its pane clears it
+  std::string message;        // one line for the user: what was copied, why nothing happened
+  Settings settings;
+
+  bool HasLines() const { return document && document->lines() != nullptr; }
+  const Lines& lines() const { return *document->lines(); }
+};
+
+}  // namespace trainprof
