@@ -2,6 +2,7 @@
 // such step, nothing selected) it changes nothing but `message`, which then says why.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,9 +25,11 @@ void Back(State& state);
 void Forward(State& state);
 // "51" or "step 51", "1.5 s", "820ms" (from the begin of the job).
 void GoTo(State& state, std::string_view text);
-// Step `number`, as counted in the report (0 is the first behind the warm-up), of the rank that the
-// verdict speaks of.
+// Step `number` of the rank that the verdict speaks of. Steps count from 0 at the trace's first,
+// warm-up included, which has no bar in the ribbon and cannot be shown.
 void ShowStep(State& state, int64_t number);
+// The step in the middle of the view, of the same rank, and its number; nothing between steps.
+std::optional<int64_t> StepInView(const State& state);
 
 // Selecting. A selected event is shown when it lies outside of the view.
 void Select(State& state, const EventRef& event);
@@ -38,6 +41,8 @@ void ClearSelection(State& state);  // popups first, then range, event, finding
 
 // Findings. Zooms to the worst instance, opens the lines that show it.
 void OpenFinding(State& state, const FindingRef& finding);
+// Finding `number` of the rank that the verdict speaks of, as the report counts them: from 1.
+void OpenFindingNumber(State& state, int64_t number);
 void ShowEvidence(State& state, int direction);  // next or previous instance, around the end
 
 // Search.

@@ -56,6 +56,8 @@ struct State {
   std::shared_ptr<Document> document;  // null: no file is open
 
   Interval view{{0}, {1'000'000}};  // of time, on the axis of document->lines()
+  bool view_chosen = false;         // by the user: loading more does not change it
+  int64_t axis_base_ns = 0;         // of the axis that view, range and bookmarks are on
   int32_t view_width_px = 1000;     // the timeline's; its pane sets it each frame
   ViewHistory history;
 
@@ -77,6 +79,8 @@ struct State {
   bool focus_search = false;  // its pane clears it
   std::string message;        // one line for the user: what was copied, why nothing happened
   Settings settings;
+
+  bool ranks_opened = false;  // those worth looking at, the others collapsed; done once
 
   bool HasLines() const { return document && document->lines() != nullptr; }
   const Lines& lines() const { return *document->lines(); }

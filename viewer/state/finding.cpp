@@ -1,0 +1,119 @@
+// Findings and search hits: from what is said to where it shows.
+#include <fmt/format.h>
+
+#include "viewer/navigation/ruler.h"
+#include "viewer/state/actions.h"
+
+namespace trainprof {
+namespace {
+
+const Finding* FindingOf(const State& state) {
+  if (!state.document || !state.finding) return nullptr;
+  const RankAnalysis* analysis = state.document->Analysis(state.finding->rank);
+  if (analysis == nullptr || state.finding->index >= analysis->findings.size()) return nullptr;
+  return &analysis->findings[state.finding->index];
+}
+
+// Where idle time of a rank is explained; without a device the thread that steps.
+uint32_t LineOfEvidence(const State& state, uint32_t rank) {
+  const auto lines = state.lines().lines();
+  const RankAnalysis* analysis = state.document->Analysis(rank);
+  uint32_t best = kNoLine;
+  for (uint32_t line = 0; line < lines.size(); ++line) {
+    if (lines[line].rank != rank) continue;
+    if (lines[line].kind == LineKind::kIdle) return line;
+    const bool steps = lines[line].kind == LineKind::kThread && analysis != nullptr &&
+                       lines[line].track == analysis->steps.thread;
+    if (steps || best == kNoLine) best = line;
+  }
+  return best;
+}
+
+void ShowInstance(State& state) {
+  const Finding* finding = FindingOf(state);
+  if (finding == nullptr) return;
+  const uint32_t rank = state.finding->rank;
+  const uint32_t line = LineOfEvidence(state, rank);
+  if (line != kNoLine) Reveal(state, line);
+  if (finding->evidence.empty()) {
+    state.message = "This finding is about the whole run: there is no single place to show";
+    return;
+  }
+  const Interval when = finding->evidence[state.evidence].when;
+  const Duration shift = state.lines().Shift(rank);
+  Show(state, {when.begin + shift, when.end + shift});
+}
+
+}  // namespace
+
+void OpenFinding(State& state, const FindingRef& finding) {
+  if (!state.HasLines() || finding.rank >= state.document->ranks()) return;
+  const std::optional<FindingRef> before = state.finding;
+  state.finding = finding;
+  state.evidence = 0;
+  if (FindingOf(state) == nullptr) {
+    state.finding = before;
+    return;
+  }
+  state.message.clear();
+  ShowInstance(state);
+}
+
+void OpenFindingNumber(State& state, int64_t number) {
+  if (!state.HasLines()) return;
+  const uint32_t rank = state.document->SlowestRank();
+  const RankAnalysis* analysis = state.document->Analysis(rank);
+  const size_t count = analysis == nullptr ? 0 : analysis->findings.size();
+  if (number < 1 || static_cast<uint64_t>(number) > count) {
+    state.message = count == 0
+                        ? "There are no findings"
+                        : fmt::format("There is no finding {}: the last is {}", number, count);
+    return;
+  }
+  OpenFinding(state, {rank, static_cast<uint32_t>(number - 1)});
+}
+
+void ShowEvidence(State& state, int direction) {
+  if (!state.HasLines()) return;
+  const Finding* finding = FindingOf(state);
+  if (finding == nullptr) {
+    state.message = "No finding is open";
+    return;
+  }
+  const size_t count = finding->evidence.size();
+  if (count > 0) state.evidence = (state.evidence + (direction > 0 ? 1 : count - 1)) % count;
+  ShowInstance(state);
+}
+
+void RunSearch(State& state, std::string_view text) {
+  state.search = SearchState{};
+  state.search.text = std::string(text);
+  if (!state.HasLines()) return;
+  const Result<Query> query = ParseQuery(text);
+  if (!query.ok()) {
+    state.search.error = query.error();
+    return;
+  }
+  state.search.hits = Search(state.lines(), query.value());
+}
+
+void ShowHit(State& state, int direction) {
+  if (!state.HasLines()) return;
+  const Hits& hits = state.search.hits;
+  std::optional<size_t>& current = state.search.current;
+  if (hits.events.empty()) {
+    state.message = state.search.text.empty() ? "Nothing is searched for" : "No hits";
+    return;
+  }
+  const size_t count = hits.events.size();
+  if (current) {
+    current = (*current + (direction > 0 ? 1 : count - 1)) % count;
+  } else {
+    const TraceTime edge = direction > 0 ? state.view.begin - Nanoseconds(1) : state.view.end;
+    current =
+        direction > 0 ? NextHit(state.lines(), hits, edge) : PreviousHit(state.lines(), hits, edge);
+  }
+  Select(state, hits.events[*current]);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,141 @@
+// Moving about in time.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "viewer/state/actions.h"
+
+namespace trainprof {
+namespace {
+
+void SetView(State& state, const Interval& view) {
+  state.view = view;
+  state.view_chosen = true;
+}
+
+void Jump(State& state, const Interval& view) {
+  state.history.Leave(state.view);
+  SetView(state, view);
+}
+
+const Steps* StepsOf(const State& state, uint32_t rank) {
+  const RankAnalysis* analysis = state.document->Analysis(rank);
+  return analysis == nullptr ? nullptr : &analysis->steps;
+}
+
+struct Unit {
+  std::string_view name;
+  double ns;
+};
+constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// "1.5 s" from the axis' begin; nothing when it is no time.
+std::optional<TraceTime> ParseTime(std::string_view text) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view unit = Trimmed(text.substr(static_cast<size_t>(rest - text.data())));
+  for (const Unit& known : kUnits) {
+    const double ns = value * known.ns;
+    if (unit == known.name && std::abs(ns) < static_cast<double>(kMostViewNs)) {
+      return TraceTime{static_cast<int64_t>(std::llround(ns))};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> ParseNumber(std::string_view text) {
+  int64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+void Zoom(State& state, TraceTime at, double factor) {
+  if (!state.HasLines() || !(factor > 0)) return;
+  SetView(state, ZoomAt(state.view, at, factor, state.lines().extent()));
+}
+
+void PanBy(State& state, double pixels) {
+  if (!state.HasLines() || state.view_width_px <= 0) return;
+  SetView(state, Pan(state.view, pixels, state.view_width_px, state.lines().extent()));
+}
+
+void Show(State& state, const Interval& what) {
+  if (state.HasLines()) Jump(state, ViewOf(what, state.lines().extent()));
+}
+
+void ShowAll(State& state) {
+  if (state.HasLines()) Jump(state, ClampView(state.lines().extent(), state.lines().extent()));
+}
+
+void Back(State& state) {
+  if (const auto view = state.history.Back(state.view)) return SetView(state, *view);
+  state.message = "No earlier view";
+}
+
+void Forward(State& state) {
+  if (const auto view = state.history.Forward(state.view)) return SetView(state, *view);
+  state.message = "No later view";
+}
+
+void ShowStep(State& state, int64_t number) {
+  if (!state.HasLines()) return;
+  const uint32_t rank = state.document->SlowestRank();
+  const Steps* steps = StepsOf(state, rank);
+  if (steps == nullptr || steps->steps.empty()) {
+    state.message = "The trace has no steps";
+    return;
+  }
+  const int64_t first = steps->warmup_steps;
+  const auto count = static_cast<int64_t>(steps->count());
+  if (number < first || number >= first + count) {
+    state.message = fmt::format("There is no step {}: the first is {}, the last {}", number, first,
+                                first + count - 1);
+    return;
+  }
+  const Duration shift = state.lines().Shift(rank);
+  const Interval span = steps->steps[static_cast<size_t>(number - first)].span;
+  Show(state, {span.begin + shift, span.end + shift});
+}
+
+std::optional<int64_t> StepInView(const State& state) {
+  if (!state.HasLines()) return std::nullopt;
+  const uint32_t rank = state.document->SlowestRank();
+  const Steps* steps = StepsOf(state, rank);
+  if (steps == nullptr) return std::nullopt;
+  const TraceTime middle = state.view.begin + Duration{state.view.Length().ns / 2};
+  const TraceTime at = middle - state.lines().Shift(rank);
+  for (size_t i = 0; i < steps->count(); ++i) {
+    const Interval& span = steps->steps[i].span;
+    if (span.begin <= at && at < span.end) return steps->warmup_steps + static_cast<int64_t>(i);
+  }
+  return std::nullopt;
+}
+
+void GoTo(State& state, std::string_view text) {
+  if (!state.HasLines()) return;
+  std::string_view wanted = Trimmed(text);
+  constexpr std::string_view kStep = "step";
+  if (wanted.substr(0, kStep.size()) == kStep) wanted = Trimmed(wanted.substr(kStep.size()));
+  if (const auto number = ParseNumber(wanted)) return ShowStep(state, *number);
+  const auto at = ParseTime(wanted);
+  if (!at) {
+    state.message =
+        fmt::format("'{}' is neither a step (51) nor a time (1.5 s, 820 ms)", wanted.substr(0, 40));
+    return;
+  }
+  const Duration half{state.view.Length().ns / 2};
+  Jump(state, ClampView({*at - half, *at + half}, state.lines().extent()));
+}
+
+}  // namespace trainprof
