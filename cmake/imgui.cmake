@@ -9,9 +9,11 @@ pkg_check_modules(IMGUI QUIET IMPORTED_TARGET imgui freetype2)
 pkg_check_modules(TRAINPROF_WINDOW QUIET IMPORTED_TARGET glfw3 gl egl libpng)
 find_file(TRAINPROF_FONT DejaVuSans.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/TTF
           /usr/share/fonts/dejavu-sans-fonts DOC "TrueType font that the viewer shows text with")
+find_file(TRAINPROF_BOLD_FONT DejaVuSans-Bold.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/TTF
+          /usr/share/fonts/dejavu-sans-fonts DOC "TrueType font of the viewer's headings")
 find_file(TRAINPROF_MONO_FONT DejaVuSansMono.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/TTF
           /usr/share/fonts/dejavu-sans-mono-fonts DOC "TrueType font of the viewer's code and figures")
-if(IMGUI_FOUND AND TRAINPROF_WINDOW_FOUND AND TRAINPROF_FONT AND TRAINPROF_MONO_FONT)
+if(IMGUI_FOUND AND TRAINPROF_WINDOW_FOUND AND TRAINPROF_FONT AND TRAINPROF_BOLD_FONT AND TRAINPROF_MONO_FONT)
   set(TRAINPROF_VIEWER ON)
   add_library(trainprof_imgui INTERFACE)
   target_link_libraries(trainprof_imgui INTERFACE PkgConfig::IMGUI)
