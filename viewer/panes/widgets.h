@@ -1,0 +1,55 @@
+// Texts and small controls that panes share. Every text may come from a trace: none is a format
+// string, and any may be 10^5 characters long.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+#include <string_view>
+
+#include "viewer/panes/panes.h"
+
+namespace trainprof {
+
+// The first `most` bytes, cut between characters; all when it is shorter. Ends at a line break.
+std::string_view FirstOf(std::string_view text, size_t most);
+// The longest begin of the text's first line that is at most `width` pixels wide. O(width).
+std::string_view FitText(std::string_view text, float width);
+
+void Text(std::string_view text);
+void TextIn(ImU32 color, std::string_view text);
+// Of any length: breaks lines, and says how much it leaves out.
+void WrappedText(std::string_view text);
+// One line, at most `width` pixels; what does not fit is in the tooltip. 0: the space that is left.
+void CutText(std::string_view text, float width = 0);
+// What a hovering pointer sees of the last item.
+void Tooltip(std::string_view text);
+
+// Copies `text`; says so in state.message.
+bool CopyButton(PaneContext& context, const char* id, std::string_view text,
+                const char* label = "copy");
+// Button that is as wide as its text: `label` may come from a trace.
+bool TextButton(const char* id, std::string_view label, bool enabled = true);
+
+// A font for as long as it lives; null: the current one.
+class FontScope {
+ public:
+  explicit FontScope(ImFont* font) : pushed_(font != nullptr) {
+    if (pushed_) ImGui::PushFont(font);
+  }
+  ~FontScope() {
+    if (pushed_) ImGui::PopFont();
+  }
+  FontScope(const FontScope&) = delete;
+  FontScope& operator=(const FontScope&) = delete;
+
+ private:
+  bool pushed_;
+};
+
+// "12,345,678"
+std::string Grouped(int64_t number);
+// "1.5 GiB", "812 B"
+std::string BytesText(int64_t bytes);
+
+}  // namespace trainprof
