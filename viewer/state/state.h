@@ -29,6 +29,9 @@ struct Settings {
   float bottom_height = 260;   // of findings, selection and inspector
   float findings_width = 420;  // of them
   float selection_width = 320;
+  bool show_ribbon = true;  // which panes there are
+  bool show_overview = true;
+  bool show_bottom = true;                    // findings, selection and inspector
   std::vector<std::filesystem::path> recent;  // newest first
 };
 
@@ -71,11 +74,21 @@ struct State {
   std::set<uint32_t> pinned;        // lines, shown first
   std::set<uint32_t> collapsed;     // lines whose children are hidden
   std::string filter;               // lines whose name contains it, with their parents
+  std::set<uint32_t> unfolded;      // lines that show all their nesting, however deep
   std::optional<uint32_t> reveal;   // a line to scroll to; its pane clears it
+  double scroll = 0;                // of the tracks, in points from their top
+
+  // Where the mouse is over the timeline: its pane sets them each frame.
+  std::optional<TraceTime> hovered_time;
+  std::optional<uint32_t> hovered_line;
 
   Tab tab = Tab::kKernels;
+  std::optional<uint32_t> rank;  // whose findings and tables are shown; none: the slowest's
+  std::filesystem::path demo;    // the trace that comes with the program; empty: there is none
+  bool quit = false;             // its user wants the window to close
   bool help_open = false;
   bool go_to_open = false;
+  bool open_prompt = false;   // asks for a path
   bool focus_search = false;  // its pane clears it
   std::string message;        // one line for the user: what was copied, why nothing happened
   Settings settings;
