@@ -32,8 +32,8 @@ target_include_directories(trainprof_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PRO
 if(TRAINPROF_SANITIZE)
   target_compile_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE}
                                                    -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  # Halves the build and keeps line numbers in reports.
-  target_compile_options(trainprof_flags INTERFACE -O1 -g1)
+  # Halves the build and keeps line numbers in reports. For directories, so that a target may go on.
+  add_compile_options(-O1 -g1)
   # Documented to err with sanitizers, and does inside <regex> and <functional>. Clang does not know it.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(trainprof_flags INTERFACE -Wno-maybe-uninitialized)
