@@ -16,7 +16,9 @@ struct PaneContext {
   PaneCache& cache;
 };
 
-// viewer/panes/<name>.cpp each.
+// viewer/panes/<name>.cpp each. Their window (viewer/app) fills the display and has a menu bar,
+// which DrawMenuBar begins and ends; verdict, quality bar and loading take the height they need,
+// one below the other; the others fill a child window of their own; help and go-to are popups.
 void DrawMenuBar(PaneContext& context);     // menus, search, hits, file and ranks
 void DrawVerdict(PaneContext& context);     // one line; step markers inferred or absent
 void DrawQualityBar(PaneContext& context);  // only when data was lost or repaired

@@ -1,0 +1,47 @@
+#include "viewer/app/keyboard.h"
+
+#include <algorithm>
+
+#include "viewer/app/imgui_compat.h"
+#include "viewer/state/shortcuts.h"
+
+namespace trainprof {
+namespace {
+
+// A frame that took longer, as one behind a long wait, does not jump.
+constexpr float kLongestFrame = 0.1f;
+
+bool Acts(const Trigger& trigger, Pace pace) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (trigger.character != 0) {
+    const ImVector<ImWchar>& typed = io.InputQueueCharacters;
+    return !io.WantTextInput && typed.contains(static_cast<ImWchar>(trigger.character));
+  }
+  if (trigger.key == Key::kNone || trigger.ctrl != io.KeyCtrl || io.KeyAlt || io.KeySuper) {
+    return false;
+  }
+  if (io.WantTextInput && !trigger.ctrl) return false;
+  const ImGuiKeyNumber key = ImGuiKeyOf(trigger.key);
+  // Whoever holds W and Shift still moves.
+  if (pace == Pace::kHeld) return ImGui::IsKeyDown(key);
+  return trigger.shift == io.KeyShift && ImGui::IsKeyPressed(key, pace == Pace::kRepeated);
+}
+
+}  // namespace
+
+bool HandleKeys(State& state) {
+  const float seconds = std::min(ImGui::GetIO().DeltaTime, kLongestFrame);
+  bool held = false;
+  for (const ShortcutGroup& group : ShortcutGroups()) {
+    for (const Shortcut& shortcut : group.shortcuts) {
+      for (const bool second : {false, true}) {
+        if (!Acts(shortcut.triggers[second ? 1 : 0], shortcut.pace)) continue;
+        shortcut.run(state, {.second = second, .seconds = seconds});
+        held = held || shortcut.pace == Pace::kHeld;
+      }
+    }
+  }
+  return held;
+}
+
+}  // namespace trainprof
