@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <set>
+#include <sstream>
 
 #include "tests/collectors/cuda_run.h"
 
@@ -141,6 +142,56 @@ TEST(CuptiFaults, WithoutADriverThereIsNothingToRecord) {
   run.environment["VGPU_FAULTS"] = "no_device";
   EXPECT_NE(run.Run({"kernels", "1"}), 0);
   EXPECT_EQ(run.output().rfind("output\n", 0), 0u);
+}
+
+TEST(CuptiFaults, AbsentRecordsCostNoneOfTheOthers) {
+  const FaultRun run = RunWith("no_sync_records", {"mixed", "20"});
+  EXPECT_EQ(run.state, "recording");
+  EXPECT_TRUE(run.rows.Of(DeviceRowType::kSync).empty());
+  EXPECT_GT(run.rows.CountCalls("cudaDeviceSynchronize"), 0);
+  EXPECT_EQ(Kernels(run), Kernels(RunWith("", {"mixed", "20"})));
+  EXPECT_EQ(Kernels(RunWith("blank_incomplete")), 50u);
+}
+
+// The names that VGPU_FAULTS=help lists.
+std::vector<std::string> AllFaults() {
+  CudaRun run;
+  run.environment["VGPU_FAULTS"] = "help";
+  EXPECT_EQ(run.Run({"kernels", "1"}), 0);
+  std::vector<std::string> names;
+  std::istringstream lines(run.output());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("  ") == std::string::npos) continue;  // the program's own
+    names.push_back(line.substr(0, line.find_first_of("= ")));
+  }
+  return names;
+}
+
+struct Ended {
+  int status = 0;
+  std::string output;
+
+  bool operator==(const Ended&) const = default;
+};
+
+Ended RunMixed(const std::string& fault, bool recorded) {
+  CudaRun run;
+  run.environment["VGPU_FAULTS"] = fault == "flush_hangs" ? fault + "=1" : fault;
+  run.environment["ASAN_OPTIONS"] = "detect_leaks=0";
+  if (!recorded) {
+    run.environment["CUDA_INJECTION64_PATH"] = "";
+    run.environment["NVTX_INJECTION64_PATH"] = "";
+  }
+  const int status = run.Run({"mixed", "20"});
+  return {status, run.output()};
+}
+
+TEST(CuptiFaults, EachOfThemLeavesTheProgramAsItIs) {
+  const std::vector<std::string> faults = AllFaults();
+  EXPECT_GE(faults.size(), 28u);
+  for (const std::string& fault : faults) {
+    EXPECT_EQ(RunMixed(fault, true), RunMixed(fault, false)) << fault;
+  }
 }
 
 TEST(CuptiFaults, NoLibraryIsToldWithWhereToGetIt) {
