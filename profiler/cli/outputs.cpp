@@ -15,6 +15,7 @@
 #include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
+#include "profiler/session/recover.h"
 
 namespace trainprof::cli {
 namespace {
@@ -139,12 +140,14 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {
   const InterruptGuard guard;
+  RecoverDead(path);
   ProgressLine progress;
   return AnalyzePath(path, progress.Options());
 }
 
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
   const InterruptGuard guard;
+  RecoverDead(path);
   ProgressLine progress;
   return LoadTraces(path, progress.Options());
 }
@@ -152,6 +155,7 @@ Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
 Result<std::vector<std::string>> VisitWithProgress(
     const std::string& path, const std::function<Result<void>(Trace trace)>& visit) {
   const InterruptGuard guard;
+  RecoverDead(path);
   ProgressLine progress;
   return VisitTraces(path, progress.Options(), visit);
 }

@@ -6,19 +6,14 @@
 // promise neither.
 #include "profiler/session/finalise.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
-#include <thread>
 
 #include "collectors/cupti/salvage.h"
 #include "profiler/session/gpu_state.h"
+#include "profiler/session/run_lock.h"
 #include "trace/recording/host_file.h"
-#include "trace/recording/layout.h"
 
 namespace trainprof {
 namespace {
@@ -27,7 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 // Added to the deadline that SealRecording keeps by itself before it is killed.
 constexpr std::chrono::milliseconds kSealGrace{400};
-constexpr std::chrono::milliseconds kLockPoll{10};
 // The second Ctrl-C: the first one was the program's.
 constexpr int kInterruptsThatSkipSealing = 2;
 
@@ -79,23 +73,16 @@ RecordingFacts FromText(const std::string& text) {
   return facts;
 }
 
-// Supervisors of several ranks share a folder; one seals at a time. The lock goes with the process.
-void LockRun(const std::filesystem::path& run_dir, Clock::time_point deadline) {
-  const int file = open((run_dir / recording::kControlFile).c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    if (Clock::now() >= deadline) throw std::runtime_error("another rank is still sealing it");
-    std::this_thread::sleep_for(kLockPoll);
-  }
-}
-
 }  // namespace
 
 SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
                  const std::filesystem::path& host_file, int interrupts, SignalInbox& inbox) {
   const Clock::time_point deadline = Clock::now() + kSealLimit;
   const auto work = [&]() -> std::string {
-    LockRun(place.directory, deadline);
+    // Supervisors of several ranks share a folder; one seals at a time.
+    if (!LockRun(place.directory, deadline)) {
+      throw std::runtime_error("another rank is still sealing it");
+    }
     collectors::SalvageSlots(place.directory, deadline);
     const std::string gpu_trouble = GpuTrouble(place.directory);
     auto summary = recording::SealRecording(place.directory, run, deadline);

@@ -1,9 +1,11 @@
 """`trainprof run` of a CUDA program on the virtual GPU: what the card says, and what is left behind."""
 import glob
+import json
 import os
+import signal
 
 import harness
-from harness import TrainprofTest
+from harness import TIMEOUT_S, TrainprofTest, wait_until
 
 
 class Gpu(TrainprofTest):
@@ -30,6 +32,27 @@ class Gpu(TrainprofTest):
         result = self.run_program("kernels", "5000", VGPU_FAULTS="crash_at=2000")
         self.assertEqual(result.returncode, 128 + 9)
         self.assertRegex(result.stderr, rb" 99[0-9] calls")
+        self.assertEqual(self.leftovers(), [])
+
+    def test_a_run_killed_with_its_supervisor_is_recovered_when_it_is_read(self):
+        progress = self.path("progress")
+        with open(progress, "wb") as file:
+            file.truncate(8 * (1 + (1 << 20)))  # cuda_program.h
+        env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"],
+                               VGPU_FAULTS="withheld_until_exit")
+        process = self.start("run", "--", os.environ["TRAINPROF_TEST_CUDA"], "killed", progress, env=env)
+
+        def launches():
+            with open(progress, "rb") as file:
+                return int.from_bytes(file.read(8), "little")
+        wait_until(lambda: launches() > 500, "launches")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(TIMEOUT_S)
+        self.assertNotEqual(self.leftovers(), [])
+        report = self.trainprof("report", self.the_run_folder(), "--format", "json")
+        self.assertEqual(report.returncode, 0, report.stderr)
+        rank = json.loads(report.stdout)["ranks"][0]
+        self.assertGreater(rank["events"]["kernels"], 400)
         self.assertEqual(self.leftovers(), [])
 
     def test_off_is_no_trouble(self):
