@@ -33,9 +33,24 @@ bool HasChildren(std::span<const Line> lines, uint32_t line) {
   return line + 1 < lines.size() && lines[line + 1].parent == line;
 }
 
-LayoutRow RowOf(const Lines& lines, uint32_t index, const LayoutChoice& choice) {
+// What a collapsed line's strip stands for: of its first GPU. O(lines below it).
+void FindStripSources(std::span<const Line> lines, TrackRow& row) {
+  const Line& top = lines[row.line];
+  if (top.kind == LineKind::kGpu) row.busy = row.line;
+  for (uint32_t i = row.line + 1; i < lines.size() && lines[i].level > top.level; ++i) {
+    const LineKind kind = lines[i].kind;
+    const bool first_thread = kind == LineKind::kThread && row.busy == kNoLine;
+    const bool first_gpu = kind == LineKind::kGpu && row.idle == kNoLine;
+    if (first_thread || first_gpu) row.busy = i;
+    if (kind != LineKind::kIdle) continue;
+    row.idle = i;
+    return;
+  }
+}
+
+TrackRow RowOf(const Lines& lines, uint32_t index, const LayoutChoice& choice) {
   const Line& line = lines.lines()[index];
-  LayoutRow row{.line = index, .lanes = 1};
+  TrackRow row{.line = index, .lanes = 1};
   const bool has_children = HasChildren(lines.lines(), index);
   row.can_collapse = has_children || line.lanes > 1;
   row.collapsed = row.can_collapse && choice.filter.empty() && choice.collapsed.contains(index);
@@ -46,6 +61,7 @@ LayoutRow RowOf(const Lines& lines, uint32_t index, const LayoutChoice& choice) 
   }
   if (row.collapsed && has_children) {
     row.form = RowForm::kStrip;
+    FindStripSources(lines.lines(), row);
   } else if (!row.collapsed) {
     const bool all = line.lanes <= kLanesUnlessUnfolded || choice.unfolded.contains(index);
     row.lanes = all ? line.lanes : kLanesUnlessUnfolded;
@@ -55,7 +71,7 @@ LayoutRow RowOf(const Lines& lines, uint32_t index, const LayoutChoice& choice) 
   return row;
 }
 
-void Append(LayoutRow row, const RowHeights& heights, RowList& list) {
+void Append(TrackRow row, const RowHeights& heights, RowList& list) {
   row.top = list.height;
   list.height += row.height + heights.gap;
   list.rows.push_back(row);
@@ -65,22 +81,22 @@ void Append(LayoutRow row, const RowHeights& heights, RowList& list) {
 
 std::pair<size_t, size_t> RowList::Within(int64_t top, int64_t height) const {
   const auto first = std::partition_point(rows.begin(), rows.end(),
-                                          [&](const LayoutRow& r) { return r.bottom() <= top; });
+                                          [&](const TrackRow& r) { return r.bottom() <= top; });
   const auto last = std::partition_point(first, rows.end(),
-                                         [&](const LayoutRow& r) { return r.top < top + height; });
+                                         [&](const TrackRow& r) { return r.top < top + height; });
   return {static_cast<size_t>(first - rows.begin()), static_cast<size_t>(last - rows.begin())};
 }
 
 size_t RowList::Find(uint32_t line) const {
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const LayoutRow& row) { return row.line == line; });
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const TrackRow& row) { return row.line == line; });
   return static_cast<size_t>(found - rows.begin());
 }
 
-Layout MakeLayout(const Lines& lines, const LayoutChoice& choice) {
+TrackLayout MakeTrackLayout(const Lines& lines, const LayoutChoice& choice) {
   const std::span<const Line> all = lines.lines();
   const std::vector<bool> shown = Filtered(lines, choice.filter);
-  Layout layout;
+  TrackLayout layout;
   for (uint32_t line : choice.pinned) {
     if (line < all.size()) Append(RowOf(lines, line, choice), choice.heights, layout.pinned);
   }

@@ -31,15 +31,18 @@ enum class RowForm : uint8_t {
   kStrip,  // a collapsed rank or GPU: when its GPU was busy, and why it was not
 };
 
-struct LayoutRow {
+struct TrackRow {
   uint32_t line = 0;
   RowForm form = RowForm::kLanes;
   bool collapsed = false;
   bool can_collapse = false;
   uint32_t lanes = 0;   // shown, from depth 0 on; of a strip or a series 1
   uint32_t deeper = 0;  // lanes that are not: said in a row of its own
-  int64_t top = 0;      // pixels from the top of the first row
-  int32_t height = 0;   // without the gap
+  // Of a strip: the lines that it stands for; kNoLine where there is none.
+  uint32_t busy = kNoLine;  // a GPU, without any the first thread, which is the one that steps
+  uint32_t idle = kNoLine;
+  int64_t top = 0;     // pixels from the top of the first row
+  int32_t height = 0;  // without the gap
 
   int64_t bottom() const { return top + height; }
 };
@@ -57,7 +60,7 @@ struct LayoutChoice {
 
 // Rows of pixels one below the other.
 struct RowList {
-  std::vector<LayoutRow> rows;
+  std::vector<TrackRow> rows;
   int64_t height = 0;  // of all, with their gaps
 
   // The rows of which something lies within [top, top + height), as indices [first, last).
@@ -67,7 +70,7 @@ struct RowList {
   size_t Find(uint32_t line) const;
 };
 
-struct Layout {
+struct TrackLayout {
   RowList pinned;  // copies of rows of `tracks`, in the lines' order; they stay where they are
   RowList tracks;  // those below a collapsed line left out
   size_t filtered_out = 0;
@@ -76,6 +79,6 @@ struct Layout {
 // O(lines); with a filter names are made, too. The filter shows lines whose name contains it, what
 // stands above them and, of a rank or GPU that it names, everything below; then nothing counts as
 // collapsed.
-Layout MakeLayout(const Lines& lines, const LayoutChoice& choice);
+TrackLayout MakeTrackLayout(const Lines& lines, const LayoutChoice& choice);
 
 }  // namespace trainprof

@@ -41,13 +41,13 @@ class RectMaker {
 };
 
 // Whether all lanes fit.
-bool Fill(std::span<const Lane* const> lanes, Frame& frame) {
+bool Fill(std::span<const Lane* const> lanes, size_t most_rects, Frame& frame) {
   frame.rects.clear();
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     if (lanes[lane] == nullptr) continue;
     RectMaker maker(frame, static_cast<uint32_t>(lane));
     VisitPieces(*lanes[lane], frame.scale, [&](const Piece& piece) { maker.Add(piece); });
-    if (frame.rects.size() > kMostRects) return false;
+    if (frame.rects.size() > most_rects) return false;
   }
   return true;
 }
@@ -55,7 +55,7 @@ bool Fill(std::span<const Lane* const> lanes, Frame& frame) {
 }  // namespace
 
 void BuildFrame(std::span<const Lane* const> lanes, const Interval& view, int32_t width_px,
-                Frame& frame) {
+                Frame& frame, size_t most_rects) {
   lanes = lanes.first(std::min(lanes.size(), kMostLanes));
   int32_t event_px = 2;
   do {
@@ -63,7 +63,7 @@ void BuildFrame(std::span<const Lane* const> lanes, const Interval& view, int32_
     event_px *= 2;
     // At event_px >= width_px a lane has four pieces at most: an event at each edge of the view,
     // and between them two columns, as the grid has at most one line in the view.
-  } while (!Fill(lanes, frame) && frame.scale.event_px < width_px);
+  } while (!Fill(lanes, most_rects, frame) && frame.scale.event_px < width_px);
 }
 
 }  // namespace trainprof

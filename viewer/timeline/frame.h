@@ -32,10 +32,10 @@ struct Frame {
 };
 
 // Fills `frame`, whose memory is used again, with the visible lanes' rectangles; null lanes stay
-// empty, lanes beyond kMostLanes are left out. event_px is 2 unless that makes more than kMostRects
+// empty, lanes beyond kMostLanes are left out. event_px is 2 unless that makes more than most_rects
 // rectangles: then it is doubled until it does not. view not empty, width_px > 0.
-// O(lanes * pixels * log n).
+// O(lanes * pixels * log n). `most_rects` leaves room for what else the window draws.
 void BuildFrame(std::span<const Lane* const> lanes, const Interval& view, int32_t width_px,
-                Frame& frame);
+                Frame& frame, size_t most_rects = kMostRects);
 
 }  // namespace trainprof

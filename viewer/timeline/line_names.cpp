@@ -14,16 +14,6 @@ std::string RankName(const Trace& trace) {
   return file.empty() ? "process" : file;
 }
 
-bool HasSeveralProcesses(const Trace& trace) {
-  ProcessId first = kNoProcess;
-  for (const Track& track : trace.tracks) {
-    if (track.kind != TrackKind::kThread) continue;
-    if (first == kNoProcess) first = track.process;
-    if (track.process != first) return true;
-  }
-  return false;
-}
-
 // The source's own name; some end with a blank.
 std::string_view OwnName(const Trace& trace, StringId id) {
   std::string_view name = trace.Text(id);
@@ -31,7 +21,7 @@ std::string_view OwnName(const Trace& trace, StringId id) {
   return name;
 }
 
-std::string ThreadName(const Trace& trace, TrackId id) {
+std::string ThreadName(const Trace& trace, TrackId id, bool several_processes) {
   const Track& track = trace.tracks[Index(id)];
   const Process& process = trace.processes[Index(track.process)];
   std::string name(OwnName(trace, track.name));
@@ -42,7 +32,7 @@ std::string ThreadName(const Trace& trace, TrackId id) {
   if (name.empty()) {
     name = track.tid == process.pid ? "main thread" : fmt::format("thread {}", track.tid);
   }
-  return HasSeveralProcesses(trace) ? fmt::format("{}, pid {}", name, process.pid) : name;
+  return several_processes ? fmt::format("{}, pid {}", name, process.pid) : name;
 }
 
 std::string GpuName(const Trace& trace, DeviceId id) {
@@ -81,7 +71,7 @@ std::string Lines::NameOf(uint32_t index) const {
     case LineKind::kRank:
       return RankName(trace);
     case LineKind::kThread:
-      return ThreadName(trace, line.track);
+      return ThreadName(trace, line.track, several_processes_[line.rank]);
     case LineKind::kGpu:
       return GpuName(trace, line.device);
     case LineKind::kStream:

@@ -25,6 +25,16 @@ bool HasCopies(const Trace& trace, TrackId stream) {
   return false;
 }
 
+bool HasSeveralProcesses(const Trace& trace) {
+  ProcessId first = kNoProcess;
+  for (const Track& track : trace.tracks) {
+    if (track.kind != TrackKind::kThread) continue;
+    if (first == kNoProcess) first = track.process;
+    if (track.process != first) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 namespace line_events_internal {
@@ -56,6 +66,7 @@ class LineMaker {
     rank_ = rank;
     trace_ = out_.ranks_[rank].trace;
     out_.series_.push_back(FindSeries(*trace_));
+    out_.several_processes_.push_back(HasSeveralProcesses(*trace_));
     out_.line_of_track_.emplace_back(trace_->tracks.size(), kNoLine);
     out_.line_of_rank_.push_back(Add({.kind = LineKind::kRank}, kNoLine));
     AddThreads();

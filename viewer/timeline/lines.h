@@ -91,6 +91,7 @@ class Lines {
   std::vector<RankView> ranks_;
   std::vector<Duration> shift_;
   std::vector<std::vector<SeriesId>> series_;
+  std::vector<bool> several_processes_;  // by rank: its threads' names say of which process
   // Per rank and track: its line; of a stream that of its operations.
   std::vector<std::vector<uint32_t>> line_of_track_;
   std::vector<uint32_t> line_of_rank_;

@@ -32,7 +32,7 @@ class TimelineLayout : public testing::Test {
  protected:
   std::string Names(const RowList& list) const {
     std::string text;
-    for (const LayoutRow& row : list.rows) {
+    for (const TrackRow& row : list.rows) {
       text += (text.empty() ? "" : ", ") + lines_.NameOf(row.line);
     }
     return text;
@@ -50,11 +50,11 @@ class TimelineLayout : public testing::Test {
 };
 
 TEST_F(TimelineLayout, StacksAllLanesOfAllLines) {
-  const Layout layout = MakeLayout(lines_, choice_);
+  const TrackLayout layout = MakeTrackLayout(lines_, choice_);
   EXPECT_EQ(Names(layout.tracks),
             "process, main thread, thread 2, GPU 0, stream 7, stream 20, idle by cause");
   int64_t top = 0;
-  for (const LayoutRow& row : layout.tracks.rows) {
+  for (const TrackRow& row : layout.tracks.rows) {
     EXPECT_EQ(row.top, top);
     EXPECT_EQ(row.height, static_cast<int32_t>(row.lanes) * 10);
     top = row.bottom() + 2;
@@ -66,15 +66,17 @@ TEST_F(TimelineLayout, StacksAllLanesOfAllLines) {
 
 TEST_F(TimelineLayout, CollapsedRankIsOneStrip) {
   choice_.collapsed = {Line("process")};
-  const Layout layout = MakeLayout(lines_, choice_);
+  const TrackLayout layout = MakeTrackLayout(lines_, choice_);
   ASSERT_EQ(Names(layout.tracks), "process");
   EXPECT_EQ(layout.tracks.rows[0].form, RowForm::kStrip);
   EXPECT_EQ(layout.tracks.height, 12);
+  EXPECT_EQ(layout.tracks.rows[0].busy, Line("GPU 0"));
+  EXPECT_EQ(layout.tracks.rows[0].idle, Line("idle by cause"));
 }
 
 TEST_F(TimelineLayout, CollapsedThreadIsItsOutermostLane) {
   choice_.collapsed = {Line("main thread")};
-  const Layout layout = MakeLayout(lines_, choice_);
+  const TrackLayout layout = MakeTrackLayout(lines_, choice_);
   EXPECT_EQ(layout.tracks.rows[1].form, RowForm::kLanes);
   EXPECT_EQ(layout.tracks.rows[1].lanes, 1u);
   EXPECT_EQ(layout.tracks.rows[1].deeper, 0u);
@@ -83,14 +85,14 @@ TEST_F(TimelineLayout, CollapsedThreadIsItsOutermostLane) {
 
 TEST_F(TimelineLayout, CollapsedGpuHidesItsStreams) {
   choice_.collapsed = {Line("GPU 0")};
-  const Layout layout = MakeLayout(lines_, choice_);
+  const TrackLayout layout = MakeTrackLayout(lines_, choice_);
   EXPECT_EQ(Names(layout.tracks), "process, main thread, thread 2, GPU 0");
 }
 
 TEST_F(TimelineLayout, PinnedRowsStandApartAndStayInTheTree) {
   choice_.pinned = {Line("stream 20"), Line("thread 2"), 1000};
   choice_.collapsed = {Line("GPU 0")};
-  const Layout layout = MakeLayout(lines_, choice_);
+  const TrackLayout layout = MakeTrackLayout(lines_, choice_);
   EXPECT_EQ(Names(layout.pinned), "thread 2, stream 20");
   EXPECT_EQ(layout.pinned.rows[1].top, 12);
   EXPECT_EQ(Names(layout.tracks), "process, main thread, thread 2, GPU 0");
@@ -98,23 +100,23 @@ TEST_F(TimelineLayout, PinnedRowsStandApartAndStayInTheTree) {
 
 TEST_F(TimelineLayout, FilterKeepsParentsAndWhatANamedLineHolds) {
   choice_.filter = "STREAM 7";
-  EXPECT_EQ(Names(MakeLayout(lines_, choice_).tracks), "process, GPU 0, stream 7");
+  EXPECT_EQ(Names(MakeTrackLayout(lines_, choice_).tracks), "process, GPU 0, stream 7");
   choice_.filter = "gpu";
-  const Layout layout = MakeLayout(lines_, choice_);
+  const TrackLayout layout = MakeTrackLayout(lines_, choice_);
   EXPECT_EQ(Names(layout.tracks), "process, GPU 0, stream 7, stream 20, idle by cause");
   EXPECT_EQ(layout.filtered_out, 2u);
   choice_.filter = "no such track";
-  EXPECT_TRUE(MakeLayout(lines_, choice_).tracks.rows.empty());
+  EXPECT_TRUE(MakeTrackLayout(lines_, choice_).tracks.rows.empty());
 }
 
 TEST_F(TimelineLayout, FilterFindsWhatIsCollapsed) {
   choice_.collapsed = {Line("process"), Line("GPU 0")};
   choice_.filter = "stream 7";
-  EXPECT_EQ(Names(MakeLayout(lines_, choice_).tracks), "process, GPU 0, stream 7");
+  EXPECT_EQ(Names(MakeTrackLayout(lines_, choice_).tracks), "process, GPU 0, stream 7");
 }
 
 TEST_F(TimelineLayout, WithinFindsTheRowsOfAStretchOfPixels) {
-  const RowList tracks = MakeLayout(lines_, choice_).tracks;  // tops 0, 12, 44, 56, ...
+  const RowList tracks = MakeTrackLayout(lines_, choice_).tracks;  // tops 0, 12, 44, 56, ...
   const auto brute = [&](int64_t top, int64_t height) {
     size_t first = 0;
     while (first < tracks.rows.size() && tracks.rows[first].bottom() <= top) ++first;
@@ -127,6 +129,15 @@ TEST_F(TimelineLayout, WithinFindsTheRowsOfAStretchOfPixels) {
       EXPECT_EQ(tracks.Within(top, height), brute(top, height)) << top << " " << height;
     }
   }
+}
+
+TEST(TimelineLayoutWithoutGpu, StripStandsForTheThreadThatSteps) {
+  const Job job(TraceFromScript("thread 1\nstep 0 9 ProfilerStep#1\nthread 2\nop 1 8 aten::mm\n"));
+  const Lines lines({{&job.trace, &job.analysis}});
+  const TrackLayout layout = MakeTrackLayout(lines, {.collapsed = {0}});
+  ASSERT_EQ(layout.tracks.rows.size(), 1u);
+  EXPECT_EQ(layout.tracks.rows[0].busy, 1u);
+  EXPECT_EQ(layout.tracks.rows[0].idle, kNoLine);
 }
 
 Trace NestedTrace(int depth) {
@@ -144,12 +155,12 @@ TEST(TimelineLayoutOfDeepNesting, SaysHowMuchDeeperUntilUnfolded) {
   const Job job(NestedTrace(200));
   const Lines lines({{&job.trace, &job.analysis}});
   LayoutChoice choice{.heights = {.lane = 10, .series = 30, .gap = 2}};
-  LayoutRow row = MakeLayout(lines, choice).tracks.rows[1];
+  TrackRow row = MakeTrackLayout(lines, choice).tracks.rows[1];
   EXPECT_EQ(row.lanes, kLanesUnlessUnfolded);
   EXPECT_EQ(row.deeper, 200 - kLanesUnlessUnfolded);
   EXPECT_EQ(row.height, 10 * static_cast<int32_t>(kLanesUnlessUnfolded + 1));
   choice.unfolded = {1};
-  row = MakeLayout(lines, choice).tracks.rows[1];
+  row = MakeTrackLayout(lines, choice).tracks.rows[1];
   EXPECT_EQ(row.lanes, 200u);
   EXPECT_EQ(row.deeper, 0u);
 }
