@@ -1,5 +1,5 @@
-// One pass with a hash table; files in which several host processes use the same ids take a second,
-// slower path that collects evidence for each operation's process.
+// One pass with a table of the calls by their ids; files in which several host processes use the
+// same ids take a second, slower path that collects evidence for each operation's process.
 #include "trace/launch_join.h"
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+
+#include "trace/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -20,24 +22,88 @@ ProcessId ProcessOf(const Trace& trace, TrackId track) {
   return trace.tracks[Index(track)].process;
 }
 
+// Calls f(track, first row, row behind the last) for each track.
+template <class F>
+void ForEachRun(const EventColumns& table, F f) {
+  for (uint32_t track = 0; track + 1 < table.track_begin.size(); ++track) {
+    f(TrackId{track}, table.track_begin[track], table.track_begin[track + 1]);
+  }
+}
+
+// Correlation id -> call. A process counts its ids up from 1, so that an array from the lowest to
+// the highest serves, unless they lie far apart.
+class CallsById {
+ public:
+  // `ids` numbers from `lowest` to `highest` will be added.
+  CallsById(int64_t lowest, int64_t highest, size_t ids) {
+    constexpr uint64_t kMostPerId = 8;  // 4 bytes each; the hash table takes some 40 an id
+    if (ids == 0) return;
+    lowest_ = lowest;
+    const uint64_t span = static_cast<uint64_t>(highest) - static_cast<uint64_t>(lowest);
+    if (span / kMostPerId <= ids) {
+      dense_.resize(span + 1, kNone);
+    } else {
+      sparse_.reserve(ids);
+    }
+  }
+
+  // The call of that id, kNone for a new one; valid until the next At(). `id` is kept.
+  uint32_t& At(int64_t id) {
+    return dense_.empty() ? sparse_.try_emplace(id, kNone).first->second : dense_[Offset(id)];
+  }
+  Row Find(int64_t id) const {
+    if (!dense_.empty()) return Offset(id) < dense_.size() ? Row{dense_[Offset(id)]} : kNoRow;
+    const auto it = sparse_.find(id);
+    return it == sparse_.end() ? kNoRow : Row{it->second};
+  }
+
+  static constexpr uint32_t kNone = static_cast<uint32_t>(kNoRow);
+
+ private:
+  uint64_t Offset(int64_t id) const {
+    return static_cast<uint64_t>(id) - static_cast<uint64_t>(lowest_);
+  }
+
+  int64_t lowest_ = 0;
+  std::vector<uint32_t> dense_;  // from lowest_
+  std::unordered_map<int64_t, uint32_t> sparse_;
+};
+
+// The ids that a process, or several, gave to its calls.
+struct IdRange {
+  int64_t lowest = INT64_MAX;
+  int64_t highest = INT64_MIN;
+  size_t ids = 0;
+
+  void Add(int64_t id) {
+    if (id == kNoCorrelation) return;
+    lowest = std::min(lowest, id);
+    highest = std::max(highest, id);
+    ++ids;
+  }
+  CallsById Calls() const { return CallsById(lowest, highest, ids); }
+};
+
 // Joins by the id alone. Runtime calls win over the driver calls that they make (same id, nested):
 // the widest call is the launch. False: an id occurs in two processes, nothing was joined.
 bool JoinByIdAlone(Trace& trace) {
   const ApiTable& api = trace.api;
-  std::unordered_map<int64_t, uint32_t> call_of;
-  call_of.reserve(api.size());
+  IdRange range;
+  for (const int64_t id : api.correlation) range.Add(id);
+  CallsById calls = range.Calls();
   for (uint32_t row = 0; row < api.size(); ++row) {
     if (api.correlation[row] == kNoCorrelation) continue;
-    const auto [it, is_new] = call_of.try_emplace(api.correlation[row], row);
-    if (is_new) continue;
-    if (ProcessOf(trace, api.track[row]) != ProcessOf(trace, api.track[it->second])) return false;
-    if (WidthOf(trace, row) > WidthOf(trace, it->second)) it->second = row;
+    uint32_t& call = calls.At(api.correlation[row]);
+    if (call == CallsById::kNone) {
+      call = row;
+      continue;
+    }
+    if (ProcessOf(trace, api.track[row]) != ProcessOf(trace, api.track[call])) return false;
+    if (WidthOf(trace, row) > WidthOf(trace, call)) call = row;
   }
   DeviceOpTable& ops = trace.device_ops;
   for (uint32_t row = 0; row < ops.size(); ++row) {
-    if (ops.correlation[row] == kNoCorrelation) continue;
-    const auto it = call_of.find(ops.correlation[row]);
-    if (it != call_of.end()) ops.launch[row] = Row{it->second};
+    if (ops.correlation[row] != kNoCorrelation) ops.launch[row] = calls.Find(ops.correlation[row]);
   }
   return true;
 }
@@ -45,20 +111,29 @@ bool JoinByIdAlone(Trace& trace) {
 // Joins within each process: the operations of a recording stand in the process that issued them.
 void JoinByProcess(Trace& trace) {
   const ApiTable& api = trace.api;
-  std::vector<std::unordered_map<int64_t, uint32_t>> call_of(trace.processes.size());
-  for (uint32_t row = 0; row < api.size(); ++row) {
-    if (api.correlation[row] == kNoCorrelation) continue;
-    auto& calls = call_of[Index(ProcessOf(trace, api.track[row]))];
-    const auto [it, is_new] = calls.try_emplace(api.correlation[row], row);
-    if (!is_new && WidthOf(trace, row) > WidthOf(trace, it->second)) it->second = row;
-  }
+  std::vector<IdRange> ranges(trace.processes.size());
+  ForEachRun(api, [&](TrackId track, uint32_t first, uint32_t last) {
+    IdRange& range = ranges[Index(ProcessOf(trace, track))];
+    for (uint32_t row = first; row < last; ++row) range.Add(api.correlation[row]);
+  });
+  std::vector<CallsById> calls_of;
+  for (const IdRange& range : ranges) calls_of.push_back(range.Calls());
+  ForEachRun(api, [&](TrackId track, uint32_t first, uint32_t last) {
+    CallsById& calls = calls_of[Index(ProcessOf(trace, track))];
+    for (uint32_t row = first; row < last; ++row) {
+      if (api.correlation[row] == kNoCorrelation) continue;
+      uint32_t& call = calls.At(api.correlation[row]);
+      if (call == CallsById::kNone || WidthOf(trace, row) > WidthOf(trace, call)) call = row;
+    }
+  });
   DeviceOpTable& ops = trace.device_ops;
-  for (uint32_t row = 0; row < ops.size(); ++row) {
-    if (ops.correlation[row] == kNoCorrelation) continue;
-    const auto& calls = call_of[Index(ProcessOf(trace, ops.track[row]))];
-    const auto it = calls.find(ops.correlation[row]);
-    if (it != calls.end()) ops.launch[row] = Row{it->second};
-  }
+  ForEachRun(ops, [&](TrackId track, uint32_t first, uint32_t last) {
+    const CallsById& calls = calls_of[Index(ProcessOf(trace, track))];
+    for (uint32_t row = first; row < last; ++row) {
+      if (ops.correlation[row] == kNoCorrelation) continue;
+      ops.launch[row] = calls.Find(ops.correlation[row]);
+    }
+  });
 }
 
 // Calls that start no work on a device, whatever their id.
@@ -274,6 +349,7 @@ class MergedJoin {
 
 void JoinLaunches(Trace& trace) {
   DeviceOpTable& ops = trace.device_ops;
+  ReserveLarge(ops.launch, ops.size());
   ops.launch.assign(ops.size(), kNoRow);
   int64_t ambiguous = 0;
   if (trace.source == SourceKind::kRecording) {

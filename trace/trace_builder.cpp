@@ -2,9 +2,12 @@
 #include "trace/trace_builder.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
+#include "trace/large_columns.h"
 #include "trace/launch_join.h"
+#include "trace/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -22,9 +25,23 @@ int64_t Clamped(int64_t ns, Quality& quality) {
 template <class T>
 void Permute(std::vector<T>& column, const std::vector<uint32_t>& order) {
   std::vector<T> sorted;
-  sorted.reserve(column.size());
+  ReserveLarge(sorted, column.size());
   for (uint32_t from : order) sorted.push_back(column[from]);
   column = std::move(sorted);
+}
+
+// Of two rows of one track: begins earlier, or is longer.
+bool StandsBefore(const EventColumns& table, uint32_t a, uint32_t b) {
+  if (table.begin[a] != table.begin[b]) return table.begin[a] < table.begin[b];
+  return table.end[a] > table.end[b];
+}
+
+bool IsSorted(const EventColumns& table) {
+  for (uint32_t row = 1; row < table.size(); ++row) {
+    if (table.track[row] < table.track[row - 1]) return false;
+    if (table.track[row] == table.track[row - 1] && StandsBefore(table, row, row - 1)) return false;
+  }
+  return true;
 }
 
 // The rows in the order of (track, begin, longer first), ties as they came: buckets by track, each
@@ -33,10 +50,7 @@ std::vector<uint32_t> SortedOrder(const EventColumns& table) {
   std::vector<uint32_t> order(table.size());
   std::vector<uint32_t> next = table.track_begin;
   for (uint32_t row = 0; row < table.size(); ++row) order[next[Index(table.track[row])]++] = row;
-  const auto before = [&](uint32_t a, uint32_t b) {
-    if (table.begin[a] != table.begin[b]) return table.begin[a] < table.begin[b];
-    return table.end[a] > table.end[b];
-  };
+  const auto before = [&](uint32_t a, uint32_t b) { return StandsBefore(table, a, b); };
   for (size_t track = 0; track + 1 < table.track_begin.size(); ++track) {
     const auto first = order.begin() + table.track_begin[track];
     const auto last = order.begin() + table.track_begin[track + 1];
@@ -50,8 +64,8 @@ void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
   table.track_begin.assign(track_count + 1, 0);
   for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
+  if (IsSorted(table)) return;
   const std::vector<uint32_t> order = SortedOrder(table);
-  if (std::is_sorted(order.begin(), order.end())) return;  // each row stands where it came
   Permute(table.begin, order);
   Permute(table.end, order);
   Permute(table.name, order);
@@ -60,8 +74,9 @@ void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
   (Permute(columns, order), ...);
 }
 
-// Closest range that encloses each; ranges that overlap without nesting are counted.
-void FindParents(RangeTable& ranges, Quality& quality) {
+// Closest range that encloses each. Returns how many overlap others without nesting.
+int64_t FindParents(RangeTable& ranges) {
+  ReserveLarge(ranges.parent, ranges.size());
   ranges.parent.assign(ranges.size(), kNoRow);
   std::vector<uint32_t> open;
   int64_t overlaps = 0;
@@ -76,8 +91,7 @@ void FindParents(RangeTable& ranges, Quality& quality) {
     open.resize(depth);
     open.push_back(row);
   }
-  quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
-                "ranges of one thread that overlap without nesting");
+  return overlaps;
 }
 
 // Calls f on each table that has EventColumns.
@@ -111,19 +125,22 @@ void Rebase(Trace& trace) {
   trace.base_ns = Clamped(trace.base_ns, trace.quality) + first;
 }
 
+// Of sorted tables.
 Interval Extent(const Trace& trace) {
   bool any = false;
   Interval extent{};
   for (const EventColumns* table : {static_cast<const EventColumns*>(&trace.ranges),
                                     static_cast<const EventColumns*>(&trace.api),
                                     static_cast<const EventColumns*>(&trace.device_ops)}) {
-    for (size_t i = 0; i < table->size(); ++i) {
+    for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
+      const auto [first, last] = table->rows_of(TrackId{track});
       // The profiler's own rows ("PyTorch Profiler (0)") are no activity.
-      if (trace.tracks[Index(table->track[i])].kind == TrackKind::kOther) continue;
-      if (!any) extent = {table->begin[i], table->end[i]};
+      if (first == last || trace.tracks[track].kind == TrackKind::kOther) continue;
+      if (!any) extent = {table->begin[first], table->end[first]};
       any = true;
-      extent.begin = std::min(extent.begin, table->begin[i]);
-      extent.end = std::max(extent.end, table->end[i]);
+      extent.begin = std::min(extent.begin, table->begin[first]);
+      const auto ends = table->end.begin();
+      extent.end = std::max(extent.end, *std::max_element(ends + first, ends + last));
     }
   }
   return extent;
@@ -273,6 +290,23 @@ void TraceBuilder::AddGap(const Gap& gap) {
   trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason, gap.kind});
 }
 
+void TraceBuilder::Expect(const ExpectedRows& rows) {
+  const auto reserve = [](EventColumns& table, size_t more, auto&... columns) {
+    const size_t all = table.size() + more;
+    ReserveLarge(table.begin, all);
+    ReserveLarge(table.end, all);
+    ReserveLarge(table.name, all);
+    ReserveLarge(table.track, all);
+    ReserveLarge(table.args, all);
+    (ReserveLarge(columns, all), ...);
+  };
+  Trace& t = trace_;
+  reserve(t.ranges, rows.ranges, t.ranges.kind, t.ranges.category);
+  reserve(t.api, rows.calls, t.api.kind, t.api.category, t.api.correlation);
+  reserve(t.device_ops, rows.device_ops, t.device_ops.kind, t.device_ops.category,
+          t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
+}
+
 size_t TraceBuilder::size_bytes() const {
   constexpr size_t kRowBytes = sizeof(TraceTime) * 2 + sizeof(uint32_t) * 3;  // EventColumns
   constexpr size_t kOwnBytes = 24;     // the widest table's further columns
@@ -291,18 +325,40 @@ size_t TraceBuilder::size_bytes() const {
          trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
 }
 
-Trace TraceBuilder::Build(bool rebase) && {
+int64_t TraceBuilder::SortTables() {
   Trace& t = trace_;
   const size_t tracks = t.tracks.size();
-  SortTable(t.ranges, tracks, t.ranges.kind, t.ranges.category);
-  SortTable(t.api, tracks, t.api.kind, t.api.category, t.api.correlation);
-  SortTable(t.device_ops, tracks, t.device_ops.kind, t.device_ops.category, t.device_ops.direction,
-            t.device_ops.bytes, t.device_ops.correlation);
-  SortTable(t.syncs, tracks, t.syncs.category, t.syncs.correlation);
-  SortTable(t.instants, tracks, t.instants.category, t.instants.scope);
-  SortTable(t.counters, tracks, t.counters.category);
-  SortTable(t.flows, tracks, t.flows.category, t.flows.id, t.flows.phase, t.flows.bind);
-  FindParents(t.ranges, t.quality);
+  int64_t overlaps = 0;
+  const std::function<void()> jobs[] = {
+      [&] {
+        SortTable(t.ranges, tracks, t.ranges.kind, t.ranges.category);
+        overlaps = FindParents(t.ranges);
+      },
+      [&] {
+        SortTable(t.device_ops, tracks, t.device_ops.kind, t.device_ops.category,
+                  t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
+      },
+      [&] { SortTable(t.api, tracks, t.api.kind, t.api.category, t.api.correlation); },
+      [&] {
+        SortTable(t.syncs, tracks, t.syncs.category, t.syncs.correlation);
+        SortTable(t.instants, tracks, t.instants.category, t.instants.scope);
+        SortTable(t.counters, tracks, t.counters.category);
+        SortTable(t.flows, tracks, t.flows.category, t.flows.id, t.flows.phase, t.flows.bind);
+      }};
+  constexpr size_t kWorthThreads = 1 << 16;  // rows that take longer to sort than threads to start
+  if (t.ranges.size() + t.api.size() + t.device_ops.size() + t.counters.size() < kWorthThreads) {
+    for (const auto& job : jobs) job();
+  } else {
+    RunAll(jobs);
+  }
+  return overlaps;
+}
+
+Trace TraceBuilder::Build(bool rebase) && {
+  Trace& t = trace_;
+  const int64_t overlaps = SortTables();
+  t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
+                  "ranges of one thread that overlap without nesting");
   JoinLaunches(t);
   if (rebase) Rebase(t);
   t.extent = Extent(t);

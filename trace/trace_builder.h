@@ -27,6 +27,13 @@ struct Event {
   ArgsId args = kNoArgs;
 };
 
+// How many rows are to come, about.
+struct ExpectedRows {
+  size_t ranges = 0;
+  size_t calls = 0;
+  size_t device_ops = 0;
+};
+
 class TraceBuilder {
  public:
   // Header fields (source, path, rank, environment, quality, ...) are set here directly; the tables
@@ -65,10 +72,13 @@ class TraceBuilder {
   void AddFlow(const Event& event, int64_t id, char phase, char bind);
   void AddOther(const OtherEvent& event);
   void AddGap(const Gap& gap);
+  // Makes room, so that tables of millions of rows need not grow step by step.
+  void Expect(const ExpectedRows& rows);
   // About how much memory the tables take. O(tables).
   size_t size_bytes() const;
 
-  // Sorts, joins, checks. O(n log n), O(n) per track that came in order. Times are shifted so that
+  // Sorts (several tables at a time), joins, checks. O(n log n), O(n) per track that came in order.
+  // Times are shifted so that
   // the earliest is 0 when `rebase` is set; base_ns then moves with them.
   Trace Build(bool rebase = false) &&;
 
@@ -79,6 +89,8 @@ class TraceBuilder {
   }
   TrackId FindTrack(ProcessId process, TrackKind kind, int64_t number) const;
   void Push(EventColumns& table, const Event& event);
+  // Returns how many ranges overlap others.
+  int64_t SortTables();
 
   Trace trace_;
   std::unordered_map<int64_t, ProcessId> process_of_pid_;

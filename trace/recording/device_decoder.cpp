@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "trace/occupancy.h"
 #include "trace/recording/cupti_names.h"
@@ -17,18 +18,48 @@ int64_t CorrelationOf(uint32_t correlation) {
   return correlation == 0 ? kNoCorrelation : int64_t{correlation};
 }
 
-// Rows of this version, or of a later one that has appended columns.
+// Rows of this version, or of a later one that has appended columns. Leaves the last one in `last`.
 template <class RowType, class Visit>
-bool ForEachRow(const Chunk& chunk, const std::vector<uint64_t>& words, Visit visit) {
+bool ForEachRow(const Chunk& chunk, const std::vector<uint64_t>& words,
+                std::optional<RowType>& last, Visit visit) {
   if (chunk.row_bytes < sizeof(RowType) || chunk.row_bytes % 8 != 0) return false;
   const auto* bytes = reinterpret_cast<const char*>(words.data());
   const size_t count = words.size() * 8 / chunk.row_bytes;
+  RowType row;
   for (size_t i = 0; i < count; ++i) {
-    RowType row;
     memcpy(&row, bytes + i * chunk.row_bytes, sizeof row);
     visit(row);
   }
+  if (count > 0) last = row;
   return true;
+}
+
+// Rows of one look lie in one of so many places: more than a training step has kernels in flight.
+constexpr size_t kLooks = 512;
+
+// What follows the times and the correlation, in whole words; the half word before them is apart.
+constexpr size_t kLookBegin = offsetof(DeviceRow, device);
+static_assert(offsetof(DeviceRow, name) == 20 && offsetof(CallRow, tid) == 20 && kLookBegin == 24);
+
+template <class RowType>
+bool LooksTheSame(const RowType& a, const RowType& b) {
+  uint32_t first_a, first_b;
+  memcpy(&first_a, reinterpret_cast<const char*>(&a) + kLookBegin - 4, 4);
+  memcpy(&first_b, reinterpret_cast<const char*>(&b) + kLookBegin - 4, 4);
+  uint64_t differences = first_a ^ first_b;
+  for (size_t at = kLookBegin; at < sizeof(RowType); at += 8) {
+    uint64_t word_a, word_b;
+    memcpy(&word_a, reinterpret_cast<const char*>(&a) + at, 8);
+    memcpy(&word_b, reinterpret_cast<const char*>(&b) + at, 8);
+    differences |= word_a ^ word_b;
+  }
+  return differences == 0;
+}
+
+size_t PlaceOf(uint32_t a, uint32_t b, uint32_t c) {
+  const uint64_t mixed = a * uint64_t{0x9E3779B97F4A7C15} ^ b * uint64_t{0xC2B2AE3D27D4EB4F} ^
+                         c * uint64_t{0x165667B19E3779F9};
+  return mixed >> 40 & (kLooks - 1);
 }
 
 }  // namespace
@@ -102,32 +133,50 @@ TrackId DeviceDecoder::Stream(uint32_t device, uint32_t context, uint32_t stream
   return it->second;
 }
 
+DeviceDecoder::RowKey DeviceDecoder::KeyOf(const CallRow& row) {
+  return {-1, row.begin_ns, row.end_ns, row.correlation, row.tid, row.cbid, 0};
+}
+
+DeviceDecoder::RowKey DeviceDecoder::KeyOf(const DeviceRow& row) {
+  return {static_cast<int>(row.type),
+          row.begin_ns,
+          row.end_ns,
+          row.correlation,
+          row.device,
+          row.stream,
+          row.graph_node};
+}
+
 bool DeviceDecoder::Add(const Chunk& chunk, const std::vector<uint64_t>& words,
                         const WriterStrings& names) {
+  kernel_looks_.resize(kLooks);
+  call_looks_.resize(kLooks);
+  const auto is_repeated = [&](const auto& row) {
+    return earlier_correlations_.Contains(row.correlation) && earlier_.contains(KeyOf(row));
+  };
   if (chunk.kind == ChunkKind::kCallRows) {
-    return ForEachRow<CallRow>(chunk, words, [&](const CallRow& row) {
-      last_rows_[1] = {-1, row.begin_ns, row.end_ns, row.correlation, row.tid, row.cbid, 0};
-      if (!earlier_.contains(last_rows_[1])) AddCall(row, names);
+    return ForEachRow<CallRow>(chunk, words, last_call_, [&](const CallRow& row) {
+      if (!is_repeated(row)) AddCall(row, names);
     });
   }
-  return ForEachRow<DeviceRow>(chunk, words, [&](const DeviceRow& row) {
-    last_rows_[0] = {static_cast<int>(row.type),
-                     row.begin_ns,
-                     row.end_ns,
-                     row.correlation,
-                     row.device,
-                     row.stream,
-                     row.graph_node};
-    if (!earlier_.contains(last_rows_[0])) AddDeviceRow(row, names);
+  return ForEachRow<DeviceRow>(chunk, words, last_device_row_, [&](const DeviceRow& row) {
+    if (!is_repeated(row)) AddDeviceRow(row, names);
   });
 }
 
 // A process killed between a row and the note that it is one: who salvages makes it again.
 void DeviceDecoder::EndWriter() {
-  for (RowKey& key : last_rows_) {
-    if (key != RowKey{}) earlier_.insert(key);
-    key = {};
-  }
+  const auto remember = [&](auto& last) {
+    if (last) {
+      earlier_.insert(KeyOf(*last));
+      earlier_correlations_.Add(last->correlation);
+    }
+    last.reset();
+  };
+  remember(last_device_row_);
+  remember(last_call_);
+  kernel_looks_.clear();
+  call_looks_.clear();
 }
 
 void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& names) {
@@ -138,7 +187,7 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
     case DeviceRowType::kPeerCopy:
     case DeviceRowType::kMemset:
     case DeviceRowType::kGraph:
-      answered_.push_back(row.correlation);
+      answered_.Add(row.correlation);
       last_device_ns_ = std::max(last_device_ns_, row.end_ns);
       if (row.begin_ns > 0 && row.end_ns > 0) break;
       ++zero_start_;  // CUPTI could not stamp it
@@ -159,8 +208,9 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
     case DeviceRowType::kOverhead:
       return AddOverhead(row);
     case DeviceRowType::kMemory:
+      bool known;
       memory_.push_back(row);
-      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names));
+      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names, &known));
       return;
     case DeviceRowType::kEvent: {
       const EventRecord record{row.correlation, row.stream};
@@ -177,10 +227,9 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
                            "records of a newer version; skipped");
 }
 
-StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names) {
-  bool known = true;
-  const StringId name = names.Get(id, &known);
-  if (known) return name;
+StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, bool* known) {
+  const StringId name = names.Get(id, known);
+  if (*known) return name;
   builder_.quality().Count("lost_name", QualitySeverity::kWarning, 1,
                            "events whose name was in a lost chunk");
   return builder_.Intern("(name lost)");
@@ -241,47 +290,65 @@ double DeviceDecoder::OccupancyOf(const DeviceRow& row) const {
 
 void DeviceDecoder::AddKernel(const DeviceRow& row, const WriterStrings& names) {
   ++kernels_;
-  const StringId name = KernelName(NameOf(row.name, names));
+  const KernelLook& look = LookOf(row, names);
+  builder_.AddDeviceOp({.begin = At(row.begin_ns),
+                        .end = At(std::max(row.begin_ns, row.end_ns)),
+                        .name = look.name,
+                        .track = look.track,
+                        .args = look.args},
+                       DeviceOpKind::kKernel, CopyDirection::kUnknown, 0,
+                       CorrelationOf(row.correlation));
+}
+
+const DeviceDecoder::KernelLook& DeviceDecoder::LookOf(const DeviceRow& row,
+                                                       const WriterStrings& names) {
+  KernelLook& look = kernel_looks_[PlaceOf(row.name, row.stream, row.kernel.grid[0])];
+  if (look.used && LooksTheSame(look.row, row)) return look;
+  look.row = row;
+  bool known = true;
+  look.name = KernelName(NameOf(row.name, names, &known));
+  look.used = known;  // each of those without a name is counted
+  look.args = KernelArgs(row);
+  look.track = Stream(row.device, row.context, row.stream);
+  return look;
+}
+
+ArgsId DeviceDecoder::KernelArgs(const DeviceRow& row) {
   DeviceRow key = row;
   key.begin_ns = key.end_ns = 0;
   key.correlation = 0;
   const auto [known, is_new] = kernel_args_.try_emplace(key, kNoArgs);
-  if (is_new) {
-    const auto& k = row.kernel;
-    Arg("device", builder_.device(DeviceOf(row.device)).id);
-    Arg("context", int64_t{row.context});
-    Arg("stream", int64_t{row.stream});
-    Arg("registers per thread", int64_t{k.registers_per_thread});
-    Arg("shared memory", int64_t{k.static_shared_bytes} + k.dynamic_shared_bytes);
-    const auto device = scan_.devices.find(row.device);
-    const double blocks = double{1} * k.grid[0] * k.grid[1] * k.grid[2];
-    if (device != scan_.devices.end() && device->second.facts.multiprocessors > 0) {
-      const double per_sm = blocks / device->second.facts.multiprocessors;
-      constexpr double kWarpThreads = 32;
-      Arg("blocks per SM", per_sm);
-      Arg("warps per SM", per_sm * k.block[0] * k.block[1] * k.block[2] / kWarpThreads);
-    }
-    Json("grid", fmt::format("[{},{},{}]", k.grid[0], k.grid[1], k.grid[2]));
-    Json("block", fmt::format("[{},{},{}]", k.block[0], k.block[1], k.block[2]));
-    if (const double occupancy = OccupancyOf(row); occupancy > 0) {
-      Arg("theoretical occupancy %", 100 * occupancy);
-    }
-    if (k.cluster[0] > 1 || k.cluster[1] > 1 || k.cluster[2] > 1) {
-      Json("cluster", fmt::format("[{},{},{}]", k.cluster[0], k.cluster[1], k.cluster[2]));
-    }
-    if (k.local_bytes_per_thread > 0) {
-      Arg("local memory per thread", int64_t{k.local_bytes_per_thread});
-    }
-    if (row.graph_node != 0) {
-      Arg("graph id", int64_t{row.graph});
-      Arg("graph node id", static_cast<int64_t>(row.graph_node));
-    }
-    known->second = TakeArgs();
+  if (!is_new) return known->second;
+  const auto& k = row.kernel;
+  Arg("device", builder_.device(DeviceOf(row.device)).id);
+  Arg("context", int64_t{row.context});
+  Arg("stream", int64_t{row.stream});
+  Arg("registers per thread", int64_t{k.registers_per_thread});
+  Arg("shared memory", int64_t{k.static_shared_bytes} + k.dynamic_shared_bytes);
+  const auto device = scan_.devices.find(row.device);
+  const double blocks = double{1} * k.grid[0] * k.grid[1] * k.grid[2];
+  if (device != scan_.devices.end() && device->second.facts.multiprocessors > 0) {
+    const double per_sm = blocks / device->second.facts.multiprocessors;
+    constexpr double kWarpThreads = 32;
+    Arg("blocks per SM", per_sm);
+    Arg("warps per SM", per_sm * k.block[0] * k.block[1] * k.block[2] / kWarpThreads);
   }
-  Event event = EventOf(row, name, Stream(row.device, row.context, row.stream));
-  event.args = known->second;
-  builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0,
-                       CorrelationOf(row.correlation));
+  Json("grid", fmt::format("[{},{},{}]", k.grid[0], k.grid[1], k.grid[2]));
+  Json("block", fmt::format("[{},{},{}]", k.block[0], k.block[1], k.block[2]));
+  if (const double occupancy = OccupancyOf(row); occupancy > 0) {
+    Arg("theoretical occupancy %", 100 * occupancy);
+  }
+  if (k.cluster[0] > 1 || k.cluster[1] > 1 || k.cluster[2] > 1) {
+    Json("cluster", fmt::format("[{},{},{}]", k.cluster[0], k.cluster[1], k.cluster[2]));
+  }
+  if (k.local_bytes_per_thread > 0) {
+    Arg("local memory per thread", int64_t{k.local_bytes_per_thread});
+  }
+  if (row.graph_node != 0) {
+    Arg("graph id", int64_t{row.graph});
+    Arg("graph node id", static_cast<int64_t>(row.graph_node));
+  }
+  return known->second = TakeArgs();
 }
 
 void DeviceDecoder::AddCopy(const DeviceRow& row) {
@@ -306,12 +373,16 @@ void DeviceDecoder::AddCopy(const DeviceRow& row) {
   }
   if (copy.count > 1) Arg("copies", static_cast<int64_t>(copy.count));
   if (row.graph_node != 0) Arg("graph node id", static_cast<int64_t>(row.graph_node));
-  const std::string name =
-      fmt::format("Memcpy {} ({} -> {})", MemcpyKindName(row.detail),
-                  MemoryKindName(row.source_kind), MemoryKindName(row.target_kind));
+  const auto [name, is_new] = copy_names_.try_emplace(
+      row.detail | uint32_t{row.source_kind} << 8 | uint32_t{row.target_kind} << 16, kEmptyString);
+  if (is_new) {
+    name->second = builder_.Intern(fmt::format("Memcpy {} ({} -> {})", MemcpyKindName(row.detail),
+                                               MemoryKindName(row.source_kind),
+                                               MemoryKindName(row.target_kind)));
+  }
   const CopyDirection direction =
       row.type == DeviceRowType::kPeerCopy ? CopyDirection::kPeer : DirectionOf(row.detail);
-  AddDeviceOp(row, builder_.Intern(name), DeviceOpKind::kCopy, direction, bytes);
+  AddDeviceOp(row, name->second, DeviceOpKind::kCopy, direction, bytes);
 }
 
 void DeviceDecoder::AddMemset(const DeviceRow& row) {
@@ -346,27 +417,43 @@ void DeviceDecoder::AddOverhead(const DeviceRow& row) {
 void DeviceDecoder::AddCall(const CallRow& row, const WriterStrings& names) {
   ++call_rows_;
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
-  const StringId name = NameOf(row.name, names);
-  const ApiKind kind = ApiKindOf(builder_.trace().Text(name));
-  const bool launches = kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch;
+  const CallLook& look = LookOf(row, names);
+  const bool launches = look.kind == ApiKind::kLaunch || look.kind == ApiKind::kGraphLaunch;
   if (launches && row.result == 0 && row.correlation != 0) {
     launches_.push_back({row.correlation, row.begin_ns});
-    if (kind == ApiKind::kGraphLaunch) ++launches_of_graphs_;
+    if (look.kind == ApiKind::kGraphLaunch) ++launches_of_graphs_;
   }
-  if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) {
+  if (look.kind == ApiKind::kAllocate || look.kind == ApiKind::kFree) {
     allocating_thread_[row.correlation] = row.tid;
   }
+  const StringId stack = stacks_.Of(row.correlation);
+  builder_.AddApi({.begin = At(row.begin_ns),
+                   .end = At(std::max(row.begin_ns, row.end_ns)),
+                   .name = look.name,
+                   .track = look.track,
+                   .args = stack == kEmptyString ? look.args : CallArgs(row, stack)},
+                  look.kind, CorrelationOf(row.correlation));
+}
+
+const DeviceDecoder::CallLook& DeviceDecoder::LookOf(const CallRow& row,
+                                                     const WriterStrings& names) {
+  CallLook& look = call_looks_[PlaceOf(row.name, row.tid, row.result)];
+  if (look.used && LooksTheSame(look.row, row)) return look;
+  look.row = row;
+  bool known = true;
+  look.name = NameOf(row.name, names, &known);
+  look.used = known;  // each of those without a name is counted
+  look.kind = ApiKindOf(builder_.trace().Text(look.name));
+  look.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
+  look.args = CallArgs(row, kEmptyString);
+  return look;
+}
+
+ArgsId DeviceDecoder::CallArgs(const CallRow& row, StringId stack) {
   Arg("cbid", int64_t{row.cbid});
   if (row.result != 0) Arg("result", int64_t{row.result});
-  if (const StringId stack = stacks_.Of(row.correlation); stack != kEmptyString) {
-    Arg("Call stack", stack);
-  }
-  const Event event{.begin = At(row.begin_ns),
-                    .end = At(std::max(row.begin_ns, row.end_ns)),
-                    .name = name,
-                    .track = builder_.FindOrAddThread(process_, int64_t{row.tid}),
-                    .args = TakeArgs()};
-  builder_.AddApi(event, kind, CorrelationOf(row.correlation));
+  if (stack != kEmptyString) Arg("Call stack", stack);
+  return TakeArgs();
 }
 
 }  // namespace trainprof::recording

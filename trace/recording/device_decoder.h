@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/recording/correlation_set.h"
 #include "trace/recording/rows.h"
 #include "trace/recording/segment_reader.h"
 #include "trace/recording/segment_scan.h"
@@ -38,6 +40,8 @@ class DeviceDecoder {
  private:
   // A row that was salvaged from a killed process may be there twice.
   using RowKey = std::tuple<int, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint64_t>;
+  static RowKey KeyOf(const DeviceRow& row);
+  static RowKey KeyOf(const CallRow& row);
   struct EventRecord {  // cudaEventRecord, as a wait refers to it
     uint32_t correlation = 0;
     uint32_t stream = 0;
@@ -53,11 +57,30 @@ class DeviceDecoder {
     bool operator()(const DeviceRow& a, const DeviceRow& b) const;
   };
 
-  void AddDevices();
+  // What rows have in common that differ in their times and correlation alone.
+  struct KernelLook {
+    DeviceRow row{};
+    bool used = false;
+    StringId name = kEmptyString;
+    TrackId track{};
+    ArgsId args = kNoArgs;
+  };
+  struct CallLook {
+    CallRow row{};
+    bool used = false;
+    StringId name = kEmptyString;
+    ApiKind kind{};
+    TrackId track{};
+    ArgsId args = kNoArgs;  // without a stack
+  };
+
   DeviceId FindOrAddDevice(const ScannedDevice& found);
   DeviceId DeviceOf(uint32_t ordinal);
   void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
   void AddKernel(const DeviceRow& row, const WriterStrings& names);
+  // Valid until the next row's.
+  const KernelLook& LookOf(const DeviceRow& row, const WriterStrings& names);
+  ArgsId KernelArgs(const DeviceRow& row);
   void AddCopy(const DeviceRow& row);
   void AddMemset(const DeviceRow& row);
   void AddGraph(const DeviceRow& row);
@@ -65,6 +88,8 @@ class DeviceDecoder {
   void AddSync(const DeviceRow& row);
   void AddMemory(const DeviceRow& row);
   void AddCall(const CallRow& row, const WriterStrings& names);
+  const CallLook& LookOf(const CallRow& row, const WriterStrings& names);
+  ArgsId CallArgs(const CallRow& row, StringId stack);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
                    int64_t bytes);
   void AddFacts();
@@ -81,7 +106,8 @@ class DeviceDecoder {
                                  static_cast<uint64_t>(base_.ns))};
   }
   Event EventOf(const DeviceRow& row, StringId name, TrackId track);
-  StringId NameOf(uint32_t id, const WriterStrings& names);
+  // With *known false, and counted, where the name is lost.
+  StringId NameOf(uint32_t id, const WriterStrings& names, bool* known);
   StringId KernelName(StringId mangled);
   void Arg(std::string_view key, int64_t value);
   void Arg(std::string_view key, double value);
@@ -102,6 +128,10 @@ class DeviceDecoder {
   std::unordered_map<StringId, StringId> demangled_;
   // Launches of one kernel with one configuration share their arguments.
   std::unordered_map<DeviceRow, ArgsId, HashRow, SameRow> kernel_args_;
+  // The latest rows of the present writer, each at the place that its own columns give.
+  std::vector<KernelLook> kernel_looks_;
+  std::vector<CallLook> call_looks_;
+  std::map<uint32_t, StringId> copy_names_;  // by detail and kinds of memory
   std::vector<trainprof::Arg> args_;
 
   std::vector<DeviceRow> syncs_;
@@ -112,10 +142,12 @@ class DeviceDecoder {
   std::map<std::pair<uint32_t, bool>, int64_t> memory_total_;  // by ordinal; of the host or not
   std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
   std::vector<Launch> launches_;                               // calls that start work on a device
-  std::vector<uint32_t> answered_;                             // correlations of what devices did
+  CorrelationSet answered_;                                    // what devices did
 
-  RowKey last_rows_[2]{};  // of the present writer: device, call
+  std::optional<DeviceRow> last_device_row_;  // of the present writer
+  std::optional<CallRow> last_call_;
   std::set<RowKey> earlier_;
+  CorrelationSet earlier_correlations_;  // which few rows can be in it
   uint64_t device_rows_ = 0;
   uint64_t call_rows_ = 0;
   uint64_t kernels_ = 0;

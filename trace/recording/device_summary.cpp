@@ -165,11 +165,10 @@ std::string DeviceDecoder::CauseOfMissingKernels() const {
 // Every launch is answered by a record of the device, or there is a reason why not. Those behind
 // the last that was answered are on their way, or died with the process; what they do is unknown.
 void DeviceDecoder::CountMissingKernels() {
-  std::sort(answered_.begin(), answered_.end());
   std::vector<Launch> missing;
   int64_t last_answered = INT64_MIN;
   for (const Launch& launch : launches_) {
-    if (std::binary_search(answered_.begin(), answered_.end(), launch.correlation)) {
+    if (answered_.Contains(launch.correlation)) {
       last_answered = std::max(last_answered, launch.begin_ns);
     } else {
       missing.push_back(launch);

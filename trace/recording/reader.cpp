@@ -150,6 +150,17 @@ void CountRunLosses(const Recording& recording, Trace& trace) {
                       "of processes that could not open a segment");
 }
 
+ExpectedRows RowsOf(const LoadedFolder& folder) {
+  ExpectedRows all;
+  for (const LoadedSegment& segment : folder.segments) {
+    const ExpectedRows rows = recording::RowsOf(segment.reader, segment.scan);
+    all.ranges += rows.ranges;
+    all.calls += rows.calls;
+    all.device_ops += rows.device_ops;
+  }
+  return all;
+}
+
 Trace MakeTrace(const Recording& recording, LoadedFolder& folder, int world_size) {
   TraceBuilder builder;
   Trace& trace = builder.trace();
@@ -163,6 +174,7 @@ Trace MakeTrace(const Recording& recording, LoadedFolder& folder, int world_size
   trace.base_ns = base.realtime_ns;
   AddEnvironment(recording, folder, trace);
   CountRunLosses(recording, trace);
+  builder.Expect(RowsOf(folder));
   for (LoadedSegment& segment : folder.segments) {
     const TickConverter& clock = *recording.clocks.at(KeyOf(segment.reader.info()));
     if (!clock.RateIsKnown()) {

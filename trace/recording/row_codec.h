@@ -17,6 +17,9 @@ constexpr bool HasColumns(uint16_t row_bytes) { return row_bytes >= 16 && row_by
 
 // As many words out as in; what is left behind the last whole row is kept as it is. O(words).
 std::vector<uint64_t> PackRows(const std::vector<uint64_t>& rows, uint16_t row_bytes);
-std::vector<uint64_t> UnpackRows(const std::vector<uint64_t>& packed, uint16_t row_bytes);
+// Into `rows`, another vector than `packed`, whose room is used again. O(words); values that hold
+// from row to row cost next to nothing.
+void UnpackRows(const std::vector<uint64_t>& packed, uint16_t row_bytes,
+                std::vector<uint64_t>& rows);
 
 }  // namespace trainprof::recording

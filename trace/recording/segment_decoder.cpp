@@ -1,10 +1,12 @@
 #include "trace/recording/segment_decoder.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "trace/recording/device_decoder.h"
 #include "trace/recording/payload_decoder.h"
+#include "trace/recording/read_ahead.h"
 
 namespace trainprof::recording {
 namespace {
@@ -59,8 +61,28 @@ class Decoder {
   }
 
  private:
+  // Of each writer the records, then the rows: a row's name may stand in any of its records.
+  std::vector<const Chunk*> ChunksAsTheyAreDecoded() const {
+    std::vector<const Chunk*> order;
+    std::vector<const Chunk*> rows;
+    for (const Chunk& chunk : segment_.chunks()) {
+      if (!rows.empty() && rows.front()->writer != chunk.writer) {
+        order.insert(order.end(), rows.begin(), rows.end());
+        rows.clear();
+      }
+      if (chunk.kind == ChunkKind::kRecords) order.push_back(&chunk);
+      if (HasKnownRows(chunk)) rows.push_back(&chunk);
+    }
+    order.insert(order.end(), rows.begin(), rows.end());
+    return order;
+  }
+
+  static bool HasKnownRows(const Chunk& chunk) {
+    return chunk.kind == ChunkKind::kDeviceRows || chunk.kind == ChunkKind::kCallRows;
+  }
+
   void DecodeChunks() {
-    std::vector<uint64_t> words;
+    ahead_.emplace(segment_, ChunksAsTheyAreDecoded());
     const Chunk* before = nullptr;
     for (const Chunk& chunk : segment_.chunks()) {
       if (before == nullptr || before->writer != chunk.writer) {
@@ -72,7 +94,7 @@ class Decoder {
       }
       before = &chunk;
       if (chunk.kind == ChunkKind::kRecords) {
-        DecodeChunk(chunk, words);
+        DecodeChunk();
       } else {
         row_chunks_.push_back(&chunk);
       }
@@ -108,16 +130,17 @@ class Decoder {
     last_ticks_ = 0;
   }
 
-  // A row's name may stand in a later chunk of records: rows wait until all of these are read.
   void DecodeRows() {
-    std::vector<uint64_t> words;
     for (const Chunk* chunk : row_chunks_) {
-      if (chunk->kind != ChunkKind::kDeviceRows && chunk->kind != ChunkKind::kCallRows) {
+      if (!HasKnownRows(*chunk)) {
         Count("unread_chunk", QualitySeverity::kWarning, 1,
               "a kind of chunk that this version does not read");
-      } else if (!segment_.Load(*chunk, words, builder_.quality())) {
+        continue;
+      }
+      const std::vector<uint64_t>* words = ahead_->Next(builder_.quality());
+      if (words == nullptr) {
         LoseChunks(1);
-      } else if (!device_->Add(*chunk, words, strings_)) {
+      } else if (!device_->Add(*chunk, *words, strings_)) {
         Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
               "a chunk whose rows have an impossible size; skipped");
       }
@@ -139,12 +162,10 @@ class Decoder {
               "ranges whose end lay in a damaged or missing chunk; closed before it");
   }
 
-  void DecodeChunk(const Chunk& chunk, std::vector<uint64_t>& words) {
-    if (!segment_.Load(chunk, words, scratch_)) {  // the scan has counted it
-      LoseChunks(1);
-      return;
-    }
-    RecordParser parser(words);
+  void DecodeChunk() {
+    const std::vector<uint64_t>* words = ahead_->Next(scratch_);  // the scan has counted damage
+    if (words == nullptr) return LoseChunks(1);
+    RecordParser parser(*words);
     for (Record record; parser.Next(record);) Take(record);
     Count("unknown_record", QualitySeverity::kWarning, parser.unknown(),
           "records of a newer version; skipped");
@@ -227,24 +248,29 @@ class Decoder {
     }
     range.category = DomainName(record.domain);
     range.track = track_;
-    std::vector<Arg> args = Args(record.domain, attributes);
+    if (attributes.empty() && payloads_.empty()) return range;
+    args_.clear();
+    AppendArgs(record.domain, attributes, args_);
     for (const Structure& payload : payloads_) {
-      structures_.Decode(record.domain, payload.schema, payload.bytes, args);
+      structures_.Decode(record.domain, payload.schema, payload.bytes, args_);
     }
     payloads_.clear();
-    range.args = args.empty() ? kNoArgs : builder_.AddArgs(args);
+    if (!args_.empty()) range.args = builder_.AddArgs(args_);
     return range;
   }
 
   StringId DomainName(uint32_t domain) {
     if (domain == 0) return kEmptyString;
-    const auto it = scan_.domains.find(domain);
-    return builder_.Intern(it == scan_.domains.end() ? "(domain lost)" : it->second);
+    const auto [name, is_new] = domain_names_.try_emplace(domain, kEmptyString);
+    if (is_new) {
+      const auto it = scan_.domains.find(domain);
+      name->second = builder_.Intern(it == scan_.domains.end() ? "(domain lost)" : it->second);
+    }
+    return name->second;
   }
 
-  std::vector<Arg> Args(uint32_t domain, std::span<const uint64_t> words) {
-    std::vector<Arg> args;
-    if (words.empty()) return args;
+  void AppendArgs(uint32_t domain, std::span<const uint64_t> words, std::vector<Arg>& args) {
+    if (words.empty()) return;
     const auto payload_type = static_cast<PayloadType>(words[0] & 0xFF);
     const bool has_color = (words[0] >> 8 & 0xFF) != 0;
     const auto category = static_cast<uint32_t>(words[0] >> 32);
@@ -259,7 +285,6 @@ class Decoder {
     if (payload_type != PayloadType::kNone && !words.empty()) {
       args.push_back({builder_.Intern("payload"), Payload(payload_type, words[0])});
     }
-    return args;
   }
 
   Arg CategoryArg(uint32_t domain, uint32_t category) {
@@ -437,6 +462,7 @@ class Decoder {
   WriterStrings strings_;
   PayloadDecoder structures_;
   Quality scratch_;
+  std::optional<ReadAhead> ahead_;
   DeviceDecoder* device_ = nullptr;
   std::vector<const Chunk*> row_chunks_;  // of the present writer
 
@@ -452,12 +478,29 @@ class Decoder {
     uint64_t schema;
     std::string bytes;
   };
-  std::vector<Structure> payloads_;                        // of the writer's next event
+  std::vector<Structure> payloads_;  // of the writer's next event
+  std::vector<Arg> args_;            // of the event that is being made
+  std::unordered_map<uint32_t, StringId> domain_names_;
   std::vector<std::pair<uint64_t, PendingRange>> starts_;  // by range id
   std::unordered_map<uint64_t, uint64_t> ends_;            // range id -> ticks
 };
 
 }  // namespace
+
+ExpectedRows RowsOf(const SegmentReader& segment, const SegmentScan& scan) {
+  // The directory of a damaged file may claim anything; sealed segments shrink to 1/40.
+  constexpr uint64_t kMostExpansion = 256;
+  ExpectedRows rows;
+  rows.ranges = scan.events - scan.rows;
+  for (const Chunk& chunk : segment.chunks()) {
+    if (chunk.kind == ChunkKind::kDeviceRows) rows.device_ops += chunk.payload_bytes;
+    if (chunk.kind == ChunkKind::kCallRows) rows.calls += chunk.payload_bytes;
+  }
+  const uint64_t most_bytes = segment.file_bytes() * kMostExpansion;
+  rows.device_ops = std::min(rows.device_ops, most_bytes) / sizeof(DeviceRow);
+  rows.calls = std::min(rows.calls, most_bytes) / sizeof(CallRow);
+  return rows;
+}
 
 void DecodeSegment(const SegmentReader& segment, const SegmentScan& scan,
                    const TickConverter& clock, HostTime base, TraceBuilder& builder) {

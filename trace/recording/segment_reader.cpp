@@ -77,6 +77,27 @@ bool IsZero(const ChunkHeader& h) {
 
 }  // namespace
 
+// One context for all chunks: to make it costs more than to decompress a small one.
+struct ChunkScratch::Decompressor {
+  Decompressor() : context(ZSTD_createDCtx()) {}
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+  ~Decompressor() { ZSTD_freeDCtx(context); }
+
+  // The bytes that came out; anything else than the room for them is an error.
+  size_t Run(const std::vector<char>& stored, std::vector<uint64_t>& payload) const {
+    if (context == nullptr) return SIZE_MAX;
+    return ZSTD_decompressDCtx(context, payload.data(), payload.size() * 8, stored.data(),
+                               stored.size());
+  }
+
+  ZSTD_DCtx* const context;
+};
+
+ChunkScratch::ChunkScratch() = default;
+ChunkScratch::ChunkScratch(ChunkScratch&& other) noexcept = default;
+ChunkScratch::~ChunkScratch() = default;
+
 Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Quality& quality) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return Error{path.string() + ": cannot open: " + strerror(errno)};
@@ -233,34 +254,56 @@ Result<void> SegmentReader::ReadSealedDirectory() {
   return {};
 }
 
-bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const {
-  const auto damaged = [&](const char* what) {
-    quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
-                  path_.filename().string() + ": the chunk at byte " +
-                      std::to_string(chunk.file_offset) + " " + what + "; skipped");
-    words.clear();
-    return false;
-  };
-  if (chunk.file_offset > file_bytes_ || chunk.stored_bytes > file_bytes_ - chunk.file_offset) {
-    return damaged("lies beyond the file's end");
-  }
+bool SegmentReader::OpenFile() const {
   if (fd_ < 0) fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd_ < 0) return damaged("cannot be read: the file is gone");
-  words.resize(chunk.payload_bytes / 8);
+  return fd_ >= 0;
+}
+
+// What is wrong with the chunk, or nullptr.
+const char* SegmentReader::TryLoad(const Chunk& chunk, std::vector<uint64_t>& words,
+                                   ChunkScratch& scratch) const {
+  if (chunk.file_offset > file_bytes_ || chunk.stored_bytes > file_bytes_ - chunk.file_offset) {
+    return "lies beyond the file's end";
+  }
+  if (!OpenFile()) return "cannot be read: the file is gone";
   if (!chunk.compressed) {
-    return ReadAt(chunk.file_offset, words.data(), chunk.payload_bytes) ||
-           damaged("cannot be read");
+    words.resize(chunk.payload_bytes / 8);
+    const bool read = ReadAt(chunk.file_offset, words.data(), chunk.payload_bytes);
+    return read ? nullptr : "cannot be read";
   }
-  std::vector<char> packed(chunk.stored_bytes);
-  if (!ReadAt(chunk.file_offset, packed.data(), packed.size())) return damaged("cannot be read");
-  const size_t n = ZSTD_decompress(words.data(), chunk.payload_bytes, packed.data(), packed.size());
-  if (n != chunk.payload_bytes) return damaged("does not decompress");
-  if (chunk.encoding == ChunkEncoding::kPlain) return true;
+  scratch.stored_.resize(chunk.stored_bytes);
+  if (!ReadAt(chunk.file_offset, scratch.stored_.data(), chunk.stored_bytes)) {
+    return "cannot be read";
+  }
+  const bool plain = chunk.encoding == ChunkEncoding::kPlain;
+  std::vector<uint64_t>& payload = plain ? words : scratch.packed_;
+  payload.resize(chunk.payload_bytes / 8);
+  if (!scratch.decompressor_)
+    scratch.decompressor_ = std::make_unique<ChunkScratch::Decompressor>();
+  const size_t n = scratch.decompressor_->Run(scratch.stored_, payload);
+  if (n != chunk.payload_bytes) return "does not decompress";
+  if (plain) return nullptr;
   if (chunk.encoding != ChunkEncoding::kColumns || !HasColumns(chunk.row_bytes)) {
-    return damaged("has an encoding that this version does not know");
+    return "has an encoding that this version does not know";
   }
-  words = UnpackRows(words, chunk.row_bytes);
-  return true;
+  UnpackRows(scratch.packed_, chunk.row_bytes, words);
+  return nullptr;
+}
+
+bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
+                         Quality& quality) const {
+  const char* damage = TryLoad(chunk, words, scratch);
+  if (damage == nullptr) return true;
+  quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                path_.filename().string() + ": the chunk at byte " +
+                    std::to_string(chunk.file_offset) + " " + damage + "; skipped");
+  words.clear();
+  return false;
+}
+
+bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const {
+  ChunkScratch scratch;
+  return Load(chunk, words, scratch, quality);
 }
 
 }  // namespace trainprof::recording

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,21 @@ struct Chunk {
   ClockSample opened{};
 };
 
+// What loading needs beside the result: kept from chunk to chunk, by one thread.
+class ChunkScratch {
+ public:
+  ChunkScratch();
+  ChunkScratch(ChunkScratch&& other) noexcept;
+  ~ChunkScratch();
+
+ private:
+  friend class SegmentReader;
+  struct Decompressor;
+  std::vector<char> stored_;
+  std::vector<uint64_t> packed_;
+  std::unique_ptr<Decompressor> decompressor_;
+};
+
 class SegmentReader {
  public:
   // Reads the headers. Damaged chunks are left out and counted in `quality`. Fails when the file
@@ -80,8 +96,12 @@ class SegmentReader {
 
   // Gives the descriptor back; Load() opens the file again. For runs of thousands of processes.
   void CloseFile();
+  // Whether the file is open, maybe again. From then on several threads may Load().
+  bool OpenFile() const;
 
   // The chunk's payload as words; false (and counted) when it is damaged.
+  bool Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
+            Quality& quality) const;
   bool Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const;
 
  private:
@@ -90,6 +110,8 @@ class SegmentReader {
   void FindRawChunks(Quality& quality);
   Result<void> ReadSealedDirectory();
   bool ReadAt(uint64_t offset, void* out, size_t size) const;
+  const char* TryLoad(const Chunk& chunk, std::vector<uint64_t>& words,
+                      ChunkScratch& scratch) const;
 
   std::filesystem::path path_;
   mutable int fd_ = -1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trace/recording/read_ahead.h"
 #include "trace/recording/rows.h"
 
 namespace trainprof::recording {
@@ -39,26 +40,36 @@ class Scanner {
       scan_.clocks.push_back(info.closed);
       scan_.last_ticks = std::max(scan_.last_ticks, info.closed.ticks);
     }
-    uint32_t writer = UINT32_MAX;
-    std::vector<uint64_t> words;
+    std::vector<const Chunk*> records;
     for (const Chunk& chunk : segment_.chunks()) {
-      if (chunk.writer != writer) strings_.Clear();
-      writer = writer_ = chunk.writer;
       scan_.clocks.push_back(chunk.opened);
-      if (chunk.kind != ChunkKind::kRecords) {
-        if (chunk.row_bytes != 0) scan_.events += chunk.payload_bytes / chunk.row_bytes;
-        continue;
+      if (chunk.kind == ChunkKind::kRecords) {
+        records.push_back(&chunk);
+      } else if (chunk.row_bytes != 0) {
+        scan_.rows += chunk.payload_bytes / chunk.row_bytes;
       }
-      if (!segment_.Load(chunk, words, quality_)) continue;
-      RecordParser parser(words);
-      for (Record record; parser.Next(record);) Take(record);
     }
+    scan_.events = scan_.rows;
+    TakeChunks(records);
     std::stable_sort(scan_.gaps.begin(), scan_.gaps.end(),
                      [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
     return std::move(scan_);
   }
 
  private:
+  void TakeChunks(const std::vector<const Chunk*>& chunks) {
+    ReadAhead ahead(segment_, chunks);
+    uint32_t writer = UINT32_MAX;
+    for (const Chunk* chunk : chunks) {
+      if (chunk->writer != writer) strings_.Clear();
+      writer = writer_ = chunk->writer;
+      const std::vector<uint64_t>* words = ahead.Next(quality_);
+      if (words == nullptr) continue;
+      RecordParser parser(*words);
+      for (Record record; parser.Next(record);) Take(record);
+    }
+  }
+
   std::string TextOf(uint32_t id) {
     bool known = false;
     return std::string(table_.View(strings_.Get(id, &known)));
@@ -232,10 +243,7 @@ bool WriterStrings::Define(const Record& record) {
   return repaired;
 }
 
-StringId WriterStrings::Get(uint32_t id, bool* known) const {
-  *known = true;
-  if (id == 0) return kEmptyString;
-  if (id < dense_.size() && dense_[id] != StringId{UINT32_MAX}) return dense_[id];
+StringId WriterStrings::GetSparse(uint32_t id, bool* known) const {
   const auto it = sparse_.find(id);
   if (it != sparse_.end()) return it->second;
   *known = false;

@@ -25,9 +25,16 @@ class WriterStrings {
   // A kString record. Bytes that are not UTF-8 become U+FFFD: true then.
   bool Define(const Record& record);
   // kEmptyString for id 0 and, with *known false, for ids that no surviving record defines.
-  StringId Get(uint32_t id, bool* known) const;
+  StringId Get(uint32_t id, bool* known) const {
+    *known = true;
+    if (id == 0) return kEmptyString;
+    if (id < dense_.size() && dense_[id] != StringId{UINT32_MAX}) return dense_[id];
+    return GetSparse(id, known);
+  }
 
  private:
+  StringId GetSparse(uint32_t id, bool* known) const;
+
   // Ids count up from 1, so that a vector serves; damaged ones may be anything.
   static constexpr uint32_t kDenseIds = 1 << 20;
   StringTable& table_;
@@ -57,6 +64,7 @@ using StackKey = std::pair<uint32_t, uint32_t>;  // writer, id
 
 struct SegmentScan {
   uint64_t events = 0;                     // pushes, starts, marks; rows
+  uint64_t rows = 0;                       // among the events
   uint64_t last_ticks = 0;                 // the latest time stamp of all
   std::map<int64_t, std::string> threads;  // by tid: the last name given, else the thread's own
   std::map<uint32_t, std::string> domains;

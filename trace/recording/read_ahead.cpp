@@ -1,0 +1,102 @@
+#include "trace/recording/read_ahead.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "trace/parallel.h"
+
+namespace trainprof::recording {
+namespace {
+
+// Payload that takes longer to load than threads to start: some 0.3 ms.
+constexpr uint64_t kWorthThreads = 1 << 20;
+constexpr unsigned kMostThreads = 4;
+constexpr size_t kSlotsPerThread = 3;
+
+// Threads that are started meanwhile take no signals: those are for the program's own threads.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+ReadAhead::ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks)
+    : segment_(segment), chunks_(std::move(chunks)), slots_(1) {
+  uint64_t bytes = 0;
+  for (const Chunk* chunk : chunks_) bytes += chunk->payload_bytes;
+  if (bytes >= kWorthThreads && UsableCores() > 1 && segment_.OpenFile()) StartThreads();
+}
+
+void ReadAhead::StartThreads() {
+  const size_t wanted = std::min({UsableCores(), kMostThreads, unsigned(chunks_.size())});
+  slots_.resize(wanted * kSlotsPerThread);
+  const WithoutSignals without_signals;
+  try {
+    while (threads_.size() < wanted) threads_.emplace_back([this] { Work(); });
+  } catch (const std::system_error&) {
+    // No more threads here: those that there are do it, or Next() itself.
+  }
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  freed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ReadAhead::Work() {
+  ChunkScratch scratch;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // The slot of the chunk that was given last is in use until the next one is asked for.
+    freed_.wait(lock, [&] {
+      return stop_ || claimed_ == chunks_.size() || claimed_ + 1 < given_ + slots_.size();
+    });
+    if (stop_ || claimed_ == chunks_.size()) return;
+    const size_t chunk = claimed_++;
+    lock.unlock();
+    Slot& slot = SlotOf(chunk);
+    slot.quality = Quality();
+    slot.loaded = segment_.Load(*chunks_[chunk], slot.words, scratch, slot.quality);
+    lock.lock();
+    slot.ready = true;
+    if (chunk == given_) loaded_.notify_one();
+  }
+}
+
+const std::vector<uint64_t>* ReadAhead::Next(Quality& quality) {
+  if (threads_.empty()) {
+    std::vector<uint64_t>& words = slots_[0].words;
+    return segment_.Load(*chunks_[given_++], words, scratch_, quality) ? &words : nullptr;
+  }
+  std::unique_lock lock(mutex_);
+  Slot& slot = SlotOf(given_);
+  loaded_.wait(lock, [&] { return slot.ready; });
+  slot.ready = false;
+  ++given_;
+  lock.unlock();
+  freed_.notify_one();
+  for (const QualityItem& item : slot.quality.items()) {
+    quality.Count(item.kind, item.severity, item.count, item.detail);
+  }
+  return slot.loaded ? &slot.words : nullptr;
+}
+
+}  // namespace trainprof::recording

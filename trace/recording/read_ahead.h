@@ -1,0 +1,52 @@
+// Loads a segment's chunks on all cores, ahead of the one thread that decodes them in their order.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "trace/recording/segment_reader.h"
+
+namespace trainprof::recording {
+
+class ReadAhead {
+ public:
+  // `chunks` of `segment`, which outlives this, in the order in which Next() gives them. At most a
+  // few are in memory at a time; small segments are loaded without another thread.
+  ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks);
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead();
+
+  // The next chunk's payload, valid until the next call; nullptr (and counted) when it is damaged.
+  // Not to be called more often than there are chunks.
+  const std::vector<uint64_t>* Next(Quality& quality);
+
+ private:
+  struct Slot {
+    std::vector<uint64_t> words;
+    Quality quality;
+    bool loaded = false;  // neither damaged nor taken
+    bool ready = false;
+  };
+  void StartThreads();
+  void Work();
+  Slot& SlotOf(size_t chunk) { return slots_[chunk % slots_.size()]; }
+
+  const SegmentReader& segment_;
+  const std::vector<const Chunk*> chunks_;
+  std::vector<Slot> slots_;
+  ChunkScratch scratch_;  // of the decoding thread, where it is alone
+  size_t given_ = 0;      // by Next(); the last one's slot is still in use
+
+  std::mutex mutex_;
+  std::condition_variable loaded_;  // the chunk that Next() waits for
+  std::condition_variable freed_;   // a slot
+  size_t claimed_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace trainprof::recording
