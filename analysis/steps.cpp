@@ -29,16 +29,43 @@ struct Group {
   bool preferred = false;
 };
 
+// Whether the ranges of a kind and a name are wanted.
+using Select = std::function<bool(RangeKind, std::string_view)>;
+
+// Asks once a name, not once a row: there are millions of rows.
+class SelectOnce {
+ public:
+  SelectOnce(const Trace& trace, const Select& select)
+      : trace_(trace), select_(select), known_(2 * trace.strings.size(), kUnknown) {}
+
+  bool Takes(size_t row) {
+    const RangeKind kind = trace_.ranges.kind[row];
+    const StringId name = trace_.ranges.name[row];
+    const bool is_users = kind == RangeKind::kUserAnnotation;
+    char& known = known_[2 * static_cast<size_t>(name) + (is_users ? 1 : 0)];
+    if (known == kUnknown) known = select_(kind, trace_.Text(name)) ? 1 : 0;
+    return known == 1;
+  }
+
+ private:
+  static constexpr char kUnknown = 2;
+  const Trace& trace_;
+  const Select& select_;
+  std::vector<char> known_;  // by name, of other ranges and of user annotations
+};
+
 // Groups the host ranges that `select` takes by (thread, name without counter); nested ones of the
 // same group are left out. Chooses the preferred group, else the largest, else the earliest.
-Group LargestGroup(const Trace& trace, const std::function<bool(Row, std::string_view)>& select,
+// `select` tells user annotations from other kinds only.
+Group LargestGroup(const Trace& trace, const Select& select,
                    const std::function<bool(std::string_view)>& prefer) {
   std::map<std::pair<TrackId, std::string_view>, Group> groups;
+  SelectOnce select_once(trace, select);
   for (size_t i = 0; i < trace.ranges.size(); ++i) {
+    if (!select_once.Takes(i)) continue;
     if (trace.ranges.kind[i] == RangeKind::kGpuAnnotation) continue;
     if (trace.tracks[Index(trace.ranges.track[i])].kind != TrackKind::kThread) continue;
     const std::string_view name = trace.Text(trace.ranges.name[i]);
-    if (!select(Row{static_cast<uint32_t>(i)}, name)) continue;
     Group& group = groups[{trace.ranges.track[i], StepBase(name)}];
     group.track = trace.ranges.track[i];
     group.preferred = prefer(name);
@@ -59,16 +86,15 @@ Group LargestGroup(const Trace& trace, const std::function<bool(Row, std::string
 
 Group ExplicitSteps(const Trace& trace) {
   return LargestGroup(
-      trace, [](Row, std::string_view name) { return IsStepName(name); }, IsTorchStep);
+      trace, [](RangeKind, std::string_view name) { return IsStepName(name); }, IsTorchStep);
 }
 
 Group OptimizerEnds(const Trace& trace) {
   return LargestGroup(
       trace,
-      [&](Row row, std::string_view name) {
+      [](RangeKind kind, std::string_view name) {
         if (name.starts_with("Optimizer.step#")) return true;
-        return trace.ranges.kind[Index(row)] == RangeKind::kUserAnnotation &&
-               PhaseOfUserName(name) == Phase::kOptimizer &&
+        return kind == RangeKind::kUserAnnotation && PhaseOfUserName(name) == Phase::kOptimizer &&
                !names_internal::ContainsNoCase(name, "zero_grad");
       },
       [](std::string_view name) { return name.starts_with("Optimizer.step#"); });
@@ -77,10 +103,9 @@ Group OptimizerEnds(const Trace& trace) {
 Group LoaderNexts(const Trace& trace) {
   return LargestGroup(
       trace,
-      [&](Row row, std::string_view name) {
+      [](RangeKind kind, std::string_view name) {
         if (PhaseOfTorchName(name) == Phase::kInputWait) return true;
-        return trace.ranges.kind[Index(row)] == RangeKind::kUserAnnotation &&
-               PhaseOfUserName(name) == Phase::kInputWait;
+        return kind == RangeKind::kUserAnnotation && PhaseOfUserName(name) == Phase::kInputWait;
       },
       [](std::string_view name) { return PhaseOfTorchName(name) == Phase::kInputWait; });
 }
@@ -223,7 +248,9 @@ Duration Steps::Median() const {
   return Nanoseconds(lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2);
 }
 
-Steps FindSteps(const Trace& trace) {
+namespace {
+
+Steps FindSteps(const Trace& trace, bool may_infer) {
   Steps steps;
   const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges) {
     steps.source = source;
@@ -240,7 +267,8 @@ Steps FindSteps(const Trace& trace) {
     std::vector<TraceTime> begins;
     for (const Interval& range : loader.ranges) begins.push_back(range.begin);
     take(StepSource::kLoader, loader.track, Between(begins));
-  } else if (const auto boundaries = PeriodicBoundaries(trace);
+  } else if (const auto boundaries =
+                 may_infer ? PeriodicBoundaries(trace) : std::vector<TraceTime>();
              boundaries.size() >= kMinRepetitions) {
     take(StepSource::kInferred, kNoTrack, Between(boundaries));
   }
@@ -251,6 +279,11 @@ Steps FindSteps(const Trace& trace) {
   steps.window = IntervalSet::Union(std::move(spans));
   return steps;
 }
+
+}  // namespace
+
+Steps FindSteps(const Trace& trace) { return FindSteps(trace, true); }
+Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, false); }
 
 IntervalSet DeviceGaps(const Trace& trace) {
   std::vector<bool> drives(trace.processes.size(), false);

@@ -49,6 +49,10 @@ inline constexpr int kMaxWarmupSteps = 10;
 
 Steps FindSteps(const Trace& trace);
 
+// The same from what is named alone, without inference from the device's work. The same thread.
+// O(ranges + tracks).
+Steps FindNamedSteps(const Trace& trace);
+
 // When devices were not recorded: the gaps of processes that used one.
 IntervalSet DeviceGaps(const Trace& trace);
 

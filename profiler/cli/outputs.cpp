@@ -59,7 +59,7 @@ class ProgressLine {
   LoadOptions Options() {
     LoadOptions options;
     options.cancel = &g_interrupted;
-    if (active_) options.progress = [this](std::string_view line) { Show(line); };
+    if (active_) options.progress = [this](const LoadStatus& status) { Show(status.text); };
     return options;
   }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/report/job.h"
+#include "analysis/job.h"
 #include "trace/result.h"
 
 namespace trainprof::cli {

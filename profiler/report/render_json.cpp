@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/verdict.h"
 #include "profiler/report/renderer.h"
 
 namespace trainprof::renderers {

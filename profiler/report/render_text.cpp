@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/verdict.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "profiler/report/job.h"
+#include "analysis/job.h"
 
 namespace trainprof {
 

@@ -1,9 +1,8 @@
-// The one sentence that comes first everywhere.
+#include "analysis/verdict.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "profiler/report/job.h"
 
 namespace trainprof {
 namespace {

@@ -1,4 +1,4 @@
-// A job: all ranks of a run, each analysed. What every renderer takes.
+// A job: all ranks of a run, each analysed. What every renderer takes; where its traces come from.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,15 @@ struct JobAnalysis {
   std::vector<std::string> other_processes;
 };
 
+struct LoadStatus {
+  std::string text;     // "reading a.json (3 of 8): 42 %, 310 MB/s, 1.2 million events, 3 s left"
+  double share = -1;    // of all that is to read, 0..1; < 0: not known
+  uint64_t events = 0;  // of the file or rank that is being read
+};
+
 struct LoadOptions {
-  // Called about once a megabyte with a line of progress ("reading a.json: 42 %, 310 MB/s, 3 s
-  // left"); may be empty.
-  std::function<void(std::string_view)> progress;
+  // Called about once a megabyte, and at the begin of each file or rank; may be empty.
+  std::function<void(const LoadStatus&)> progress;
   // When it turns true, loading ends with an error that says "cancelled".
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -40,12 +45,25 @@ Result<std::vector<std::string>> VisitTraces(const std::filesystem::path& path,
                                              const LoadOptions& options,
                                              const std::function<Result<void>(Trace trace)>& visit);
 
-// Loads and analyses, one rank at a time where the source allows.
+// What a job has besides its ranks.
+struct JobFacts {
+  std::vector<std::string> other_processes;  // see JobAnalysis
+  std::vector<std::string> unreadable;       // errors of files in a folder
+};
+
+// Passes the ranks of a job on as soon as each is read; of a recording, processes that do not train
+// only at the end, and only when nobody does. Ranks without a number get that of the one before
+// plus one. Fails when there is no rank, and on the first error of `visit`.
+Result<JobFacts> VisitJob(const std::filesystem::path& path, const LoadOptions& options,
+                          const std::function<Result<void>(Trace trace)>& visit);
+
+// Counts what could not be read in a rank's quality: a broken file must be seen.
+void CountUnreadable(const std::vector<std::string>& errors, Quality& quality);
+
+// Loads and analyses, with two ranks in memory where the source allows.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
-// One sentence: "median step 176.3 ms; GPU busy 56.0 %; biggest loss: waiting for input, 59.3
-// ms/step".
-std::string Verdict(const RankAnalysis& rank);
+std::string_view KindName(SourceKind kind);  // JobAnalysis::kind
 
 // The rank that a one-line summary speaks of: the slowest mean step, the lowest number if equal.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);

@@ -1,0 +1,282 @@
+// Finds out what a path is, loads its traces, analyses each.
+#include "analysis/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "trace/formats/importer.h"
+#include "trace/formats/split_ranks.h"
+#include "trace/recording/reader.h"
+#include "trace/recording/run_directory.h"
+
+namespace trainprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Trains(const Trace& trace) {
+  return trace.device_ops.size() > 0 || FindSteps(trace).source != StepSource::kNone;
+}
+
+bool IsTraceFile(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".json") || name.ends_with(".json.gz");
+}
+
+using VisitTrace = std::function<Result<void>(Trace trace)>;
+
+// Files or ranks that are read one after the other: which one it is, and how far all are.
+struct Part {
+  size_t number = 1;  // from 1
+  size_t count = 1;
+  uint64_t bytes_before = 0;  // in the parts before
+  uint64_t bytes = 0;
+  uint64_t bytes_of_all = 0;
+};
+
+double ShareOf(const Part& part, double own_share) {
+  if (part.bytes_of_all == 0) return -1;
+  return (static_cast<double>(part.bytes_before) + own_share * static_cast<double>(part.bytes)) /
+         static_cast<double>(part.bytes_of_all);
+}
+
+std::string NameOf(const fs::path& path, const Part& part) {
+  const std::string name = path.filename().string();
+  return part.count == 1 ? name : fmt::format("{} ({} of {})", name, part.number, part.count);
+}
+
+// "reading a.json.gz: 42 %, 310 MB/s, 1.2 million events, 3 s left"; MB of JSON, after inflating.
+LoadStatus StatusOf(const fs::path& path, const Part& part, const ImportProgress& progress,
+                    double seconds) {
+  constexpr double kMega = 1e6;
+  const double own_share = progress.file_bytes == 0
+                               ? 0
+                               : static_cast<double>(progress.file_bytes_read) /
+                                     static_cast<double>(progress.file_bytes);
+  LoadStatus status;
+  status.share = ShareOf(part, own_share);
+  status.events = progress.events;
+  status.text = fmt::format(
+      "reading {}: {:.0f} %, {:.0f} MB/s, {:.1f} million events", NameOf(path, part),
+      100 * own_share, static_cast<double>(progress.parsed_bytes) / kMega / std::max(seconds, 1e-3),
+      static_cast<double>(progress.events) / kMega);
+  if (own_share > 0) {
+    status.text += fmt::format(", {:.0f} s left",
+                               std::ceil(seconds * (1 - std::min(own_share, 1.0)) / own_share));
+  }
+  return status;
+}
+
+bool IsCancelled(const LoadOptions& options) {
+  return options.cancel != nullptr && options.cancel->load();
+}
+
+Error Cancelled(const fs::path& path) { return Error{fmt::format("{}: cancelled", path.string())}; }
+
+// Says at the begin of each rank which one it is.
+Result<void> VisitRecording(const fs::path& path, const LoadOptions& options,
+                            const VisitTrace& visit) {
+  const size_t count = recording::RankFoldersIn(path).size();
+  size_t number = 1;
+  const auto announce = [&] {
+    if (!options.progress || number > count) return;
+    const double share = static_cast<double>(number - 1) / static_cast<double>(count);
+    options.progress({fmt::format("reading rank {} of {}", number, count), share, 0});
+  };
+  announce();
+  return recording::VisitRecording(path, [&](recording::RankTrace rank) -> Result<void> {
+    if (IsCancelled(options)) return Cancelled(path);
+    Result<void> visited = visit(std::move(rank.trace));
+    ++number;
+    if (visited.ok()) announce();
+    return visited;
+  });
+}
+
+Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions& options) {
+  ImportOptions import_options;
+  import_options.cancel = options.cancel;
+  if (options.progress) {
+    import_options.progress =
+        [&, start = std::chrono::steady_clock::now()](const ImportProgress& progress) {
+          const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+          options.progress(StatusOf(path, part, progress, passed.count()));
+        };
+  }
+  return ImportTrace(path.string(), import_options);
+}
+
+// Each rank of a file; of one that cannot be read, the error.
+Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions& options,
+                       const VisitTrace& visit, std::vector<std::string>& unreadable) {
+  Result<Trace> loaded = LoadFile(path, part, options);
+  if (IsCancelled(options)) return Cancelled(path);
+  if (!loaded.ok()) {
+    unreadable.push_back(loaded.error());
+    return {};
+  }
+  for (Trace& trace : SplitRanks(std::move(loaded).value())) {
+    Result<void> visited = visit(std::move(trace));
+    if (!visited.ok()) return visited;
+  }
+  return {};
+}
+
+uint64_t SizeOf(const fs::path& file) {
+  std::error_code error;
+  const uintmax_t size = fs::file_size(file, error);
+  return error ? 0 : size;  // of a pipe it is not known
+}
+
+Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.is_regular_file(error) && IsTraceFile(entry.path())) files.push_back(entry.path());
+  }
+  if (files.empty()) {
+    return Error{
+        fmt::format("{}: neither a trainprof recording nor a folder of traces (*.json, *.json.gz)",
+                    path.string())};
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> VisitTraces(const fs::path& path, const LoadOptions& options,
+                                             const VisitTrace& visit) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return Error{fmt::format("{}: no such file or folder", path.string())};
+  }
+  std::vector<std::string> unreadable;
+  if (recording::LooksLikeRecording(path)) {
+    const Result<void> visited = VisitRecording(path, options, visit);
+    if (!visited.ok()) return Error{visited.error()};
+    return unreadable;
+  }
+  std::vector<fs::path> files{path};
+  if (fs::is_directory(path, error)) {
+    Result<std::vector<fs::path>> found = TraceFilesIn(path);
+    if (!found.ok()) return Error{found.error()};
+    files = std::move(found).value();
+  }
+  Part part{.number = 0, .count = files.size()};
+  for (const fs::path& file : files) part.bytes_of_all += SizeOf(file);
+  for (const fs::path& file : files) {
+    ++part.number;
+    part.bytes = SizeOf(file);
+    const Result<void> visited = VisitFile(file, part, options, visit, unreadable);
+    if (!visited.ok()) return Error{visited.error()};
+    part.bytes_before += part.bytes;
+  }
+  if (unreadable.size() == files.size()) return Error{unreadable.front()};
+  return unreadable;
+}
+
+Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& options) {
+  std::vector<Trace> traces;
+  const Result<std::vector<std::string>> unreadable =
+      VisitTraces(path, options, [&](Trace trace) -> Result<void> {
+        traces.push_back(std::move(trace));
+        return {};
+      });
+  if (!unreadable.ok()) return Error{unreadable.error()};
+  if (!traces.empty()) CountUnreadable(unreadable.value(), traces.front().quality);
+  return traces;
+}
+
+void CountUnreadable(const std::vector<std::string>& errors, Quality& quality) {
+  // A settings file among the traces is no reason to give up.
+  if (errors.empty()) return;
+  quality.Count("unreadable_file", QualitySeverity::kDataLoss, static_cast<int64_t>(errors.size()),
+                errors.front());
+}
+
+Result<JobFacts> VisitJob(const fs::path& path, const LoadOptions& options,
+                          const VisitTrace& visit) {
+  JobFacts facts;
+  // A recording also holds launchers and helpers; they are ranks only when nobody trains.
+  std::vector<Trace> held_back;
+  bool anyone_trains = false;
+  size_t ranks = 0;
+  int64_t next_rank = 0;
+  const auto pass_on = [&](Trace trace) -> Result<void> {
+    if (IsCancelled(options)) return Cancelled(path);
+    if (!trace.rank_known) trace.rank = next_rank;
+    next_rank = trace.rank + 1;
+    ++ranks;
+    return visit(std::move(trace));
+  };
+  Result<std::vector<std::string>> unreadable =
+      VisitTraces(path, options, [&](Trace trace) -> Result<void> {
+        if (trace.source == SourceKind::kRecording && !Trains(trace)) {
+          facts.other_processes.push_back(trace.path);
+          if (!anyone_trains) held_back.push_back(std::move(trace));
+          return {};
+        }
+        anyone_trains = true;
+        held_back.clear();
+        return pass_on(std::move(trace));
+      });
+  if (!unreadable.ok()) return Error{unreadable.error()};
+  facts.unreadable = std::move(unreadable).value();
+  if (!anyone_trains) facts.other_processes.clear();
+  for (Trace& trace : held_back) {
+    if (Result<void> visited = pass_on(std::move(trace)); !visited.ok()) {
+      return Error{visited.error()};
+    }
+  }
+  if (ranks == 0) return Error{fmt::format("{}: holds no trace", path.string())};
+  return facts;
+}
+
+Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
+  JobAnalysis job;
+  job.path = path.string();
+  // Only when all are read is it known what the first one's quality has to say of the others.
+  std::optional<Trace> first;
+  Result<JobFacts> facts = VisitJob(path, options, [&](Trace trace) -> Result<void> {
+    if (first) {
+      job.ranks.push_back(Analyze(trace));
+    } else {
+      first = std::move(trace);
+    }
+    return {};
+  });
+  if (!facts.ok()) return Error{facts.error()};
+  CountUnreadable(facts.value().unreadable, first->quality);
+  job.kind = KindName(first->source);
+  job.ranks.insert(job.ranks.begin(), Analyze(*first));
+  job.other_processes = std::move(facts.value().other_processes);
+  std::stable_sort(job.ranks.begin(), job.ranks.end(),
+                   [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
+  return job;
+}
+
+std::string_view KindName(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::kRecording:
+      return "recording";
+    case SourceKind::kKineto:
+      return "kineto";
+    case SourceKind::kChrome:
+      return "chrome";
+  }
+  return "chrome";
+}
+
+const RankAnalysis& SlowestRank(const JobAnalysis& job) {
+  return *std::max_element(job.ranks.begin(), job.ranks.end(),
+                           [](const RankAnalysis& a, const RankAnalysis& b) {
+                             return a.PerStepMs(a.window) < b.PerStepMs(b.window);
+                           });
+}
+
+}  // namespace trainprof
