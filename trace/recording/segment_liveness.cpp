@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "trace/recording/run_directory.h"
 
 namespace trainprof::recording {
 namespace {
@@ -49,12 +52,36 @@ bool IsMappedForWriting(const std::filesystem::path& path) {
   return refused;
 }
 
+// False when either is not known.
+bool IsOfAnotherBoot(const SegmentInfo& info, const std::string& boot) {
+  return !boot.empty() && !info.boot_id.empty() && Trimmed(info.boot_id) != boot;
+}
+
+bool IsAlive(const std::filesystem::path& path) {
+  if (path.extension() != kSegmentSuffix) return false;
+  Quality ignored;
+  const Result<SegmentReader> segment = SegmentReader::Open(path, ignored);
+  if (!segment.ok() || segment.value().info().boot_id.empty()) return false;
+  const SegmentInfo& info = segment.value().info();
+  return !IsOfAnotherBoot(info, FirstLine("/proc/sys/kernel/random/boot_id")) &&
+         (Runs(info.pid, info.process_start) || IsMappedForWriting(path));
+}
+
 }  // namespace
+
+bool IsStillRecorded(const std::filesystem::path& path) {
+  if (IsSegmentFile(path)) return IsAlive(path);
+  std::vector<std::filesystem::path> segments = SegmentsIn(path);
+  for (const RankFolder& folder : RankFoldersIn(path)) {
+    segments.insert(segments.end(), folder.segments.begin(), folder.segments.end());
+  }
+  return std::any_of(segments.begin(), segments.end(), IsAlive);
+}
 
 bool MayBeAlive(const SegmentReader& segment) {
   const SegmentInfo& info = segment.info();
   const std::string boot = FirstLine("/proc/sys/kernel/random/boot_id");
-  if (!boot.empty() && !info.boot_id.empty() && Trimmed(info.boot_id) != boot) {
+  if (IsOfAnotherBoot(info, boot)) {
     char host[sizeof(SegmentHeader::host)] = {};
     gethostname(host, sizeof host - 1);
     return info.host != host;  // the same machine, before its last boot: surely dead

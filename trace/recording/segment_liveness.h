@@ -1,6 +1,8 @@
 // Whether the process that writes a raw segment may still be there.
 #pragma once
 
+#include <filesystem>
+
 #include "trace/recording/segment_reader.h"
 
 namespace trainprof::recording {
@@ -8,5 +10,9 @@ namespace trainprof::recording {
 // True when in doubt: another machine's segment, or anyone (a forked child) still maps the file for
 // writing, as far as the file system can tell.
 bool MayBeAlive(const SegmentReader& segment);
+
+// Whether a process of this machine surely still writes into the run directory, rank folder or
+// segment at `path`.
+bool IsStillRecorded(const std::filesystem::path& path);
 
 }  // namespace trainprof::recording

@@ -1,10 +1,11 @@
-// An open job: a thread of its own loads and analyses it, rank after rank, while what is there is
+// An open job: threads of its own load and analyse it, rank after rank, while what is there is
 // drawn.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "analysis/analysis.h"
 #include "viewer/navigation/follow.h"
@@ -13,47 +14,65 @@
 namespace trainprof {
 
 struct LoadProgress {
-  std::string text;     // "reading rank 3 of 8: 42 %, 310 MB/s, 3 s left"
-  double share = -1;    // 0..1; < 0: not known
+  std::string text;     // "reading rank3.json.gz (4 of 8): 42 %, 310 MB/s, ..., 3 s left"
+  double share = -1;    // 0..1, of what the text speaks of; < 0: not known
   uint64_t events = 0;  // loaded so far
   size_t ranks = 0;     // loaded so far
+  size_t analysed = 0;  // of them
   bool done = false;    // nothing more will come
-  std::string error;    // why it ended early; "cancelled" too
+  // The program that is recorded still ran when loading began: a new Document has what came since.
+  bool still_recorded = false;
+  std::string error;  // why it ended early; "cancelled" too
 };
 
-// All but progress() and Cancel() are for the thread that draws.
+// All but progress() and Cancel() are for the thread that draws. None waits for loading.
 class Document {
  public:
   // Begins to load; never fails (see progress().error).
   explicit Document(std::filesystem::path path);
-  ~Document();  // cancels, and waits for the thread
+  // Cancels, and waits for the threads until Stopped().
+  ~Document();
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
   const std::filesystem::path& path() const;
   LoadProgress progress() const;  // any thread
-  void Cancel();                  // any thread; what is loaded stays
+  // Any thread. From here on progress() says done; what was taken over stays.
+  void Cancel();
+  // After Cancel: whether the threads have ended. A stage of the analysis ends first, which takes a
+  // second for 10 million events: a document that is closed is kept until then.
+  bool Stopped() const;
 
-  // Takes over what was loaded since the last call; true when that was something. Ranks keep their
-  // index and lines theirs; new ones come behind them. Lanes are made anew.
+  // Takes over what was loaded since the last call; true when that was something, or was the end.
+  // Ranks keep their index and lines theirs; new ones come behind them. Lanes stay unless they show
+  // something else now. Pointers and references to lines() end here; to a rank's data they do not.
   bool Update();
 
   const Lines* lines() const;  // null until the first rank is there
   LaneStore& store();          // only with lines()
   size_t ranks() const;
   const Trace& TraceOf(uint32_t rank) const;
-  // Null while it is being made: a rank is drawn before its verdict is there.
+  // Null while it is being made: a rank is drawn before its verdict is there. What comes of it
+  // (inferred steps, when GPUs were busy and why not) has no event in its lane until then.
   const RankAnalysis* Analysis(uint32_t rank) const;
+  // As it is in lines() from the beginning, or empty where steps have to be inferred.
+  const Steps& StepsOf(uint32_t rank) const;
   // The index of the rank that the verdict speaks of, and of the one in the middle, by mean step.
   uint32_t SlowestRank() const;
   uint32_t MedianRank() const;
-  const LaunchLinks& Links(uint32_t rank);  // made when first asked for
-  // "recording", "kineto", "chrome"; what else a report says of the job as a whole.
+  // O(1) once the rank is analysed; before, O(operations + calls) when first asked for.
+  const LaunchLinks& Links(uint32_t rank);
+  // "recording", "kineto", "chrome"; empty until the first rank is there.
   const std::string& kind() const;
+  // What else a report says of the job as a whole; complete when it is loaded. Processes that
+  // neither train nor use a GPU, and the errors of files that could not be read: they are in the
+  // first rank's quality, too.
+  const std::vector<std::string>& other_processes() const;
+  const std::vector<std::string>& unreadable() const;
 
  private:
-  struct Loader;
-  std::unique_ptr<Loader> loader_;
+  struct Shown;
+  std::unique_ptr<Shown> shown_;
 };
 
 }  // namespace trainprof

@@ -6,6 +6,24 @@
 
 namespace trainprof {
 
+LaneStore::LaneStore(const Lines& lines, LaneStore&& before)
+    : lines_(lines),
+      categorizers_(std::move(before.categorizers_)),
+      made_(std::move(before.made_)),
+      size_bytes_(before.size_bytes_),
+      turn_(before.turn_) {
+  categorizers_.resize(lines.ranks().size());
+  std::erase_if(made_, [&](const auto& made) {
+    const Line& line = lines.lines()[made.first];
+    const bool analysed =
+        line.kind == LineKind::kRank || line.kind == LineKind::kGpu || line.kind == LineKind::kIdle;
+    const bool same = lines.Shift(line.rank) == before.lines_.Shift(line.rank) &&
+                      (!analysed || lines.ranks()[line.rank] == before.lines_.ranks()[line.rank]);
+    if (!same) size_bytes_ -= made.second.size_bytes;
+    return !same;
+  });
+}
+
 const std::vector<Lane>& LaneStore::LanesOf(uint32_t line) { return Make(line).lanes; }
 const Series& LaneStore::SeriesOf(uint32_t line) { return Make(line).series; }
 

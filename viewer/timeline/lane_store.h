@@ -14,6 +14,8 @@ class LaneStore {
  public:
   // Keeps a reference.
   explicit LaneStore(const Lines& lines) : lines_(lines), categorizers_(lines.ranks().size()) {}
+  // For lines that were made from those of `before`: takes over what shows the same. O(lanes made).
+  LaneStore(const Lines& lines, LaneStore&& before);
 
   // By depth; empty for a series. Valid until Trim. O(1) when it is there, else O(events).
   const std::vector<Lane>& LanesOf(uint32_t line);

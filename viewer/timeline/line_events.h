@@ -88,6 +88,7 @@ void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
   };
   switch (line.kind) {
     case LineKind::kRank:
+      if (rank.analysis == nullptr) return;
       return visit_all(rank.analysis->steps.steps, Table::kSteps,
                        [](const Step& step) { return step.span; });
     case LineKind::kThread:

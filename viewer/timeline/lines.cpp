@@ -103,7 +103,8 @@ class LineMaker {
         threads.push_back(id);
       }
     }
-    const TrackId stepping = out_.ranks_[rank_].analysis->steps.thread;
+    const RankAnalysis* const analysis = out_.ranks_[rank_].analysis;
+    const TrackId stepping = analysis != nullptr ? analysis->steps.thread : kNoTrack;
     const auto key = [&](TrackId id) {
       const Track& track = trace_->tracks[Index(id)];
       const Process& process = trace_->processes[Index(track.process)];
@@ -207,7 +208,16 @@ class LineMaker {
   const Trace* trace_ = nullptr;
 };
 
-Lines::Lines(std::vector<RankView> ranks) : ranks_(std::move(ranks)), accounts_(ranks_.size()) {
+Lines::Lines(std::vector<RankView> ranks, const Lines* before) {
+  if (before != nullptr) *this = *before;
+  const auto known = static_cast<uint32_t>(ranks_.size());
+  ranks_ = std::move(ranks);
+  accounts_.assign(ranks_.size(), std::nullopt);
+  PlaceOnAxis();
+  for (uint32_t rank = known; rank < ranks_.size(); ++rank) LineMaker(*this).AddRank(rank);
+}
+
+void Lines::PlaceOnAxis() {
   int64_t earliest = INT64_MAX;
   int64_t latest = INT64_MIN;
   for (const RankView& rank : ranks_) {
@@ -219,21 +229,24 @@ Lines::Lines(std::vector<RankView> ranks) : ranks_(std::move(ranks)), accounts_(
     aligned_ = static_cast<uint64_t>(latest) - static_cast<uint64_t>(earliest) <=
                static_cast<uint64_t>(kMostSkew.ns);
   }
+  shift_.clear();
   Interval extent{{INT64_MAX}, {INT64_MIN}};
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     shift_.push_back(Duration{aligned_ ? ranks_[rank].trace->base_ns - base_ns_ : 0});
     const Interval own = ranks_[rank].trace->extent;
     extent.begin = std::min(extent.begin, own.begin + shift_[rank]);
     extent.end = std::max(extent.end, own.end + shift_[rank]);
-    LineMaker(*this).AddRank(rank);
   }
   extent = Intersect(extent, {{-kMostViewNs}, {kMostViewNs}});
   extent_ = extent.Empty() ? Interval{{0}, {1}} : extent;
 }
 
 std::span<const DeviceAccount> Lines::AccountsOf(uint32_t rank) const {
+  const RankView& view = ranks_[rank];
+  if (view.accounts != nullptr) return *view.accounts;
+  if (view.analysis == nullptr) return {};
   if (!accounts_[rank]) {
-    accounts_[rank] = AccountDevices(*ranks_[rank].trace, ranks_[rank].analysis->device_steps);
+    accounts_[rank] = AccountDevices(*view.trace, view.analysis->device_steps);
   }
   return *accounts_[rank];
 }

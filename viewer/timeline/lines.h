@@ -14,10 +14,16 @@
 
 namespace trainprof {
 
-// One rank's data; both must outlive what is made of them.
+// One rank's data; all must outlive what is made of them.
 struct RankView {
   const Trace* trace = nullptr;
+  // Its steps and device_steps count. Null, or without steps: the rank's lane is empty.
   const RankAnalysis* analysis = nullptr;
+  // AccountDevices(trace, analysis->device_steps). Null: made when first asked for, of a rank with
+  // an analysis. Without accounts the lanes kGpu and kIdle are empty.
+  const std::vector<DeviceAccount>* accounts = nullptr;
+
+  bool operator==(const RankView&) const = default;
 };
 
 enum class LineKind : uint8_t {
@@ -62,8 +68,10 @@ struct EventRef {
 // `trace time + Shift(rank)`. Not to be used by two threads at once.
 class Lines {
  public:
-  // O(events), and O(n log n) in the tracks. Tracks without an event get no line.
-  explicit Lines(std::vector<RankView> ranks);
+  // O(events), and O(n log n) in the tracks. Tracks without an event get no line. The lines of
+  // `before`, which is of the first of these traces, are taken over in O(lines): they keep their
+  // index whatever is known of their ranks now.
+  explicit Lines(std::vector<RankView> ranks, const Lines* before = nullptr);
 
   std::span<const Line> lines() const { return lines_; }
   std::string NameOf(uint32_t line) const;
@@ -81,11 +89,11 @@ class Lines {
   // kRanges, kApi, kDeviceOps, kSyncs, kInstants and kSteps only. O(1).
   Interval TimeOf(const EventRef& event) const;
   std::string_view NameOf(const EventRef& event) const;
-  // Made when first asked for.
   std::span<const DeviceAccount> AccountsOf(uint32_t rank) const;
 
  private:
   friend class LineMaker;
+  void PlaceOnAxis();
   const EventColumns* TableOf(const EventRef& event) const;
 
   std::vector<RankView> ranks_;

@@ -1,0 +1,254 @@
+#include "viewer/document/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "trace/recording/segment_liveness.h"
+
+namespace trainprof {
+namespace {
+
+size_t EventsOf(const Trace& trace) {
+  return trace.ranges.size() + trace.api.size() + trace.device_ops.size() + trace.syncs.size() +
+         trace.instants.size() + trace.counters.size();
+}
+
+// What neither the analysis nor a pane looks at; an export reads the file.
+void DropWhatNobodyShows(Trace& trace) {
+  trace.flows = {};
+  trace.flows.track_begin.assign(trace.tracks.size() + 1, 0);
+  trace.others = {};
+  trace.source_members = {};
+}
+
+RankResults ResultsOf(const Trace& trace) {
+  RankAnalysis analysis = Analyze(trace);
+  std::vector<DeviceAccount> accounts = AccountDevices(trace, analysis.device_steps);
+  const double mean_step_ms = analysis.steps.MeanMilliseconds();
+  return {std::move(analysis), std::move(accounts), LaunchLinks(trace), mean_step_ms};
+}
+
+std::vector<RankView> ViewsOf(const std::vector<ShownRank>& ranks) {
+  std::vector<RankView> views;
+  for (const ShownRank& rank : ranks) {
+    const LoadedRank& loaded = *rank.loaded;
+    const bool there = rank.results != nullptr;
+    views.push_back({&loaded.trace, there ? &rank.results->analysis : &loaded.provisional,
+                     there ? &rank.results->accounts : &loaded.no_accounts});
+  }
+  return views;
+}
+
+// Why the work ended early; empty when it did not.
+template <class Work>
+std::string ErrorOf(const std::filesystem::path& path, Work work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    return fmt::format("{}: not enough memory: open fewer ranks, or close what else is open",
+                       path.string());
+  } catch (const std::exception& error) {
+    return fmt::format("{}: {}", path.string(), error.what());
+  }
+  return {};
+}
+
+}  // namespace
+
+Loader::Loader(std::filesystem::path path) : path_(std::move(path)) {
+  progress_.text = fmt::format("opening {}", path_.filename().string());
+  for (const Work work : {&Loader::Read, &Loader::Analyse, &Loader::Publish}) Start(work);
+}
+
+Loader::~Loader() {
+  Cancel();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Loader::Start(Work work) {
+  ++running_;
+  std::string error = ErrorOf(path_, [&] {
+    threads_.emplace_back([this, work] {
+      const std::string failure = ErrorOf(path_, [&] { (this->*work)(); });
+      if (!failure.empty()) End(failure);
+      --running_;
+    });
+  });
+  if (error.empty()) return;
+  --running_;
+  End(std::move(error));
+}
+
+LoadProgress Loader::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+void Loader::Cancel() { End("cancelled"); }
+
+void Loader::End(std::string error) {
+  cancel_ = true;
+  const std::lock_guard lock(mutex_);
+  if (!progress_.done) {
+    progress_.text = error;
+    progress_.error = std::move(error);
+    progress_.done = true;
+    is_news_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool Loader::Take(std::unique_ptr<Edition>& edition) {
+  const std::lock_guard lock(mutex_);
+  edition = std::move(next_);
+  return std::exchange(is_news_, false);
+}
+
+void Loader::Read() {
+  const bool still_recorded = recording::IsStillRecorded(path_);
+  {
+    const std::lock_guard lock(mutex_);
+    progress_.still_recorded = still_recorded;
+  }
+  LoadOptions options;
+  options.cancel = &cancel_;
+  options.progress = [this](const LoadStatus& status) { Report(status); };
+  Result<JobFacts> facts = JobFacts{};
+  std::string error = ErrorOf(path_, [&] {
+    facts = VisitJob(path_, options, [this](Trace trace) { return Add(std::move(trace)); });
+  });
+  if (error.empty() && !facts.ok()) error = facts.error();
+  FinishReading(facts.ok() ? std::move(facts).value() : JobFacts{}, std::move(error));
+}
+
+void Loader::Report(const LoadStatus& status) {
+  const std::lock_guard lock(mutex_);
+  if (progress_.done) return;
+  progress_.text = status.text;
+  progress_.share = status.share;
+  progress_.events = read_events_ + status.events;
+}
+
+Result<void> Loader::Add(Trace trace) {
+  DropWhatNobodyShows(trace);
+  auto rank = std::make_unique<LoadedRank>();
+  rank->provisional.steps = FindNamedSteps(trace);
+  rank->mean_step_ms = rank->provisional.steps.MeanMilliseconds();
+  rank->trace = std::move(trace);
+  const std::lock_guard lock(mutex_);
+  if (progress_.done) return Error{progress_.error};
+  read_events_ += EventsOf(rank->trace);
+  progress_.events = read_events_;
+  progress_.ranks = ranks_.size() + 1;
+  ranks_.push_back({rank.get(), nullptr});
+  loaded_.push_back(std::move(rank));
+  unpublished_ = true;
+  changed_.notify_all();
+  return {};
+}
+
+void Loader::FinishReading(JobFacts facts, std::string error) {
+  const std::lock_guard lock(mutex_);
+  if (progress_.done) return;
+  facts_ = std::move(facts);
+  progress_.error = std::move(error);
+  all_read_ = true;
+  SayWhatIsLeft();
+  changed_.notify_all();
+}
+
+void Loader::SayWhatIsLeft() {
+  progress_.analysed = analysed_;
+  if (!all_read_) return;
+  progress_.text = fmt::format("analysing: {} of {} ranks", analysed_, ranks_.size());
+  progress_.share = static_cast<double>(analysed_) / static_cast<double>(ranks_.size());
+}
+
+// Begins when the first rank's lines are there: until then they are what is waited for.
+void Loader::Analyse() {
+  for (size_t rank = 0;; ++rank) {
+    const Trace* trace = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] {
+        return cancel_ || (rank < ranks_.size() && is_published_) ||
+               (all_read_ && rank == ranks_.size());
+      });
+      if (cancel_ || rank == ranks_.size()) break;
+      trace = &ranks_[rank].loaded->trace;
+    }
+    Keep(rank, ResultsOf(*trace));
+  }
+  CountWhatWasNotRead();
+  const std::lock_guard lock(mutex_);
+  all_analysed_ = true;
+  changed_.notify_all();
+}
+
+// A broken file must be seen. That it is one is known when the first rank has long been analysed.
+void Loader::CountWhatWasNotRead() {
+  const std::lock_guard lock(mutex_);
+  if (ranks_.empty() || ranks_[0].results == nullptr) return;
+  Quality quality;
+  CountUnreadable(facts_.unreadable, quality);
+  if (quality.items().empty()) return;
+  auto results = std::make_unique<RankResults>(*ranks_[0].results);
+  std::vector<QualityItem>& items = results->analysis.quality;
+  items.insert(items.end(), quality.items().begin(), quality.items().end());
+  ranks_[0].results = results.get();
+  results_.push_back(std::move(results));
+}
+
+void Loader::Keep(size_t rank, RankResults results) {
+  auto kept = std::make_unique<RankResults>(std::move(results));
+  const std::lock_guard lock(mutex_);
+  ranks_[rank].results = kept.get();
+  results_.push_back(std::move(kept));
+  ++analysed_;
+  unpublished_ = true;
+  SayWhatIsLeft();
+  changed_.notify_all();
+}
+
+void Loader::Publish() {
+  std::shared_ptr<const Lines> lines;
+  bool is_last = false;
+  while (!is_last) {
+    auto edition = std::make_unique<Edition>();
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return cancel_ || unpublished_ || all_analysed_; });
+      if (is_published_) {
+        changed_.wait_for(lock, kBetweenEditions, [&] { return cancel_ || all_analysed_; });
+      }
+      if (cancel_) return;
+      unpublished_ = false;
+      is_last = all_analysed_;
+      edition->ranks = ranks_;
+      if (is_last) edition->facts = facts_;
+    }
+    if (!edition->ranks.empty()) {
+      lines = std::make_shared<const Lines>(ViewsOf(edition->ranks), lines.get());
+      edition->lines = lines;
+    }
+    const std::lock_guard lock(mutex_);
+    if (progress_.done) return;
+    next_ = std::move(edition);
+    is_news_ = is_published_ = true;
+    if (is_last) SayThatAllIsDone();
+    changed_.notify_all();
+  }
+}
+
+void Loader::SayThatAllIsDone() {
+  progress_.done = true;
+  progress_.share = 1;
+  const size_t ranks = ranks_.size();
+  progress_.text = fmt::format("{} rank{}, {:.1f} million events", ranks, ranks == 1 ? "" : "s",
+                               static_cast<double>(read_events_) / 1e6);
+  if (!progress_.error.empty()) progress_.text = progress_.error;
+}
+
+}  // namespace trainprof
