@@ -1,8 +1,101 @@
 // What the inspector, the selection and the findings keep between frames.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viewer/navigation/measure.h"
+#include "viewer/panes/background.h"
+#include "viewer/tables/facts.h"
+#include "viewer/tables/histogram.h"
+#include "viewer/tables/memory_table.h"
+#include "viewer/tables/name_table.h"
+#include "viewer/tables/rank_table.h"
+#include "viewer/tables/site_table.h"
+
 namespace trainprof {
 
-struct InspectorCache {};
+// What a table is about.
+struct Scope {
+  uint32_t rank = 0;
+  IntervalSet window;  // in the rank's trace time
+  int64_t steps = 0;   // in the window, to divide by; 0: no steps
+  std::string what{};  // "over 30 steps (5.4 s)"
+
+  bool operator==(const Scope& other) const { return rank == other.rank && window == other.window; }
+};
+
+// The rows of a table in the order that its user chose.
+struct SortedRows {
+  uint64_t generation = UINT64_MAX;  // of the table
+  std::vector<uint32_t> rows;
+};
+
+struct NamesPane {
+  Background<Scope, NameTable> table;
+  SortedRows order;
+};
+
+// About the selected event.
+struct SelectionFacts {
+  EventRef event;
+  std::vector<Fact> facts;
+  std::vector<Fact> arguments;
+  std::vector<StackFrame> stack;
+  std::vector<EventRef> launched;  // by a call, the first ones
+  size_t launched_in_all = 0;
+  std::optional<EventRef> launch;  // that an operation was launched by
+};
+
+// A line's part of the selected range.
+struct RangeLine {
+  uint32_t line = 0;
+  RangeTotals totals;
+};
+
+struct RangeFacts {
+  Interval range;
+  size_t lines_there = 0;  // whose lanes were there: a later frame may have more
+  std::vector<RangeLine> lines;
+};
+
+struct HistogramKey {
+  uint32_t rank = 0;
+  Table table{};
+  StringId name = kEmptyString;
+
+  bool operator==(const HistogramKey&) const = default;
+};
+
+struct InspectorCache {
+  std::array<NamesPane, 4> names;  // by Counted
+  Counted ops = Counted::kOperators;
+  Background<Scope, std::vector<SiteRow>> sites;
+  SortedRows sites_order;
+  std::optional<std::vector<RankRow>> ranks;
+  SortedRows ranks_order;
+  Background<Scope, MemoryTable> memory;
+  // Kept while the mouse drags a range, so that tables are made once it is there.
+  std::optional<Interval> range;
+  std::optional<int> shown_tab;  // that the tab bar was told of
+
+  std::optional<SelectionFacts> selection;
+  Background<HistogramKey, Histogram> histogram;
+  std::optional<RangeFacts> range_facts;
+
+  std::string search;       // as it is being written
+  std::string searched;     // what state.search had when `search` was last set from it
+  std::string path_prompt;  // of File, Open
+  std::string go_to;
+
+  // A table is being made: the next frame shows more.
+  bool busy() const {
+    bool busy = sites.busy() || memory.busy() || histogram.busy();
+    for (const NamesPane& pane : names) busy = busy || pane.table.busy();
+    return busy;
+  }
+};
 
 }  // namespace trainprof

@@ -1,0 +1,118 @@
+// The tab of ranks: who is slow, what each one's GPU waited for, who begins its steps late.
+#include <fmt/format.h>
+
+#include "viewer/navigation/ruler.h"
+#include "viewer/panes/inspector.h"
+#include "viewer/state/actions.h"
+
+namespace trainprof {
+namespace {
+
+constexpr int kFirstClass = 5;  // columns of classes of device time stand behind these
+
+enum RankColumn { kRank, kMean, kMedian, kBusy, kLate };
+
+// Columns of the classes in the order in which they are most asked for.
+constexpr DeviceClass kClasses[] = {
+    DeviceClass::kIdleInputWait,  DeviceClass::kExposedCommunication, DeviceClass::kIdleLaunchBound,
+    DeviceClass::kIdleSyncDrain,  DeviceClass::kExposedCopy,          DeviceClass::kIdlePython,
+    DeviceClass::kIdleAllocation, DeviceClass::kIdleDependency,       DeviceClass::kIdleIo,
+    DeviceClass::kIdleUnrecorded, DeviceClass::kIdleUnknown};
+
+constexpr TableColumn kColumns[] = {
+    {"rank"},
+    {"mean step", 76, 0, "ms from begin to begin"},
+    {"median", 62, 2, "ms of the steps' own ranges"},
+    {"GPU busy", 70, 0, "share of the time, of the GPU that did least"},
+    {"late", 62, 1,
+     "how much later than the first rank it begins a step, on average; by the files' clocks"},
+    {"input", 52, 1, "ms/step: GPU idle, waiting for input"},
+    {"comm", 52, 1, "ms/step: communication that nothing hides"},
+    {"launch", 54, 2, "ms/step: GPU idle, the host launches too slowly"},
+    {"sync", 52, 2, "ms/step: GPU idle behind a synchronisation"},
+    {"copy", 52, 3, "ms/step: copies that nothing hides"},
+    {"Python", 54, 3, "ms/step: GPU idle, the host ran Python"},
+    {"alloc", 52, 4, "ms/step: GPU idle, the host allocated memory"},
+    {"depend.", 56, 4, "ms/step: GPU idle between two queued operations"},
+    {"I/O", 52, 4, "ms/step: GPU idle, the host saved or logged"},
+    {"unrec.", 52, 5, "ms/step: device work is missing from the trace"},
+    {"unknown", 60, 5, "ms/step: GPU idle, nothing recorded says why"},
+};
+static_assert(std::size(kColumns) == kFirstClass + std::size(kClasses));
+
+double ClassMs(const RankRow& row, int column) {
+  return row.device_ms[static_cast<size_t>(kClasses[column - kFirstClass])];
+}
+
+int CompareRows(int column, const RankRow& a, const RankRow& b) {
+  if (column >= kFirstClass) return Compare(ClassMs(a, column), ClassMs(b, column));
+  switch (column) {
+    case kRank:
+      return Compare(a.number, b.number);
+    case kMedian:
+      return Compare(a.median_ms, b.median_ms);
+    case kBusy:
+      return Compare(a.busy, b.busy);
+    case kLate:
+      return Compare(a.late, b.late);
+    default:
+      return Compare(a.mean_ms, b.mean_ms);
+  }
+}
+
+std::string BusyText(const RankRow& row) {
+  if (row.busy < 0) return "no GPU";
+  constexpr double kVisible = 0.0005;
+  if (row.busy_high - row.busy < kVisible) return fmt::format("{:.1f} %", 100 * row.busy);
+  return fmt::format("{:.0f}-{:.0f} %", 100 * row.busy, 100 * row.busy_high);
+}
+
+void DrawRow(State& state, const RankRow& row, uint32_t index) {
+  const bool shown = row.rank == ShownRank(state);
+  if (DataTable::NameCell(index, RankName(state, row.rank), shown)) {
+    state.rank = row.rank;
+    const auto lines = state.lines().lines();
+    for (uint32_t line = 0; line < lines.size(); ++line) {
+      if (lines[line].rank != row.rank || lines[line].kind != LineKind::kRank) continue;
+      state.collapsed.erase(line);
+      Reveal(state, line);
+      break;
+    }
+  }
+  DataTable::NumberCell(fmt::format("{:.3f}", row.mean_ms));
+  DataTable::NumberCell(row.steps > 0 ? fmt::format("{:.3f}", row.median_ms) : "");
+  DataTable::NumberCell(BusyText(row));
+  DataTable::NumberCell(row.late ? ShortText(*row.late) : "");
+  for (int column = kFirstClass; column < static_cast<int>(std::size(kColumns)); ++column) {
+    DataTable::NumberCell(row.busy < 0 ? "" : fmt::format("{:.2f}", ClassMs(row, column)));
+  }
+}
+
+}  // namespace
+
+void DrawRanks(PaneContext& context) {
+  State& state = context.state;
+  InspectorCache& cache = context.cache.inspector;
+  if (!cache.ranks) {
+    std::vector<const RankAnalysis*> analyses;
+    for (uint32_t rank = 0; rank < state.document->ranks(); ++rank) {
+      analyses.push_back(state.document->Analysis(rank));
+    }
+    cache.ranks = MakeRankTable(state.lines(), analyses);
+  }
+  const std::vector<RankRow>& rows = *cache.ranks;
+  if (rows.empty()) return Text("computing ...");
+  std::vector<TableColumn> columns(std::begin(kColumns), std::end(kColumns));
+  constexpr int kNever = 10;
+  if (!state.lines().aligned()) {
+    WrappedText("The ranks' clocks do not agree: who is late cannot be told.");
+  }
+  if (rows.size() < 2 || !state.lines().aligned()) columns[kLate].rank = kNever;
+  DataTable table(context, "ranks", columns, kMean);
+  table.Sort(cache.ranks_order, 0, rows.size(), [&](int column, uint32_t a, uint32_t b) {
+    return CompareRows(column, rows[a], rows[b]);
+  });
+  table.Rows(cache.ranks_order, [&](uint32_t row) { DrawRow(state, rows[row], row); });
+}
+
+}  // namespace trainprof

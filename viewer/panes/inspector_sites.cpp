@@ -1,0 +1,86 @@
+// The tab of source lines: what each makes the host wait for, and what it launches.
+#include <fmt/format.h>
+
+#include "viewer/navigation/ruler.h"
+#include "viewer/panes/inspector.h"
+#include "viewer/state/actions.h"
+
+namespace trainprof {
+namespace {
+
+enum SiteColumn { kSite, kBlocked, kWaits, kLaunches, kAllocations, kCalls, kLongest };
+
+constexpr TableColumn kColumns[] = {
+    {"source line"},
+    {"blocked", 76, 0, "time in calls that waited for the device"},
+    {"waits", 58, 1, "calls that waited for the device"},
+    {"launches", 68, 1, "kernels, graphs, copies, memsets"},
+    {"allocs", 56, 3, "calls that allocate or free"},
+    {"calls", 62, 2},
+    {"longest", 70, 3},
+};
+
+int CompareRows(SiteColumn column, const SiteRow& a, const SiteRow& b) {
+  switch (column) {
+    case kSite:
+      return Compare(SiteText(a.site), SiteText(b.site));
+    case kWaits:
+      return Compare(a.blocking, b.blocking);
+    case kLaunches:
+      return Compare(a.launches, b.launches);
+    case kAllocations:
+      return Compare(a.allocations, b.allocations);
+    case kCalls:
+      return Compare(a.site.count, b.site.count);
+    case kLongest:
+      return Compare(a.longest, b.longest);
+    case kBlocked:
+      break;
+  }
+  return Compare(a.blocked, b.blocked);
+}
+
+void DrawRow(State& state, uint32_t rank, const SiteRow& row, uint32_t index) {
+  const EventRef longest{rank, Table::kApi, row.longest_row};
+  if (DataTable::NameCell(index, SiteText(row.site), state.selected == longest)) {
+    Select(state, longest);
+  }
+  DataTable::NumberCell(ShortText(row.blocked));
+  DataTable::NumberCell(Grouped(static_cast<int64_t>(row.blocking)));
+  DataTable::NumberCell(Grouped(static_cast<int64_t>(row.launches)));
+  DataTable::NumberCell(Grouped(static_cast<int64_t>(row.allocations)));
+  DataTable::NumberCell(Grouped(row.site.count));
+  DataTable::NumberCell(ShortText(row.longest));
+}
+
+}  // namespace
+
+void DrawSites(PaneContext& context) {
+  InspectorCache& cache = context.cache.inspector;
+  State& state = context.state;
+  const Scope scope = ScopeOf(context, false);
+  const Trace& trace = state.document->TraceOf(scope.rank);
+  constexpr size_t kCallsAtOnce = kEventsAtOnce / 20;  // looking for a site takes that much longer
+  const std::vector<SiteRow>* const rows = cache.sites.Get(
+      scope, trace.api.size() <= kCallsAtOnce,
+      [owner = state.document, &trace, window = scope.window](const std::atomic<bool>* cancel) {
+        return MakeSiteTable(trace, window, cancel);
+      });
+  ScopeLine(context, scope, rows != nullptr);
+  if (rows == nullptr) return;
+  if (rows->empty()) {
+    return WrappedText(trace.api.size() == 0
+                           ? "No calls of the CUDA runtime were recorded, so that no source line "
+                             "can be charged with one."
+                           : "No calls of the CUDA runtime here.");
+  }
+  DataTable table(context, "sites", kColumns, kBlocked);
+  table.Sort(cache.sites_order, cache.sites.generation(), rows->size(),
+             [&](int column, uint32_t a, uint32_t b) {
+               return CompareRows(static_cast<SiteColumn>(column), (*rows)[a], (*rows)[b]);
+             });
+  table.Rows(cache.sites_order,
+             [&](uint32_t row) { DrawRow(state, scope.rank, (*rows)[row], row); });
+}
+
+}  // namespace trainprof
