@@ -1,12 +1,94 @@
 // Stays while a trace is not whole: what was lost, and whether its ranks' clocks agree.
-#include "viewer/panes/widgets.h"
+#include <fmt/format.h>
+
+#include "viewer/panes/inspector.h"
 
 namespace trainprof {
+namespace {
+
+struct Losses {
+  int64_t records = 0;
+  size_t ranks = 0;   // that lost some
+  std::string worst;  // the kind with most, and its first instance
+  int64_t of_worst = 0;
+  uint32_t worst_rank = 0;
+};
+
+Losses LossesOf(const Document& document) {
+  Losses losses;
+  for (uint32_t rank = 0; rank < document.ranks(); ++rank) {
+    const RankAnalysis* const analysis = document.Analysis(rank);
+    const auto& items =
+        analysis != nullptr ? analysis->quality : document.TraceOf(rank).quality.items();
+    bool any = false;
+    for (const QualityItem& item : items) {
+      if (item.severity != QualitySeverity::kDataLoss) continue;
+      any = true;
+      losses.records += item.count;
+      if (item.count <= losses.of_worst) continue;
+      losses.of_worst = item.count;
+      losses.worst_rank = rank;
+      losses.worst = fmt::format("{} x {}{}{}", Grouped(item.count), item.kind,
+                                 item.detail.empty() ? "" : ": ", item.detail);
+    }
+    if (any) ++losses.ranks;
+  }
+  return losses;
+}
+
+std::string Message(const State& state, const Losses& losses) {
+  std::string text;
+  if (losses.records > 0) {
+    text = fmt::format("Not everything is here: {} {} lost", Grouped(losses.records),
+                       losses.records == 1 ? "record" : "records");
+    if (state.document->ranks() > 1) {
+      text += fmt::format(" in {} of {} ranks", losses.ranks, state.document->ranks());
+    }
+    text += fmt::format(" ({})", losses.worst);
+  }
+  if (const size_t unreadable = state.document->unreadable().size(); unreadable > 0) {
+    if (!text.empty()) text += ".   ";
+    text += fmt::format("{} {} not be read: {}", unreadable,
+                        unreadable == 1 ? "file could" : "files could",
+                        state.document->unreadable().front());
+  }
+  if (!state.lines().aligned()) {
+    if (!text.empty()) text += ".   ";
+    text += "The ranks' clocks are days apart: each rank begins at 0, and nothing is said of skew";
+  }
+  return text;
+}
+
+}  // namespace
 
 void DrawQualityBar(PaneContext& context) {
   State& state = context.state;
-  if (!state.HasLines() || state.lines().aligned()) return;
-  TextIn(context.theme.warning, "The ranks' clocks do not agree.");
+  if (!state.HasLines()) return;
+  const Losses losses = LossesOf(*state.document);
+  const std::string message = Message(state, losses);
+  if (message.empty()) return;
+  const Theme& theme = context.theme;
+  const float height = ImGui::GetFrameHeight();
+  const float padding = theme.Px(4);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  draw.AddRectFilled(at, {at.x + width, at.y + height}, theme.stripe);
+  draw.AddRectFilled(at, {at.x + padding, at.y + height}, theme.warning);
+  ImGui::SetCursorScreenPos({at.x + 2 * padding, at.y});
+  ImGui::AlignTextToFramePadding();
+  TextIn(theme.warning, "Warning");
+  ImGui::SameLine();
+  const char* const details = "Details";
+  const float button = ImGui::CalcTextSize(details).x + 4 * ImGui::GetStyle().FramePadding.x;
+  CutText(message, at.x + width - button - padding - ImGui::GetCursorScreenPos().x);
+  ImGui::SameLine();
+  ImGui::SetCursorScreenPos({at.x + width - button, at.y});
+  if (ImGui::Button(details)) {
+    state.tab = Tab::kQuality;
+    state.settings.show_bottom = true;
+    if (losses.records > 0) state.rank = losses.worst_rank;
+  }
 }
 
 }  // namespace trainprof
