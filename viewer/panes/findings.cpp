@@ -1,20 +1,200 @@
-// What to change, largest gain first.
-#include "viewer/panes/widgets.h"
+// What to change, largest gain first; the open one with its places, advice and evidence.
+#include <fmt/format.h>
+
+#include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"
 
 namespace trainprof {
+namespace {
+
+constexpr size_t kSitesShown = 6;
+
+// A word as well as a colour.
+void SeverityText(const Theme& theme, Severity severity) {
+  const ImU32 color = severity == Severity::kError     ? theme.error
+                      : severity == Severity::kWarning ? theme.warning
+                                                       : theme.note;
+  TextIn(color, Name(severity));
+}
+
+std::string GainText(const RankAnalysis& analysis, const Finding& finding) {
+  const char* const unit = analysis.steps.count() > 0 ? "ms/step" : "ms in all";
+  const Gain& gain = finding.gain;
+  std::string text =
+      fmt::format("gain {:.1f} to {:.1f} {}, confidence {:.0f} %", gain.low_ms_per_step,
+                  gain.high_ms_per_step, unit, 100 * finding.confidence);
+  return text;
+}
+
+std::string WhereText(const Finding& finding) {
+  if (finding.where.empty()) return {};
+  std::string text = SiteText(finding.where.front());
+  if (finding.where.size() > 1) text += fmt::format(" and {} more", finding.where.size() - 1);
+  return text;
+}
+
+void Label(const Theme& theme, const char* label) {
+  ImGui::Spacing();
+  TextIn(theme.text_dim, label);
+}
+
+void DrawWhere(const Theme& theme, const Finding& finding) {
+  if (finding.where.empty()) return;
+  Label(theme, "Where");
+  for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
+    const Site& site = finding.where[i];
+    CutText(fmt::format("{}  x{}", SiteText(site), Grouped(site.count)));
+  }
+  if (finding.where.size() > kSitesShown) {
+    TextIn(theme.text_dim, fmt::format("and {} more places", finding.where.size() - kSitesShown));
+  }
+}
+
+void DrawFix(PaneContext& context, const Finding& finding) {
+  if (finding.fix.empty()) return;
+  const Theme& theme = context.theme;
+  Label(theme, "Fix");
+  ImGui::SameLine();
+  CopyButton(context, "fix", finding.fix);
+  const FontScope font(theme.mono);
+  const float padding = theme.Px(6);
+  const float width = ImGui::GetContentRegionAvail().x;
+  const ImVec2 text = ImGui::CalcTextSize(finding.fix.c_str(), nullptr, false, width - 2 * padding);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + text.y + 2 * padding},
+                                            theme.stripe, theme.Px(3));
+  ImGui::SetCursorScreenPos({at.x + padding, at.y + padding});
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width - 2 * padding);
+  Text(finding.fix);
+  ImGui::PopTextWrapPos();
+  ImGui::SetCursorScreenPos({at.x, at.y + text.y + 2 * padding});
+  ImGui::Dummy({width, 0});
+}
+
+void DrawEvidence(PaneContext& context, const Finding& finding) {
+  if (finding.evidence.empty()) return;
+  State& state = context.state;
+  ImGui::Spacing();
+  const size_t count = finding.evidence.size();
+  const size_t shown = std::min(state.evidence, count - 1);
+  if (TextButton("previous place", "<")) ShowEvidence(state, -1);
+  ImGui::SameLine();
+  if (TextButton("next place", ">")) ShowEvidence(state, 1);
+  ImGui::SameLine();
+  std::string text = fmt::format("{} of {}", shown + 1, count);
+  if (finding.count > static_cast<int64_t>(count)) {
+    text += fmt::format(" (the worst of {})", Grouped(finding.count));
+  }
+  Text(text);
+  WrappedText(finding.evidence[shown].what);
+}
+
+void DrawDetails(PaneContext& context, const RankAnalysis& analysis, const Finding& finding) {
+  const Theme& theme = context.theme;
+  ImGui::Indent(theme.Px(10));
+  DrawEvidence(context, finding);
+  WrappedText(fmt::format(
+      "Costs {:.1f} {} now, in {} {}. Rule {} {}.", analysis.DevicePerStepMs(finding.cost),
+      analysis.steps.count() > 0 ? "ms/step" : "ms", Grouped(finding.count),
+      finding.count == 1 ? "instance" : "instances", finding.code, finding.rule));
+  DrawWhere(theme, finding);
+  if (!finding.advice.empty()) {
+    Label(theme, "Do");
+    WrappedText(finding.advice);
+  }
+  DrawFix(context, finding);
+  if (!finding.verify.empty()) {
+    Label(theme, "How to see that it helped");
+    WrappedText(finding.verify);
+  }
+  if (!finding.confidence_reasons.empty()) Label(theme, "Why the confidence is not higher");
+  for (const std::string& reason : finding.confidence_reasons) {
+    ImGui::Bullet();
+    WrappedText(reason);
+  }
+  ImGui::Unindent(theme.Px(10));
+  ImGui::Separator();
+}
+
+// The part that is always seen; a click opens the finding, or closes it.
+void DrawHead(PaneContext& context, const RankAnalysis& analysis, const FindingRef& ref) {
+  State& state = context.state;
+  const Theme& theme = context.theme;
+  const Finding& finding = analysis.findings[ref.index];
+  const bool open = state.finding == ref;
+  const std::string where = WhereText(finding);
+  const float line = ImGui::GetTextLineHeightWithSpacing();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const std::string title = fmt::format("{}. {}", ref.index + 1, finding.title);
+  const float indent = theme.Px(10);
+  const float title_height =
+      ImGui::CalcTextSize(title.c_str(), nullptr, false, width - 2 * indent).y +
+      ImGui::GetStyle().ItemSpacing.y;
+  const float height = title_height + line * (where.empty() ? 1.F : 2.F);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (ImGui::Selectable("##open", open, 0, {width, height})) {
+    if (open) {
+      state.finding.reset();
+    } else {
+      OpenFinding(state, ref);
+    }
+  }
+  const ImVec2 behind = ImGui::GetCursorScreenPos();
+  ImGui::SetCursorScreenPos({at.x + indent, at.y});
+  ImGui::BeginGroup();
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width - 2 * indent);
+  Text(title);
+  ImGui::PopTextWrapPos();
+  SeverityText(theme, finding.severity);
+  ImGui::SameLine();
+  CutText(GainText(analysis, finding), at.x + width - indent - ImGui::GetCursorScreenPos().x);
+  if (!where.empty()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, theme.text_dim);
+    CutText(where, width - 2 * indent);
+    ImGui::PopStyleColor();
+  }
+  ImGui::EndGroup();
+  ImGui::SetCursorScreenPos(behind);
+}
+
+void DrawChecks(const Theme& theme, const RankAnalysis& analysis) {
+  if (!analysis.passed.empty()) {
+    Label(theme, "Checked, not found");
+    for (const std::string& rule : analysis.passed) WrappedText(rule);
+  }
+  if (!analysis.skipped.empty()) Label(theme, "Not checked");
+  for (const SkippedRule& rule : analysis.skipped) {
+    WrappedText(fmt::format("{}: {}", rule.rule, rule.reason));
+  }
+}
+
+}  // namespace
 
 void DrawFindings(PaneContext& context) {
   State& state = context.state;
   if (!state.HasLines()) return;
-  const uint32_t rank = state.document->SlowestRank();
+  const Theme& theme = context.theme;
+  const uint32_t rank = ShownRank(state);
   const RankAnalysis* const analysis = state.document->Analysis(rank);
-  if (analysis == nullptr) return Text("analysing ...");
-  for (uint32_t i = 0; i < analysis->findings.size(); ++i) {
+  if (analysis == nullptr) return Text("Findings: analysing ...");
+  const size_t count = analysis->findings.size();
+  ImGui::AlignTextToFramePadding();
+  Text(count == 0 ? "No findings" : fmt::format("Findings ({})", count));
+  if (state.document->ranks() > 1) {
+    ImGui::SameLine();
+    RankChooser(context, "findings");
+  }
+  ImGui::BeginChild("list");
+  if (count == 0) WrappedText("Nothing above 2 % of step time.");
+  for (uint32_t i = 0; i < count; ++i) {
+    const FindingRef ref{rank, i};
     ImGui::PushID(static_cast<int>(i));
-    if (TextButton("open", analysis->findings[i].title)) OpenFinding(state, {rank, i});
+    DrawHead(context, *analysis, ref);
+    if (state.finding == ref) DrawDetails(context, *analysis, analysis->findings[i]);
     ImGui::PopID();
   }
+  DrawChecks(theme, *analysis);
+  ImGui::EndChild();
 }
 
 }  // namespace trainprof

@@ -55,7 +55,8 @@ Scope OfSteps(uint32_t rank, const Trace& trace, const Steps& steps) {
 }  // namespace
 
 uint32_t ShownRank(const State& state) {
-  const uint32_t rank = state.rank.value_or(state.document->SlowestRank());
+  const uint32_t chosen = state.rank.value_or(state.document->SlowestRank());
+  const uint32_t rank = state.finding ? state.finding->rank : chosen;
   return rank < state.document->ranks() ? rank : 0;
 }
 
@@ -64,6 +65,11 @@ std::string RankName(const State& state, uint32_t rank) {
   std::string name = fmt::format("rank {}", trace.rank_known ? trace.rank : int64_t{rank});
   if (rank == state.document->SlowestRank()) name += " (slowest)";
   return name;
+}
+
+void ShowRank(State& state, uint32_t rank) {
+  state.rank = rank;
+  if (state.finding && state.finding->rank != rank) state.finding.reset();
 }
 
 void RankChooser(PaneContext& context, const char* id) {
@@ -80,7 +86,7 @@ void RankChooser(PaneContext& context, const char* id) {
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
         const auto rank = static_cast<uint32_t>(i);
         ImGui::PushID(i);
-        if (ImGui::Selectable(RankName(state, rank).c_str(), rank == shown)) state.rank = rank;
+        if (ImGui::Selectable(RankName(state, rank).c_str(), rank == shown)) ShowRank(state, rank);
         ImGui::PopID();
       }
     }

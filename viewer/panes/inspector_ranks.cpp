@@ -70,7 +70,7 @@ std::string BusyText(const RankRow& row) {
 void DrawRow(State& state, const RankRow& row, uint32_t index) {
   const bool shown = row.rank == ShownRank(state);
   if (DataTable::NameCell(index, RankName(state, row.rank), shown)) {
-    state.rank = row.rank;
+    ShowRank(state, row.rank);
     const auto lines = state.lines().lines();
     for (uint32_t line = 0; line < lines.size(); ++line) {
       if (lines[line].rank != row.rank || lines[line].kind != LineKind::kRank) continue;

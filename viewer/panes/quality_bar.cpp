@@ -87,7 +87,7 @@ void DrawQualityBar(PaneContext& context) {
   if (ImGui::Button(details)) {
     state.tab = Tab::kQuality;
     state.settings.show_bottom = true;
-    if (losses.records > 0) state.rank = losses.worst_rank;
+    if (losses.records > 0) ShowRank(state, losses.worst_rank);
   }
 }
 
