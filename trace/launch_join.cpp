@@ -41,6 +41,7 @@ class CallsById {
     lowest_ = lowest;
     const uint64_t span = static_cast<uint64_t>(highest) - static_cast<uint64_t>(lowest);
     if (span / kMostPerId <= ids) {
+      ReserveLarge(dense_, span + 1);
       dense_.resize(span + 1, kNone);
     } else {
       sparse_.reserve(ids);

@@ -215,17 +215,32 @@ DeviceId TraceBuilder::FindOrAddDevice(int64_t device_id) {
   return it->second;
 }
 
-void TraceBuilder::Push(EventColumns& table, const Event& event) {
-  const TraceTime begin{Clamped(event.begin.ns, quality())};
-  table.begin.push_back(begin);
-  table.end.push_back(std::max(begin, TraceTime{Clamped(event.end.ns, quality())}));
-  if (event.end < event.begin) {
+void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end) {
+  const TraceTime kept{Clamped(begin.ns, quality())};
+  table.begin.push_back(kept);
+  table.end.push_back(std::max(kept, TraceTime{Clamped(end.ns, quality())}));
+  if (end < begin) {
     quality().Count("negative_duration", QualitySeverity::kWarning, 1,
                     "an event that ends before it begins; kept with duration 0");
   }
+}
+
+void TraceBuilder::Push(EventColumns& table, const Event& event) {
+  PushTimes(table, event.begin, event.end);
   table.name.push_back(event.name);
   table.track.push_back(event.track);
   table.args.push_back(event.args);
+}
+
+void TraceBuilder::Push(EventColumns& table, const CommonFields& common,
+                        std::span<const EventTimes> times, std::vector<int64_t>& correlation) {
+  for (const EventTimes& t : times) {
+    PushTimes(table, t.begin, t.end);
+    correlation.push_back(t.correlation);
+  }
+  table.name.resize(table.size(), common.name);
+  table.track.resize(table.size(), common.track);
+  table.args.resize(table.size(), common.args);
 }
 
 void TraceBuilder::AddRange(const Event& event, RangeKind kind) {
@@ -249,6 +264,25 @@ void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirect
   trace_.device_ops.direction.push_back(direction);
   trace_.device_ops.bytes.push_back(bytes);
   trace_.device_ops.correlation.push_back(correlation);
+}
+
+void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
+                           std::span<const EventTimes> times) {
+  ApiTable& api = trace_.api;
+  Push(api, common, times, api.correlation);
+  api.kind.resize(api.size(), kind);
+  api.category.resize(api.size(), common.category);
+}
+
+void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
+                                CopyDirection direction, int64_t bytes,
+                                std::span<const EventTimes> times) {
+  DeviceOpTable& ops = trace_.device_ops;
+  Push(ops, common, times, ops.correlation);
+  ops.kind.resize(ops.size(), kind);
+  ops.category.resize(ops.size(), common.category);
+  ops.direction.resize(ops.size(), direction);
+  ops.bytes.resize(ops.size(), bytes);
 }
 
 void TraceBuilder::AddSync(const Event& event, int64_t correlation) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -21,6 +22,19 @@ namespace trainprof {
 struct Event {
   TraceTime begin;
   TraceTime end;
+  StringId name = kEmptyString;
+  TrackId track{};
+  StringId category = kEmptyString;
+  ArgsId args = kNoArgs;
+};
+
+// Many events that differ in this alone, and what they have in common.
+struct EventTimes {
+  TraceTime begin;
+  TraceTime end;
+  int64_t correlation = kNoCorrelation;
+};
+struct CommonFields {
   StringId name = kEmptyString;
   TrackId track{};
   StringId category = kEmptyString;
@@ -66,6 +80,10 @@ class TraceBuilder {
   void AddApi(const Event& event, ApiKind kind, int64_t correlation);
   void AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction, int64_t bytes,
                    int64_t correlation);
+  // The same for many at once.
+  void AddApis(const CommonFields& common, ApiKind kind, std::span<const EventTimes> times);
+  void AddDeviceOps(const CommonFields& common, DeviceOpKind kind, CopyDirection direction,
+                    int64_t bytes, std::span<const EventTimes> times);
   void AddSync(const Event& event, int64_t correlation);
   void AddInstant(const Event& event, char scope);
   void AddCounter(const Event& event);
@@ -89,6 +107,9 @@ class TraceBuilder {
   }
   TrackId FindTrack(ProcessId process, TrackKind kind, int64_t number) const;
   void Push(EventColumns& table, const Event& event);
+  void PushTimes(EventColumns& table, TraceTime begin, TraceTime end);
+  void Push(EventColumns& table, const CommonFields& common, std::span<const EventTimes> times,
+            std::vector<int64_t>& correlation);
   // Returns how many ranges overlap others.
   int64_t SortTables();
 

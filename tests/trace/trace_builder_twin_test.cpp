@@ -135,14 +135,104 @@ TEST(TraceBuilderTwin, FindsTheParentsOfProperlyNestedRanges) {
   }
 }
 
+// So many rows that tables are sorted on several threads.
+TEST(TraceBuilderTwin, AgreesOnTheOrderOfLargeTables) {
+  Random random{std::mt19937_64(8)};
+  TraceBuilder builder;
+  const ProcessId process = builder.FindOrAddProcess(1);
+  for (int tid = 0; tid < kTracks; ++tid) builder.FindOrAddThread(process, tid);
+  builder.Expect({.ranges = 1000, .calls = 50'000, .device_ops = 10});
+  Twin ranges;
+  for (uint32_t i = 0; i < 40'000; ++i) {
+    Event event = RandomEvent(random, builder.Intern("r" + std::to_string(i)));
+    event.begin.ns += 10 * (i / 100);
+    event.end.ns += 10 * (i / 100);
+    builder.AddRange(event, RangeKind::kCpuOp);
+    builder.AddApi(event, ApiKind::kLaunch, i);
+    builder.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, i);
+    ranges.Add(event);
+  }
+  const Trace trace = std::move(builder).Build();
+  ASSERT_NO_FATAL_FAILURE(ExpectOrderAndRuns(trace, ranges.ranges));
+  for (const EventColumns* table : {static_cast<const EventColumns*>(&trace.api),
+                                    static_cast<const EventColumns*>(&trace.device_ops)}) {
+    EXPECT_EQ(table->begin, trace.ranges.begin);
+    EXPECT_EQ(table->end, trace.ranges.end);
+    EXPECT_EQ(table->name, trace.ranges.name);
+    EXPECT_EQ(table->track_begin, trace.ranges.track_begin);
+  }
+  for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
+    ASSERT_EQ(trace.device_ops.launch[op], Row{op});
+    ASSERT_EQ(trace.device_ops.correlation[op], trace.api.correlation[op]);
+  }
+}
+
+TEST(TraceBuilderTwin, ManyAtOnceAreTheSameAsOneByOne) {
+  Random random{std::mt19937_64(9)};
+  for (int round = 0; round < 200; ++round) {
+    TraceBuilder one_by_one;
+    TraceBuilder at_once;
+    for (TraceBuilder* builder : {&one_by_one, &at_once}) {
+      const ProcessId process = builder->FindOrAddProcess(1);
+      for (int tid = 0; tid < kTracks; ++tid) builder->FindOrAddThread(process, tid);
+    }
+    for (int64_t groups = random.Between(1, 6); groups > 0; --groups) {
+      const Event common = RandomEvent(random, StringId{0});
+      std::vector<EventTimes> times;
+      for (int64_t i = random.Between(0, 8); i > 0; --i) {
+        Event event = RandomEvent(random, StringId{0});
+        if (random.Between(0, 30) == 0) event.end.ns = INT64_MAX;
+        times.push_back({event.begin, event.end, random.Between(-1, 20)});
+        event.track = common.track;
+        one_by_one.AddApi(event, ApiKind::kCopy, times.back().correlation);
+        one_by_one.AddDeviceOp(event, DeviceOpKind::kCopy, CopyDirection::kPeer, 7,
+                               times.back().correlation);
+      }
+      at_once.AddApis({.name = common.name, .track = common.track}, ApiKind::kCopy, times);
+      at_once.AddDeviceOps({.name = common.name, .track = common.track}, DeviceOpKind::kCopy,
+                           CopyDirection::kPeer, 7, times);
+    }
+    const Trace a = std::move(one_by_one).Build();
+    const Trace b = std::move(at_once).Build();
+    ASSERT_EQ(a.api, b.api) << "round " << round;
+    ASSERT_EQ(a.device_ops, b.device_ops) << "round " << round;
+    ASSERT_EQ(a.quality, b.quality) << "round " << round;
+  }
+}
+
+// The first of the widest calls of the operation's correlation, in its process where `by_process`.
+Row LaunchOf(const Trace& trace, uint32_t op, bool by_process) {
+  const auto process_of = [&](TrackId track) { return trace.tracks[Index(track)].process; };
+  Row widest = kNoRow;
+  Duration width{-1};
+  if (trace.device_ops.correlation[op] == kNoCorrelation) return kNoRow;
+  for (uint32_t call = 0; call < trace.api.size(); ++call) {
+    if (trace.api.correlation[call] != trace.device_ops.correlation[op]) continue;
+    if (by_process && process_of(trace.api.track[call]) != process_of(trace.device_ops.track[op])) {
+      continue;
+    }
+    const Duration here = trace.api.interval(Row{call}).Length();
+    if (here > width) std::tie(widest, width) = std::pair(Row{call}, here);
+  }
+  return widest;
+}
+
+// Ids that count up, that lie far apart, and at the ends of what there is; a recording's processes
+// use the same ones.
 TEST(TraceBuilderTwin, AgreesOnLaunches) {
   Random random{std::mt19937_64(7)};
   for (int round = 0; round < kRounds; ++round) {
+    const bool is_recording = round % 2 == 0;
     TraceBuilder builder;
-    const ProcessId process = builder.FindOrAddProcess(1);
-    for (int tid = 0; tid < kTracks; ++tid) builder.FindOrAddThread(process, tid);
+    builder.trace().source = is_recording ? SourceKind::kRecording : SourceKind::kKineto;
+    for (int tid = 0; tid < kTracks; ++tid) {
+      builder.FindOrAddThread(builder.FindOrAddProcess(is_recording ? tid % 2 : 1), tid);
+    }
+    const int64_t step = round % 3 == 0 ? int64_t{1} << 58 : 1;
     const auto correlation = [&] {
-      return random.Between(0, 5) == 0 ? kNoCorrelation : random.Between(-1, 12);
+      if (random.Between(0, 5) == 0) return kNoCorrelation;
+      return round % 7 == 0 && random.Between(0, 9) == 0 ? INT64_MAX
+                                                         : random.Between(-1, 12) * step;
     };
     for (int64_t i = random.Between(0, 20); i > 0; --i) {
       builder.AddApi(RandomEvent(random, kEmptyString), ApiKind::kLaunch, correlation());
@@ -152,16 +242,9 @@ TEST(TraceBuilderTwin, AgreesOnLaunches) {
     const Trace trace = std::move(builder).Build();
     int64_t alone = 0;
     for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
-      Row widest = kNoRow;  // the first of the widest calls of that correlation
-      Duration width{-1};
-      for (uint32_t call = 0; call < trace.api.size(); ++call) {
-        if (trace.device_ops.correlation[op] == kNoCorrelation) break;
-        if (trace.api.correlation[call] != trace.device_ops.correlation[op]) continue;
-        const Duration here = trace.api.interval(Row{call}).Length();
-        if (here > width) std::tie(widest, width) = std::pair(Row{call}, here);
-      }
-      ASSERT_EQ(trace.device_ops.launch[op], widest) << "round " << round;
-      alone += widest == kNoRow;
+      const Row launch = LaunchOf(trace, op, is_recording);
+      ASSERT_EQ(trace.device_ops.launch[op], launch) << "round " << round;
+      alone += launch == kNoRow;
     }
     ASSERT_EQ(trace.quality.CountOf("kernel_without_launch"), alone) << "round " << round;
   }

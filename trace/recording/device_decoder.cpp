@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 
+#include "trace/large_columns.h"
 #include "trace/occupancy.h"
 #include "trace/recording/cupti_names.h"
 #include "trace/symbols/demangle.h"
@@ -13,54 +13,6 @@ namespace trainprof::recording {
 namespace {
 
 constexpr uint32_t kNoStream = UINT32_MAX;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE
-
-int64_t CorrelationOf(uint32_t correlation) {
-  return correlation == 0 ? kNoCorrelation : int64_t{correlation};
-}
-
-// Rows of this version, or of a later one that has appended columns. Leaves the last one in `last`.
-template <class RowType, class Visit>
-bool ForEachRow(const Chunk& chunk, const std::vector<uint64_t>& words,
-                std::optional<RowType>& last, Visit visit) {
-  if (chunk.row_bytes < sizeof(RowType) || chunk.row_bytes % 8 != 0) return false;
-  const auto* bytes = reinterpret_cast<const char*>(words.data());
-  const size_t count = words.size() * 8 / chunk.row_bytes;
-  RowType row;
-  for (size_t i = 0; i < count; ++i) {
-    memcpy(&row, bytes + i * chunk.row_bytes, sizeof row);
-    visit(row);
-  }
-  if (count > 0) last = row;
-  return true;
-}
-
-// Rows of one look lie in one of so many places: more than a training step has kernels in flight.
-constexpr size_t kLooks = 512;
-
-// What follows the times and the correlation, in whole words; the half word before them is apart.
-constexpr size_t kLookBegin = offsetof(DeviceRow, device);
-static_assert(offsetof(DeviceRow, name) == 20 && offsetof(CallRow, tid) == 20 && kLookBegin == 24);
-
-template <class RowType>
-bool LooksTheSame(const RowType& a, const RowType& b) {
-  uint32_t first_a, first_b;
-  memcpy(&first_a, reinterpret_cast<const char*>(&a) + kLookBegin - 4, 4);
-  memcpy(&first_b, reinterpret_cast<const char*>(&b) + kLookBegin - 4, 4);
-  uint64_t differences = first_a ^ first_b;
-  for (size_t at = kLookBegin; at < sizeof(RowType); at += 8) {
-    uint64_t word_a, word_b;
-    memcpy(&word_a, reinterpret_cast<const char*>(&a) + at, 8);
-    memcpy(&word_b, reinterpret_cast<const char*>(&b) + at, 8);
-    differences |= word_a ^ word_b;
-  }
-  return differences == 0;
-}
-
-size_t PlaceOf(uint32_t a, uint32_t b, uint32_t c) {
-  const uint64_t mixed = a * uint64_t{0x9E3779B97F4A7C15} ^ b * uint64_t{0xC2B2AE3D27D4EB4F} ^
-                         c * uint64_t{0x165667B19E3779F9};
-  return mixed >> 40 & (kLooks - 1);
-}
 
 }  // namespace
 
@@ -73,8 +25,10 @@ bool DeviceDecoder::SameRow::operator()(const DeviceRow& a, const DeviceRow& b) 
 }
 
 DeviceDecoder::DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base,
-                             ProcessId process, StackTexts& stacks, TraceBuilder& builder)
+                             ProcessId process, size_t calls, StackTexts& stacks,
+                             TraceBuilder& builder)
     : info_(info), scan_(scan), base_(base), process_(process), stacks_(stacks), builder_(builder) {
+  ReserveLarge(launches_, calls);
   for (const auto& [ordinal, device] : scan_.devices) {
     device_of_ordinal_[ordinal] = FindOrAddDevice(device);
   }
@@ -133,84 +87,38 @@ TrackId DeviceDecoder::Stream(uint32_t device, uint32_t context, uint32_t stream
   return it->second;
 }
 
-DeviceDecoder::RowKey DeviceDecoder::KeyOf(const CallRow& row) {
-  return {-1, row.begin_ns, row.end_ns, row.correlation, row.tid, row.cbid, 0};
-}
-
-DeviceDecoder::RowKey DeviceDecoder::KeyOf(const DeviceRow& row) {
-  return {static_cast<int>(row.type),
-          row.begin_ns,
-          row.end_ns,
-          row.correlation,
-          row.device,
-          row.stream,
-          row.graph_node};
-}
-
-bool DeviceDecoder::Add(const Chunk& chunk, const std::vector<uint64_t>& words,
-                        const WriterStrings& names) {
-  kernel_looks_.resize(kLooks);
-  call_looks_.resize(kLooks);
-  const auto is_repeated = [&](const auto& row) {
-    return earlier_correlations_.Contains(row.correlation) && earlier_.contains(KeyOf(row));
-  };
-  if (chunk.kind == ChunkKind::kCallRows) {
-    return ForEachRow<CallRow>(chunk, words, last_call_, [&](const CallRow& row) {
-      if (!is_repeated(row)) AddCall(row, names);
-    });
-  }
-  return ForEachRow<DeviceRow>(chunk, words, last_device_row_, [&](const DeviceRow& row) {
-    if (!is_repeated(row)) AddDeviceRow(row, names);
-  });
-}
-
-// A process killed between a row and the note that it is one: who salvages makes it again.
-void DeviceDecoder::EndWriter() {
-  const auto remember = [&](auto& last) {
-    if (last) {
-      earlier_.insert(KeyOf(*last));
-      earlier_correlations_.Add(last->correlation);
-    }
-    last.reset();
-  };
-  remember(last_device_row_);
-  remember(last_call_);
-  kernel_looks_.clear();
-  call_looks_.clear();
+// False: CUPTI could not stamp it.
+bool DeviceDecoder::CountDeviceWork(const DeviceRow& row) {
+  ++device_rows_;
+  answered_.Add(row.correlation);
+  last_device_ns_ = std::max(last_device_ns_, row.end_ns);
+  if (row.begin_ns > 0 && row.end_ns > 0) return true;
+  ++zero_start_;
+  return false;
 }
 
 void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& names) {
-  ++device_rows_;
   switch (row.type) {
-    case DeviceRowType::kKernel:
     case DeviceRowType::kCopy:
     case DeviceRowType::kPeerCopy:
+      if (CountDeviceWork(row)) AddCopy(row);
+      return;
     case DeviceRowType::kMemset:
+      if (CountDeviceWork(row)) AddMemset(row);
+      return;
     case DeviceRowType::kGraph:
-      answered_.Add(row.correlation);
-      last_device_ns_ = std::max(last_device_ns_, row.end_ns);
-      if (row.begin_ns > 0 && row.end_ns > 0) break;
-      ++zero_start_;  // CUPTI could not stamp it
+      if (CountDeviceWork(row)) AddGraph(row);
       return;
     default:
       break;
   }
+  ++device_rows_;
   switch (row.type) {
-    case DeviceRowType::kKernel:
-      return AddKernel(row, names);
-    case DeviceRowType::kCopy:
-    case DeviceRowType::kPeerCopy:
-      return AddCopy(row);
-    case DeviceRowType::kMemset:
-      return AddMemset(row);
-    case DeviceRowType::kGraph:
-      return AddGraph(row);
     case DeviceRowType::kOverhead:
       return AddOverhead(row);
     case DeviceRowType::kMemory:
-      bool known;
       memory_.push_back(row);
-      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names, &known));
+      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names));
       return;
     case DeviceRowType::kEvent: {
       const EventRecord record{row.correlation, row.stream};
@@ -222,15 +130,17 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
     case DeviceRowType::kSync:
       syncs_.push_back(row);
       return;
+    default:
+      builder_.quality().Count("unknown_record", QualitySeverity::kWarning, 1,
+                               "records of a newer version; skipped");
   }
-  builder_.quality().Count("unknown_record", QualitySeverity::kWarning, 1,
-                           "records of a newer version; skipped");
 }
 
-StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, bool* known) {
-  const StringId name = names.Get(id, known);
-  if (*known) return name;
-  builder_.quality().Count("lost_name", QualitySeverity::kWarning, 1,
+StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, size_t rows) {
+  bool known = true;
+  const StringId name = names.Get(id, &known);
+  if (known) return name;
+  builder_.quality().Count("lost_name", QualitySeverity::kWarning, static_cast<int64_t>(rows),
                            "events whose name was in a lost chunk");
   return builder_.Intern("(name lost)");
 }
@@ -286,31 +196,6 @@ double DeviceDecoder::OccupancyOf(const DeviceRow& row) const {
        facts.registers_per_multiprocessor, facts.shared_bytes_per_multiprocessor},
       {int64_t{kernel.block[0]} * kernel.block[1] * kernel.block[2], kernel.registers_per_thread,
        int64_t{kernel.static_shared_bytes} + kernel.dynamic_shared_bytes});
-}
-
-void DeviceDecoder::AddKernel(const DeviceRow& row, const WriterStrings& names) {
-  ++kernels_;
-  const KernelLook& look = LookOf(row, names);
-  builder_.AddDeviceOp({.begin = At(row.begin_ns),
-                        .end = At(std::max(row.begin_ns, row.end_ns)),
-                        .name = look.name,
-                        .track = look.track,
-                        .args = look.args},
-                       DeviceOpKind::kKernel, CopyDirection::kUnknown, 0,
-                       CorrelationOf(row.correlation));
-}
-
-const DeviceDecoder::KernelLook& DeviceDecoder::LookOf(const DeviceRow& row,
-                                                       const WriterStrings& names) {
-  KernelLook& look = kernel_looks_[PlaceOf(row.name, row.stream, row.kernel.grid[0])];
-  if (look.used && LooksTheSame(look.row, row)) return look;
-  look.row = row;
-  bool known = true;
-  look.name = KernelName(NameOf(row.name, names, &known));
-  look.used = known;  // each of those without a name is counted
-  look.args = KernelArgs(row);
-  look.track = Stream(row.device, row.context, row.stream);
-  return look;
 }
 
 ArgsId DeviceDecoder::KernelArgs(const DeviceRow& row) {
@@ -412,41 +297,6 @@ void DeviceDecoder::AddOverhead(const DeviceRow& row) {
   if (!of_thread) builder_.track(track).name = builder_.Intern("CUPTI");
   builder_.AddRange(EventOf(row, builder_.Intern(OverheadName(row.detail)), track),
                     RangeKind::kOverhead);
-}
-
-void DeviceDecoder::AddCall(const CallRow& row, const WriterStrings& names) {
-  ++call_rows_;
-  last_call_ns_ = std::max(last_call_ns_, row.end_ns);
-  const CallLook& look = LookOf(row, names);
-  const bool launches = look.kind == ApiKind::kLaunch || look.kind == ApiKind::kGraphLaunch;
-  if (launches && row.result == 0 && row.correlation != 0) {
-    launches_.push_back({row.correlation, row.begin_ns});
-    if (look.kind == ApiKind::kGraphLaunch) ++launches_of_graphs_;
-  }
-  if (look.kind == ApiKind::kAllocate || look.kind == ApiKind::kFree) {
-    allocating_thread_[row.correlation] = row.tid;
-  }
-  const StringId stack = stacks_.Of(row.correlation);
-  builder_.AddApi({.begin = At(row.begin_ns),
-                   .end = At(std::max(row.begin_ns, row.end_ns)),
-                   .name = look.name,
-                   .track = look.track,
-                   .args = stack == kEmptyString ? look.args : CallArgs(row, stack)},
-                  look.kind, CorrelationOf(row.correlation));
-}
-
-const DeviceDecoder::CallLook& DeviceDecoder::LookOf(const CallRow& row,
-                                                     const WriterStrings& names) {
-  CallLook& look = call_looks_[PlaceOf(row.name, row.tid, row.result)];
-  if (look.used && LooksTheSame(look.row, row)) return look;
-  look.row = row;
-  bool known = true;
-  look.name = NameOf(row.name, names, &known);
-  look.used = known;  // each of those without a name is counted
-  look.kind = ApiKindOf(builder_.trace().Text(look.name));
-  look.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
-  look.args = CallArgs(row, kEmptyString);
-  return look;
 }
 
 ArgsId DeviceDecoder::CallArgs(const CallRow& row, StringId stack) {

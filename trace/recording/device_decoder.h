@@ -3,9 +3,11 @@
 // one vocabulary.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -23,12 +25,13 @@ namespace trainprof::recording {
 
 class DeviceDecoder {
  public:
-  // Keeps references. Adds the segment's devices to the trace.
+  // Keeps references. Adds the segment's devices to the trace. `calls`: how many are to come,
+  // about.
   DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base, ProcessId process,
-                StackTexts& stacks, TraceBuilder& builder);
+                size_t calls, StackTexts& stacks, TraceBuilder& builder);
 
   // One chunk of rows, with all strings of its writer. False: its rows are none of ours.
-  bool Add(const Chunk& chunk, const std::vector<uint64_t>& words, const WriterStrings& names);
+  bool Add(const Chunk& chunk, const RowRuns& runs, const WriterStrings& names);
   // After a writer's last chunk.
   void EndWriter();
   // After the last writer: what needs all rows, and what was lost. `end`: the last time seen in the
@@ -57,17 +60,38 @@ class DeviceDecoder {
     bool operator()(const DeviceRow& a, const DeviceRow& b) const;
   };
 
+  // Rows of a chunk that look the same.
+  struct Run {
+    std::span<const int64_t> begin_ns;
+    std::span<const int64_t> end_ns;
+    std::span<const uint32_t> correlation;
+
+    size_t size() const { return begin_ns.size(); }
+    template <class RowType>
+    void Fill(size_t i, RowType& row) const {
+      row.begin_ns = begin_ns[i];
+      row.end_ns = end_ns[i];
+      row.correlation = correlation[i];
+    }
+  };
+  template <class RowType, class Visit>
+  static bool ForEachRun(const Chunk& chunk, const RowRuns& runs, std::optional<RowType>& last,
+                         Visit visit);
+  template <class RowType>
+  bool IsRepeated(const RowType& row) const {
+    return earlier_correlations_.Contains(row.correlation) && earlier_.contains(KeyOf(row));
+  }
   // What rows have in common that differ in their times and correlation alone.
   struct KernelLook {
     DeviceRow row{};
-    bool used = false;
+    uint64_t writer = 0;  // 0: not to be used again
     StringId name = kEmptyString;
     TrackId track{};
     ArgsId args = kNoArgs;
   };
   struct CallLook {
     CallRow row{};
-    bool used = false;
+    uint64_t writer = 0;
     StringId name = kEmptyString;
     ApiKind kind{};
     TrackId track{};
@@ -77,9 +101,11 @@ class DeviceDecoder {
   DeviceId FindOrAddDevice(const ScannedDevice& found);
   DeviceId DeviceOf(uint32_t ordinal);
   void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
-  void AddKernel(const DeviceRow& row, const WriterStrings& names);
-  // Valid until the next row's.
-  const KernelLook& LookOf(const DeviceRow& row, const WriterStrings& names);
+  bool CountDeviceWork(const DeviceRow& row);
+  // `row` has the look of all rows of the run.
+  void AddKernels(DeviceRow row, const Run& run, const WriterStrings& names);
+  // Valid until the next look's. `rows` have it.
+  const KernelLook& LookOf(const DeviceRow& row, const WriterStrings& names, size_t rows);
   ArgsId KernelArgs(const DeviceRow& row);
   void AddCopy(const DeviceRow& row);
   void AddMemset(const DeviceRow& row);
@@ -87,8 +113,9 @@ class DeviceDecoder {
   void AddOverhead(const DeviceRow& row);
   void AddSync(const DeviceRow& row);
   void AddMemory(const DeviceRow& row);
-  void AddCall(const CallRow& row, const WriterStrings& names);
+  void AddCalls(CallRow row, const Run& run, const WriterStrings& names);
   const CallLook& LookOf(const CallRow& row, const WriterStrings& names);
+  void NoteCall(const CallRow& row, ApiKind kind);
   ArgsId CallArgs(const CallRow& row, StringId stack);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
                    int64_t bytes);
@@ -105,9 +132,18 @@ class DeviceDecoder {
     return {static_cast<int64_t>(static_cast<uint64_t>(monotonic_ns) -
                                  static_cast<uint64_t>(base_.ns))};
   }
+  static int64_t CorrelationOf(uint32_t correlation) {
+    return correlation == 0 ? kNoCorrelation : int64_t{correlation};
+  }
+  template <class RowType>
+  EventTimes TimesOf(const RowType& row) const {
+    return {At(row.begin_ns), At(std::max(row.begin_ns, row.end_ns)),
+            CorrelationOf(row.correlation)};
+  }
   Event EventOf(const DeviceRow& row, StringId name, TrackId track);
-  // With *known false, and counted, where the name is lost.
-  StringId NameOf(uint32_t id, const WriterStrings& names, bool* known);
+  // Of so many rows; where it is lost they are counted.
+  StringId NameOf(uint32_t id, const WriterStrings& names, size_t rows = 1);
+  uint64_t WriterOf(uint32_t name, const WriterStrings& names) const;
   StringId KernelName(StringId mangled);
   void Arg(std::string_view key, int64_t value);
   void Arg(std::string_view key, double value);
@@ -128,9 +164,11 @@ class DeviceDecoder {
   std::unordered_map<StringId, StringId> demangled_;
   // Launches of one kernel with one configuration share their arguments.
   std::unordered_map<DeviceRow, ArgsId, HashRow, SameRow> kernel_args_;
-  // The latest rows of the present writer, each at the place that its own columns give.
+  // The latest looks, each at the place that its own columns give.
+  uint64_t writer_ = 1;  // counts the writers
   std::vector<KernelLook> kernel_looks_;
   std::vector<CallLook> call_looks_;
+  std::vector<EventTimes> times_;            // of the run that is being added
   std::map<uint32_t, StringId> copy_names_;  // by detail and kinds of memory
   std::vector<trainprof::Arg> args_;
 
@@ -150,7 +188,6 @@ class DeviceDecoder {
   CorrelationSet earlier_correlations_;  // which few rows can be in it
   uint64_t device_rows_ = 0;
   uint64_t call_rows_ = 0;
-  uint64_t kernels_ = 0;
   uint64_t zero_start_ = 0;
   int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
   int64_t last_call_ns_ = INT64_MIN;

@@ -74,17 +74,26 @@ void ReadAhead::Work() {
     lock.unlock();
     Slot& slot = SlotOf(chunk);
     slot.quality = Quality();
-    slot.loaded = segment_.Load(*chunks_[chunk], slot.words, scratch, slot.quality);
+    slot.loaded = Load(chunk, slot.chunk, scratch, slot.quality);
     lock.lock();
     slot.ready = true;
     if (chunk == given_) loaded_.notify_one();
   }
 }
 
-const std::vector<uint64_t>* ReadAhead::Next(Quality& quality) {
+bool ReadAhead::Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch,
+                     Quality& quality) const {
+  const Chunk& wanted = *chunks_[chunk];
+  if (wanted.kind == ChunkKind::kRecords || !HasColumns(wanted.row_bytes)) {
+    return segment_.Load(wanted, loaded.words, scratch, quality);
+  }
+  return segment_.LoadRuns(wanted, loaded.runs, scratch, quality);
+}
+
+const LoadedChunk* ReadAhead::Next(Quality& quality) {
   if (threads_.empty()) {
-    std::vector<uint64_t>& words = slots_[0].words;
-    return segment_.Load(*chunks_[given_++], words, scratch_, quality) ? &words : nullptr;
+    LoadedChunk& chunk = slots_[0].chunk;
+    return Load(given_++, chunk, scratch_, quality) ? &chunk : nullptr;
   }
   std::unique_lock lock(mutex_);
   Slot& slot = SlotOf(given_);
@@ -96,7 +105,7 @@ const std::vector<uint64_t>* ReadAhead::Next(Quality& quality) {
   for (const QualityItem& item : slot.quality.items()) {
     quality.Count(item.kind, item.severity, item.count, item.detail);
   }
-  return slot.loaded ? &slot.words : nullptr;
+  return slot.loaded ? &slot.chunk : nullptr;
 }
 
 }  // namespace trainprof::recording

@@ -11,6 +11,12 @@
 
 namespace trainprof::recording {
 
+// A chunk's payload: of records, and of rows of no known size, words; else runs.
+struct LoadedChunk {
+  std::vector<uint64_t> words;
+  RowRuns runs;
+};
+
 class ReadAhead {
  public:
   // `chunks` of `segment`, which outlives this, in the order in which Next() gives them. At most a
@@ -22,17 +28,18 @@ class ReadAhead {
 
   // The next chunk's payload, valid until the next call; nullptr (and counted) when it is damaged.
   // Not to be called more often than there are chunks.
-  const std::vector<uint64_t>* Next(Quality& quality);
+  const LoadedChunk* Next(Quality& quality);
 
  private:
   struct Slot {
-    std::vector<uint64_t> words;
+    LoadedChunk chunk;
     Quality quality;
     bool loaded = false;  // neither damaged nor taken
     bool ready = false;
   };
   void StartThreads();
   void Work();
+  bool Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch, Quality& quality) const;
   Slot& SlotOf(size_t chunk) { return slots_[chunk % slots_.size()]; }
 
   const SegmentReader& segment_;

@@ -1,7 +1,7 @@
 #include "trace/recording/row_codec.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <bit>
 #include <cstring>
 
 namespace trainprof::recording {
@@ -17,8 +17,11 @@ constexpr uint32_t ZigZag(uint32_t difference) {
 }
 constexpr uint32_t UnZigZag(uint32_t code) { return code >> 1 ^ (0 - (code & 1)); }
 
-// A row's first two words are its begin and its end; 4-byte columns follow.
+// A row's first two words are its begin and its end; 4-byte columns follow, the first of them the
+// correlation, the others its look.
 constexpr size_t kTimeWords = 2;
+constexpr size_t kCorrelationAt = kTimeWords * 8;
+constexpr size_t kLookAt = kCorrelationAt + 4;
 
 void ToDifferences(uint64_t* row, const uint64_t* before, size_t words) {
   row[1] = ZigZag(row[1] - row[0]);
@@ -30,100 +33,246 @@ void ToDifferences(uint64_t* row, const uint64_t* before, size_t words) {
   row[0] = ZigZag(row[0] - before[0]);
 }
 
-// The first two words of each row: its begin, and its end.
-void UnpackTimes(const unsigned char* planes, size_t count, size_t words, uint64_t* rows) {
-  const auto difference = [&](size_t word, size_t i) {
-    uint64_t code = 0;
-    for (size_t b = 8; b-- > 0;) code = code << 8 | planes[(word * 8 + b) * count + i];
-    return UnZigZag(code);
-  };
-  uint64_t begin = 0;
-  for (size_t i = 0; i < count; ++i, rows += words) {
-    begin += difference(0, i);
-    rows[0] = begin;
-    rows[1] = begin + difference(1, i);
-  }
+template <class Value>
+Value ValueAt(const void* bytes, size_t at) {
+  Value value;
+  memcpy(&value, static_cast<const char*>(bytes) + at, sizeof value);
+  return value;
 }
 
-// Whether each row repeats the value of the first: all further differences are 0.
-bool IsConstant(const unsigned char* planes, size_t count) {
-  for (size_t b = 0; b < sizeof(uint32_t); ++b, planes += count) {
-    uint64_t any = 0;
-    size_t i = 1;
-    for (; i + 8 <= count; i += 8) {
-      uint64_t word;
-      memcpy(&word, planes + i, sizeof word);
-      any |= word;
-    }
-    for (; i < count; ++i) any |= planes[i];
-    if (any != 0) return false;
+// The first row as it is, and of the differences of all others (plane b: their bytes b) those
+// planes that are not 0 throughout.
+struct Planes {
+  size_t count = 0;                           // rows but the first
+  std::vector<uint64_t> first;                // row
+  std::vector<const unsigned char*> of_byte;  // nullptr: zeros
+};
+
+bool IsZero(const unsigned char* plane, size_t count) {
+  uint64_t any = 0;
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) any |= ValueAt<uint64_t>(plane, i);
+  for (; i < count; ++i) any |= plane[i];
+  return any == 0;
+}
+
+// Encoding 1 has all planes, and the first row's differences to zeros in them.
+bool FindAllPlanes(const std::vector<uint64_t>& packed, size_t words, uint16_t row_bytes,
+                   Planes& planes) {
+  if (packed.size() != words) return false;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(packed.data());
+  const size_t rows = planes.count + 1;
+  for (size_t b = 0; b < row_bytes; ++b) {
+    const unsigned char* plane = bytes + b * rows;
+    reinterpret_cast<unsigned char*>(planes.first.data())[b] = plane[0];
+    planes.of_byte[b] = IsZero(plane + 1, planes.count) ? nullptr : plane + 1;
+  }
+  uint64_t* first = planes.first.data();
+  first[0] = UnZigZag(first[0]);
+  first[1] = UnZigZag(first[1]) + first[0];
+  for (size_t w = kTimeWords; w < planes.first.size(); ++w) {
+    first[w] = uint64_t{UnZigZag(static_cast<uint32_t>(first[w] >> 32))} << 32 |
+               UnZigZag(static_cast<uint32_t>(first[w]));
   }
   return true;
 }
 
-// A column of 4-byte values; `out` is where the first row has it.
-void UnpackColumn(const unsigned char* planes, size_t rows, size_t row_bytes, unsigned char* out) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < rows; ++i, out += row_bytes) {
-    const uint32_t code = planes[i] | uint32_t{planes[rows + i]} << 8 |
-                          uint32_t{planes[2 * rows + i]} << 16 |
-                          uint32_t{planes[3 * rows + i]} << 24;
-    value += UnZigZag(code);
-    memcpy(out, &value, sizeof value);
+size_t MaskWords(uint16_t row_bytes) { return (row_bytes + size_t{63}) / 64; }
+
+// Encoding 2: a bit for each plane that is there, the first row, those planes.
+bool FindPlanes(const std::vector<uint64_t>& packed, size_t rest_words, uint16_t row_bytes,
+                Planes& planes) {
+  const size_t mask_words = MaskWords(row_bytes);
+  const size_t head_words = mask_words + planes.first.size();
+  if (packed.size() < head_words) return false;
+  size_t there = 0;
+  for (size_t w = 0; w < mask_words; ++w) there += static_cast<size_t>(std::popcount(packed[w]));
+  if (packed.size() != head_words + (there * planes.count + 7) / 8 + rest_words) return false;
+  std::copy_n(packed.data() + mask_words, planes.first.size(), planes.first.data());
+  const auto* plane = reinterpret_cast<const unsigned char*>(packed.data() + head_words);
+  for (size_t b = 0; b < row_bytes; ++b) {
+    const bool is_there = (packed[b / 64] >> b % 64 & 1) != 0;
+    planes.of_byte[b] = is_there ? plane : nullptr;
+    if (is_there) plane += planes.count;
+  }
+  return true;
+}
+
+// The numbers whose bytes are the planes from `at` on.
+template <class Code>
+void CodesAt(const Planes& planes, size_t at, std::vector<Code>& codes) {
+  codes.assign(planes.count, 0);
+  for (size_t b = 0; b < sizeof(Code); ++b) {
+    const unsigned char* plane = planes.of_byte[at + b];
+    if (plane == nullptr) continue;
+    for (size_t i = 0; i < planes.count; ++i) codes[i] |= static_cast<Code>(plane[i]) << 8 * b;
   }
 }
 
-// Copies the first row into all others.
-void Repeat(unsigned char* rows, size_t count, size_t row_bytes) {
-  for (size_t done = 1; done < count;) {
-    const size_t more = std::min(done, count - done);
-    memcpy(rows + done * row_bytes, rows, more * row_bytes);
-    done += more;
+void UnpackColumns(const Planes& planes, RowRuns& runs) {
+  const size_t rows = planes.count + 1;
+  std::vector<uint64_t> codes;
+  runs.begin_ns.resize(rows);
+  auto begin = planes.first[0];
+  CodesAt(planes, 0, codes);
+  runs.begin_ns[0] = static_cast<int64_t>(begin);
+  for (size_t i = 1; i < rows; ++i) {
+    runs.begin_ns[i] = static_cast<int64_t>(begin += UnZigZag(codes[i - 1]));
   }
+  runs.end_ns.resize(rows);
+  CodesAt(planes, 8, codes);
+  runs.end_ns[0] = static_cast<int64_t>(planes.first[1]);
+  for (size_t i = 1; i < rows; ++i) {
+    const auto from = static_cast<uint64_t>(runs.begin_ns[i]);
+    runs.end_ns[i] = static_cast<int64_t>(from + UnZigZag(codes[i - 1]));
+  }
+  std::vector<uint32_t> small_codes;
+  runs.correlation.resize(rows);
+  auto correlation = ValueAt<uint32_t>(planes.first.data(), kCorrelationAt);
+  CodesAt(planes, kCorrelationAt, small_codes);
+  runs.correlation[0] = correlation;
+  for (size_t i = 1; i < rows; ++i) {
+    runs.correlation[i] = correlation += UnZigZag(small_codes[i - 1]);
+  }
+}
+
+// A run begins where any byte of the look differs.
+void FindRuns(const Planes& planes, RowRuns& runs) {
+  std::vector<unsigned char> changed(planes.count, 0);
+  for (size_t b = kLookAt; b < planes.of_byte.size(); ++b) {
+    const unsigned char* plane = planes.of_byte[b];
+    if (plane == nullptr) continue;
+    for (size_t i = 0; i < planes.count; ++i) changed[i] |= plane[i];
+  }
+  runs.run_begin.assign(1, 0);
+  for (uint32_t i = 0; i < planes.count; ++i) {
+    if (changed[i] != 0) runs.run_begin.push_back(i + 1);
+  }
+  runs.run_begin.push_back(static_cast<uint32_t>(planes.count) + 1);
+}
+
+void UnpackLooks(const Planes& planes, RowRuns& runs) {
+  const size_t words = planes.first.size();
+  runs.looks.resize(runs.runs() * words);
+  for (size_t run = 0; run < runs.runs(); ++run) {
+    std::copy_n(planes.first.data(), words, runs.looks.data() + run * words);
+  }
+  constexpr size_t kColumnBytes = sizeof(uint32_t);
+  for (size_t at = kLookAt; at < words * 8; at += kColumnBytes) {
+    const unsigned char* const* column = planes.of_byte.data() + at;
+    if (std::all_of(column, column + kColumnBytes, [](auto* plane) { return plane == nullptr; })) {
+      continue;
+    }
+    auto value = ValueAt<uint32_t>(planes.first.data(), at);
+    for (size_t run = 1; run < runs.runs(); ++run) {
+      uint32_t code = 0;
+      for (size_t b = 0; b < kColumnBytes; ++b) {
+        if (column[b] != nullptr) code |= uint32_t{column[b][runs.run_begin[run] - 1]} << 8 * b;
+      }
+      value += UnZigZag(code);
+      memcpy(reinterpret_cast<char*>(runs.looks.data() + run * words) + at, &value, sizeof value);
+    }
+  }
+}
+
+void Clear(RowRuns& runs) {
+  runs.begin_ns.clear();
+  runs.end_ns.clear();
+  runs.correlation.clear();
+  runs.run_begin.clear();
+  runs.looks.clear();
 }
 
 }  // namespace
 
+void RunsOf(const std::vector<uint64_t>& rows, uint16_t row_bytes, RowRuns& runs) {
+  const size_t words = row_bytes / 8;
+  const size_t count = rows.size() / words;
+  Clear(runs);
+  runs.rest.assign(rows.begin() + static_cast<ptrdiff_t>(count * words), rows.end());
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t* row = rows.data() + i * words;
+    runs.begin_ns.push_back(static_cast<int64_t>(row[0]));
+    runs.end_ns.push_back(static_cast<int64_t>(row[1]));
+    runs.correlation.push_back(ValueAt<uint32_t>(row, kCorrelationAt));
+    const auto* look = reinterpret_cast<const char*>(row) + kLookAt;
+    if (i > 0 && memcmp(look, look - row_bytes, row_bytes - kLookAt) == 0) continue;
+    runs.run_begin.push_back(static_cast<uint32_t>(i));
+    runs.looks.insert(runs.looks.end(), row, row + words);
+  }
+  if (count > 0) runs.run_begin.push_back(static_cast<uint32_t>(count));
+}
+
+void RowsOf(const RowRuns& runs, uint16_t row_bytes, std::vector<uint64_t>& rows) {
+  const size_t words = row_bytes / 8;
+  rows.resize(runs.rows() * words + runs.rest.size());
+  for (size_t run = 0; run < runs.runs(); ++run) {
+    for (size_t i = runs.run_begin[run]; i < runs.run_begin[run + 1]; ++i) {
+      uint64_t* row = rows.data() + i * words;
+      std::copy_n(runs.looks.data() + run * words, words, row);
+      row[0] = static_cast<uint64_t>(runs.begin_ns[i]);
+      row[1] = static_cast<uint64_t>(runs.end_ns[i]);
+      memcpy(reinterpret_cast<char*>(row) + kCorrelationAt, &runs.correlation[i], 4);
+    }
+  }
+  std::copy(runs.rest.begin(), runs.rest.end(),
+            rows.end() - static_cast<ptrdiff_t>(runs.rest.size()));
+}
+
 std::vector<uint64_t> PackRows(const std::vector<uint64_t>& rows, uint16_t row_bytes) {
   const size_t words = row_bytes / 8;
   const size_t count = rows.size() / words;
-  std::vector<uint64_t> packed(rows);
-  auto* bytes = reinterpret_cast<unsigned char*>(packed.data());
+  if (count == 0) return rows;
+  const size_t others = count - 1;
+  std::vector<unsigned char> planes(others * row_bytes);
   std::vector<uint64_t> row(words);
-  const std::vector<uint64_t> zeros(words);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 1; i < count; ++i) {
     memcpy(row.data(), rows.data() + i * words, row_bytes);
-    ToDifferences(row.data(), i == 0 ? zeros.data() : rows.data() + (i - 1) * words, words);
+    ToDifferences(row.data(), rows.data() + (i - 1) * words, words);
     const auto* from = reinterpret_cast<const unsigned char*>(row.data());
-    for (size_t b = 0; b < row_bytes; ++b) bytes[b * count + i] = from[b];
+    for (size_t b = 0; b < row_bytes; ++b) planes[b * others + i - 1] = from[b];
   }
+  std::vector<uint64_t> packed(MaskWords(row_bytes));
+  packed.insert(packed.end(), rows.data(), rows.data() + words);
+  const size_t head_bytes = packed.size() * 8;
+  packed.resize(packed.size() + (planes.size() + 7) / 8);
+  size_t there = 0;
+  for (size_t b = 0; b < row_bytes; ++b) {
+    const unsigned char* plane = planes.data() + b * others;
+    if (IsZero(plane, others)) continue;
+    packed[b / 64] |= uint64_t{1} << b % 64;
+    auto* out = reinterpret_cast<unsigned char*>(packed.data()) + head_bytes;
+    memcpy(out + there++ * others, plane, others);
+  }
+  packed.resize(head_bytes / 8 + (there * others + 7) / 8);
+  packed.insert(packed.end(), rows.begin() + static_cast<ptrdiff_t>(count * words), rows.end());
   return packed;
 }
 
-// What holds for all rows is written once and copied; the rest is written over it.
-void UnpackRows(const std::vector<uint64_t>& packed, uint16_t row_bytes,
-                std::vector<uint64_t>& rows) {
-  const size_t words = row_bytes / 8;
-  const size_t count = packed.size() / words;
-  rows.resize(packed.size());
-  std::copy(packed.begin() + static_cast<ptrdiff_t>(count * words), packed.end(),
-            rows.begin() + static_cast<ptrdiff_t>(count * words));
-  if (count == 0) return;
-  const auto* planes = reinterpret_cast<const unsigned char*>(packed.data());
-  auto* out = reinterpret_cast<unsigned char*>(rows.data());
-  constexpr size_t kColumnBytes = sizeof(uint32_t);
-  std::vector<size_t> varying;  // offsets in a row
-  for (size_t at = kTimeWords * 8; at < row_bytes; at += kColumnBytes) {
-    const unsigned char* column = planes + at * count;
-    uint32_t code = 0;
-    for (size_t b = kColumnBytes; b-- > 0;) code = code << 8 | column[b * count];
-    const uint32_t first = UnZigZag(code);
-    memcpy(out + at, &first, sizeof first);
-    if (!IsConstant(column, count)) varying.push_back(at);
-  }
-  Repeat(out, count, row_bytes);
-  for (const size_t at : varying) UnpackColumn(planes + at * count, count, row_bytes, out + at);
-  UnpackTimes(planes, count, words, rows.data());
+size_t MostPackedWords(size_t words, uint16_t row_bytes) {
+  return words + MaskWords(row_bytes) + 1;
+}
+
+bool UnpackRuns(const std::vector<uint64_t>& packed, ChunkEncoding encoding, size_t words,
+                uint16_t row_bytes, RowRuns& runs) {
+  Clear(runs);
+  const size_t row_words = row_bytes / 8;
+  const size_t rest_words = words % row_words;
+  if (packed.size() < rest_words) return false;
+  runs.rest.assign(packed.end() - static_cast<ptrdiff_t>(rest_words), packed.end());
+  if (words < row_words) return packed.size() == words;
+  Planes planes;
+  planes.count = words / row_words - 1;
+  planes.first.resize(row_words);
+  planes.of_byte.resize(row_bytes);
+  const bool found = encoding == ChunkEncoding::kAllPlanes
+                         ? FindAllPlanes(packed, words, row_bytes, planes)
+                         : FindPlanes(packed, rest_words, row_bytes, planes);
+  if (!found) return false;
+  UnpackColumns(planes, runs);
+  FindRuns(planes, runs);
+  UnpackLooks(planes, runs);
+  return true;
 }
 
 }  // namespace trainprof::recording

@@ -113,12 +113,12 @@ class SealedWriter {
     if (!segment_.Load(chunk, words_, quality)) return false;
     ChunkEncoding encoding = ChunkEncoding::kPlain;
     if (chunk.kind != ChunkKind::kRecords && HasColumns(chunk.row_bytes)) {
-      encoding = ChunkEncoding::kColumns;
+      encoding = ChunkEncoding::kPlanes;
       words_ = PackRows(words_, chunk.row_bytes);
     }
-    packed_.resize(ZSTD_compressBound(chunk.payload_bytes));
+    packed_.resize(ZSTD_compressBound(words_.size() * 8));
     const size_t n = ZSTD_compress2(context_.get(), packed_.data(), packed_.size(), words_.data(),
-                                    chunk.payload_bytes);
+                                    words_.size() * 8);
     if (ZSTD_isError(n) || !WriteAll(fd_, packed_.data(), n)) return false;
     table_.push_back({offset_, static_cast<uint32_t>(n), chunk.payload_bytes, chunk.kind,
                       chunk.row_bytes, chunk.writer, chunk.sequence,

@@ -50,7 +50,8 @@ class Decoder {
   void Run() {
     DescribeProcess();
     StackTexts stacks(segment_.path(), scan_, builder_);
-    DeviceDecoder device(segment_.info(), scan_, base_, process_, stacks, builder_);
+    const size_t calls = RowsOf(segment_, scan_).calls;
+    DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
     device_ = &device;
     DecodeChunks();
     device.Finish(At(scan_.last_ticks));
@@ -137,10 +138,10 @@ class Decoder {
               "a kind of chunk that this version does not read");
         continue;
       }
-      const std::vector<uint64_t>* words = ahead_->Next(builder_.quality());
-      if (words == nullptr) {
+      const LoadedChunk* loaded = ahead_->Next(builder_.quality());
+      if (loaded == nullptr) {
         LoseChunks(1);
-      } else if (!device_->Add(*chunk, *words, strings_)) {
+      } else if (!device_->Add(*chunk, loaded->runs, strings_)) {
         Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
               "a chunk whose rows have an impossible size; skipped");
       }
@@ -163,9 +164,9 @@ class Decoder {
   }
 
   void DecodeChunk() {
-    const std::vector<uint64_t>* words = ahead_->Next(scratch_);  // the scan has counted damage
-    if (words == nullptr) return LoseChunks(1);
-    RecordParser parser(*words);
+    const LoadedChunk* loaded = ahead_->Next(scratch_);  // the scan has counted damage
+    if (loaded == nullptr) return LoseChunks(1);
+    RecordParser parser(loaded->words);
     for (Record record; parser.Next(record);) Take(record);
     Count("unknown_record", QualitySeverity::kWarning, parser.unknown(),
           "records of a newer version; skipped");

@@ -259,46 +259,75 @@ bool SegmentReader::OpenFile() const {
   return fd_ >= 0;
 }
 
-// What is wrong with the chunk, or nullptr.
-const char* SegmentReader::TryLoad(const Chunk& chunk, std::vector<uint64_t>& words,
-                                   ChunkScratch& scratch) const {
+// The payload in the chunk's encoding. What is wrong with it, or nullptr.
+const char* SegmentReader::LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                       ChunkScratch& scratch) const {
   if (chunk.file_offset > file_bytes_ || chunk.stored_bytes > file_bytes_ - chunk.file_offset) {
     return "lies beyond the file's end";
   }
   if (!OpenFile()) return "cannot be read: the file is gone";
-  if (!chunk.compressed) {
-    words.resize(chunk.payload_bytes / 8);
-    const bool read = ReadAt(chunk.file_offset, words.data(), chunk.payload_bytes);
-    return read ? nullptr : "cannot be read";
+  if (chunk.compressed) return Decompress(chunk, payload, scratch);
+  payload.resize(chunk.payload_bytes / 8);
+  const bool read = ReadAt(chunk.file_offset, payload.data(), chunk.payload_bytes);
+  return read ? nullptr : "cannot be read";
+}
+
+const char* SegmentReader::Decompress(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                      ChunkScratch& scratch) const {
+  if (chunk.encoding > ChunkEncoding::kPlanes ||
+      (chunk.encoding != ChunkEncoding::kPlain && !HasColumns(chunk.row_bytes))) {
+    return "has an encoding that this version does not know";
   }
   scratch.stored_.resize(chunk.stored_bytes);
   if (!ReadAt(chunk.file_offset, scratch.stored_.data(), chunk.stored_bytes)) {
     return "cannot be read";
   }
-  const bool plain = chunk.encoding == ChunkEncoding::kPlain;
-  std::vector<uint64_t>& payload = plain ? words : scratch.packed_;
-  payload.resize(chunk.payload_bytes / 8);
-  if (!scratch.decompressor_)
-    scratch.decompressor_ = std::make_unique<ChunkScratch::Decompressor>();
-  const size_t n = scratch.decompressor_->Run(scratch.stored_, payload);
-  if (n != chunk.payload_bytes) return "does not decompress";
-  if (plain) return nullptr;
-  if (chunk.encoding != ChunkEncoding::kColumns || !HasColumns(chunk.row_bytes)) {
-    return "has an encoding that this version does not know";
+  uint64_t bytes = chunk.payload_bytes;
+  if (chunk.encoding == ChunkEncoding::kPlanes) {
+    bytes = ZSTD_getFrameContentSize(scratch.stored_.data(), scratch.stored_.size());
+    if (bytes > 8 * MostPackedWords(chunk.payload_bytes / 8, chunk.row_bytes)) {
+      return "does not decompress";
+    }
   }
-  UnpackRows(scratch.packed_, chunk.row_bytes, words);
-  return nullptr;
+  payload.resize(bytes / 8);
+  if (!scratch.decompressor_) {
+    scratch.decompressor_ = std::make_unique<ChunkScratch::Decompressor>();
+  }
+  const size_t n = scratch.decompressor_->Run(scratch.stored_, payload);
+  return n == payload.size() * 8 ? nullptr : "does not decompress";
 }
 
-bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
-                         Quality& quality) const {
-  const char* damage = TryLoad(chunk, words, scratch);
+bool SegmentReader::IsLoaded(const Chunk& chunk, const char* damage, Quality& quality) const {
   if (damage == nullptr) return true;
   quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
                 path_.filename().string() + ": the chunk at byte " +
                     std::to_string(chunk.file_offset) + " " + damage + "; skipped");
-  words.clear();
   return false;
+}
+
+bool SegmentReader::LoadRuns(const Chunk& chunk, RowRuns& runs, ChunkScratch& scratch,
+                             Quality& quality) const {
+  std::vector<uint64_t>& payload = scratch.payload_;
+  const char* damage = LoadPayload(chunk, payload, scratch);
+  if (damage == nullptr) {
+    if (chunk.encoding == ChunkEncoding::kPlain) {
+      RunsOf(payload, chunk.row_bytes, runs);
+    } else if (!UnpackRuns(payload, chunk.encoding, chunk.payload_bytes / 8, chunk.row_bytes,
+                           runs)) {
+      damage = "holds no rows of the size that it claims";
+    }
+  }
+  return IsLoaded(chunk, damage, quality);
+}
+
+bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
+                         Quality& quality) const {
+  if (chunk.encoding == ChunkEncoding::kPlain) {
+    return IsLoaded(chunk, LoadPayload(chunk, words, scratch), quality);
+  }
+  if (!LoadRuns(chunk, scratch.runs_, scratch, quality)) return false;
+  RowsOf(scratch.runs_, chunk.row_bytes, words);
+  return true;
 }
 
 bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const {

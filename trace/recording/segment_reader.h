@@ -71,7 +71,8 @@ class ChunkScratch {
   friend class SegmentReader;
   struct Decompressor;
   std::vector<char> stored_;
-  std::vector<uint64_t> packed_;
+  std::vector<uint64_t> payload_;
+  RowRuns runs_;
   std::unique_ptr<Decompressor> decompressor_;
 };
 
@@ -103,6 +104,8 @@ class SegmentReader {
   bool Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
             Quality& quality) const;
   bool Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const;
+  // The same for rows, HasColumns(chunk.row_bytes), in the form that is decoded fast.
+  bool LoadRuns(const Chunk& chunk, RowRuns& runs, ChunkScratch& scratch, Quality& quality) const;
 
  private:
   SegmentReader(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
@@ -110,8 +113,11 @@ class SegmentReader {
   void FindRawChunks(Quality& quality);
   Result<void> ReadSealedDirectory();
   bool ReadAt(uint64_t offset, void* out, size_t size) const;
-  const char* TryLoad(const Chunk& chunk, std::vector<uint64_t>& words,
-                      ChunkScratch& scratch) const;
+  const char* LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
+                          ChunkScratch& scratch) const;
+  const char* Decompress(const Chunk& chunk, std::vector<uint64_t>& payload,
+                         ChunkScratch& scratch) const;
+  bool IsLoaded(const Chunk& chunk, const char* damage, Quality& quality) const;
 
   std::filesystem::path path_;
   mutable int fd_ = -1;

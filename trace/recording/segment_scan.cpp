@@ -63,9 +63,9 @@ class Scanner {
     for (const Chunk* chunk : chunks) {
       if (chunk->writer != writer) strings_.Clear();
       writer = writer_ = chunk->writer;
-      const std::vector<uint64_t>* words = ahead.Next(quality_);
-      if (words == nullptr) continue;
-      RecordParser parser(*words);
+      const LoadedChunk* loaded = ahead.Next(quality_);
+      if (loaded == nullptr) continue;
+      RecordParser parser(loaded->words);
       for (Record record; parser.Next(record);) Take(record);
     }
   }

@@ -115,24 +115,31 @@ std::vector<std::string> LinesOf(const Trace& t) {
   return lines;
 }
 
+void ExpectTwinAgrees(uint64_t seed, int writers, int rows) {
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  Twin twin(writer, seed);
+  twin.Write(writers, rows);
+  writer.Finish();
+  auto raw = ReadRecording(scratch.path());
+  ASSERT_TRUE(raw.ok());
+  EXPECT_EQ(LinesOf(raw.value()[0].trace), twin.lines()) << "seed " << seed;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  ASSERT_TRUE(SealRecording(scratch.path(), {}, limit).ok());
+  ASSERT_FALSE(std::filesystem::exists(writer.path()));
+  auto sealed = ReadRecording(scratch.path());
+  ASSERT_TRUE(sealed.ok());
+  EXPECT_EQ(TraceText(sealed.value()[0].trace), TraceText(raw.value()[0].trace));
+}
+
 TEST(DeviceRowsTwin, RandomRowsReadAsTheyWereWrittenRawAndSealed) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
-    const ScratchFolder scratch;
-    SegmentWriter writer(scratch / "pid-1");
-    Twin twin(writer, seed);
-    twin.Write(1 + seed % 3, 400);
-    writer.Finish();
-    auto raw = ReadRecording(scratch.path());
-    ASSERT_TRUE(raw.ok());
-    EXPECT_EQ(LinesOf(raw.value()[0].trace), twin.lines()) << "seed " << seed;
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::hours(1);
-    ASSERT_TRUE(SealRecording(scratch.path(), {}, limit).ok());
-    ASSERT_FALSE(std::filesystem::exists(writer.path()));
-    auto sealed = ReadRecording(scratch.path());
-    ASSERT_TRUE(sealed.ok());
-    EXPECT_EQ(TraceText(sealed.value()[0].trace), TraceText(raw.value()[0].trace));
+    ASSERT_NO_FATAL_FAILURE(ExpectTwinAgrees(seed, 1 + static_cast<int>(seed % 3), 400));
   }
 }
+
+// So many that their chunks are loaded, and their tables sorted, on several threads.
+TEST(DeviceRowsTwin, SoDoManyRows) { ExpectTwinAgrees(31, 3, 30'000); }
 
 }  // namespace
 }  // namespace trainprof::testing
