@@ -41,6 +41,7 @@ struct NamesPane {
 // About the selected event.
 struct SelectionFacts {
   EventRef event;
+  Category category{};
   std::vector<Fact> facts;
   std::vector<Fact> arguments;
   std::vector<StackFrame> stack;
@@ -57,8 +58,14 @@ struct RangeLine {
 
 struct RangeFacts {
   Interval range;
-  size_t lines_there = 0;  // whose lanes were there: a later frame may have more
+  size_t bytes_there = 0;  // of lanes that were there: a later frame may have more
   std::vector<RangeLine> lines;
+};
+
+// Lines of a rank that say how much memory was in use.
+struct MemoryLines {
+  uint32_t rank = 0;
+  std::vector<uint32_t> lines;
 };
 
 struct HistogramKey {
@@ -77,6 +84,7 @@ struct InspectorCache {
   std::optional<std::vector<RankRow>> ranks;
   SortedRows ranks_order;
   Background<Scope, MemoryTable> memory;
+  std::optional<MemoryLines> memory_lines;
   // Kept while the mouse drags a range, so that tables are made once it is there.
   std::optional<Interval> range;
   std::optional<int> shown_tab;  // that the tab bar was told of

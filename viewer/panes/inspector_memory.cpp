@@ -13,8 +13,8 @@ namespace {
 constexpr float kPlotPoints = 46;
 
 // Of the shown rank's lines: reported memory, and counters of it.
-std::vector<uint32_t> MemoryLines(const State& state, uint32_t rank) {
-  std::vector<uint32_t> found;
+MemoryLines FindLines(const State& state, uint32_t rank) {
+  MemoryLines found{rank, {}};
   const Lines& lines = state.lines();
   for (uint32_t line = 0; line < lines.lines().size(); ++line) {
     const Line& l = lines.lines()[line];
@@ -23,7 +23,7 @@ std::vector<uint32_t> MemoryLines(const State& state, uint32_t rank) {
     const std::string name = is_counter ? lines.NameOf(line) : std::string();
     const bool of_memory = names_internal::ContainsNoCase(name, "memory") ||
                            names_internal::ContainsNoCase(name, "rss");
-    if (l.kind == LineKind::kMemory || of_memory) found.push_back(line);
+    if (l.kind == LineKind::kMemory || of_memory) found.lines.push_back(line);
   }
   return found;
 }
@@ -108,7 +108,9 @@ void DrawMemory(PaneContext& context) {
       });
   ScopeLine(context, scope, table != nullptr);
   ImGui::BeginChild("memory");
-  const std::vector<uint32_t> lines = MemoryLines(state, scope.rank);
+  std::optional<MemoryLines>& found = context.cache.inspector.memory_lines;
+  if (!found || found->rank != scope.rank) found = FindLines(state, scope.rank);
+  const std::vector<uint32_t>& lines = found->lines;
   for (uint32_t line : lines) DrawSeries(context, line);
   if (table != nullptr) DrawLargest(context, scope, *table);
   const bool none = lines.empty() && table != nullptr && table->devices.empty();

@@ -9,7 +9,8 @@ namespace {
 
 // Enough to know a name by; the rest is copied, not read.
 constexpr size_t kMostWrapped = 1200;
-constexpr float kTooltipWidth = 480;  // points at a font of 13 pixels
+constexpr size_t kMostOnALine = 4096;  // characters that any screen has room for
+constexpr float kTooltipWidth = 480;   // points at a font of 13 pixels
 
 bool IsInsideCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -25,6 +26,7 @@ std::string_view FirstOf(std::string_view text, size_t most) {
 }
 
 std::string_view FitText(std::string_view text, float width) {
+  text = text.substr(0, kMostOnALine);
   text = text.substr(0, text.find_first_of("\r\n"));
   if (text.empty() || width <= 0) return {};
   const char* rest = nullptr;
