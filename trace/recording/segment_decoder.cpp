@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "trace/recording/attribute_decoder.h"
 #include "trace/recording/device_decoder.h"
 #include "trace/recording/payload_decoder.h"
 #include "trace/recording/read_ahead.h"
@@ -22,19 +23,6 @@ struct PendingRange {
   ArgsId args = kNoArgs;
 };
 
-double AsDouble(uint64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-double AsFloat(uint64_t bits) {
-  const auto low = static_cast<uint32_t>(bits);
-  float value;
-  memcpy(&value, &low, sizeof value);
-  return static_cast<double>(value);
-}
-
 class Decoder {
  public:
   Decoder(const SegmentReader& segment, const SegmentScan& scan, const TickConverter& clock,
@@ -45,6 +33,7 @@ class Decoder {
         base_(base),
         builder_(builder),
         strings_(builder.trace().strings),
+        attributes_(scan, builder),
         structures_(scan.payload_types, builder) {}
 
   void Run() {
@@ -251,7 +240,7 @@ class Decoder {
     range.track = track_;
     if (attributes.empty() && payloads_.empty()) return range;
     args_.clear();
-    AppendArgs(record.domain, attributes, args_);
+    attributes_.Decode(record.domain, attributes, args_);
     for (const Structure& payload : payloads_) {
       structures_.Decode(record.domain, payload.schema, payload.bytes, args_);
     }
@@ -268,63 +257,6 @@ class Decoder {
       name->second = builder_.Intern(it == scan_.domains.end() ? "(domain lost)" : it->second);
     }
     return name->second;
-  }
-
-  void AppendArgs(uint32_t domain, std::span<const uint64_t> words, std::vector<Arg>& args) {
-    if (words.empty()) return;
-    const auto payload_type = static_cast<PayloadType>(words[0] & 0xFF);
-    const bool has_color = (words[0] >> 8 & 0xFF) != 0;
-    const auto category = static_cast<uint32_t>(words[0] >> 32);
-    words = words.subspan(1);
-    if (category != 0) args.push_back(CategoryArg(domain, category));
-    if (has_color && !words.empty()) {
-      args.push_back(
-          {builder_.Intern("color"),
-           {.type = ArgValue::Type::kInt, .integer = static_cast<int64_t>(words[0] & UINT32_MAX)}});
-      words = words.subspan(1);
-    }
-    if (payload_type != PayloadType::kNone && !words.empty()) {
-      args.push_back({builder_.Intern("payload"), Payload(payload_type, words[0])});
-    }
-  }
-
-  Arg CategoryArg(uint32_t domain, uint32_t category) {
-    Arg arg{builder_.Intern("category"), {}};
-    const auto it = scan_.categories.find({domain, category});
-    if (it == scan_.categories.end()) {
-      arg.value = {.type = ArgValue::Type::kInt, .integer = category};
-    } else {
-      arg.value = {.type = ArgValue::Type::kString, .text = builder_.Intern(it->second)};
-    }
-    return arg;
-  }
-
-  ArgValue Payload(PayloadType type, uint64_t bits) {
-    ArgValue value;
-    value.type = ArgValue::Type::kInt;
-    value.integer = static_cast<int64_t>(bits);
-    switch (type) {
-      case PayloadType::kUint64:
-        if (value.integer < 0) {  // beyond int64: kept exactly, as text of a number
-          value = {.type = ArgValue::Type::kJson, .text = builder_.Intern(std::to_string(bits))};
-        }
-        break;
-      case PayloadType::kUint32:
-        value.integer = static_cast<int64_t>(static_cast<uint32_t>(bits));
-        break;
-      case PayloadType::kInt32:
-        value.integer = static_cast<int32_t>(static_cast<uint32_t>(bits));
-        break;
-      case PayloadType::kDouble:
-        value = {.type = ArgValue::Type::kDouble, .real = AsDouble(bits)};
-        break;
-      case PayloadType::kFloat:
-        value = {.type = ArgValue::Type::kDouble, .real = AsFloat(bits)};
-        break;
-      default:
-        break;
-    }
-    return value;
   }
 
   void Push(const Record& record) {
@@ -461,6 +393,7 @@ class Decoder {
   const HostTime base_;
   TraceBuilder& builder_;
   WriterStrings strings_;
+  AttributeDecoder attributes_;
   PayloadDecoder structures_;
   Quality scratch_;
   std::optional<ReadAhead> ahead_;
