@@ -1,0 +1,322 @@
+// What a user can do, on a job that was loaded from files.
+#include "viewer/state/actions.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/viewer/open_job.h"
+
+namespace trainprof {
+namespace {
+
+using testing::OpenJob;
+
+TraceTime At(double ms) { return {static_cast<int64_t>(ms * 1e6)}; }
+
+double InMs(Duration duration) { return duration.ToMilliseconds(); }
+
+// Where the job's first step begins on the axis.
+TraceTime FirstStep(const State& state) {
+  return state.document->Analysis(0)->steps.steps.front().span.begin + state.lines().Shift(0);
+}
+
+bool Covers(const Interval& view, const Interval& time) {
+  return view.begin <= time.begin && time.end <= view.end;
+}
+
+TEST(Opening, ShowsTheFirstSteps) {
+  OpenJob job;
+  const State& state = job.state();
+  EXPECT_EQ(state.document->progress().error, "");
+  EXPECT_TRUE(state.view.begin <= FirstStep(state));
+  EXPECT_NEAR(InMs(state.view.Length()), 1.4 * 49.9, 2);  // five steps and the margins
+  EXPECT_EQ(state.settings.recent.size(), 1u);
+}
+
+TEST(Opening, KeepsSettingsAndForgetsTheRest) {
+  OpenJob job;
+  State& state = job.state();
+  state.settings.theme = ThemeName::kLight;
+  Select(state, job.Named("gemm_kernel").front());
+  ToggleBookmark(state, At(1));
+  Open(state, "/no/such/trace.json");
+  EXPECT_EQ(state.settings.theme, ThemeName::kLight);
+  EXPECT_EQ(state.settings.recent.size(), 2u);
+  EXPECT_FALSE(state.selected);
+  EXPECT_TRUE(state.bookmarks.empty());
+  testing::WaitForAll(state);
+  EXPECT_FALSE(state.HasLines());
+  EXPECT_NE(state.document->progress().error.find("/no/such/trace.json"), std::string::npos);
+}
+
+TEST(Opening, WithoutAFileNothingHappens) {
+  State state;
+  UpdateDocument(state);
+  Zoom(state, At(1), 0.5);
+  PanBy(state, 10);
+  ShowAll(state);
+  Back(state);
+  GoTo(state, "1");
+  ShowStep(state, 1);
+  SelectNeighbour(state, 1);
+  FollowLaunch(state);
+  ZoomToSelection(state);
+  OpenFinding(state, {});
+  OpenFindingNumber(state, 1);
+  ShowEvidence(state, 1);
+  RunSearch(state, "gemm");
+  ShowHit(state, 1);
+  TogglePinned(state, 0);
+  ToggleBookmark(state, At(1));
+  ShowBookmark(state, 1);
+  ClearSelection(state);
+  EXPECT_EQ(ViewLink(state), "trainprof view");
+  EXPECT_TRUE(state.pinned.empty() && state.bookmarks.empty());
+}
+
+TEST(Moving, ZoomsAtTheCursorAndBackUndoesAJump) {
+  OpenJob job;
+  State& state = job.state();
+  const Interval before = state.view;
+  const TraceTime at = before.begin + trainprof::Milliseconds(10);
+  Zoom(state, at, 0.5);
+  EXPECT_EQ(state.view.Length().ns, before.Length().ns / 2);
+  EXPECT_EQ((at - state.view.begin).ns, 5'000'000);
+  const Interval zoomed = state.view;
+  ShowAll(state);
+  EXPECT_TRUE(Covers(state.view, state.lines().extent()));
+  Back(state);
+  EXPECT_EQ(state.view, zoomed);
+  Forward(state);
+  EXPECT_TRUE(Covers(state.view, state.lines().extent()));
+  Forward(state);
+  EXPECT_EQ(state.message, "No later view");
+}
+
+TEST(Moving, PansByPixels) {
+  OpenJob job;
+  State& state = job.state();
+  state.view_width_px = 100;
+  GoTo(state, "50 ms");
+  const Interval before = state.view;
+  PanBy(state, 10);
+  EXPECT_EQ((state.view.begin - before.begin).ns, before.Length().ns / 10);
+}
+
+TEST(Moving, GoesToStepsAndTimes) {
+  OpenJob job;
+  State& state = job.state();
+  for (const char* text : {"3", "step 3", "  step3 "}) {
+    ShowAll(state);
+    GoTo(state, text);
+    EXPECT_EQ(StepInView(state), 3) << text;
+    EXPECT_NEAR(InMs(state.view.Length()), 14, 0.1) << text;
+  }
+  for (const char* text : {"55 ms", "0.055s", "55000 us", "55000\xc2\xb5s"}) {
+    GoTo(state, "3");
+    GoTo(state, text);
+    const Duration half{state.view.Length().ns / 2};
+    EXPECT_NEAR(InMs(state.view.begin + half - TraceTime{0}), 55, 0.01) << text;
+  }
+}
+
+TEST(Moving, SaysWhyItCannotGoThere) {
+  OpenJob job;
+  State& state = job.state();
+  const Interval before = state.view;
+  GoTo(state, "12");
+  EXPECT_EQ(state.message, "There is no step 12: the first is 0, the last 11");
+  GoTo(state, "-1");
+  EXPECT_EQ(state.message, "There is no step -1: the first is 0, the last 11");
+  for (const char* text : {"", "x", "5 km", "1e300 s", "nan s", "99999999999999999999"}) {
+    state.message.clear();
+    GoTo(state, text);
+    EXPECT_NE(state.message.find("neither a step"), std::string::npos) << text;
+  }
+  EXPECT_EQ(state.view, before);
+}
+
+TEST(Selecting, BringsTheEventIntoView) {
+  OpenJob job;
+  State& state = job.state();
+  const EventRef last = job.Named("gemm_kernel").back();
+  const uint32_t line = state.lines().LineOf(last);
+  state.collapsed.insert(state.lines().lines()[line].parent);
+  state.filter = "something else";
+  Select(state, last);
+  EXPECT_EQ(state.selected, last);
+  EXPECT_TRUE(Covers(state.view, state.lines().TimeOf(last)));
+  EXPECT_EQ(state.reveal, line);
+  EXPECT_TRUE(state.collapsed.empty());
+  EXPECT_EQ(state.filter, "");
+}
+
+TEST(Selecting, GoesAlongTheLane) {
+  OpenJob job;
+  State& state = job.state();
+  const std::vector<EventRef> kernels = job.Named("gemm_kernel");
+  Select(state, kernels[0]);
+  SelectNeighbour(state, -1);
+  EXPECT_EQ(state.message, "This is the track's first event here");
+  SelectNeighbour(state, +1);
+  EXPECT_EQ(state.selected, kernels[1]);
+  SelectNeighbour(state, -1);
+  EXPECT_EQ(state.selected, kernels[0]);
+}
+
+TEST(Selecting, FollowsALaunchBothWays) {
+  OpenJob job;
+  State& state = job.state();
+  const EventRef kernel = job.Named("gemm_kernel")[4];
+  Select(state, kernel);
+  FollowLaunch(state);
+  EXPECT_EQ(state.selected, job.Named("cudaLaunchKernel")[4]);
+  FollowLaunch(state);
+  EXPECT_EQ(state.selected, kernel);
+  Select(state, job.Named("cudaStreamSynchronize")[0]);
+  FollowLaunch(state);
+  EXPECT_EQ(state.message, "This launched nothing");
+}
+
+TEST(Selecting, IdleStretchesAreNoEvents) {
+  OpenJob job;
+  Select(job.state(), {0, Table::kIdle, Row{0}});
+  EXPECT_FALSE(job.state().selected);
+}
+
+TEST(Selecting, EscapeClearsOneThingAtATime) {
+  OpenJob job;
+  State& state = job.state();
+  OpenFinding(state, {0, 0});
+  Select(state, job.Named("gemm_kernel").front());
+  SelectRange(state, {At(1), At(2)});
+  state.help_open = true;
+  ClearSelection(state);
+  EXPECT_FALSE(state.help_open);
+  EXPECT_TRUE(state.range && state.selected && state.finding);
+  ClearSelection(state);
+  EXPECT_FALSE(state.range);
+  ClearSelection(state);
+  EXPECT_FALSE(state.selected);
+  EXPECT_TRUE(state.finding);
+  ClearSelection(state);
+  EXPECT_FALSE(state.finding);
+}
+
+TEST(Selecting, ZoomsToTheEventElseToTheRange) {
+  OpenJob job;
+  State& state = job.state();
+  ZoomToSelection(state);
+  EXPECT_EQ(state.message, "Nothing is selected");
+  SelectRange(state, {At(20), At(30)});
+  ZoomToSelection(state);
+  EXPECT_EQ(state.view, (Interval{At(18), At(32)}));
+  Select(state, job.Named("gemm_kernel").front());
+  ZoomToSelection(state);
+  EXPECT_NEAR(InMs(state.view.Length()), 1.4 * 4, 0.01);
+}
+
+TEST(Findings, OpenTheirWorstInstance) {
+  OpenJob job;
+  State& state = job.state();
+  const std::vector<Finding>& findings = state.document->Analysis(0)->findings;
+  ASSERT_FALSE(findings.empty());
+  ASSERT_GT(findings[0].evidence.size(), 1u);
+  OpenFindingNumber(state, 1);
+  EXPECT_EQ(state.finding, (FindingRef{0, 0}));
+  EXPECT_TRUE(Covers(state.view, findings[0].evidence[0].when));
+  ASSERT_TRUE(state.reveal);
+  EXPECT_EQ(state.lines().lines()[*state.reveal].kind, LineKind::kIdle);
+  ShowEvidence(state, +1);
+  EXPECT_TRUE(Covers(state.view, findings[0].evidence[1].when));
+  ShowEvidence(state, -1);
+  ShowEvidence(state, -1);  // around the end
+  EXPECT_EQ(state.evidence, findings[0].evidence.size() - 1);
+  OpenFindingNumber(state, 99);
+  EXPECT_NE(state.message.find("There is no finding 99"), std::string::npos);
+  EXPECT_EQ(state.finding, (FindingRef{0, 0}));
+}
+
+TEST(Searching, GoesThroughHitsFromTheView) {
+  OpenJob job;
+  State& state = job.state();
+  RunSearch(state, "name:gemm dur>1ms");
+  ASSERT_EQ(state.search.hits.total, 12u);
+  GoTo(state, "5");
+  ShowHit(state, +1);
+  EXPECT_EQ(state.selected, job.Named("gemm_kernel")[5]);
+  ShowHit(state, +1);
+  EXPECT_EQ(state.selected, job.Named("gemm_kernel")[6]);
+  ShowHit(state, -1);
+  ShowHit(state, -1);
+  EXPECT_EQ(state.selected, job.Named("gemm_kernel")[4]);
+  RunSearch(state, "dur>1parsec");
+  EXPECT_NE(state.search.error, "");
+  ShowHit(state, +1);
+  EXPECT_EQ(state.message, "No hits");
+}
+
+TEST(Tracks, PinsCollapsesAndBookmarks) {
+  OpenJob job;
+  State& state = job.state();
+  TogglePinned(state, 1);
+  ToggleCollapsed(state, 1);
+  EXPECT_TRUE(state.pinned.contains(1) && state.collapsed.contains(1));
+  TogglePinned(state, 1);
+  ToggleCollapsed(state, 1);
+  TogglePinned(state, 1'000'000);
+  EXPECT_TRUE(state.pinned.empty() && state.collapsed.empty());
+  for (double ms : {80., 20., 50.}) ToggleBookmark(state, At(ms));
+  ASSERT_EQ(state.bookmarks.size(), 3u);
+  EXPECT_EQ(state.bookmarks[0].name, "20.0 ms");
+  GoTo(state, "step 0");
+  ShowBookmark(state, +1);
+  EXPECT_TRUE(Covers(state.view, {At(20), At(20)}));
+  ShowBookmark(state, -1);  // around the end
+  EXPECT_TRUE(Covers(state.view, {At(80), At(80)}));
+  ToggleBookmark(state, At(50));
+  EXPECT_EQ(state.bookmarks.size(), 2u);
+}
+
+TEST(Link, SaysWhatIsShown) {
+  OpenJob job;
+  State& state = job.state();
+  const std::string path = state.document->path().string();
+  GoTo(state, "7");
+  EXPECT_EQ(ViewLink(state),
+            "trainprof view " + path + " --step 7 --theme dark --screenshot view.png");
+  OpenFindingNumber(state, 1);
+  EXPECT_EQ(ViewLink(state),
+            "trainprof view " + path + " --finding 1 --theme dark --screenshot view.png");
+}
+
+// Twice as slow as kLoaderBoundScript.
+constexpr std::string_view kSlowScript = R"(
+thread 1
+repeat 12 every 20000
+  step 0 19900 ProfilerStep#1
+  call 2150 2200 cudaLaunchKernel | corr=100
+end
+stream 0 7
+repeat 12 every 20000
+  kernel 2300 6300 gemm_kernel | corr=100
+end
+)";
+
+TEST(Ranks, TheSlowestAndTheMedianAreOpen) {
+  using testing::kLoaderBoundScript;
+  OpenJob job({kLoaderBoundScript, kLoaderBoundScript, kSlowScript, kLoaderBoundScript});
+  State& state = job.state();
+  ASSERT_EQ(state.document->ranks(), 4u);
+  EXPECT_EQ(state.document->SlowestRank(), 2u);
+  size_t open = 0;
+  const auto lines = state.lines().lines();
+  for (uint32_t line = 0; line < lines.size(); ++line) {
+    if (lines[line].kind != LineKind::kRank) continue;
+    open += state.collapsed.contains(line) ? 0 : 1;
+    EXPECT_TRUE(lines[line].rank != 2 || !state.collapsed.contains(line));
+  }
+  EXPECT_EQ(open, 2u);
+}
+
+}  // namespace
+}  // namespace trainprof
