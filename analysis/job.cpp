@@ -132,6 +132,32 @@ uint64_t SizeOf(const fs::path& file) {
   return error ? 0 : size;  // of a pipe it is not known
 }
 
+// Takes a number off the front of `text`: its digits without leading zeros; "" where none begins.
+std::string_view TakeNumber(std::string_view& text) {
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
+  return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+}
+
+// rank2.json before rank10.json: numbers in names count as such.
+bool ComesBefore(const fs::path& a, const fs::path& b) {
+  const std::string name_a = a.filename().string();
+  const std::string name_b = b.filename().string();
+  std::string_view rest_a = name_a;
+  std::string_view rest_b = name_b;
+  while (!rest_a.empty() && !rest_b.empty()) {
+    const std::string_view number_a = TakeNumber(rest_a);
+    const std::string_view number_b = TakeNumber(rest_b);
+    if (number_a.size() != number_b.size()) return number_a.size() < number_b.size();
+    if (number_a != number_b) return number_a < number_b;
+    if (rest_a.empty() || rest_b.empty()) break;
+    if (rest_a.front() != rest_b.front()) return rest_a.front() < rest_b.front();
+    rest_a.remove_prefix(1);
+    rest_b.remove_prefix(1);
+  }
+  return rest_a.size() != rest_b.size() ? rest_a.size() < rest_b.size() : name_a < name_b;
+}
+
 Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -143,7 +169,7 @@ Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
         fmt::format("{}: neither a trainprof recording nor a folder of traces (*.json, *.json.gz)",
                     path.string())};
   }
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(), ComesBefore);
   return files;
 }
 
