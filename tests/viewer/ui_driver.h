@@ -4,8 +4,6 @@
 //   UiDriver ui({1600, 900}, [&](const Theme& theme) { ... draw the panes ... });
 //   ui.Drag({300, 200}, {500, 200});            // a frame for each step of the hand
 //   EXPECT_LT(ui.drawn().rects, 20'000);
-//
-// One at a time.
 #pragma once
 
 #include <imgui.h>
@@ -23,9 +21,8 @@ class UiDriver {
 
   // `draw` draws into a window that covers the display.
   UiDriver(ImVec2 size, Draw draw, ThemeName name = ThemeName::kDark, float scale = 1)
-      : draw_(std::move(draw)) {
-    ImGui::CreateContext();
-    ImGuiIO& io = ImGui::GetIO();
+      : context_(ImGui::CreateContext()), draw_(std::move(draw)) {
+    ImGuiIO& io = Io();
     io.IniFilename = nullptr;
     io.DisplaySize = size;
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
@@ -39,7 +36,7 @@ class UiDriver {
     MoveTo({-1000, -1000});
     Frames(2);  // a window has its size from the second frame on
   }
-  ~UiDriver() { ImGui::DestroyContext(); }
+  ~UiDriver() { ImGui::DestroyContext(context_); }
   UiDriver(const UiDriver&) = delete;
   UiDriver& operator=(const UiDriver&) = delete;
 
@@ -51,7 +48,7 @@ class UiDriver {
 
   // The hand. Each leaves a frame behind, in which it was seen.
   void MoveTo(ImVec2 to) {
-    ImGuiIO& io = ImGui::GetIO();
+    ImGuiIO& io = Io();
 #if IMGUI_VERSION_NUM < 18700
     io.MousePos = to;
 #else
@@ -60,7 +57,7 @@ class UiDriver {
     Frame();
   }
   void Button(bool down, int button = 0) {
-    ImGuiIO& io = ImGui::GetIO();
+    ImGuiIO& io = Io();
 #if IMGUI_VERSION_NUM < 18700
     io.MouseDown[button] = down;
 #else
@@ -92,7 +89,7 @@ class UiDriver {
   }
   void Wheel(ImVec2 at, float lines) {
     MoveTo(at);
-    ImGuiIO& io = ImGui::GetIO();
+    ImGuiIO& io = Io();
 #if IMGUI_VERSION_NUM < 18700
     io.MouseWheel = lines;
 #else
@@ -102,7 +99,7 @@ class UiDriver {
   }
   // A key by ImGui's number for it: GLFW's before 1.87, ImGuiKey_... from there on.
   void Key(int key, bool down) {
-    ImGuiIO& io = ImGui::GetIO();
+    ImGuiIO& io = Io();
 #if IMGUI_VERSION_NUM < 18700
     io.KeysDown[key] = down;
 #else
@@ -115,7 +112,7 @@ class UiDriver {
     Key(key, false);
   }
   void Hold(bool control, bool shift) {
-    ImGuiIO& io = ImGui::GetIO();
+    ImGuiIO& io = Io();
 #if IMGUI_VERSION_NUM < 18700
     io.KeyCtrl = control;
     io.KeyShift = shift;
@@ -129,7 +126,7 @@ class UiDriver {
     Frame();
   }
   void Type(const std::string& text) {
-    ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
+    Io().AddInputCharactersUTF8(text.c_str());
     Frame();
   }
   // The next frame comes so much later.
@@ -145,11 +142,13 @@ class UiDriver {
     int rects = 0;  // a quarter of the vertices: glyphs are rectangles, too
   };
   Drawn drawn() const {
+    Io();
     const int vertices = ImGui::GetDrawData()->TotalVtxCount;
     return {vertices, vertices / 4};
   }
   // Whether something was drawn in `color` within a rectangle of pixels.
   bool Shows(ImU32 color, ImVec2 min = {0, 0}, ImVec2 max = {1e9f, 1e9f}) const {
+    Io();
     const ImDrawData* data = ImGui::GetDrawData();
     for (int list = 0; list < data->CmdListsCount; ++list) {
       for (const ImDrawVert& v : data->CmdLists[list]->VtxBuffer) {
@@ -164,8 +163,14 @@ class UiDriver {
  private:
   static constexpr float kFrameSeconds = 1.f / 60;
 
+  // Of this driver, which becomes the current one.
+  ImGuiIO& Io() const {
+    ImGui::SetCurrentContext(context_);
+    return ImGui::GetIO();
+  }
+
   void Frame() {
-    ImGuiIO& io = ImGui::GetIO();
+    ImGuiIO& io = Io();
     io.DeltaTime = delta_seconds_;
     ImGui::NewFrame();
     ImGui::SetNextWindowPos({0, 0});
@@ -179,6 +184,7 @@ class UiDriver {
     ImGui::Render();
   }
 
+  ImGuiContext* context_;
   Draw draw_;
   Theme theme_;
   float delta_seconds_ = kFrameSeconds;
