@@ -2,8 +2,10 @@
 #include "trace/trace_builder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 
 #include "trace/large_columns.h"
 #include "trace/launch_join.h"
@@ -22,12 +24,23 @@ int64_t Clamped(int64_t ns, Quality& quality) {
   return ns < 0 ? -kFarthestNs : kFarthestNs;
 }
 
+// One value is the usual count, where the rows of a recording alternate.
 template <class T>
-void Permute(std::vector<T>& column, const std::vector<uint32_t>& order) {
-  std::vector<T> sorted;
-  ReserveLarge(sorted, column.size());
-  for (uint32_t from : order) sorted.push_back(column[from]);
-  column = std::move(sorted);
+void Append(std::vector<T>& column, size_t count, T value) {
+  if (count == 1) return column.push_back(value);
+  column.resize(column.size() + count, value);
+}
+
+// Through `scratch`, which all columns of a table share: new memory costs more than a copy.
+template <class T>
+void Permute(std::vector<T>& column, const std::vector<uint32_t>& order,
+             std::vector<uint64_t>& scratch) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(uint64_t));
+  std::memcpy(scratch.data(), column.data(), column.size() * sizeof(T));
+  const auto* from = reinterpret_cast<const char*>(scratch.data());
+  for (size_t row = 0; row < order.size(); ++row) {
+    std::memcpy(&column[row], from + order[row] * sizeof(T), sizeof(T));
+  }
 }
 
 // Of two rows of one track: begins earlier, or is longer.
@@ -66,12 +79,15 @@ void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
   if (IsSorted(table)) return;
   const std::vector<uint32_t> order = SortedOrder(table);
-  Permute(table.begin, order);
-  Permute(table.end, order);
-  Permute(table.name, order);
-  Permute(table.track, order);
-  Permute(table.args, order);
-  (Permute(columns, order), ...);
+  std::vector<uint64_t> scratch;
+  ReserveLarge(scratch, table.size());
+  scratch.resize(table.size());
+  Permute(table.begin, order, scratch);
+  Permute(table.end, order, scratch);
+  Permute(table.name, order, scratch);
+  Permute(table.track, order, scratch);
+  Permute(table.args, order, scratch);
+  (Permute(columns, order, scratch), ...);
 }
 
 // Closest range that encloses each. Returns how many overlap others without nesting.
@@ -238,9 +254,9 @@ void TraceBuilder::Push(EventColumns& table, const CommonFields& common,
     PushTimes(table, t.begin, t.end);
     correlation.push_back(t.correlation);
   }
-  table.name.resize(table.size(), common.name);
-  table.track.resize(table.size(), common.track);
-  table.args.resize(table.size(), common.args);
+  Append(table.name, times.size(), common.name);
+  Append(table.track, times.size(), common.track);
+  Append(table.args, times.size(), common.args);
 }
 
 void TraceBuilder::AddRange(const Event& event, RangeKind kind) {
@@ -270,8 +286,8 @@ void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
                            std::span<const EventTimes> times) {
   ApiTable& api = trace_.api;
   Push(api, common, times, api.correlation);
-  api.kind.resize(api.size(), kind);
-  api.category.resize(api.size(), common.category);
+  Append(api.kind, times.size(), kind);
+  Append(api.category, times.size(), common.category);
 }
 
 void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
@@ -279,10 +295,10 @@ void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
                                 std::span<const EventTimes> times) {
   DeviceOpTable& ops = trace_.device_ops;
   Push(ops, common, times, ops.correlation);
-  ops.kind.resize(ops.size(), kind);
-  ops.category.resize(ops.size(), common.category);
-  ops.direction.resize(ops.size(), direction);
-  ops.bytes.resize(ops.size(), bytes);
+  Append(ops.kind, times.size(), kind);
+  Append(ops.category, times.size(), common.category);
+  Append(ops.direction, times.size(), direction);
+  Append(ops.bytes, times.size(), bytes);
 }
 
 void TraceBuilder::AddSync(const Event& event, int64_t correlation) {

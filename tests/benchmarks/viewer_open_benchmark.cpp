@@ -2,16 +2,23 @@
 // threads that run operators, each of which launches a kernel on the thread's own stream.
 //
 //   cmake --preset release && cmake --build build/release --target viewer_open_benchmark
-//   build/release/bin/viewer_open_benchmark       # a minute, 1 GB of disk, 4 GB of memory
+//   build/release/bin/viewer_open_benchmark       # two minutes, 1 GB of disk, 4 GB of memory
 //
-// The recording is sealed and in the page cache. What the first frame does not need, the analysis,
-// is timed behind it. TRAINPROF_BENCHMARK_EVENTS sets the number of events. Exit status: 0 the
-// gate holds, 1 it does not.
+// Once with rows that stand as the tables will, once as the collector writes them: one writer for
+// all, in the order of time, so that calls and kernels alternate between threads and streams. The
+// recording is sealed and in the page cache; of five openings the fastest counts, as other programs
+// use the machine, too. What the first frame does not need, the analysis, is timed behind it.
+// TRAINPROF_BENCHMARK_EVENTS sets the number of events. Exit status: 0 the gate holds, 1 it does
+// not.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "tests/trace/recording/rows_of.h"
 #include "trace/recording/reader.h"
@@ -32,17 +39,28 @@ constexpr int32_t kWidth = 1600;
 // What a thread does: a range, the call in it, the kernel.
 constexpr size_t kEventsPerOperator = 3;
 
+// Each stream runs so many kernels in turn.
+constexpr uint32_t kKernels = 8;
+
+enum class Rows { kInOrder, kAsCollected };
+
 class Recording {
  public:
-  explicit Recording(size_t events) {
+  Recording(size_t events, Rows rows) : operators_(events / kEventsPerOperator / kThreads) {
     std::string pattern = (fs::temp_directory_path() / "trainprof-benchmark-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     (void)recording::CreateRun(path(), recording::RunDescription{}).ok();
     testing::SegmentWriter writer(path() / "rank-00000");
-    const size_t operators = events / kEventsPerOperator / kThreads;
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
       writer.BeginWriter(thread, 100 + thread);
-      WriteThread(writer, thread, operators);
+      WriteRanges(writer);
+      for (size_t i = 0; rows == Rows::kInOrder && i < operators_; ++i) {
+        WriteRows(writer, thread, i);
+      }
+    }
+    if (rows == Rows::kAsCollected) writer.BeginWriter(kThreads, 99, "collector");
+    for (size_t i = 0; rows == Rows::kAsCollected && i < operators_; ++i) {
+      for (uint32_t thread = 0; thread < kThreads; ++thread) WriteRows(writer, thread, i);
     }
     writer.Finish();
     (void)recording::SealRecording(path(), {},
@@ -53,38 +71,49 @@ class Recording {
   Recording& operator=(const Recording&) = delete;
   ~Recording() { fs::remove_all(folder_); }
   fs::path path() const { return folder_ / "run"; }
+  uint64_t Bytes() const {
+    uint64_t bytes = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(path())) {
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    }
+    return bytes;
+  }
 
  private:
-  static void WriteThread(testing::SegmentWriter& writer, uint32_t thread, size_t operators) {
-    const uint32_t call_name = writer.String("cudaLaunchKernel");
-    const uint32_t kernel_name = writer.String("gemm_kernel");
-    for (size_t i = 0; i < operators; ++i) {
-      const auto at = static_cast<int64_t>(i) * 12'000 + 1000;
-      const auto correlation = static_cast<uint32_t>(thread * operators + i + 1);
-      writer.Push("aten::mm", static_cast<uint64_t>(at));
-      writer.Pop(static_cast<uint64_t>(at + 9000));
-      writer.Row(testing::CallOf(at + 2000, at + 5000, correlation, call_name, 100 + thread));
-      const auto length = static_cast<int64_t>(4000 + i * 7919 % 6000);
-      recording::DeviceRow kernel = testing::RowOf(recording::DeviceRowType::kKernel, at + 6000,
-                                                   at + 6000 + length, correlation);
-      kernel.name = kernel_name;
-      kernel.stream = 7 + thread;
-      writer.Row(kernel);
+  static int64_t TimeOf(size_t op) { return static_cast<int64_t>(op) * 12'000 + 1000; }
+
+  void WriteRanges(testing::SegmentWriter& writer) const {
+    for (size_t i = 0; i < operators_; ++i) {
+      writer.ShortPush("aten::mm", static_cast<uint64_t>(TimeOf(i)));
+      writer.ShortPop(static_cast<uint64_t>(TimeOf(i) + 9000));
     }
   }
 
+  void WriteRows(testing::SegmentWriter& writer, uint32_t thread, size_t i) const {
+    const int64_t at = TimeOf(i);
+    const auto correlation = static_cast<uint32_t>(thread * operators_ + i + 1);
+    const uint32_t call_name = writer.String("cudaLaunchKernel");
+    writer.Row(testing::CallOf(at + 2000, at + 5000, correlation, call_name, 100 + thread));
+    const auto length = static_cast<int64_t>(4000 + i * 7919 % 6000);
+    recording::DeviceRow kernel = testing::RowOf(recording::DeviceRowType::kKernel, at + 6000,
+                                                 at + 6000 + length, correlation);
+    const auto number = static_cast<uint32_t>(i % kKernels);
+    kernel.name = writer.String(fmt::format("gemm_kernel_{}", number));
+    kernel.stream = 7 + thread;
+    kernel.kernel.grid[0] = 100 + number;
+    writer.Row(kernel);
+  }
+
+  const size_t operators_;  // of each thread
   fs::path folder_;
 };
 
 class Stopwatch {
  public:
-  // Prints and returns the seconds since the last call.
-  double Lap(const char* what) {
+  // The seconds since the last call.
+  double Lap() {
     const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    fmt::print("  {:<32} {:7.3f} s\n", what, seconds);
-    last_ = std::chrono::steady_clock::now();
-    return seconds;
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
   }
 
  private:
@@ -100,42 +129,94 @@ std::vector<const Lane*> FirstLanes(const Lines& lines, LaneStore& store) {
   return lanes;
 }
 
-int Run() {
-  const char* wanted = std::getenv("TRAINPROF_BENCHMARK_EVENTS");
-  const Recording recording(wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 10'000'000);
-  (void)recording::ReadRecording(recording.path()).ok();  // into the page cache
+struct Opening {
+  double reading = 0;
+  double lines = 0;
+  double lanes = 0;
+  double frame = 0;
+  double analysis = 0;
+  double other_lanes = 0;
+  size_t events = 0;
+  size_t lane_bytes = 0;
+
+  double ToFirstFrame() const { return reading + lines + lanes + frame; }
+};
+
+Opening Open(const fs::path& path) {
+  Opening opening;
   Stopwatch watch;
-  auto ranks = recording::ReadRecording(recording.path());
+  auto ranks = recording::ReadRecording(path);
+  opening.reading = watch.Lap();
   if (!ranks.ok()) {
     fmt::print("{}\n", ranks.error());
-    return 1;
+    return opening;
   }
   const Trace& trace = ranks.value()[0].trace;
-  double seconds = watch.Lap("reading");
   const RankAnalysis none;
   const Lines lines({{&trace, &none}});
-  seconds += watch.Lap("lines");
+  opening.lines = watch.Lap();
   LaneStore store(lines);
   const std::vector<const Lane*> lanes = FirstLanes(lines, store);
-  seconds += watch.Lap("lanes of the first screen");
+  opening.lanes = watch.Lap();
   Frame frame;
   BuildFrame(lanes, lines.extent(), kWidth, frame);
-  seconds += watch.Lap("frame");
-  const size_t events = trace.ranges.size() + trace.api.size() + trace.device_ops.size();
-  const bool holds = seconds <= kMostSeconds;
-  fmt::print(
-      "{} events, {} lines, {} lanes of {} MB, {} rects: {:.2f} s to the first frame; "
-      "gate {} s: {}\n",
-      events, lines.lines().size(), lanes.size(), store.size_bytes() >> 20, frame.rects.size(),
-      seconds, kMostSeconds, holds ? "holds" : "FAILS");
-  watch = Stopwatch();
+  opening.frame = watch.Lap();
   (void)Analyze(trace);
-  watch.Lap("analysis, behind the first frame");
+  opening.analysis = watch.Lap();
   for (uint32_t line = 0; line < lines.lines().size(); ++line) store.LanesOf(line);
-  watch.Lap("all other lanes");
-  fmt::print("{:.1f} B/event in all lanes\n",
-             static_cast<double>(store.size_bytes()) / static_cast<double>(events));
-  return holds ? 0 : 1;
+  opening.other_lanes = watch.Lap();
+  opening.events = trace.ranges.size() + trace.api.size() + trace.device_ops.size();
+  opening.lane_bytes = store.size_bytes();
+  return opening;
+}
+
+// From here on the highest memory is counted anew, without what writing the recording took.
+void ForgetPeakMemory() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+int64_t PeakMemoryBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+bool Holds(Rows rows) {
+  const char* wanted = std::getenv("TRAINPROF_BENCHMARK_EVENTS");
+  const size_t events = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 10'000'000;
+  const Recording recording(events, rows);
+  ForgetPeakMemory();
+  constexpr int kOpenings = 5;
+  Opening best = Open(recording.path());
+  for (int i = 1; i < kOpenings; ++i) {
+    const Opening opening = Open(recording.path());
+    if (opening.ToFirstFrame() < best.ToFirstFrame()) best = opening;
+  }
+  const auto per_event = [&](size_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(std::max<size_t>(best.events, 1));
+  };
+  const bool holds = best.events > 0 && best.ToFirstFrame() <= kMostSeconds;
+  fmt::print("{} events, rows {}: {:.2f} s to the first frame; gate {} s: {}\n", best.events,
+             rows == Rows::kInOrder ? "in order" : "as collected", best.ToFirstFrame(),
+             kMostSeconds, holds ? "holds" : "FAILS");
+  fmt::print(
+      "  reading {:.3f} s, lines {:.3f} s, lanes of the first screen {:.3f} s, frame {:.3f} s\n",
+      best.reading, best.lines, best.lanes, best.frame);
+  fmt::print("  behind it: analysis {:.3f} s, all other lanes {:.3f} s\n", best.analysis,
+             best.other_lanes);
+  fmt::print("  {:.2f} B/event on disk, {:.1f} B/event in all lanes; at most {} MB of memory\n",
+             per_event(recording.Bytes()), per_event(best.lane_bytes), PeakMemoryBytes() >> 20);
+  return holds;
+}
+
+int Run() {
+  const bool in_order = Holds(Rows::kInOrder);
+  const bool as_collected = Holds(Rows::kAsCollected);
+  return in_order && as_collected ? 0 : 1;
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
     case DeviceRowType::kMemory:
       memory_.push_back(row);
       memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names));
+      CountLostNames(row.name, names, 1);
       return;
     case DeviceRowType::kEvent: {
       const EventRecord record{row.correlation, row.stream};
@@ -136,13 +137,18 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
   }
 }
 
-StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, size_t rows) {
+StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names) {
   bool known = true;
   const StringId name = names.Get(id, &known);
-  if (known) return name;
+  return known ? name : builder_.Intern("(name lost)");
+}
+
+void DeviceDecoder::CountLostNames(uint32_t id, const WriterStrings& names, size_t rows) {
+  bool known = true;
+  names.Get(id, &known);
+  if (known) return;
   builder_.quality().Count("lost_name", QualitySeverity::kWarning, static_cast<int64_t>(rows),
                            "events whose name was in a lost chunk");
-  return builder_.Intern("(name lost)");
 }
 
 StringId DeviceDecoder::KernelName(StringId mangled) {

@@ -41,6 +41,7 @@ class DeviceDecoder {
   bool any() const { return device_rows_ + call_rows_ > 0; }
 
  private:
+  static constexpr StringId kUnnamed{UINT32_MAX};
   // A row that was salvaged from a killed process may be there twice.
   using RowKey = std::tuple<int, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint64_t>;
   static RowKey KeyOf(const DeviceRow& row);
@@ -75,37 +76,25 @@ class DeviceDecoder {
     }
   };
   template <class RowType, class Visit>
-  static bool ForEachRun(const Chunk& chunk, const RowRuns& runs, std::optional<RowType>& last,
-                         Visit visit);
+  bool ForEachRun(const Chunk& chunk, const RowRuns& runs, std::optional<RowType>& last,
+                  Visit visit);
   template <class RowType>
   bool IsRepeated(const RowType& row) const {
     return earlier_correlations_.Contains(row.correlation) && earlier_.contains(KeyOf(row));
   }
-  // What rows have in common that differ in their times and correlation alone.
-  struct KernelLook {
-    DeviceRow row{};
-    uint64_t writer = 0;  // 0: not to be used again
-    StringId name = kEmptyString;
-    TrackId track{};
-    ArgsId args = kNoArgs;
-  };
-  struct CallLook {
-    CallRow row{};
-    uint64_t writer = 0;
-    StringId name = kEmptyString;
+  // What rows have in common that differ in their times and correlation alone: a kernel's or a
+  // call's, as far as it is known.
+  struct Look {
+    CommonFields common{.name = kUnnamed};
     ApiKind kind{};
-    TrackId track{};
-    ArgsId args = kNoArgs;  // without a stack
   };
 
   DeviceId FindOrAddDevice(const ScannedDevice& found);
   DeviceId DeviceOf(uint32_t ordinal);
   void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
   bool CountDeviceWork(const DeviceRow& row);
-  // `row` has the look of all rows of the run.
-  void AddKernels(DeviceRow row, const Run& run, const WriterStrings& names);
-  // Valid until the next look's. `rows` have it.
-  const KernelLook& LookOf(const DeviceRow& row, const WriterStrings& names, size_t rows);
+  // `row` has the look of all rows of the run; its times are written over.
+  void AddKernels(Look& look, DeviceRow& row, const Run& run, const WriterStrings& names);
   ArgsId KernelArgs(const DeviceRow& row);
   void AddCopy(const DeviceRow& row);
   void AddMemset(const DeviceRow& row);
@@ -113,8 +102,7 @@ class DeviceDecoder {
   void AddOverhead(const DeviceRow& row);
   void AddSync(const DeviceRow& row);
   void AddMemory(const DeviceRow& row);
-  void AddCalls(CallRow row, const Run& run, const WriterStrings& names);
-  const CallLook& LookOf(const CallRow& row, const WriterStrings& names);
+  void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
   void NoteCall(const CallRow& row, ApiKind kind);
   ArgsId CallArgs(const CallRow& row, StringId stack);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
@@ -141,9 +129,8 @@ class DeviceDecoder {
             CorrelationOf(row.correlation)};
   }
   Event EventOf(const DeviceRow& row, StringId name, TrackId track);
-  // Of so many rows; where it is lost they are counted.
-  StringId NameOf(uint32_t id, const WriterStrings& names, size_t rows = 1);
-  uint64_t WriterOf(uint32_t name, const WriterStrings& names) const;
+  StringId NameOf(uint32_t id, const WriterStrings& names);
+  void CountLostNames(uint32_t id, const WriterStrings& names, size_t rows);
   StringId KernelName(StringId mangled);
   void Arg(std::string_view key, int64_t value);
   void Arg(std::string_view key, double value);
@@ -164,10 +151,7 @@ class DeviceDecoder {
   std::unordered_map<StringId, StringId> demangled_;
   // Launches of one kernel with one configuration share their arguments.
   std::unordered_map<DeviceRow, ArgsId, HashRow, SameRow> kernel_args_;
-  // The latest looks, each at the place that its own columns give.
-  uint64_t writer_ = 1;  // counts the writers
-  std::vector<KernelLook> kernel_looks_;
-  std::vector<CallLook> call_looks_;
+  std::vector<Look> looks_;                  // of the chunk that is being added
   std::vector<EventTimes> times_;            // of the run that is being added
   std::map<uint32_t, StringId> copy_names_;  // by detail and kinds of memory
   std::vector<trainprof::Arg> args_;

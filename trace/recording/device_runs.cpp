@@ -1,46 +1,11 @@
 // The rows of a segment by the run: what rows have in common that differ in their times and
 // correlation alone is looked up once.
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 
 #include "trace/recording/device_decoder.h"
 
 namespace trainprof::recording {
-namespace {
-
-// Places for looks: more than a training step has kernels, on all its streams.
-constexpr size_t kLooks = 4096;
-
-// What follows the times and the correlation: half a word, then whole ones.
-constexpr size_t kLookBegin = 20;
-static_assert(offsetof(DeviceRow, name) == kLookBegin && offsetof(CallRow, tid) == kLookBegin);
-
-template <class Word>
-Word DifferenceAt(const void* a, const void* b, size_t at) {
-  Word word_a, word_b;
-  memcpy(&word_a, static_cast<const char*>(a) + at, sizeof(Word));
-  memcpy(&word_b, static_cast<const char*>(b) + at, sizeof(Word));
-  return word_a ^ word_b;
-}
-
-template <class RowType>
-bool LooksTheSame(const RowType& a, const RowType& b) {
-  uint64_t differences = DifferenceAt<uint32_t>(&a, &b, kLookBegin);
-  for (size_t at = kLookBegin + 4; at < sizeof(RowType); at += 8) {
-    differences |= DifferenceAt<uint64_t>(&a, &b, at);
-  }
-  return differences == 0;
-}
-
-size_t PlaceOf(uint32_t a, uint32_t b, uint32_t c) {
-  const uint64_t mixed = a * uint64_t{0x9E3779B97F4A7C15} ^ b * uint64_t{0xC2B2AE3D27D4EB4F} ^
-                         c * uint64_t{0x165667B19E3779F9};
-  return mixed >> 40 & (kLooks - 1);
-}
-
-}  // namespace
-
 DeviceDecoder::RowKey DeviceDecoder::KeyOf(const CallRow& row) {
   return {-1, row.begin_ns, row.end_ns, row.correlation, row.tid, row.cbid, 0};
 }
@@ -60,15 +25,18 @@ template <class RowType, class Visit>
 bool DeviceDecoder::ForEachRun(const Chunk& chunk, const RowRuns& runs,
                                std::optional<RowType>& last, Visit visit) {
   if (chunk.row_bytes < sizeof(RowType) || chunk.row_bytes % 8 != 0) return false;
+  looks_.assign(runs.looks.size() * 8 / chunk.row_bytes, Look());
   for (size_t r = 0; r < runs.runs(); ++r) {
     const size_t first = runs.run_begin[r];
     const size_t count = runs.run_begin[r + 1] - first;
     const Run run = {std::span(runs.begin_ns).subspan(first, count),
                      std::span(runs.end_ns).subspan(first, count),
                      std::span(runs.correlation).subspan(first, count)};
+    const size_t look = runs.look_of_run[r];
     RowType row;
-    memcpy(&row, runs.looks.data() + r * chunk.row_bytes / 8, sizeof row);
-    visit(row, run);
+    memcpy(&row, runs.looks.data() + look * chunk.row_bytes / 8, sizeof row);
+    visit(look, row, run);
+    if (r + 1 < runs.runs()) continue;
     run.Fill(count - 1, row);
     last = row;
   }
@@ -76,19 +44,20 @@ bool DeviceDecoder::ForEachRun(const Chunk& chunk, const RowRuns& runs,
 }
 
 bool DeviceDecoder::Add(const Chunk& chunk, const RowRuns& runs, const WriterStrings& names) {
-  kernel_looks_.resize(kLooks);
-  call_looks_.resize(kLooks);
   if (chunk.kind == ChunkKind::kCallRows) {
-    return ForEachRun(chunk, runs, last_call_,
-                      [&](const CallRow& row, const Run& run) { AddCalls(row, run, names); });
+    return ForEachRun(chunk, runs, last_call_, [&](size_t look, CallRow& row, const Run& run) {
+      AddCalls(looks_[look], row, run, names);
+    });
   }
-  return ForEachRun(chunk, runs, last_device_row_, [&](DeviceRow row, const Run& run) {
-    if (row.type == DeviceRowType::kKernel) return AddKernels(row, run, names);
-    for (size_t i = 0; i < run.size(); ++i) {
-      run.Fill(i, row);
-      if (!IsRepeated(row)) AddDeviceRow(row, names);
-    }
-  });
+  return ForEachRun(chunk, runs, last_device_row_,
+                    [&](size_t look, DeviceRow& row, const Run& run) {
+                      if (row.type == DeviceRowType::kKernel)
+                        return AddKernels(looks_[look], row, run, names);
+                      for (size_t i = 0; i < run.size(); ++i) {
+                        run.Fill(i, row);
+                        if (!IsRepeated(row)) AddDeviceRow(row, names);
+                      }
+                    });
 }
 
 // A process killed between a row and the note that it is one: who salvages makes it again.
@@ -102,17 +71,10 @@ void DeviceDecoder::EndWriter() {
   };
   remember(last_device_row_);
   remember(last_call_);
-  ++writer_;  // whose looks these are: names are a writer's own
 }
 
-// The present writer; none where the name is lost, so that each such row is counted.
-uint64_t DeviceDecoder::WriterOf(uint32_t name, const WriterStrings& names) const {
-  bool known = true;
-  names.Get(name, &known);
-  return known ? writer_ : 0;
-}
-
-void DeviceDecoder::AddKernels(DeviceRow row, const Run& run, const WriterStrings& names) {
+void DeviceDecoder::AddKernels(Look& look, DeviceRow& row, const Run& run,
+                               const WriterStrings& names) {
   times_.clear();
   for (size_t i = 0; i < run.size(); ++i) {
     run.Fill(i, row);
@@ -120,29 +82,23 @@ void DeviceDecoder::AddKernels(DeviceRow row, const Run& run, const WriterString
     times_.push_back(TimesOf(row));
   }
   if (times_.empty()) return;
-  const KernelLook& look = LookOf(row, names, times_.size());
-  builder_.AddDeviceOps({.name = look.name, .track = look.track, .args = look.args},
-                        DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, times_);
+  if (look.common.name == kUnnamed) {
+    look.common.name = KernelName(NameOf(row.name, names));
+    look.common.args = KernelArgs(row);
+    look.common.track = Stream(row.device, row.context, row.stream);
+  }
+  CountLostNames(row.name, names, times_.size());
+  builder_.AddDeviceOps(look.common, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, times_);
 }
 
-const DeviceDecoder::KernelLook& DeviceDecoder::LookOf(const DeviceRow& row,
-                                                       const WriterStrings& names, size_t rows) {
-  KernelLook& look = kernel_looks_[PlaceOf(row.name, row.stream, row.kernel.grid[0])];
-  if (look.writer == writer_ && LooksTheSame(look.row, row)) return look;
-  look.row = row;
-  look.writer = WriterOf(row.name, names);
-  look.name = KernelName(NameOf(row.name, names, rows));
-  look.args = KernelArgs(row);
-  look.track = Stream(row.device, row.context, row.stream);
-  return look;
-}
-
-void DeviceDecoder::AddCalls(CallRow row, const Run& run, const WriterStrings& names) {
-  const CallLook& look = LookOf(row, names);
-  const auto add_times = [&](ArgsId args) {
-    builder_.AddApis({.name = look.name, .track = look.track, .args = args}, look.kind, times_);
-    times_.clear();
-  };
+void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names) {
+  CommonFields& common = look.common;
+  if (common.name == kUnnamed) {
+    common.name = NameOf(row.name, names);
+    look.kind = ApiKindOf(builder_.trace().Text(common.name));
+    common.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
+    common.args = CallArgs(row, kEmptyString);
+  }
   times_.clear();
   size_t calls = 0;
   for (size_t i = 0; i < run.size(); ++i) {
@@ -151,12 +107,19 @@ void DeviceDecoder::AddCalls(CallRow row, const Run& run, const WriterStrings& n
     ++calls;
     NoteCall(row, look.kind);
     const StringId stack = stacks_.Of(row.correlation);
-    if (stack != kEmptyString) add_times(look.args);
-    times_.push_back(TimesOf(row));
-    if (stack != kEmptyString) add_times(CallArgs(row, stack));
+    if (stack == kEmptyString) {
+      times_.push_back(TimesOf(row));
+      continue;
+    }
+    builder_.AddApis(common, look.kind, times_);
+    times_.assign(1, TimesOf(row));
+    CommonFields with_stack = common;
+    with_stack.args = CallArgs(row, stack);
+    builder_.AddApis(with_stack, look.kind, times_);
+    times_.clear();
   }
-  add_times(look.args);
-  if (look.writer != writer_) NameOf(row.name, names, calls);
+  builder_.AddApis(common, look.kind, times_);
+  CountLostNames(row.name, names, calls);
 }
 
 void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {
@@ -170,19 +133,6 @@ void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {
   if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) {
     allocating_thread_[row.correlation] = row.tid;
   }
-}
-
-const DeviceDecoder::CallLook& DeviceDecoder::LookOf(const CallRow& row,
-                                                     const WriterStrings& names) {
-  CallLook& look = call_looks_[PlaceOf(row.name, row.tid, row.result)];
-  if (look.writer == writer_ && LooksTheSame(look.row, row)) return look;
-  look.row = row;
-  look.writer = WriterOf(row.name, names);
-  look.name = NameOf(row.name, names, 0);
-  look.kind = ApiKindOf(builder_.trace().Text(look.name));
-  look.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
-  look.args = CallArgs(row, kEmptyString);
-  return look;
 }
 
 }  // namespace trainprof::recording

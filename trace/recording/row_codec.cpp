@@ -153,9 +153,9 @@ void FindRuns(const Planes& planes, RowRuns& runs) {
 
 void UnpackLooks(const Planes& planes, RowRuns& runs) {
   const size_t words = planes.first.size();
-  runs.looks.resize(runs.runs() * words);
+  runs.looks.reserve(runs.runs() * words);
   for (size_t run = 0; run < runs.runs(); ++run) {
-    std::copy_n(planes.first.data(), words, runs.looks.data() + run * words);
+    runs.looks.insert(runs.looks.end(), planes.first.begin(), planes.first.end());
   }
   constexpr size_t kColumnBytes = sizeof(uint32_t);
   for (size_t at = kLookAt; at < words * 8; at += kColumnBytes) {
@@ -175,11 +175,53 @@ void UnpackLooks(const Planes& planes, RowRuns& runs) {
   }
 }
 
+bool SameLook(const uint64_t* a, const uint64_t* b, size_t words) {
+  uint64_t differences = a[kTimeWords] >> 32 ^ b[kTimeWords] >> 32;
+  for (size_t w = kTimeWords + 1; w < words; ++w) differences |= a[w] ^ b[w];
+  return differences == 0;
+}
+
+// The products do not wait for each other.
+uint64_t HashOfLook(const uint64_t* look, size_t words) {
+  uint64_t hash = look[kTimeWords] >> 32;
+  uint64_t factor = 0x9E3779B97F4A7C15;
+  for (size_t w = kTimeWords + 1; w < words; ++w, factor += 0xC2B2AE3D27D4EB4E) {
+    hash += std::rotl(look[w] * factor, 32);
+  }
+  return hash * 0x9E3779B97F4A7C15 >> 32;
+}
+
+// From a look for each run to one for all runs that look the same, nearly: where hashes collide too
+// often there may be more.
+void ShareLooks(size_t words, RowRuns& runs) {
+  constexpr uint32_t kFree = UINT32_MAX;
+  constexpr size_t kMostProbes = 16;
+  std::vector<uint32_t> slots(std::bit_ceil(2 * runs.runs()), kFree);
+  const size_t mask = slots.size() - 1;
+  runs.look_of_run.resize(runs.runs());
+  uint32_t looks = 0;
+  for (size_t run = 0; run < runs.runs(); ++run) {
+    const uint64_t* look = runs.looks.data() + run * words;
+    size_t at = HashOfLook(look, words) & mask;
+    const auto is_another = [&] {
+      return slots[at] != kFree && !SameLook(runs.looks.data() + slots[at] * words, look, words);
+    };
+    for (size_t probe = 1; probe < kMostProbes && is_another(); ++probe) at = (at + 1) & mask;
+    if (slots[at] == kFree || is_another()) {
+      std::copy_n(look, words, runs.looks.data() + looks * words);
+      slots[at] = looks++;
+    }
+    runs.look_of_run[run] = slots[at];
+  }
+  runs.looks.resize(looks * words);
+}
+
 void Clear(RowRuns& runs) {
   runs.begin_ns.clear();
   runs.end_ns.clear();
   runs.correlation.clear();
   runs.run_begin.clear();
+  runs.look_of_run.clear();
   runs.looks.clear();
 }
 
@@ -195,12 +237,12 @@ void RunsOf(const std::vector<uint64_t>& rows, uint16_t row_bytes, RowRuns& runs
     runs.begin_ns.push_back(static_cast<int64_t>(row[0]));
     runs.end_ns.push_back(static_cast<int64_t>(row[1]));
     runs.correlation.push_back(ValueAt<uint32_t>(row, kCorrelationAt));
-    const auto* look = reinterpret_cast<const char*>(row) + kLookAt;
-    if (i > 0 && memcmp(look, look - row_bytes, row_bytes - kLookAt) == 0) continue;
+    if (i > 0 && SameLook(row, row - words, words)) continue;
     runs.run_begin.push_back(static_cast<uint32_t>(i));
     runs.looks.insert(runs.looks.end(), row, row + words);
   }
   if (count > 0) runs.run_begin.push_back(static_cast<uint32_t>(count));
+  ShareLooks(words, runs);
 }
 
 void RowsOf(const RowRuns& runs, uint16_t row_bytes, std::vector<uint64_t>& rows) {
@@ -209,7 +251,7 @@ void RowsOf(const RowRuns& runs, uint16_t row_bytes, std::vector<uint64_t>& rows
   for (size_t run = 0; run < runs.runs(); ++run) {
     for (size_t i = runs.run_begin[run]; i < runs.run_begin[run + 1]; ++i) {
       uint64_t* row = rows.data() + i * words;
-      std::copy_n(runs.looks.data() + run * words, words, row);
+      std::copy_n(runs.looks.data() + runs.look_of_run[run] * words, words, row);
       row[0] = static_cast<uint64_t>(runs.begin_ns[i]);
       row[1] = static_cast<uint64_t>(runs.end_ns[i]);
       memcpy(reinterpret_cast<char*>(row) + kCorrelationAt, &runs.correlation[i], 4);
@@ -272,6 +314,7 @@ bool UnpackRuns(const std::vector<uint64_t>& packed, ChunkEncoding encoding, siz
   UnpackColumns(planes, runs);
   FindRuns(planes, runs);
   UnpackLooks(planes, runs);
+  ShareLooks(row_words, runs);
   return true;
 }
 

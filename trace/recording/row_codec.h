@@ -17,15 +17,16 @@ enum class ChunkEncoding : uint32_t {
 // Whether rows of that size begin with two times and a correlation, as all of rows.h do.
 constexpr bool HasColumns(uint16_t row_bytes) { return row_bytes >= 24 && row_bytes % 8 == 0; }
 
-// Columns of what every row has of its own, and one look, a whole row, for each run of rows that
+// Columns of what every row has of its own, and looks, which are whole rows, for runs of rows that
 // are the same but for these columns.
 struct RowRuns {
   std::vector<int64_t> begin_ns;
   std::vector<int64_t> end_ns;
   std::vector<uint32_t> correlation;
   std::vector<uint32_t> run_begin;  // run r is rows [run_begin[r], run_begin[r + 1])
-  std::vector<uint64_t> looks;      // row_bytes a run; their own times and correlation mean nothing
-  std::vector<uint64_t> rest;       // what lies behind the last whole row
+  std::vector<uint32_t> look_of_run;
+  std::vector<uint64_t> looks;  // row_bytes each; their own times and correlation mean nothing
+  std::vector<uint64_t> rest;   // what lies behind the last whole row
 
   size_t rows() const { return begin_ns.size(); }
   size_t runs() const { return run_begin.empty() ? 0 : run_begin.size() - 1; }

@@ -11,7 +11,7 @@ namespace {
 using Words = std::vector<uint64_t>;
 
 // What an earlier chunk may have left.
-RowRuns UsedRuns() { return {{1, 2}, {3}, {4}, {0, 2, 5}, {6, 7}, {8}}; }
+RowRuns UsedRuns() { return {{1, 2}, {3}, {4}, {0, 2, 5}, {1, 0}, {6, 7}, {8}}; }
 
 // By the letter of FORMAT.md: encoding 1 is read, and no longer written.
 Words InAllPlanes(const Words& rows, uint16_t row_bytes) {
@@ -47,7 +47,7 @@ Words InAllPlanes(const Words& rows, uint16_t row_bytes) {
 
 bool SameRuns(const RowRuns& a, const RowRuns& b) {
   return a.begin_ns == b.begin_ns && a.end_ns == b.end_ns && a.correlation == b.correlation &&
-         a.run_begin == b.run_begin && a.rest == b.rest;
+         a.run_begin == b.run_begin && a.look_of_run == b.look_of_run && a.rest == b.rest;
 }
 
 void ExpectSameInEveryForm(const Words& rows, uint16_t row_bytes) {
@@ -106,6 +106,18 @@ TEST(RowCodec, WhatHoldsFromRowToRowTakesNoRoom) {
   RowRuns runs;
   RunsOf(rows, 32, runs);
   EXPECT_EQ(runs.runs(), 1u);
+}
+
+TEST(RowCodec, RunsThatLookTheSameShareALook) {
+  Words rows;
+  for (uint64_t i = 0; i < 1000; ++i) rows.insert(rows.end(), {10 * i, 10 * i + 7, i, i % 50});
+  RowRuns runs;
+  RunsOf(rows, 32, runs);
+  EXPECT_EQ(runs.runs(), 1000u);
+  EXPECT_EQ(runs.looks.size(), 50 * 4u);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(runs.looks[runs.look_of_run[i] * 4 + 3], i % 50) << i;
+  }
 }
 
 TEST(RowCodec, WordsThatAreNoRowsAreRefused) {
