@@ -1,6 +1,8 @@
 // Names of the classes, and the sums. How an idle gap is split stands in idle.cpp.
 #include "analysis/account.h"
 
+#include <algorithm>
+
 #include "analysis/idle.h"
 
 namespace trainprof {
@@ -129,8 +131,10 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
       account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.window).Total();
     };
     add(DeviceClass::kCompute, work.compute);
-    add(DeviceClass::kExposedCommunication, work.communication.Minus(work.compute));
-    add(DeviceClass::kExposedCopy, work.copy.Minus(work.compute.UnionWith(work.communication)));
+    account.exposed_communication = work.communication.Minus(work.compute);
+    account.exposed_copy = work.copy.Minus(work.compute.UnionWith(work.communication));
+    add(DeviceClass::kExposedCommunication, account.exposed_communication);
+    add(DeviceClass::kExposedCopy, account.exposed_copy);
     account.idle = splitter.Split(ops_of[d], account.busy);
     for (const Segment<DeviceClass>& segment : account.idle) {
       account.total[static_cast<size_t>(segment.value)] +=
@@ -156,13 +160,45 @@ HostAccount AccountHost(const Trace& trace, const Steps& steps) {
   }
   // Unnamed time: copy calls first, then waiting for autograd's threads, the rest is other.
   const IntervalSet unnamed = steps.window.Minus(IntervalSet::Union(std::move(named)));
-  const IntervalSet copies = CopyCalls(trace, steps.thread).IntersectWith(unnamed);
-  const IntervalSet backward =
-      BackwardElsewhere(trace, steps.thread).IntersectWith(unnamed).Minus(copies);
-  add(HostClass::kCopy, copies.Total());
-  add(HostClass::kBackward, backward.Total());
-  add(HostClass::kOther, unnamed.Total() - copies.Total() - backward.Total());
+  account.copies = CopyCalls(trace, steps.thread).IntersectWith(unnamed);
+  account.backward =
+      BackwardElsewhere(trace, steps.thread).IntersectWith(unnamed).Minus(account.copies);
+  const Duration copies = account.copies.Total();
+  const Duration backward = account.backward.Total();
+  add(HostClass::kCopy, copies);
+  add(HostClass::kBackward, backward);
+  add(HostClass::kOther, unnamed.Total() - copies - backward);
   return account;
+}
+
+std::array<Duration, kDeviceClasses> DeviceAccount::Within(const Interval& part) const {
+  std::array<Duration, kDeviceClasses> totals{};
+  const auto of = [&](DeviceClass c) -> Duration& { return totals[static_cast<size_t>(c)]; };
+  of(DeviceClass::kExposedCommunication) = exposed_communication.TotalWithin(part);
+  of(DeviceClass::kExposedCopy) = exposed_copy.TotalWithin(part);
+  of(DeviceClass::kCompute) = busy.TotalWithin(part) - of(DeviceClass::kExposedCommunication) -
+                              of(DeviceClass::kExposedCopy);
+  auto segment = std::partition_point(idle.begin(), idle.end(),
+                                      [&](const auto& s) { return s.interval.end <= part.begin; });
+  for (; segment != idle.end() && segment->interval.begin < part.end; ++segment) {
+    of(segment->value) += Intersect(segment->interval, part).Length();
+  }
+  return totals;
+}
+
+std::array<Duration, kHostClasses> HostAccount::Within(const Interval& part) const {
+  std::array<Duration, kHostClasses> totals{};
+  const auto of = [&](HostClass c) -> Duration& { return totals[static_cast<size_t>(c)]; };
+  VisitWithin(phases, part,
+              [&](const Interval& piece, Phase phase) { of(ClassOf(phase)) += piece.Length(); });
+  // What has no name counts as other until here.
+  for (const auto& [c, set] :
+       {std::pair{HostClass::kCopy, &copies}, std::pair{HostClass::kBackward, &backward}}) {
+    const Duration named = set->TotalWithin(part);
+    of(c) += named;
+    of(HostClass::kOther) -= named;
+  }
+  return totals;
 }
 
 }  // namespace trainprof

@@ -45,10 +45,15 @@ struct DeviceAccount {
   DeviceId device = kNoDevice;
   std::array<Duration, kDeviceClasses> total{};  // within the window; sums to window.Total()
   IntervalSet busy;                              // union of the device's operations, whole trace
-  std::vector<Segment<DeviceClass>> idle;        // the idle time, whole trace, in time order
+  IntervalSet exposed_communication;             // of `busy`; what is in neither is compute
+  IntervalSet exposed_copy;
+  std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
   size_t ops_in_window = 0;
 
   Duration Of(DeviceClass c) const { return total[static_cast<size_t>(c)]; }
+  // What a part of the window went to, by class: a step, say. Sums to its length.
+  // O(log n + intervals there).
+  std::array<Duration, kDeviceClasses> Within(const Interval& part) const;
   Duration BusyWithin(const IntervalSet& window) const {
     return busy.IntersectWith(window).Total();
   }
@@ -61,8 +66,12 @@ inline constexpr double kStrayShare = 0.01;
 struct HostAccount {
   std::array<Duration, kHostClasses> total{};  // sums to window.Total()
   Timeline<Phase> phases;                      // of the stepping thread, whole trace
+  IntervalSet copies;                          // within the window, where no phase is named
+  IntervalSet backward;                        // the same, on autograd's own threads
 
   Duration Of(HostClass c) const { return total[static_cast<size_t>(c)]; }
+  // As for a device.
+  std::array<Duration, kHostClasses> Within(const Interval& part) const;
 };
 
 // How much an idle gap may be explained by, and from where the numbers come.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/analysis/random_trace.h"
 #include "tests/analysis/trace_script.h"
 
 namespace trainprof {
@@ -223,6 +224,35 @@ TEST(HostAccount, BackwardOnAutogradsThreadIsBackward) {
     stream 0 7
     copy 5 19 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=100)"),
             "copy 20, backward 50, other 30");
+}
+
+// What the timeline's ribbon shows: the steps' own accounts add up to that of all of them.
+TEST(Accounts, OfStepsSumToTheirTotal) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Trace trace = BuildTrace(DrawTrace(seed));
+    const Steps steps = FindSteps(trace);
+    const HostAccount host = AccountHost(trace, steps);
+    std::array<Duration, kHostClasses> host_sum{};
+    for (const Interval& part : steps.window.intervals()) {
+      const auto within = host.Within(part);
+      for (size_t c = 0; c < kHostClasses; ++c) host_sum[c] += within[c];
+    }
+    EXPECT_EQ(host_sum, host.total) << "seed " << seed;
+    for (const DeviceAccount& device : AccountDevices(trace, steps)) {
+      std::array<Duration, kDeviceClasses> sum{};
+      for (const Step& step : steps.steps) {
+        const auto within = device.Within(step.span);
+        Duration all;
+        for (size_t c = 0; c < kDeviceClasses; ++c) {
+          sum[c] += within[c];
+          all += within[c];
+        }
+        EXPECT_EQ(all, step.span.Length()) << "seed " << seed;
+      }
+      if (steps.steps.empty()) continue;
+      EXPECT_EQ(sum, device.total) << "seed " << seed;
+    }
+  }
 }
 
 }  // namespace

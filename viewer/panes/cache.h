@@ -11,7 +11,10 @@ struct PaneCache {
   InspectorCache inspector;
 
   // The document was opened or got further ranks.
-  void Clear() { *this = PaneCache{}; }
+  void Clear() {
+    timeline.Clear();
+    inspector = {};
+  }
 };
 
 }  // namespace trainprof

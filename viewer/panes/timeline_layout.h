@@ -58,6 +58,12 @@ struct LayoutChoice {
   bool operator==(const LayoutChoice&) const = default;
 };
 
+// The lane that stands for a whole line: its outermost one, of a thread the next, as the outermost
+// ones are the steps.
+inline uint32_t StripDepth(const Line& line) {
+  return line.kind == LineKind::kThread && line.lanes > 1 ? 1 : 0;
+}
+
 // Rows of pixels one below the other.
 struct RowList {
   std::vector<TrackRow> rows;

@@ -1,0 +1,134 @@
+#include "viewer/panes/step_bars.h"
+
+#include <algorithm>
+
+namespace trainprof {
+namespace {
+
+// Bars are as high as the longest step, unless that is this much longer than the median: then all
+// others would be too low to read.
+constexpr int64_t kMostMedians = 2;
+
+constexpr struct {
+  HostClass value;
+  Category category;
+} kHostParts[] = {
+    {HostClass::kForward, Category::kCompute},     {HostClass::kBackward, Category::kOperator},
+    {HostClass::kOptimizer, Category::kPython},    {HostClass::kCopy, Category::kCopy},
+    {HostClass::kInputWait, Category::kInputWait}, {HostClass::kOther, Category::kOther}};
+
+const DeviceAccount* BusiestDevice(std::span<const DeviceAccount> accounts) {
+  const DeviceAccount* busiest = nullptr;
+  for (const DeviceAccount& account : accounts) {
+    if (busiest == nullptr || account.busy.Total() > busiest->busy.Total()) busiest = &account;
+  }
+  return busiest;
+}
+
+// Which of `steps` are also in `detailed`, a part of them.
+std::vector<bool> InDetail(const std::vector<Step>& steps, const std::vector<Step>& detailed) {
+  std::vector<bool> in(steps.size());
+  size_t d = 0;
+  for (size_t s = 0; s < steps.size() && d < detailed.size(); ++s) {
+    if (steps[s].span.begin != detailed[d].span.begin) continue;
+    in[s] = true;
+    ++d;
+  }
+  return in;
+}
+
+// Fills in the time of each step by `within`, an array by class.
+template <class Within>
+void Account(const std::vector<Step>& steps, const std::vector<bool>& counts,
+             const std::vector<size_t>& class_of_part, Within within, StepBars& bars) {
+  bars.time.resize(steps.size() * bars.parts.size());
+  for (size_t s = 0; s < steps.size(); ++s) {
+    if (!counts[s]) continue;
+    const auto totals = within(steps[s].span);
+    for (size_t p = 0; p < bars.parts.size(); ++p) {
+      const Duration time = totals[class_of_part[p]];
+      bars.time[s * bars.parts.size() + p] = time;
+      bars.parts[p].total += time;
+    }
+  }
+}
+
+void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAnalysis& analysis,
+                   StepBars& bars) {
+  std::vector<size_t> classes;
+  for (size_t c = 0; c < kDeviceClasses; ++c) {
+    const auto value = static_cast<DeviceClass>(c);
+    bars.parts.push_back({Title(value), CategoryOf(value), IsIdle(value), {}});
+    classes.push_back(c);
+  }
+  bars.source = "GPU " + std::to_string(trace.devices[Index(device.device)].id);
+  const std::vector<Step>& steps = analysis.steps.steps;
+  Account(
+      steps, InDetail(steps, analysis.device_steps.steps), classes,
+      [&](const Interval& span) { return device.Within(span); }, bars);
+}
+
+void AccountThread(const Trace& trace, const RankAnalysis& analysis, StepBars& bars) {
+  std::vector<size_t> classes;
+  for (const auto& part : kHostParts) {
+    bars.parts.push_back({Title(part.value), part.category, false, {}});
+    classes.push_back(static_cast<size_t>(part.value));
+  }
+  bars.source = "main thread";
+  const HostAccount host = AccountHost(trace, analysis.steps);
+  const std::vector<Step>& steps = analysis.steps.steps;
+  Account(
+      steps, std::vector<bool>(steps.size(), true), classes,
+      [&](const Interval& span) { return host.Within(span); }, bars);
+}
+
+void SetHeights(StepBars& bars) {
+  std::vector<Duration> lengths;
+  for (const Interval& span : bars.spans) lengths.push_back(span.Length());
+  if (lengths.empty()) return;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  bars.median = *middle;
+  const Duration longest = *std::max_element(lengths.begin(), lengths.end());
+  bars.limit = std::max(std::min(longest, Duration{bars.median.ns * kMostMedians}), Duration{1});
+}
+
+}  // namespace
+
+StepBars MakeStepBars(const Lines& lines, uint32_t rank, const Steps& steps,
+                      const RankAnalysis* analysis) {
+  StepBars bars;
+  bars.rank = rank;
+  bars.analysis = analysis;
+  bars.first_number = steps.warmup_steps;
+  const Duration shift = lines.Shift(rank);
+  for (const Step& step : steps.steps) {
+    bars.spans.push_back({step.span.begin + shift, step.span.end + shift});
+  }
+  SetHeights(bars);
+  if (analysis == nullptr) return bars;
+  const Trace& trace = *lines.ranks()[rank].trace;
+  if (const DeviceAccount* device = BusiestDevice(lines.AccountsOf(rank))) {
+    AccountDevice(trace, *device, *analysis, bars);
+  } else {
+    AccountThread(trace, *analysis, bars);
+  }
+  return bars;
+}
+
+std::vector<uint32_t> WorstOfColumns(std::span<const Interval> spans, size_t columns) {
+  const size_t count = std::min(spans.size(), columns);
+  std::vector<uint32_t> worst;
+  for (size_t column = 0; column < count; ++column) {
+    const size_t first = spans.size() * column / count;
+    const size_t last = spans.size() * (column + 1) / count;
+    size_t longest = first;
+    for (size_t s = first; s < last; ++s) {
+      if (spans[s].Length() > spans[longest].Length()) longest = s;
+    }
+    worst.push_back(static_cast<uint32_t>(longest));
+  }
+  return worst;
+}
+
+}  // namespace trainprof

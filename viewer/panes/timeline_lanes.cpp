@@ -1,0 +1,161 @@
+#include "viewer/panes/timeline_lanes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "viewer/panes/hatch.h"
+#include "viewer/panes/widgets.h"
+
+namespace trainprof {
+namespace {
+
+// Indices of the packaged ImGui have 16 bits: one reservation stays below 65,536 vertices.
+constexpr size_t kMostReserved = 16'000;
+
+using Shades = std::array<std::array<ImU32, kShades + 1>, kCategories>;
+
+Shades ShadesOf(const Theme& theme) {
+  Shades shades{};
+  for (size_t c = 0; c < kCategories; ++c) {
+    for (uint8_t shade = 0; shade <= kShades; ++shade) {
+      shades[c][shade] = theme.Shaded(static_cast<Category>(c), shade);
+    }
+  }
+  return shades;
+}
+
+// Where a rectangle stands; a pixel wide at least, and apart from its right neighbour where there
+// is room.
+Box BoxOf(const TimelineFrame& frame, const Rect& rect) {
+  constexpr float kApartFrom = 4;
+  const ShownLane& lane = frame.lanes[rect.lane];
+  const float left = frame.areas.time.left + rect.left;
+  float right = std::max(frame.areas.time.left + rect.right, left + 1);
+  if (rect.event != kNoEvent && right - left >= kApartFrom) right -= 1;
+  return {left, lane.top, right, lane.bottom - 1};
+}
+
+void DrawRects(const TimelineFrame& frame, std::span<const Rect> rects, const Shades& shades,
+               ImDrawList* draw) {
+  while (!rects.empty()) {
+    const std::span<const Rect> some = rects.first(std::min(rects.size(), kMostReserved));
+    const auto count = static_cast<int>(some.size());
+    draw->PrimReserve(count * 6, count * 4);
+    for (const Rect& rect : some) {
+      const Box box = BoxOf(frame, rect);
+      draw->PrimRect(box.min(), box.max(), shades[static_cast<size_t>(rect.category)][rect.shade]);
+    }
+    rects = rects.subspan(some.size());
+  }
+}
+
+void DrawHatches(const PaneContext& context, const TimelineFrame& frame,
+                 std::span<const Rect> rects, const Shades& shades, ImDrawList* draw) {
+  Hatcher hatcher(context.theme, draw);
+  for (const Rect& rect : rects) {
+    if (!frame.lanes[rect.lane].idle) continue;
+    hatcher.Draw(BoxOf(frame, rect), rect.category,
+                 shades[static_cast<size_t>(rect.category)][rect.shade]);
+  }
+}
+
+// The least width of an event that gets its name in it, so that there are at most kMostLabels.
+float LeastLabelled(const Theme& theme, std::span<const Rect> rects) {
+  constexpr float kLeast = 26;  // points: three letters
+  float least = theme.Px(kLeast);
+  while (true) {
+    size_t count = 0;
+    for (const Rect& rect : rects) {
+      if (rect.event != kNoEvent && rect.right - rect.left >= least) ++count;
+    }
+    if (count <= kMostLabels) return least;
+    least *= 1.5f;
+  }
+}
+
+void DrawLabels(PaneContext& context, const TimelineFrame& frame, std::span<const Rect> rects,
+                ImDrawList* draw) {
+  const Lines& lines = context.state.lines();
+  LaneStore& store = context.state.document->store();
+  const float least = LeastLabelled(context.theme, rects);
+  const float margin = context.theme.Px(4);
+  for (const Rect& rect : rects) {
+    if (rect.event == kNoEvent || rect.right - rect.left < least) continue;
+    const ShownLane& lane = frame.lanes[rect.lane];
+    const Lane& on = store.LanesOf(lane.line)[lane.depth];
+    const Table table = on.table(rect.event);
+    if (table == Table::kBusy) continue;
+    const EventRef event{lines.lines()[lane.line].rank, table, on.row(rect.event)};
+    const std::string name = table == Table::kIdle ? std::string(Title(on.category(rect.event)))
+                                                   : EventName(lines, event);
+    const Box box = BoxOf(frame, rect);
+    const std::string_view fits = FitText(name, box.width() - 2 * margin);
+    const float y = box.top + (box.height() - ImGui::GetFontSize()) / 2;
+    draw->AddText({std::floor(box.left + margin), std::floor(y)},
+                  Theme::TextOn(context.theme.Of(rect.category)), fits.data(),
+                  fits.data() + fits.size());
+  }
+}
+
+// Events nested deeper than is shown.
+void DrawFoldedRows(const PaneContext& context, const TimelineFrame& frame, ImDrawList* draw) {
+  for (const ShownRow& shown : frame.rows) {
+    if (shown.row.deeper == 0) continue;
+    const float top = shown.bottom - static_cast<float>(frame.lane_height);
+    const std::string text = std::to_string(shown.row.deeper) + " deeper levels: click to show";
+    draw->AddText({frame.areas.time.left + context.theme.Px(4), top}, context.theme.text_dim,
+                  text.c_str());
+  }
+}
+
+void DrawUnready(const PaneContext& context, const TimelineFrame& frame, ImDrawList* draw) {
+  for (const ShownRow& shown : frame.rows) {
+    if (shown.ready) continue;
+    draw->AddText({frame.areas.time.left + context.theme.Px(4), shown.top}, context.theme.text_dim,
+                  "...");
+  }
+}
+
+// The rectangles of pinned rows come first: [0, result).
+size_t PinnedRects(const TimelineFrame& frame, const std::vector<Rect>& rects) {
+  size_t pinned_lanes = 0;
+  for (const ShownRow& row : frame.rows) {
+    if (row.is_pinned) pinned_lanes = row.last_lane;
+  }
+  const auto end = std::partition_point(rects.begin(), rects.end(),
+                                        [&](const Rect& rect) { return rect.lane < pinned_lanes; });
+  return static_cast<size_t>(end - rects.begin());
+}
+
+}  // namespace
+
+void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
+  TimelineCache& cache = context.cache.timeline;
+  LaneStore& store = context.state.document->store();
+  std::vector<const Lane*> lanes;
+  lanes.reserve(frame.lanes.size());
+  for (const ShownLane& lane : frame.lanes) {
+    lanes.push_back(&store.LanesOf(lane.line)[lane.depth]);
+  }
+  BuildFrame(lanes, context.state.view, frame.scale.width_px, cache.frame, kMostLaneRects);
+  frame.scale = cache.frame.scale;
+  const Shades shades = ShadesOf(context.theme);
+  const std::span<const Rect> all = cache.frame.rects;
+  const size_t pinned = PinnedRects(frame, cache.frame.rects);
+  const auto draw_part = [&](const Box& rows, std::span<const Rect> rects) {
+    draw->PushClipRect({frame.areas.time.left, rows.top}, rows.max(), true);
+    DrawRects(frame, rects, shades, draw);
+    DrawHatches(context, frame, rects, shades, draw);
+    DrawLabels(context, frame, rects, draw);
+    draw->PopClipRect();
+  };
+  draw_part(frame.areas.pinned, all.first(pinned));
+  draw_part(frame.areas.tracks, all.subspan(pinned));
+  draw->PushClipRect(frame.areas.time.min(), frame.areas.time.max(), true);
+  DrawFoldedRows(context, frame, draw);
+  DrawUnready(context, frame, draw);
+  draw->PopClipRect();
+}
+
+}  // namespace trainprof

@@ -1,0 +1,129 @@
+#include "viewer/panes/timeline_marks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/navigation/follow.h"
+
+namespace trainprof {
+namespace {
+
+// A graph launches thousands.
+constexpr size_t kMostArrows = 64;
+
+const Finding* OpenFindingOf(const State& state) {
+  if (!state.finding) return nullptr;
+  const RankAnalysis* analysis = state.document->Analysis(state.finding->rank);
+  if (analysis == nullptr || state.finding->index >= analysis->findings.size()) return nullptr;
+  return &analysis->findings[state.finding->index];
+}
+
+// Where an event is drawn in this frame, also where that is out of sight to the left or right;
+// nothing where its lane is not in sight or not made yet.
+std::optional<Box> BoxOf(PaneContext& context, const TimelineFrame& frame, const EventRef& event) {
+  LaneStore& store = context.state.document->store();
+  const Lines& lines = context.state.lines();
+  const uint32_t line = lines.LineOf(event);
+  if (line == kNoLine || !store.Has(line)) return std::nullopt;
+  const LaneStore::Place place = store.PlaceOf(event);
+  for (const ShownLane& lane : frame.lanes) {
+    if (lane.line != place.line || lane.depth != place.lane) continue;
+    const Interval time = lines.TimeOf(event);
+    return Box{frame.XOf(time.begin), lane.top, frame.XOf(time.end), lane.bottom - 1};
+  }
+  return std::nullopt;
+}
+
+void DrawArrow(const Theme& theme, ImDrawList* draw, ImVec2 from, ImVec2 to) {
+  const float width = std::max(1.5f, theme.Px(1.5f));
+  const float bend = std::max(theme.Px(20), std::abs(to.x - from.x) / 3);
+  draw->AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, theme.selection,
+                       width);
+  const float size = theme.Px(5);
+  draw->AddTriangleFilled({to.x, to.y}, {to.x - size * 1.4f, to.y - size * 0.8f},
+                          {to.x - size * 1.4f, to.y + size * 0.8f}, theme.selection);
+}
+
+void Connect(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
+             const EventRef& call, const EventRef& op) {
+  const std::optional<Box> from = BoxOf(context, frame, call);
+  const std::optional<Box> to = BoxOf(context, frame, op);
+  if (!from || !to) return;
+  // Far away ends would be beyond what a float tells.
+  const float least = frame.areas.time.left - 4 * frame.areas.time.width();
+  const float most = frame.areas.time.right + 4 * frame.areas.time.width();
+  const float from_x = std::clamp((from->left + from->right) / 2, least, most);
+  const float to_x = std::clamp(to->left, least, most);
+  DrawArrow(context.theme, draw, {from_x, (from->top + from->bottom) / 2},
+            {to_x, (to->top + to->bottom) / 2});
+}
+
+void DrawArrows(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
+                const EventRef& event) {
+  const LaunchLinks& links = context.state.document->Links(event.rank);
+  if (event.table == Table::kDeviceOps) {
+    const Row call = links.CallOf(event.row);
+    if (call != kNoRow) Connect(context, draw, frame, {event.rank, Table::kApi, call}, event);
+  } else if (event.table == Table::kApi) {
+    const std::span<const Row> ops = links.OpsOf(event.row);
+    for (Row op : ops.first(std::min(ops.size(), kMostArrows))) {
+      Connect(context, draw, frame, event, {event.rank, Table::kDeviceOps, op});
+    }
+  }
+}
+
+}  // namespace
+
+void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
+  const State& state = context.state;
+  const Finding* finding = OpenFindingOf(state);
+  if (finding == nullptr || finding->evidence.empty()) return;
+  const Duration shift = state.lines().Shift(state.finding->rank);
+  std::vector<Interval> shown;
+  for (const Evidence& evidence : finding->evidence) {
+    shown.push_back({evidence.when.begin + shift, evidence.when.end + shift});
+  }
+  const IntervalSet lit = IntervalSet::Union(std::move(shown));
+  const IntervalSet dim = lit.Complement(state.view);
+  const ImU32 veil = (context.theme.panel & ~IM_COL32_A_MASK) | (150u << IM_COL32_A_SHIFT);
+  const Box& time = frame.areas.time;
+  for (const ShownRow& row : frame.rows) {
+    const Box& clip = frame.ClipOf(row);
+    const float top = std::max(row.top, clip.top);
+    const float bottom = std::min(row.bottom, clip.bottom);
+    if (state.lines().lines()[row.row.line].rank != state.finding->rank) {
+      draw->AddRectFilled({time.left, top}, {time.right, bottom}, veil);
+      continue;
+    }
+    for (const Interval& part : dim.intervals()) {
+      draw->AddRectFilled({frame.XOf(part.begin), top}, {frame.XOf(part.end), bottom}, veil);
+    }
+  }
+  // The instance that is shown stands between two lines.
+  if (state.evidence >= finding->evidence.size()) return;
+  const Interval when = finding->evidence[state.evidence].when;
+  for (const TraceTime edge : {when.begin + shift, when.end + shift}) {
+    const float x = std::floor(frame.XOf(edge));
+    if (x < time.left || x >= time.right) continue;
+    draw->AddRectFilled({x, time.top}, {x + std::max(1.f, context.theme.scale), time.bottom},
+                        context.theme.text);
+  }
+}
+
+void DrawSelected(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
+  if (!context.state.selected) return;
+  const Box& time = frame.areas.time;
+  const std::optional<Box> found = BoxOf(context, frame, *context.state.selected);
+  draw->PushClipRect(time.min(), time.max(), true);
+  if (found && found->right >= time.left && found->left <= time.right) {
+    Box box = *found;
+    const float width = std::max(2.f, context.theme.Px(2));
+    box.left = std::max(box.left - width / 2, time.left - width);
+    box.right = std::min(std::max(box.right, box.left + 2 * width), time.right + width);
+    draw->AddRect(box.min(), box.max(), context.theme.selection, 0, 0, width);
+  }
+  DrawArrows(context, draw, frame, *context.state.selected);
+  draw->PopClipRect();
+}
+
+}  // namespace trainprof

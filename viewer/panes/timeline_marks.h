@@ -1,0 +1,12 @@
+// What is drawn over the events: the selected one, arrows to what it launched or was launched by,
+// and the veil over all that is no evidence of the open finding.
+#pragma once
+
+#include "viewer/panes/timeline_frame.h"
+
+namespace trainprof {
+
+void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame& frame);
+void DrawSelected(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame);
+
+}  // namespace trainprof
