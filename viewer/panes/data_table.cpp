@@ -18,7 +18,7 @@ int ShownRank(std::span<const TableColumn> columns, const Theme& theme, float ro
   for (; most > 0; --most) {
     float needed = 0;
     for (const TableColumn& column : columns) {
-      if (column.rank > most) continue;
+      if (column.rank > most || column.rank < 0) continue;
       needed += theme.Px(column.points == 0 ? kNamePoints : column.points) + around;
     }
     if (needed <= room) break;
@@ -44,7 +44,7 @@ DataTable::DataTable(const PaneContext& context, const char* id,
         column.points == 0 ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed;
     if (c > 0) flags |= ImGuiTableColumnFlags_PreferSortDescending;
     if (static_cast<int>(c) == sorted_by) flags |= ImGuiTableColumnFlags_DefaultSort;
-    if (column.rank > shown) flags |= ImGuiTableColumnFlags_Disabled;
+    if (column.rank > shown || column.rank < 0) flags |= ImGuiTableColumnFlags_Disabled;
     ImGui::TableSetupColumn(column.title, flags, context.theme.Px(column.points));
   }
   ImGui::TableSetupScrollFreeze(0, 1);

@@ -14,7 +14,7 @@ namespace trainprof {
 struct TableColumn {
   const char* title;
   float points = 0;  // of width; 0: has the space that is left
-  int rank = 0;      // where there is too little room the highest ranks are left out
+  int rank = 0;      // where there is too little room the highest ranks are left out; < 0: always
   const char* tip = nullptr;
 };
 

@@ -185,6 +185,7 @@ void DrawFindings(PaneContext& context) {
     RankChooser(context, "findings");
   }
   ImGui::BeginChild("list");
+  ImGui::Dummy({0, 0});
   if (count == 0) WrappedText("Nothing above 2 % of step time.");
   for (uint32_t i = 0; i < count; ++i) {
     const FindingRef ref{rank, i};

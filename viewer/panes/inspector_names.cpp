@@ -14,7 +14,7 @@ constexpr TableColumn kDeviceColumns[] = {
     {"name"},
     {"count", 62, 1},
     {"total", 70, 2},
-    {"self", 70, 9},
+    {"self", 70, -1},
     {"ms/step", 62, 0, "total time / steps"},
     {"mean", 62, 3},
     {"median", 62, 4},
@@ -38,7 +38,7 @@ std::vector<TableColumn> ColumnsFor(Counted what, bool has_steps) {
   const bool nests = TableOf(what) == Table::kRanges;
   const auto all = nests ? std::span(kHostColumns) : std::span(kDeviceColumns);
   std::vector<TableColumn> columns(all.begin(), all.end());
-  constexpr int kNever = 10;
+  constexpr int kNever = -1;
   if (!has_steps) columns[kPerStep].rank = kNever;
   if (!has_steps && !nests) columns[kTotal].rank = 0;
   if (!has_steps && nests) columns[kSelf].rank = 0;

@@ -103,7 +103,7 @@ void DrawRanks(PaneContext& context) {
   const std::vector<RankRow>& rows = *cache.ranks;
   if (rows.empty()) return Text("computing ...");
   std::vector<TableColumn> columns(std::begin(kColumns), std::end(kColumns));
-  constexpr int kNever = 10;
+  constexpr int kNever = -1;
   if (!state.lines().aligned()) {
     WrappedText("The ranks' clocks do not agree: who is late cannot be told.");
   }
