@@ -10,6 +10,8 @@ struct PaneCache {
   TimelineCache timeline;
   InspectorCache inspector;
 
+  // Something is being made: a later frame shows more.
+  bool Busy() const { return timeline.pending || timeline.overview_pending || inspector.busy(); }
   // The document was opened or got further ranks.
   void Clear() {
     timeline.Clear();
