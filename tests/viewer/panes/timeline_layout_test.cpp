@@ -134,7 +134,7 @@ TEST_F(TimelineLayout, WithinFindsTheRowsOfAStretchOfPixels) {
 TEST(TimelineLayoutWithoutGpu, StripStandsForTheThreadThatSteps) {
   const Job job(TraceFromScript("thread 1\nstep 0 9 ProfilerStep#1\nthread 2\nop 1 8 aten::mm\n"));
   const Lines lines({{&job.trace, &job.analysis}});
-  const TrackLayout layout = MakeTrackLayout(lines, {.collapsed = {0}});
+  const TrackLayout layout = MakeTrackLayout(lines, {.collapsed = {0}, .heights = {}});
   ASSERT_EQ(layout.tracks.rows.size(), 1u);
   EXPECT_EQ(layout.tracks.rows[0].busy, 1u);
   EXPECT_EQ(layout.tracks.rows[0].idle, kNoLine);
