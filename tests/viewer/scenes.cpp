@@ -20,10 +20,10 @@ constexpr int kSteps = 20;
 
 struct Shape {
   int step_us = 10'000;
-  int wait_us = 0;      // for the loader
-  int kernel_us = 250;  // eight of them, in three streams' worth of names
-  int sync_us = 0;      // .item() at the end
-  bool communicates = false;
+  int wait_us = 0;         // for the loader
+  int kernel_us = 250;     // eight of them, in three streams' worth of names
+  int sync_us = 0;         // .item() at the end
+  int all_reduced_us = 0;  // when the last rank's gradients are there; 0: no communication
 };
 
 // One rank's steps: wait, copy, forward, backward with an all-reduce beside it, optimizer, .item().
@@ -73,11 +73,11 @@ std::string ScriptOf(const Shape& shape) {
   }
   std::string script = host + "end\n";
   script += fmt::format("stream 0 7\nrepeat {} every {}\n{}end\n", kSteps, shape.step_us, device);
-  if (shape.communicates) {
+  if (shape.all_reduced_us > 0) {
     script += fmt::format(
         "stream 0 20\nrepeat {} every {}\n  kernel {} {} ncclDevKernel_AllReduce_Sum_f32_RING\n"
         "end\n",
-        kSteps, shape.step_us, ready - 2 * shape.kernel_us, ready + 600);
+        kSteps, shape.step_us, ready - 2 * shape.kernel_us, shape.all_reduced_us);
   }
   return script;
 }
@@ -86,15 +86,15 @@ fs::path Demo(const fs::path&) {
   return fs::path(TRAINPROF_SOURCE_DIR) / "samples" / "virtual_gpu_habits" / "recording";
 }
 
+// Rank 5 waits for its loader; the others wait for it in the all-reduce.
 fs::path EightRanks(const fs::path& folder) {
   std::vector<std::string> scripts;
   for (int rank = 0; rank < 8; ++rank) {
     Shape shape;
     shape.step_us = 9'000;
-    shape.wait_us = rank == 5 ? 2'800 : 300 + 120 * rank;
+    shape.wait_us = rank == 5 ? 2'800 : 300 + 60 * rank;
     shape.kernel_us = 600;
-    shape.sync_us = 100;
-    shape.communicates = true;
+    shape.all_reduced_us = 8'800;
     scripts.push_back(ScriptOf(shape));
   }
   return WriteJob(folder, {scripts.begin(), scripts.end()});
