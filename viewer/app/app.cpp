@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/app/keyboard.h"
 #include "viewer/app/layout.h"
@@ -84,7 +85,7 @@ void DrawStatus(const State& state, const Theme& theme) {
 
 }  // namespace
 
-App::App(Settings settings) { state_.settings = std::move(settings); }
+App::App(Settings settings, Goal goal) : goal_(goal) { state_.settings = std::move(settings); }
 
 bool App::Prepare(float display_scale) {
   const Settings& settings = state_.settings;
@@ -99,11 +100,25 @@ bool App::Prepare(float display_scale) {
 
 bool App::Idle() const {
   const bool loads = state_.document && !state_.document->progress().done;
-  return !loads && !key_held_;
+  return !loads && !key_held_ && !cache_.Busy();
+}
+
+// A finding is opened first, so that a step that is asked for as well is what the view ends at.
+void App::PursueGoal() {
+  if (!goal_ || !state_.document || !state_.document->progress().done) return;
+  state_.message.clear();
+  if (goal_->finding) OpenFindingNumber(state_, *goal_->finding);
+  if (goal_->finding && !state_.finding) goal_error_ = state_.message;
+  state_.message.clear();
+  if (goal_->step) ShowStep(state_, *goal_->step);
+  if (goal_error_.empty()) goal_error_ = state_.message;
+  state_.message = goal_error_;
+  goal_.reset();
 }
 
 void App::Frame() {
   if (UpdateDocument(state_)) cache_.Clear();
+  PursueGoal();
   key_held_ = HandleKeys(state_);
   PaneContext context{state_, theme_, cache_};
   ImGui::SetNextWindowPos({0, 0});

@@ -49,12 +49,22 @@ void CollapseOtherRanks(State& state) {
 
 }  // namespace
 
-void Open(State& state, const std::filesystem::path& path) {
+void Close(State& state) {
   State fresh;
   fresh.settings = std::move(state.settings);
   fresh.view_width_px = state.view_width_px;
-  fresh.document = std::make_shared<Document>(path);
+  fresh.demo = std::move(state.demo);
+  fresh.closing = std::move(state.closing);
+  if (state.document) {
+    state.document->Cancel();
+    fresh.closing.push_back(std::move(state.document));
+  }
   state = std::move(fresh);
+}
+
+void Open(State& state, const std::filesystem::path& path) {
+  Close(state);
+  state.document = std::make_shared<Document>(path);
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   std::vector<std::filesystem::path>& recent = state.settings.recent;
@@ -64,6 +74,7 @@ void Open(State& state, const std::filesystem::path& path) {
 }
 
 bool UpdateDocument(State& state) {
+  std::erase_if(state.closing, [](const auto& document) { return document->Stopped(); });
   if (!state.document || !state.document->Update()) return false;
   if (!state.HasLines()) return true;
   FollowAxis(state);

@@ -31,8 +31,12 @@ struct Settings {
   float selection_width = 320;
   bool show_ribbon = true;  // which panes there are
   bool show_overview = true;
-  bool show_bottom = true;                    // findings, selection and inspector
+  bool show_bottom = true;  // findings, selection and inspector
+  int window_width = 1600;  // when it was closed; in the display's units
+  int window_height = 900;
   std::vector<std::filesystem::path> recent;  // newest first
+
+  bool operator==(const Settings&) const = default;
 };
 
 // A finding of a rank: document->Analysis(rank)->findings[index].
@@ -57,6 +61,8 @@ struct SearchState {
 
 struct State {
   std::shared_ptr<Document> document;  // null: no file is open
+  // Were open, and still end a stage of their analysis, which no frame shall wait for.
+  std::vector<std::shared_ptr<Document>> closing;
 
   Interval view{{0}, {1'000'000}};  // of time, on the axis of document->lines()
   bool view_chosen = false;         // by the user: loading more does not change it

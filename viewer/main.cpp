@@ -1,0 +1,191 @@
+// trainprof-viewer: what `trainprof view` starts. A window, or with --screenshot a picture.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "viewer/app/app.h"
+#include "viewer/platform/screenshot.h"
+#include "viewer/platform/settings_file.h"
+#include "viewer/platform/window.h"
+#include "viewer/state/actions.h"
+
+namespace trainprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As of the other commands: see profiler/cli/command.h.
+constexpr int kExitOk = 0;
+constexpr int kExitNoDisplay = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitUnreadable = 4;
+constexpr int kExitInternal = 70;
+
+constexpr int kLeastSide = 64;
+constexpr int kMostSide = 16'384;
+
+constexpr char kExamples[] = R"(Examples:
+  trainprof view trainprof-20261120T101500Z        a recording, also while it grows
+  trainprof view worker0.pt.trace.json.gz          a trace of torch.profiler
+  trainprof view traces/                           a folder of traces, one a rank
+  trainprof view run/ --finding 2 --screenshot finding.png --size 1280x720
+  trainprof view                                   opens a file dropped on it, a recent one, a demo
+
+Exit codes: 0 done, 1 nothing to draw with (no display, no OpenGL), 2 usage, 4 the input cannot be read.)";
+
+struct Flags {
+  std::string path;
+  std::string screenshot;
+  std::string size;
+  std::string theme;
+  float scale = 0;
+  Goal goal;
+};
+
+int Fail(const std::string& message, int code) {
+  fmt::print(stderr, "trainprof view: {}\n", message);
+  return code;
+}
+
+struct Size {
+  int width;
+  int height;
+};
+
+// "1280x720"
+std::optional<Size> ParseSize(const std::string& text) {
+  Size size{};
+  int read = 0;
+  if (std::sscanf(text.c_str(), "%5dx%5d%n", &size.width, &size.height, &read) != 2 ||
+      static_cast<size_t>(read) != text.size()) {
+    return std::nullopt;
+  }
+  const auto fits = [](int side) { return side >= kLeastSide && side <= kMostSide; };
+  return fits(size.width) && fits(size.height) ? std::optional(size) : std::nullopt;
+}
+
+// The trace that comes with the program: beside it where it was built and where it is installed.
+fs::path DemoTrace() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path demo = program.parent_path().parent_path() / "share" / "trainprof" / "demo";
+  return fs::is_directory(demo, error) ? demo : fs::path();
+}
+
+void Override(Settings& settings, const Flags& flags) {
+  if (flags.theme == "light") settings.theme = ThemeName::kLight;
+  if (flags.theme == "dark") settings.theme = ThemeName::kDark;
+  if (flags.scale > 0) settings.scale = flags.scale;
+}
+
+void Start(App& app, const Flags& flags) {
+  app.state().demo = DemoTrace();
+  if (!flags.path.empty()) Open(app.state(), flags.path);
+}
+
+// Settings of earlier runs have no say in a picture: the same command gives the same one.
+int Picture(const Flags& flags, const std::optional<Size>& size) {
+  Settings settings;
+  Override(settings, flags);
+  App app(settings, flags.goal);
+  Start(app, flags);
+  ScreenshotOptions options{.file = flags.screenshot};
+  if (size) options.width = size->width, options.height = size->height;
+  const auto taken = TakeScreenshot(app, options);
+  if (taken.ok()) return kExitOk;
+  if (!app.goal_error().empty()) return Fail(taken.error(), kExitUsage);
+  const State& state = app.state();
+  const bool unreadable = state.document && !state.document->progress().error.empty();
+  return Fail(taken.error(), unreadable ? kExitUnreadable : kExitNoDisplay);
+}
+
+int Show(const Flags& flags, const std::optional<Size>& size) {
+  const fs::path settings_file = SettingsPath();
+  Settings settings = LoadSettings(settings_file);
+  Override(settings, flags);
+  if (size) settings.window_width = size->width, settings.window_height = size->height;
+  const WindowOptions options{.width = settings.window_width,
+                              .height = settings.window_height,
+                              .settings_file = settings_file};
+  App app(std::move(settings), flags.goal);
+  Start(app, flags);
+  const auto shown = RunWindow(app, options);
+  return shown.ok() ? kExitOk : Fail(shown.error(), kExitNoDisplay);
+}
+
+int Run(const Flags& flags) {
+  std::optional<Size> size;
+  if (!flags.size.empty()) {
+    size = ParseSize(flags.size);
+    if (!size) {
+      return Fail(fmt::format("--size {}: write WIDTHxHEIGHT in pixels, {} to {} each", flags.size,
+                              kLeastSide, kMostSide),
+                  kExitUsage);
+    }
+  }
+  std::error_code error;
+  if (!flags.path.empty() && !fs::exists(flags.path, error)) {
+    return Fail(flags.path + ": no such file or folder", kExitUnreadable);
+  }
+  const bool has_goal = flags.goal.step || flags.goal.finding;
+  if (has_goal && flags.path.empty()) return Fail("--step and --finding need a PATH", kExitUsage);
+  return flags.screenshot.empty() ? Show(flags, size) : Picture(flags, size);
+}
+
+void AddFlags(CLI::App& parser, Flags& flags) {
+  parser.add_option("PATH", flags.path, "Recording, trace, or folder of traces");
+  parser.add_option("--step", flags.goal.step, "Show this step, as the report counts them")
+      ->type_name("N");
+  parser
+      .add_option("--finding", flags.goal.finding, "Open this finding, as the report counts them")
+      ->type_name("K");
+  parser
+      .add_option("--screenshot", flags.screenshot,
+                  "Write a picture and end; needs no display. Settings have no say in it")
+      ->type_name("FILE.png");
+  parser.add_option("--size", flags.size, "Of window or picture, in pixels (picture: 1600x900)")
+      ->type_name("WxH");
+  parser.add_option("--theme", flags.theme, "light or dark")
+      ->check(CLI::IsMember({"light", "dark"}))
+      ->type_name("THEME");
+  parser.add_option("--scale", flags.scale, "Size of text and lines (default: the display's; 1)")
+      ->check(CLI::Range(0.5, 4.0))
+      ->type_name("S");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App parser("show a recording or a trace as a timeline", "trainprof view");
+  parser.footer(kExamples);
+  Flags flags;
+  AddFlags(parser, flags);
+  try {
+    parser.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}\n", parser.help());
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "trainprof view: {}\nFlags and examples: trainprof help view\n",
+               error.what());
+    return kExitUsage;
+  }
+  return Run(flags);
+}
+
+}  // namespace
+}  // namespace trainprof
+
+int main(int argc, char** argv) {
+  try {
+    return trainprof::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "trainprof view: internal error: %s\n", error.what());
+  } catch (...) {
+    std::fprintf(stderr, "trainprof view: internal error of unknown kind\n");
+  }
+  return trainprof::kExitInternal;
+}

@@ -1,0 +1,93 @@
+#include "viewer/platform/egl_context.h"
+
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace trainprof {
+namespace {
+
+class EglContext : public GlContext {
+ public:
+  EglContext(EGLDisplay display, EGLContext context) : display_(display), context_(context) {}
+  ~EglContext() override {
+    eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+    eglDestroyContext(display_, context_);
+    eglTerminate(display_);
+  }
+
+ private:
+  EGLDisplay display_;
+  EGLContext context_;
+};
+
+bool Has(const char* extensions, std::string_view name) {
+  return extensions != nullptr && std::string_view(extensions).find(name) != std::string_view::npos;
+}
+
+// Mesa's platform without surfaces, else the first device (NVIDIA's driver), else what there is.
+EGLDisplay FindDisplay() {
+  const char* const extensions = eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
+  const auto get_display = reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(
+      eglGetProcAddress("eglGetPlatformDisplayEXT"));
+  if (get_display != nullptr && Has(extensions, "EGL_MESA_platform_surfaceless")) {
+    const EGLDisplay display =
+        get_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr);
+    if (display != EGL_NO_DISPLAY) return display;
+  }
+  const auto query = reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(
+      Has(extensions, "EGL_EXT_platform_device") ? eglGetProcAddress("eglQueryDevicesEXT")
+                                                 : nullptr);
+  EGLDeviceEXT device = nullptr;
+  EGLint devices = 0;
+  if (get_display != nullptr && query != nullptr && query(1, &device, &devices) && devices > 0) {
+    const EGLDisplay display = get_display(EGL_PLATFORM_DEVICE_EXT, device, nullptr);
+    if (display != EGL_NO_DISPLAY) return display;
+  }
+  return eglGetDisplay(EGL_DEFAULT_DISPLAY);
+}
+
+Error Failed(const char* what) {
+  return {fmt::format("EGL: {} failed (error {:#x})", what, eglGetError())};
+}
+
+Result<std::unique_ptr<GlContext>> MakeContext(EGLDisplay display) {
+  if (!eglBindAPI(EGL_OPENGL_API)) return Failed("eglBindAPI(OpenGL)");
+  constexpr EGLint kConfig[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
+                                EGL_OPENGL_BIT, EGL_NONE};
+  EGLConfig config = nullptr;
+  EGLint configs = 0;
+  if (!eglChooseConfig(display, kConfig, &config, 1, &configs) || configs == 0) {
+    return Failed("eglChooseConfig");
+  }
+  constexpr EGLint kContext[] = {EGL_CONTEXT_MAJOR_VERSION,
+                                 3,
+                                 EGL_CONTEXT_MINOR_VERSION,
+                                 2,
+                                 EGL_CONTEXT_OPENGL_PROFILE_MASK,
+                                 EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT,
+                                 EGL_NONE};
+  const EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, kContext);
+  if (context == EGL_NO_CONTEXT) return Failed("eglCreateContext(3.2 core)");
+  if (!eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
+    const Error error = Failed("eglMakeCurrent");
+    eglDestroyContext(display, context);
+    return error;
+  }
+  return std::unique_ptr<GlContext>(std::make_unique<EglContext>(display, context));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GlContext>> MakeEglContext() {
+  const EGLDisplay display = FindDisplay();
+  if (display == EGL_NO_DISPLAY) return Failed("eglGetPlatformDisplay");
+  if (!eglInitialize(display, nullptr, nullptr)) return Failed("eglInitialize");
+  auto context = MakeContext(display);
+  if (!context.ok()) eglTerminate(display);
+  return context;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,16 @@
+// Pictures as PNG files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "trace/result.h"
+
+namespace trainprof {
+
+// 4 bytes a pixel, rows from the top. Written beside its name and renamed.
+Result<void> WritePng(const std::filesystem::path& path, int width, int height,
+                      std::span<const uint8_t> pixels);
+
+}  // namespace trainprof

@@ -1,0 +1,128 @@
+#include "viewer/platform/window.h"
+
+#include <backends/imgui_impl_glfw.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "viewer/platform/glfw_context.h"
+#include "viewer/platform/gui.h"
+#include "viewer/platform/settings_file.h"
+#include "viewer/state/actions.h"
+
+namespace trainprof {
+namespace {
+
+// After a wake-up: ImGui needs a frame to see a change and another to show what follows from it.
+constexpr int kFramesAfterEvent = 3;
+constexpr double kIdleSeconds = 0.5;      // a cursor blinks
+constexpr double kLoadingSeconds = 0.04;  // progress moves
+
+class Window {
+ public:
+  Window(App& app, const WindowOptions& options, GLFWwindow* window)
+      : app_(app), options_(options), window_(window), saved_(app.state().settings) {
+    glfwSetWindowUserPointer(window, this);
+    glfwSetDropCallback(window, [](GLFWwindow* dropped_on, int count, const char** paths) {
+      static_cast<Window*>(glfwGetWindowUserPointer(dropped_on))->Drop(count, paths);
+    });
+    glfwSwapInterval(1);
+    ImGui_ImplGlfw_InitForOpenGL(window, true);
+  }
+  ~Window() { ImGui_ImplGlfw_Shutdown(); }
+
+  void Run() {
+    while (!glfwWindowShouldClose(window_) && !app_.state().quit) {
+      Wait();
+      DrawFrame();
+      SetTitle();
+      if (app_.Idle()) Save();
+    }
+    glfwGetWindowSize(window_, &app_.state().settings.window_width,
+                      &app_.state().settings.window_height);
+    Save();
+  }
+
+ private:
+  // Sleeps until something happens, so that a window that stands still costs nothing.
+  void Wait() {
+    if (frames_due_ > 0) {
+      --frames_due_;
+      return glfwPollEvents();
+    }
+    const double seconds = app_.Idle() ? kIdleSeconds : kLoadingSeconds;
+    const double before = glfwGetTime();
+    glfwWaitEventsTimeout(seconds);
+    if (glfwGetTime() - before < seconds) frames_due_ = kFramesAfterEvent;
+    if (app_.KeyHeld()) frames_due_ = 1;
+  }
+
+  void DrawFrame() {
+    gui_.Build(app_, DisplayScale(), ImGui_ImplGlfw_NewFrame);
+    gui_.Draw(app_.theme().window);
+    glfwSwapBuffers(window_);
+  }
+
+  // Pixels a point. Where the window system scales by itself (Wayland, macOS), it is 1.
+  float DisplayScale() const {
+    float scale = 1;
+    int width = 0;
+    int pixels = 0;
+    glfwGetWindowContentScale(window_, &scale, nullptr);
+    glfwGetWindowSize(window_, &width, nullptr);
+    glfwGetFramebufferSize(window_, &pixels, nullptr);
+    if (width <= 0 || pixels <= 0) return std::max(1.f, scale);
+    return std::max(1.f, scale * static_cast<float>(width) / static_cast<float>(pixels));
+  }
+
+  void Drop(int count, const char** paths) {
+    if (count < 1) return;
+    Open(app_.state(), paths[0]);
+    if (count == 1) return;
+    app_.state().message = fmt::format(
+        "Opened the first of {}: put the traces of a job's ranks into one folder", count);
+  }
+
+  void SetTitle() {
+    const State& state = app_.state();
+    std::string title = "trainprof";
+    if (state.document) title = state.document->path().filename().string() + " - trainprof";
+    if (title == title_) return;
+    glfwSetWindowTitle(window_, title.c_str());
+    title_ = title;
+  }
+
+  // Whether they can be kept is said once.
+  void Save() {
+    State& state = app_.state();
+    if (options_.settings_file.empty() || state.settings == saved_) return;
+    saved_ = state.settings;
+    const auto written = SaveSettings(options_.settings_file, saved_);
+    if (!written.ok() && !save_failed_) state.message = written.error();
+    save_failed_ = !written.ok();
+  }
+
+  App& app_;
+  WindowOptions options_;
+  GLFWwindow* window_;
+  Gui gui_;
+  Settings saved_;
+  std::string title_;
+  int frames_due_ = kFramesAfterEvent;
+  bool save_failed_ = false;
+};
+
+}  // namespace
+
+Result<void> RunWindow(App& app, const WindowOptions& options) {
+  const auto context = GlfwContext::Make(options.width, options.height, true);
+  if (!context.ok()) {
+    return Error{context.error() +
+                 ". Without a display: --screenshot view.png makes a picture instead"};
+  }
+  Window(app, options, context.value()->window()).Run();
+  return {};
+}
+
+}  // namespace trainprof
