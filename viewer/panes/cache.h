@@ -15,7 +15,7 @@ struct PaneCache {
   // The document was opened or got further ranks.
   void Clear() {
     timeline.Clear();
-    inspector = {};
+    inspector.Clear();
   }
 };
 

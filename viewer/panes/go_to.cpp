@@ -20,7 +20,7 @@ void DrawGoTo(PaneContext& context) {
                                       ImGuiWindowFlags_NoCollapse |
                                       ImGuiWindowFlags_NoSavedSettings;
   if (ImGui::Begin(kId, &state.go_to_open, kFlags)) {
-    std::string& text = context.cache.inspector.go_to;
+    std::string& text = context.cache.inspector.inputs.go_to;
     if (ImGui::IsWindowAppearing()) {
       text.clear();
       ImGui::SetKeyboardFocusHere();
@@ -32,11 +32,15 @@ void DrawGoTo(PaneContext& context) {
         ImGui::InputTextWithHint("##where", "step 51, 1.5 s, 820 ms", buffer, sizeof buffer,
                                  ImGuiInputTextFlags_EnterReturnsTrue);
     text = buffer;
+    const bool left = ImGui::IsItemDeactivated();  // Escape, or a click elsewhere
     TextIn(theme.text_dim, "A step's number, or a time from the job's begin");
     if (entered && !text.empty()) {
       state.message.clear();
       GoTo(state, text);
       if (state.message.empty()) state.go_to_open = false;
+      ImGui::SetKeyboardFocusHere(-1);
+    } else if (left) {
+      state.go_to_open = false;
     }
     if (!state.message.empty()) {
       ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);

@@ -119,7 +119,7 @@ void ScopeLine(const PaneContext& context, const Scope& scope, bool there) {
 void DrawInspector(PaneContext& context) {
   State& state = context.state;
   if (!state.HasLines()) return;
-  std::optional<int>& shown = context.cache.inspector.shown_tab;
+  std::optional<int>& shown = context.cache.inspector.inputs.shown_tab;
   const int wanted = static_cast<int>(state.tab);
   if (!ImGui::BeginTabBar("inspector", ImGuiTabBarFlags_FittingPolicyScroll)) return;
   for (int tab = 0; tab < static_cast<int>(kTabs); ++tab) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "viewer/navigation/measure.h"
@@ -76,9 +77,18 @@ struct HistogramKey {
   bool operator==(const HistogramKey&) const = default;
 };
 
+// What a user has chosen and is writing: stays when further ranks come.
+struct PaneInputs {
+  Counted ops = Counted::kOperators;
+  std::optional<int> shown_tab;  // that the tab bar was told of
+  std::string search;            // as it is being written
+  std::string searched;          // what state.search had when `search` was last set from it
+  std::string path_prompt;       // of File, Open
+  std::string go_to;
+};
+
 struct InspectorCache {
   std::array<NamesPane, 4> names;  // by Counted
-  Counted ops = Counted::kOperators;
   Background<Scope, std::vector<SiteRow>> sites;
   SortedRows sites_order;
   std::optional<std::vector<RankRow>> ranks;
@@ -87,17 +97,18 @@ struct InspectorCache {
   std::optional<MemoryLines> memory_lines;
   // Kept while the mouse drags a range, so that tables are made once it is there.
   std::optional<Interval> range;
-  std::optional<int> shown_tab;  // that the tab bar was told of
 
   std::optional<SelectionFacts> selection;
   Background<HistogramKey, Histogram> histogram;
   std::optional<RangeFacts> range_facts;
 
-  std::string search;       // as it is being written
-  std::string searched;     // what state.search had when `search` was last set from it
-  std::string path_prompt;  // of File, Open
-  std::string go_to;
+  PaneInputs inputs;
 
+  void Clear() {
+    PaneInputs kept = std::move(inputs);
+    *this = InspectorCache{};
+    inputs = std::move(kept);
+  }
   // A table is being made: the next frame shows more.
   bool busy() const {
     bool busy = sites.busy() || memory.busy() || histogram.busy();

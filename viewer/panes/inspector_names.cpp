@@ -91,7 +91,9 @@ class NamesTab {
     if (table == nullptr) return;
     if (table->rows.empty()) return WrappedText(EmptyText());
     const std::vector<TableColumn> columns = ColumnsFor(what_, scope_.steps > 0);
-    DataTable shown(context_, "names", columns, kShare);
+    // An order of its own for each kind.
+    constexpr const char* kIds[] = {"operations", "operators", "calls", "Python"};
+    DataTable shown(context_, kIds[static_cast<size_t>(what_)], columns, kShare);
     shown.Sort(pane_.order, pane_.table.generation(), table->rows.size(),
                [&](int column, uint32_t a, uint32_t b) {
                  return CompareRows(trace_, static_cast<NameColumn>(column), table->rows[a],
@@ -160,7 +162,7 @@ class NamesTab {
 void DrawKernels(PaneContext& context) { NamesTab(context, Counted::kDeviceOps).Draw(); }
 
 void DrawOps(PaneContext& context) {
-  Counted& what = context.cache.inspector.ops;
+  Counted& what = context.cache.inspector.inputs.ops;
   const auto choice = [&](const char* title, Counted of) {
     if (ImGui::RadioButton(title, what == of)) what = of;
     ImGui::SameLine();

@@ -66,7 +66,7 @@ void DrawLarge(PaneContext& context, const LoadProgress& progress) {
     ImGui::Dummy({0, theme.Px(8)});
     if (ImGui::Button("Try again")) Open(state, std::filesystem::path(state.document->path()));
     ImGui::SameLine();
-    if (ImGui::Button("Close")) state.document.reset();
+    if (ImGui::Button("Close")) Close(state);
   } else {
     Bar(theme, static_cast<float>(progress.share), {width, theme.Px(8)});
     WrappedText(progress.text.empty() ? "beginning ..." : progress.text);

@@ -20,9 +20,13 @@ void OpenRecent(State& state) {
     // The end of a path says more than its begin.
     constexpr size_t kShown = 60;
     const size_t cut = path.size() <= kShown ? 0 : path.size() - kShown;
+    const std::string label = (cut > 0 ? "..." : "") + path.substr(cut);
     ImGui::PushID(static_cast<int>(i));
-    const std::string label = (cut > 0 ? "..." : "") + path.substr(cut) + "###recent";
-    if (ImGui::MenuItem(label.c_str())) wanted = state.settings.recent[i];
+    const float width = ImGui::CalcTextSize(label.c_str()).x;
+    if (ImGui::Selectable("##recent", false, 0, {width, 0})) wanted = state.settings.recent[i];
+    ImGui::SameLine(0, 0);
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() - width);
+    Text(label);
     ImGui::PopID();
   }
   if (wanted) Open(state, *wanted);  // which changes the list
@@ -46,7 +50,7 @@ void FileMenu(PaneContext& context) {
     ImGui::SetClipboardText(ViewLink(state).c_str());
     state.message = "Copied: the command that shows this view as a picture";
   }
-  if (ImGui::MenuItem("Close", nullptr, false, open)) state.document.reset();
+  if (ImGui::MenuItem("Close", nullptr, false, open)) Close(state);
   ImGui::Separator();
   if (ImGui::MenuItem("Quit")) state.quit = true;
   ImGui::EndMenu();
@@ -90,7 +94,7 @@ std::string HitsText(const SearchState& search) {
 // A search is made when it is entered: it looks at every event.
 void SearchBox(PaneContext& context, float width) {
   State& state = context.state;
-  InspectorCache& cache = context.cache.inspector;
+  PaneInputs& cache = context.cache.inspector.inputs;
   if (cache.searched != state.search.text) cache.search = cache.searched = state.search.text;
   char buffer[512] = {};
   cache.search.copy(buffer, sizeof buffer - 1);
@@ -129,10 +133,10 @@ void SearchResult(PaneContext& context, float width) {
 // What is open: file, events, ranks.
 std::string OpenText(const State& state) {
   const std::filesystem::path& path = state.document->path();
-  std::string name = path.filename().string();
-  if (name.empty()) name = path.parent_path().filename().string();
+  const std::filesystem::path folder = path.parent_path().filename();
+  const std::string name = (folder / path.filename()).string();
   const LoadProgress progress = state.document->progress();
-  std::string text = fmt::format("{}   {} events", FirstOf(name, 60),
+  std::string text = fmt::format("{}   {} events", FirstOf(name, 80),
                                  Grouped(static_cast<int64_t>(progress.events)));
   if (state.document->ranks() > 1) text += fmt::format("   {} ranks", state.document->ranks());
   if (progress.still_recorded) text += "   still recorded";
@@ -150,7 +154,7 @@ void OpenPrompt(PaneContext& context) {
   constexpr ImGuiWindowFlags kFlags =
       ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
   if (!ImGui::BeginPopupModal(kId, &state.open_prompt, kFlags)) return;
-  std::string& path = context.cache.inspector.path_prompt;
+  std::string& path = context.cache.inspector.inputs.path_prompt;
   char buffer[4096] = {};
   path.copy(buffer, sizeof buffer - 1);
   if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();

@@ -40,7 +40,7 @@ void DropZone(const Theme& theme, float width) {
 
 // Asks for a path. True when it is to be opened.
 void PathInput(PaneContext& context, float width) {
-  InspectorCache& cache = context.cache.inspector;
+  PaneInputs& cache = context.cache.inspector.inputs;
   char path[4096] = {};
   cache.path_prompt.copy(path, sizeof path - 1);
   const float button = ImGui::CalcTextSize("Open").x + 4 * ImGui::GetStyle().FramePadding.x;

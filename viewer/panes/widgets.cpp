@@ -86,10 +86,16 @@ bool CopyButton(PaneContext& context, const char* id, std::string_view text, con
 }
 
 bool TextButton(const char* id, std::string_view label, bool enabled) {
+  label = FirstOf(label, kMostOnALine);
   ImGui::PushID(id);
   ImGui::BeginDisabled(!enabled);
-  const std::string text = std::string(FirstOf(label, 80)) + "###button";
-  const bool pressed = ImGui::SmallButton(text.c_str());
+  // ImGui takes what follows a ## for an id, and a trace's texts may hold that.
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float padding = ImGui::GetStyle().FramePadding.x;
+  const float width = ImGui::CalcTextSize(label.data(), EndOf(label)).x;
+  const bool pressed = ImGui::Button("##button", {width + 2 * padding, ImGui::GetTextLineHeight()});
+  const ImU32 color = ImGui::GetColorU32(ImGuiCol_Text);
+  ImGui::GetWindowDrawList()->AddText({at.x + padding, at.y}, color, label.data(), EndOf(label));
   ImGui::EndDisabled();
   ImGui::PopID();
   return pressed;

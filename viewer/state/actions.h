@@ -15,6 +15,7 @@ namespace trainprof {
 // they are when the axis gets another origin. True when something changed.
 bool UpdateDocument(State& state);
 void Open(State& state, const std::filesystem::path& path);
+void Close(State& state);  // leaves nothing but settings
 
 // Moving. `factor` < 1 zooms in.
 void Zoom(State& state, TraceTime at, double factor);

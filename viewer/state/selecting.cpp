@@ -83,8 +83,8 @@ void SelectRange(State& state, const Interval& range) {
 
 void ClearSelection(State& state) {
   state.message.clear();
-  if (state.help_open || state.go_to_open) {
-    state.help_open = state.go_to_open = false;
+  if (state.help_open || state.go_to_open || state.open_prompt) {
+    state.help_open = state.go_to_open = state.open_prompt = false;
   } else if (state.range) {
     state.range.reset();
   } else if (state.selected) {
