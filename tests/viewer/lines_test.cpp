@@ -175,6 +175,14 @@ TEST(Lines, ClocksDaysApartAreNotCompared) {
   EXPECT_EQ(lines.Shift(1), Duration{0});
 }
 
+TEST(Lines, TwoRunsInOneFolderShareNoAxis) {
+  Job first(TraceFromScript(kScript));
+  Job second(TraceFromScript(kScript));
+  second.trace.base_ns = first.trace.base_ns + Seconds(2 * 60 * 60).ns;
+  const Lines lines({{&first.trace, &first.analysis}, {&second.trace, &second.analysis}});
+  EXPECT_FALSE(lines.aligned());
+}
+
 TEST(Lines, ATraceWithoutEventsHasAView) {
   const Job job{Trace{}};
   const Lines lines({{&job.trace, &job.analysis}});

@@ -9,8 +9,8 @@
 namespace trainprof {
 namespace {
 
-// Ranks of one job start within this time; clocks further apart say nothing about each other.
-constexpr Duration kMostSkew = Seconds(24 * 60 * 60);
+// Ranks of one job start within this time, as when they are merged; two runs in one folder do not.
+constexpr Duration kMostSkew = Seconds(60 * 60);
 
 bool HasRows(const EventColumns& table, TrackId track) {
   const auto [first, last] = table.rows_of(track);

@@ -79,7 +79,7 @@ class Lines {
   const Trace& TraceOf(uint32_t line) const { return *ranks_[lines_[line].rank].trace; }
   Duration Shift(uint32_t rank) const { return shift_[rank]; }
   int64_t base_ns() const { return base_ns_; }
-  // False: the ranks' clocks are days apart; each then begins at time 0.
+  // False: the ranks began more than an hour apart; each then begins at time 0.
   bool aligned() const { return aligned_; }
   Interval extent() const { return extent_; }  // of all ranks; never empty
 
