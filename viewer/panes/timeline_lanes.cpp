@@ -91,10 +91,14 @@ void DrawLabels(PaneContext& context, const TimelineFrame& frame, std::span<cons
                                                    : EventName(lines, event);
     const Box box = BoxOf(frame, rect);
     const std::string_view fits = FitText(name, box.width() - 2 * margin);
-    const float y = box.top + (box.height() - ImGui::GetFontSize()) / 2;
-    draw->AddText({std::floor(box.left + margin), std::floor(y)},
-                  Theme::TextOn(context.theme.Of(rect.category)), fits.data(),
-                  fits.data() + fits.size());
+    const ImU32 color = context.theme.Of(rect.category);
+    const ImVec2 at{std::floor(box.left + margin),
+                    std::floor(box.top + (box.height() - ImGui::GetFontSize()) / 2)};
+    if (lane.idle) {  // words cannot be read on a hatch
+      const float end = at.x + ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x;
+      draw->AddRectFilled({box.left + 1, box.top}, {end + margin / 2, box.bottom}, color);
+    }
+    draw->AddText(at, Theme::TextOn(color), fits.data(), fits.data() + fits.size());
   }
 }
 

@@ -63,6 +63,13 @@ void DrawOne(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
     draw->AddRectFilled({left, high_y}, {left + column, low_y}, line);
     draw->AddRectFilled({left, low_y}, {left + column, y_of(0)}, fill);
   }
+}
+
+// How high the row reaches.
+void DrawScale(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
+               const ShownRow& shown) {
+  const Theme& theme = context.theme;
+  const DrawnSeries& drawn = Drawn(context, frame, shown.row.line);
   const bool is_memory = IsMemory(context, shown.row.line);
   const std::string text = drawn.extent.low < 0
                                ? fmt::format("{} .. {}", ValueText(drawn.extent.low, is_memory),
@@ -76,16 +83,25 @@ void DrawOne(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
   draw->AddText(at, theme.text_dim, text.c_str());
 }
 
-}  // namespace
-
-void DrawSeriesRows(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
+template <class Visitor>
+void ForEachSeries(ImDrawList* draw, const TimelineFrame& frame, Visitor visit) {
   for (const ShownRow& shown : frame.rows) {
     if (shown.row.form != RowForm::kSeries || !shown.ready) continue;
     const Box& clip = frame.ClipOf(shown);
     draw->PushClipRect({frame.areas.time.left, clip.top}, clip.max(), true);
-    DrawOne(context, draw, frame, shown);
+    visit(shown);
     draw->PopClipRect();
   }
+}
+
+}  // namespace
+
+void DrawSeriesRows(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
+  ForEachSeries(draw, frame, [&](const ShownRow& row) { DrawOne(context, draw, frame, row); });
+}
+
+void DrawSeriesScales(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
+  ForEachSeries(draw, frame, [&](const ShownRow& row) { DrawScale(context, draw, frame, row); });
 }
 
 std::string SeriesTextAt(PaneContext& context, const TimelineFrame& frame, uint32_t line, float x) {
