@@ -16,7 +16,7 @@
 #include "tests/trace/recording/scratch_folder.h"
 #include "tests/trace/recording/segment_writer.h"
 #include "trace/formats/exporter.h"
-#include "viewer/timeline/line_events.h"
+#include "viewer/state/actions.h"
 
 namespace trainprof {
 namespace {
@@ -107,6 +107,7 @@ TEST(Document, LoadsAFileOfOneRank) {
   const LoadProgress progress = document.progress();
   EXPECT_EQ(progress.error, "");
   EXPECT_EQ(progress.events, 24u);
+  EXPECT_EQ(progress.text, "1 rank, 24 events");
   EXPECT_EQ(progress.ranks, 1u);
   EXPECT_EQ(progress.analysed, 1u);
   EXPECT_FALSE(progress.still_recorded);
@@ -351,6 +352,24 @@ TEST(Document, CancelAfterTheEndChangesNothing) {
   EXPECT_EQ(document.progress().ranks, 2u);
   EXPECT_FALSE(document.Update());
   EXPECT_EQ(document.ranks(), 2u);
+}
+
+// The frame in which a user closes it does not wait for its threads.
+TEST(Document, IsKeptWhenClosedUntilItsThreadsHaveEnded) {
+  const ScratchFolder folder;
+  WriteLargeFile(folder / "a.json");
+  State state;
+  Open(state, folder / "a.json");
+  const std::weak_ptr<Document> document = state.document;
+  while (document.lock()->progress().events == 0) std::this_thread::yield();
+  Close(state);
+  EXPECT_EQ(state.document, nullptr);
+  const auto deadline = steady_clock::now() + std::chrono::minutes(1);
+  while (!document.expired()) {
+    ASSERT_LT(steady_clock::now(), deadline);
+    UpdateDocument(state);
+  }
+  EXPECT_TRUE(state.closing.empty());
 }
 
 // At any moment; with the thread sanitizer this is where a race would show.

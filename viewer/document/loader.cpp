@@ -30,6 +30,14 @@ RankResults ResultsOf(const Trace& trace) {
   return {std::move(analysis), std::move(accounts), LaunchLinks(trace), mean_step_ms};
 }
 
+std::string CountText(uint64_t events) {
+  constexpr uint64_t kMillion = 1'000'000;
+  return events < kMillion
+             ? fmt::format("{} events", events)
+             : fmt::format("{:.1f} million events",
+                           static_cast<double>(events) / static_cast<double>(kMillion));
+}
+
 std::vector<RankView> ViewsOf(const std::vector<ShownRank>& ranks) {
   std::vector<RankView> views;
   for (const ShownRank& rank : ranks) {
@@ -246,8 +254,8 @@ void Loader::SayThatAllIsDone() {
   progress_.done = true;
   progress_.share = 1;
   const size_t ranks = ranks_.size();
-  progress_.text = fmt::format("{} rank{}, {:.1f} million events", ranks, ranks == 1 ? "" : "s",
-                               static_cast<double>(read_events_) / 1e6);
+  progress_.text =
+      fmt::format("{} rank{}, {}", ranks, ranks == 1 ? "" : "s", CountText(read_events_));
   if (!progress_.error.empty()) progress_.text = progress_.error;
 }
 
