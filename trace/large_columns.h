@@ -2,7 +2,9 @@
 // page of 4 KiB costs a fault when it is first written: as much as filling it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <thread>
 #include <vector>
 
 namespace trainprof {
@@ -18,5 +20,36 @@ void ReserveLarge(std::vector<T>& column, size_t rows) {
   column.reserve(rows);
   PreferLargePages(column.data() + column.size(), (rows - column.size()) * sizeof(T));
 }
+
+// Has the kernel clear the pages of rooms while others fill them, on a thread of its own: where it
+// comes first, writing the first row of a page costs nothing.
+class RoomAhead {
+ public:
+  RoomAhead() = default;
+  RoomAhead(const RoomAhead&) = delete;
+  RoomAhead& operator=(const RoomAhead&) = delete;
+  ~RoomAhead();
+
+  // What is behind the rows of a column, up to its capacity. All columns before Start(). What rooms
+  // hold never changes: that a column gets other room meanwhile is a waste, no error.
+  template <class T>
+  void Add(std::vector<T>& column) {
+    rooms_.push_back({reinterpret_cast<char*>(column.data() + column.size()),
+                      (column.capacity() - column.size()) * sizeof(T)});
+  }
+  // Nothing happens where there is one core alone, or little room.
+  void Start();
+
+ private:
+  struct Room {
+    char* begin;
+    size_t bytes;
+  };
+  void Work() const;
+
+  std::vector<Room> rooms_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
 
 }  // namespace trainprof

@@ -20,6 +20,14 @@ unsigned UsableCores() {
   return std::max(CPU_COUNT(&cores), 1);
 }
 
+WithoutSignals::WithoutSignals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+WithoutSignals::~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 void RunAll(std::span<const std::function<void()>> jobs) {
   std::atomic<size_t> next{0};
   std::mutex mutex;
@@ -37,6 +45,7 @@ void RunAll(std::span<const std::function<void()>> jobs) {
   std::vector<std::thread> others;
   const size_t wanted = std::min<size_t>(UsableCores(), jobs.size());
   try {
+    const WithoutSignals without_signals;
     while (others.size() + 1 < wanted) others.emplace_back(work);
   } catch (const std::system_error&) {
     // No more threads here: those that there are do it all.

@@ -1,6 +1,8 @@
 // A few independent jobs on several cores.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 #include <span>
 
@@ -8,6 +10,19 @@ namespace trainprof {
 
 // How many threads make long work faster: the cores that this process may use, at least 1.
 unsigned UsableCores();
+
+// Threads that are started while one of these lives take no signals: those are for the program's
+// own threads, some of which wait for one.
+class WithoutSignals {
+ public:
+  WithoutSignals();
+  ~WithoutSignals();
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // Calls each job once, on this thread and on others, and returns when all are done. The first
 // exception of a job is thrown again here. Where no thread can be started all jobs run here.

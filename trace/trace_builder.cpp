@@ -341,20 +341,21 @@ void TraceBuilder::AddGap(const Gap& gap) {
 }
 
 void TraceBuilder::Expect(const ExpectedRows& rows) {
-  const auto reserve = [](EventColumns& table, size_t more, auto&... columns) {
-    const size_t all = table.size() + more;
-    ReserveLarge(table.begin, all);
-    ReserveLarge(table.end, all);
-    ReserveLarge(table.name, all);
-    ReserveLarge(table.track, all);
-    ReserveLarge(table.args, all);
-    (ReserveLarge(columns, all), ...);
+  room_ahead_ = std::make_unique<RoomAhead>();
+  const auto make_room = [&](size_t count, auto&... columns) {
+    (ReserveLarge(columns, count), ...);
+    (room_ahead_->Add(columns), ...);
+  };
+  const auto expect = [&](EventColumns& table, size_t more, auto&... columns) {
+    make_room(table.size() + more, table.begin, table.end, table.name, table.track, table.args,
+              columns...);
   };
   Trace& t = trace_;
-  reserve(t.ranges, rows.ranges, t.ranges.kind, t.ranges.category);
-  reserve(t.api, rows.calls, t.api.kind, t.api.category, t.api.correlation);
-  reserve(t.device_ops, rows.device_ops, t.device_ops.kind, t.device_ops.category,
-          t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
+  expect(t.ranges, rows.ranges, t.ranges.kind, t.ranges.category);
+  expect(t.api, rows.calls, t.api.kind, t.api.category, t.api.correlation);
+  expect(t.device_ops, rows.device_ops, t.device_ops.kind, t.device_ops.category,
+         t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
+  room_ahead_->Start();
 }
 
 size_t TraceBuilder::size_bytes() const {
@@ -406,6 +407,7 @@ int64_t TraceBuilder::SortTables() {
 
 Trace TraceBuilder::Build(bool rebase) && {
   Trace& t = trace_;
+  room_ahead_.reset();
   const int64_t overlaps = SortTables();
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <unordered_map>
 
+#include "trace/large_columns.h"
 #include "trace/trace.h"
 
 namespace trainprof {
@@ -119,6 +121,7 @@ class TraceBuilder {
   // Streams whose number another device of the process had first.
   std::map<std::tuple<ProcessId, DeviceId, int64_t>, TrackId> stream_of_;
   std::unordered_map<int64_t, DeviceId> device_of_;
+  std::unique_ptr<RoomAhead> room_ahead_;
 };
 
 }  // namespace trainprof

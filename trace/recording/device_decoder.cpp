@@ -116,11 +116,13 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
   switch (row.type) {
     case DeviceRowType::kOverhead:
       return AddOverhead(row);
-    case DeviceRowType::kMemory:
+    case DeviceRowType::kMemory: {
+      bool is_lost = false;
       memory_.push_back(row);
-      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names));
-      CountLostNames(row.name, names, 1);
+      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names, &is_lost));
+      if (is_lost) CountLostNames(1);
       return;
+    }
     case DeviceRowType::kEvent: {
       const EventRecord record{row.correlation, row.stream};
       events_[{row.context, row.sync.event}][row.correlation] = record;
@@ -137,16 +139,14 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
   }
 }
 
-StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names) {
+StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, bool* is_lost) {
   bool known = true;
   const StringId name = names.Get(id, &known);
+  *is_lost = !known;
   return known ? name : builder_.Intern("(name lost)");
 }
 
-void DeviceDecoder::CountLostNames(uint32_t id, const WriterStrings& names, size_t rows) {
-  bool known = true;
-  names.Get(id, &known);
-  if (known) return;
+void DeviceDecoder::CountLostNames(size_t rows) {
   builder_.quality().Count("lost_name", QualitySeverity::kWarning, static_cast<int64_t>(rows),
                            "events whose name was in a lost chunk");
 }

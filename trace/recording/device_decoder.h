@@ -87,6 +87,7 @@ class DeviceDecoder {
   struct Look {
     CommonFields common{.name = kUnnamed};
     ApiKind kind{};
+    bool name_is_lost = false;
   };
 
   DeviceId FindOrAddDevice(const ScannedDevice& found);
@@ -129,8 +130,8 @@ class DeviceDecoder {
             CorrelationOf(row.correlation)};
   }
   Event EventOf(const DeviceRow& row, StringId name, TrackId track);
-  StringId NameOf(uint32_t id, const WriterStrings& names);
-  void CountLostNames(uint32_t id, const WriterStrings& names, size_t rows);
+  StringId NameOf(uint32_t id, const WriterStrings& names, bool* is_lost);
+  void CountLostNames(size_t rows);
   StringId KernelName(StringId mangled);
   void Arg(std::string_view key, int64_t value);
   void Arg(std::string_view key, double value);

@@ -83,18 +83,18 @@ void DeviceDecoder::AddKernels(Look& look, DeviceRow& row, const Run& run,
   }
   if (times_.empty()) return;
   if (look.common.name == kUnnamed) {
-    look.common.name = KernelName(NameOf(row.name, names));
+    look.common.name = KernelName(NameOf(row.name, names, &look.name_is_lost));
     look.common.args = KernelArgs(row);
     look.common.track = Stream(row.device, row.context, row.stream);
   }
-  CountLostNames(row.name, names, times_.size());
+  if (look.name_is_lost) CountLostNames(times_.size());
   builder_.AddDeviceOps(look.common, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, times_);
 }
 
 void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names) {
   CommonFields& common = look.common;
   if (common.name == kUnnamed) {
-    common.name = NameOf(row.name, names);
+    common.name = NameOf(row.name, names, &look.name_is_lost);
     look.kind = ApiKindOf(builder_.trace().Text(common.name));
     common.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
     common.args = CallArgs(row, kEmptyString);
@@ -119,7 +119,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     times_.clear();
   }
   builder_.AddApis(common, look.kind, times_);
-  CountLostNames(row.name, names, calls);
+  if (look.name_is_lost) CountLostNames(calls);
 }
 
 void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {

@@ -1,8 +1,5 @@
 #include "trace/recording/read_ahead.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <system_error>
 
@@ -15,22 +12,6 @@ namespace {
 constexpr uint64_t kWorthThreads = 1 << 20;
 constexpr unsigned kMostThreads = 4;
 constexpr size_t kSlotsPerThread = 3;
-
-// Threads that are started meanwhile take no signals: those are for the program's own threads.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
