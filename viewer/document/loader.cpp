@@ -171,6 +171,7 @@ void Loader::SayWhatIsLeft() {
   progress_.analysed = analysed_;
   if (!all_read_) return;
   progress_.text = fmt::format("analysing: {} of {} ranks", analysed_, ranks_.size());
+  if (ranks_.empty()) return;
   progress_.share = static_cast<double>(analysed_) / static_cast<double>(ranks_.size());
 }
 
