@@ -55,7 +55,7 @@ void DrawFix(PaneContext& context, const Finding& finding) {
   const Theme& theme = context.theme;
   Label(theme, "Fix");
   ImGui::SameLine();
-  CopyButton(context, "fix", finding.fix);
+  CopyButton(context, "fix", finding.fix, "copy fix");
   const FontScope font(theme.mono);
   const float padding = theme.Px(6);
   const float width = ImGui::GetContentRegionAvail().x;

@@ -1,0 +1,235 @@
+// Menu bar, verdict, quality bar, welcome, loading, help, go to.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/viewer/panes/pane_hand.h"
+
+namespace trainprof {
+namespace {
+
+using testing::Clipboard;
+using testing::OpenJob;
+using testing::PaneHand;
+using testing::ShowsText;
+
+TEST(MenuBar, SearchesAndGoesFromHitToHit) {
+  OpenJob job;
+  State& state = job.state();
+  PaneHand hand(state, DrawMenuBar, {1000, 300});
+  hand.Click("name: dur>1ms rank:0");
+  hand.Write("gemm");
+  hand.Enter();
+  EXPECT_EQ(state.search.text, "gemm");
+  EXPECT_EQ(state.search.hits.total, 12u);
+  ASSERT_TRUE(state.search.current);
+  EXPECT_EQ(*state.search.current, 0u);
+  EXPECT_EQ(state.lines().NameOf(*state.selected), "gemm_kernel");
+  EXPECT_TRUE(ShowsText("1 of 12"));
+  hand.Click(">");
+  EXPECT_EQ(*state.search.current, 1u);
+  hand.Click("<");
+  hand.Click("<");
+  EXPECT_EQ(*state.search.current, 11u);
+}
+
+TEST(MenuBar, EnterGoesToTheNextHit) {
+  OpenJob job;
+  State& state = job.state();
+  PaneHand hand(state, DrawMenuBar, {1000, 300});
+  state.focus_search = true;
+  hand.ui().Frames(2);
+  EXPECT_FALSE(state.focus_search);
+  hand.Write("gemm");
+  hand.Enter();
+  hand.Enter();
+  EXPECT_EQ(*state.search.current, 1u);
+}
+
+TEST(MenuBar, SaysWhatIsWrongWithASearch) {
+  OpenJob job;
+  State& state = job.state();
+  PaneHand hand(state, DrawMenuBar, {1000, 300});
+  hand.Click("name: dur>1ms rank:0");
+  hand.Write("dur>fast");
+  hand.Enter();
+  EXPECT_FALSE(state.search.error.empty());
+  EXPECT_TRUE(ShowsText(state.search.error.substr(0, 6)));
+}
+
+TEST(MenuBar, CopiesTheViewLinkAndChangesTheTheme) {
+  OpenJob job;
+  State& state = job.state();
+  PaneHand hand(state, DrawMenuBar, {1000, 400});
+  EXPECT_TRUE(ShowsText("events"));
+  hand.Click("File");
+  hand.Click("Copy view link");
+  EXPECT_EQ(Clipboard(), ViewLink(state));
+  hand.Click("View");
+  hand.Click("Light");
+  EXPECT_EQ(state.settings.theme, ThemeName::kLight);
+  hand.Click("View");
+  hand.Click("Overview");
+  EXPECT_FALSE(state.settings.show_overview);
+  hand.Click("File");
+  hand.Click("Quit");
+  EXPECT_TRUE(state.quit);
+}
+
+TEST(MenuBar, OpensAPathThatIsAskedFor) {
+  State state;
+  PaneHand hand(state, DrawMenuBar, {1000, 400});
+  hand.Click("File");
+  hand.Click("Open ...");
+  hand.ui().Frames(3);
+  EXPECT_TRUE(ShowsText("Open a recording or a trace"));
+  hand.Write("/no/such/trace.json");
+  hand.Enter();
+  ASSERT_TRUE(state.document);
+  EXPECT_EQ(state.document->path(), "/no/such/trace.json");
+  EXPECT_FALSE(state.open_prompt);
+}
+
+TEST(VerdictLine, SaysWhatItRestsOn) {
+  OpenJob job;
+  PaneHand hand(job.state(), DrawVerdict, {1200, 200});
+  EXPECT_TRUE(ShowsText("Median step"));
+  EXPECT_TRUE(ShowsText("12 steps"));
+  EXPECT_FALSE(ShowsText("no step markers"));
+}
+
+TEST(VerdictLine, LabelsInferredStepsAndATraceWithoutGpu) {
+  OpenJob job({R"(
+thread 1
+repeat 12 every 10000
+  annotation 0 2000 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
+  op   2100 2300 aten::mm
+end
+)"});
+  PaneHand hand(job.state(), DrawVerdict, {1200, 200});
+  EXPECT_TRUE(ShowsText("no step markers"));
+  EXPECT_TRUE(ShowsText("no GPU events in this trace: only the host is shown"));
+}
+
+TEST(VerdictLine, NamesTheRankThatItSpeaksOf) {
+  OpenJob job({testing::kLoaderBoundScript, testing::kLoaderBoundScript});
+  PaneHand hand(job.state(), DrawVerdict, {1200, 200});
+  EXPECT_TRUE(ShowsText("rank 0 (slowest) of 2 ranks"));
+}
+
+TEST(QualityBar, StaysAwayWhileAllIsWell) {
+  OpenJob job;
+  PaneHand hand(job.state(), DrawQualityBar, {1200, 200});
+  EXPECT_FALSE(ShowsText("Details"));
+}
+
+TEST(QualityBar, CountsWhatIsLostAndLeadsToTheDetails) {
+  testing::ScratchFolder folder;
+  const std::filesystem::path path =
+      testing::WriteJob(folder.path(), {testing::kLoaderBoundScript});
+  // As a profiler that was killed leaves it: the file ends in the middle of an event.
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) * 2 / 3);
+  State state;
+  Open(state, path);
+  testing::WaitForAll(state);
+  ASSERT_TRUE(state.HasLines());
+  PaneHand hand(state, DrawQualityBar, {1200, 200});
+  EXPECT_TRUE(ShowsText("Not everything is here"));
+  hand.Click("Details");
+  EXPECT_EQ(state.tab, Tab::kQuality);
+}
+
+TEST(Welcome, OffersDemoRecentAndTheCommandThatRecords) {
+  State state;
+  state.demo = "/no/such/demo";
+  state.settings.recent = {"/no/such/recent"};
+  PaneHand hand(state, DrawWelcome, {1000, 700});
+  EXPECT_TRUE(ShowsText("Drop a recording or a trace here"));
+  hand.Click("copy");
+  EXPECT_EQ(Clipboard(), "trainprof run -- python train.py");
+  hand.Click("Open the demo trace");
+  ASSERT_TRUE(state.document);
+  EXPECT_EQ(state.document->path(), "/no/such/demo");
+  hand.Click("/no/such/recent");
+  EXPECT_EQ(state.document->path(), "/no/such/recent");
+}
+
+TEST(Welcome, OpensAPathThatIsWritten) {
+  State state;
+  PaneHand hand(state, DrawWelcome, {1000, 700});
+  EXPECT_FALSE(ShowsText("Open the demo trace"));
+  hand.Click("path of a recording or a trace");
+  hand.Write("/no/such/run");
+  hand.Enter();
+  ASSERT_TRUE(state.document);
+  EXPECT_EQ(state.document->path(), "/no/such/run");
+}
+
+TEST(Loading, SaysWhyAFileCannotBeOpenedAndWhatToDo) {
+  State state;
+  Open(state, "/no/such/trace.json");
+  testing::WaitForAll(state);
+  PaneHand hand(state, DrawLoading, {1000, 600});
+  EXPECT_TRUE(ShowsText("This could not be opened"));
+  EXPECT_TRUE(ShowsText("What can be opened:"));
+  hand.Click("Close");
+  EXPECT_FALSE(state.document);
+}
+
+TEST(Loading, IsCancelledByItsButton) {
+  testing::ScratchFolder folder;
+  const std::filesystem::path path = folder.path() / "large.json";
+  {
+    std::ofstream out(path);
+    out << "{\"schemaVersion\":1,\"traceEvents\":[";
+    for (int i = 0; i < 400'000; ++i) {
+      out << "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":"
+          << i << ",\"dur\":1,\"args\":{\"External id\":" << i << "}},\n";
+    }
+    out << "{\"ph\":\"M\",\"name\":\"end\"}]}";
+  }
+  State state;
+  PaneHand hand(state, DrawLoading, {1000, 600});
+  Open(state, path);
+  hand.ui().Frames(2);
+  hand.Click("Cancel");
+  EXPECT_TRUE(state.document->progress().done);
+  EXPECT_NE(state.document->progress().error.find("cancel"), std::string::npos);
+  EXPECT_TRUE(ShowsText("This could not be opened"));
+}
+
+TEST(Help, ListsTheKeysAndIsClosed) {
+  State state;
+  PaneHand hand(state, DrawHelp, {1280, 720});
+  EXPECT_FALSE(ShowsText("Keys and mouse"));
+  state.help_open = true;
+  hand.ui().Frames(3);
+  EXPECT_TRUE(ShowsText("Keys and mouse"));
+  EXPECT_TRUE(ShowsText("Shift + wheel"));
+  EXPECT_EQ(testing::CutGlyphs(), 0);
+}
+
+TEST(GoToPopup, GoesToAStepAndStaysWhenThereIsNone) {
+  OpenJob job;
+  State& state = job.state();
+  PaneHand hand(state, DrawGoTo, {1000, 500});
+  state.go_to_open = true;
+  hand.ui().Frames(3);
+  hand.Write("4711");
+  hand.Enter();
+  EXPECT_TRUE(state.go_to_open);
+  EXPECT_FALSE(state.message.empty());
+  state.go_to_open = false;
+  hand.ui().Frames(2);
+  state.go_to_open = true;
+  hand.ui().Frames(3);
+  hand.Write("3");
+  hand.Enter();
+  EXPECT_FALSE(state.go_to_open);
+  const Interval step = state.document->StepsOf(0).steps[3].span;
+  EXPECT_LE(state.view.begin, step.begin);
+  EXPECT_GE(state.view.end, step.end);
+}
+
+}  // namespace
+}  // namespace trainprof
