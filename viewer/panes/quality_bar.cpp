@@ -54,7 +54,9 @@ std::string Message(const State& state, const Losses& losses) {
   }
   if (!state.lines().aligned()) {
     if (!text.empty()) text += ".   ";
-    text += "The ranks began more than an hour apart: each is shown from 0, and nothing is said of skew";
+    text +=
+        "The ranks began more than an hour apart: each is shown from 0, and nothing is said of "
+        "skew";
   }
   return text;
 }
