@@ -49,11 +49,16 @@ void DrawBusy(PaneContext& context, ImDrawList* draw, const Box& box, const Scal
   BuildFrame(lanes, scale.view, scale.width_px, cache.overview, kMostOverviewRects);
   Hatcher hatcher(context.theme, draw);
   for (const Rect& rect : cache.overview.rects) {
+    // As in the strip of a collapsed rank: idle time over busy time, as high as its share.
+    const bool idle = rect.lane == 1;
+    const bool alone = lanes.size() == 1;
     const float left = box.left + rect.left;
-    const Box at{left, box.top, std::max(left + 1, box.left + rect.right), box.bottom};
-    const ImU32 color = context.theme.Shaded(rect.category, rect.shade);
+    const float share = idle ? static_cast<float>(rect.shade) / kShades : 1;
+    const Box at{left, box.top, std::max(left + 1, box.left + rect.right),
+                 box.top + box.height() * share};
+    const ImU32 color = context.theme.Shaded(rect.category, alone ? rect.shade : kShades);
     draw->AddRectFilled(at.min(), at.max(), color);
-    if (rect.lane == 1) hatcher.Draw(at, rect.category, color);
+    if (idle) hatcher.Draw(at, rect.category, color);
   }
 }
 

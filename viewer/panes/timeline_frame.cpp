@@ -47,14 +47,14 @@ class LaneMaker {
 };
 
 // Adds the lanes of `line` that lie in `clip`, one below the other from `top` on.
-void AddLanes(uint32_t line, uint32_t count, float top, bool idle, const Box& clip,
+void AddLanes(uint32_t line, uint32_t count, float top, LaneLook look, const Box& clip,
               TimelineFrame& frame) {
   const auto height = static_cast<float>(frame.lane_height);
   const float above = std::max(0.f, (clip.top - top) / height);
   for (auto depth = static_cast<uint32_t>(above); depth < count; ++depth) {
     const float lane_top = top + static_cast<float>(depth) * height;
     if (lane_top >= clip.bottom) break;
-    frame.lanes.push_back({line, depth, lane_top, lane_top + height, idle});
+    frame.lanes.push_back({line, depth, lane_top, lane_top + height, look});
   }
 }
 
@@ -71,12 +71,16 @@ void AddRow(PaneContext& context, const TrackRow& row, float top, bool is_pinned
       if (!shown.ready || line == kNoLine) continue;
       const uint32_t depth = StripDepth(context.state.lines().lines()[line]);
       const float bottom = top + static_cast<float>(frame.lane_height);
-      frame.lanes.push_back({line, depth, top, bottom, line == row.idle});
+      const LaneLook look = line == row.idle      ? LaneLook::kStripIdle
+                            : row.idle != kNoLine ? LaneLook::kStripBusy
+                                                  : LaneLook::kPlain;
+      frame.lanes.push_back({line, depth, top, bottom, look});
     }
   } else {
     shown.ready = maker.Has(row.line);
     if (shown.ready && row.form == RowForm::kLanes) {
-      AddLanes(row.line, row.lanes, top, kind == LineKind::kIdle, clip, frame);
+      const LaneLook look = kind == LineKind::kIdle ? LaneLook::kIdle : LaneLook::kPlain;
+      AddLanes(row.line, row.lanes, top, look, clip, frame);
     }
   }
   shown.last_lane = frame.lanes.size();

@@ -39,12 +39,17 @@ struct TimelineAreas {
   Box scrollbar;  // right of the tracks
 };
 
+// A strip shows two lanes in one place: the idle time over the busy time, as high as its share.
+enum class LaneLook : uint8_t { kPlain, kIdle, kStripBusy, kStripIdle };
+
 struct ShownLane {
   uint32_t line = 0;
   uint32_t depth = 0;
   float top = 0;
   float bottom = 0;
-  bool idle = false;  // hatched
+  LaneLook look = LaneLook::kPlain;
+
+  bool IsHatched() const { return look == LaneLook::kIdle || look == LaneLook::kStripIdle; }
 };
 
 struct ShownRow {

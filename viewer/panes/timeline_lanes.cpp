@@ -33,7 +33,18 @@ Box BoxOf(const TimelineFrame& frame, const Rect& rect) {
   const float left = frame.areas.time.left + rect.left;
   float right = std::max(frame.areas.time.left + rect.right, left + 1);
   if (rect.event != kNoEvent && right - left >= kApartFrom) right -= 1;
-  return {left, lane.top, right, lane.bottom - 1};
+  float bottom = lane.bottom - 1;
+  if (lane.look == LaneLook::kStripIdle) {
+    bottom = lane.top + (bottom - lane.top) * static_cast<float>(rect.shade) / kShades;
+  }
+  return {left, lane.top, right, bottom};
+}
+
+// In a strip the share is told by the height.
+ImU32 ColorOf(const TimelineFrame& frame, const Rect& rect, const Shades& shades) {
+  const LaneLook look = frame.lanes[rect.lane].look;
+  const bool strip = look == LaneLook::kStripBusy || look == LaneLook::kStripIdle;
+  return shades[static_cast<size_t>(rect.category)][strip ? kShades : rect.shade];
 }
 
 void DrawRects(const TimelineFrame& frame, std::span<const Rect> rects, const Shades& shades,
@@ -44,7 +55,7 @@ void DrawRects(const TimelineFrame& frame, std::span<const Rect> rects, const Sh
     draw->PrimReserve(count * 6, count * 4);
     for (const Rect& rect : some) {
       const Box box = BoxOf(frame, rect);
-      draw->PrimRect(box.min(), box.max(), shades[static_cast<size_t>(rect.category)][rect.shade]);
+      draw->PrimRect(box.min(), box.max(), ColorOf(frame, rect, shades));
     }
     rects = rects.subspan(some.size());
   }
@@ -54,15 +65,14 @@ void DrawHatches(const PaneContext& context, const TimelineFrame& frame,
                  std::span<const Rect> rects, const Shades& shades, ImDrawList* draw) {
   Hatcher hatcher(context.theme, draw);
   for (const Rect& rect : rects) {
-    if (!frame.lanes[rect.lane].idle) continue;
-    hatcher.Draw(BoxOf(frame, rect), rect.category,
-                 shades[static_cast<size_t>(rect.category)][rect.shade]);
+    if (!frame.lanes[rect.lane].IsHatched()) continue;
+    hatcher.Draw(BoxOf(frame, rect), rect.category, ColorOf(frame, rect, shades));
   }
 }
 
 // The least width of an event that gets its name in it, so that there are at most kMostLabels.
 float LeastLabelled(const Theme& theme, std::span<const Rect> rects) {
-  constexpr float kLeast = 26;  // points: three letters
+  constexpr float kLeast = 36;  // points: five letters
   float least = theme.Px(kLeast);
   while (true) {
     size_t count = 0;
@@ -94,7 +104,7 @@ void DrawLabels(PaneContext& context, const TimelineFrame& frame, std::span<cons
     const ImU32 color = context.theme.Of(rect.category);
     const ImVec2 at{std::floor(box.left + margin),
                     std::floor(box.top + (box.height() - ImGui::GetFontSize()) / 2)};
-    if (lane.idle) {  // words cannot be read on a hatch
+    if (lane.IsHatched()) {  // words cannot be read on a hatch
       const float end = at.x + ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x;
       draw->AddRectFilled({box.left + 1, box.top}, {end + margin / 2, box.bottom}, color);
     }

@@ -14,7 +14,7 @@
 namespace trainprof {
 
 // A line nested deeper shows this many lanes, and says how many more it has until it is unfolded.
-inline constexpr uint32_t kLanesUnlessUnfolded = 16;
+inline constexpr uint32_t kLanesUnlessUnfolded = 8;
 
 // In pixels.
 struct RowHeights {
