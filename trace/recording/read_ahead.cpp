@@ -1,6 +1,7 @@
 #include "trace/recording/read_ahead.h"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 #include "trace/parallel.h"
@@ -10,21 +11,29 @@ namespace {
 
 // Payload that takes longer to load than threads to start: some 0.3 ms.
 constexpr uint64_t kWorthThreads = 1 << 20;
-constexpr unsigned kMostThreads = 4;
+constexpr size_t kMostThreads = 4;
 constexpr size_t kSlotsPerThread = 3;
+// Of all slots together, payload. Chunks of the collector have up to 1 MiB, others may have 64.
+constexpr uint64_t kMostBytes = 64 << 20;
 
 }  // namespace
 
 ReadAhead::ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks)
     : segment_(segment), chunks_(std::move(chunks)), slots_(1) {
   uint64_t bytes = 0;
-  for (const Chunk* chunk : chunks_) bytes += chunk->payload_bytes;
-  if (bytes >= kWorthThreads && UsableCores() > 1 && segment_.OpenFile()) StartThreads();
+  uint64_t largest = 1;
+  for (const Chunk* chunk : chunks_) {
+    bytes += chunk->payload_bytes;
+    largest = std::max<uint64_t>(largest, chunk->payload_bytes);
+  }
+  if (bytes < kWorthThreads || UsableCores() == 1 || !segment_.OpenFile()) return;
+  const size_t threads = std::min({size_t{UsableCores()}, kMostThreads, chunks_.size()});
+  // Two at least: one is in use while the next is loaded.
+  slots_.resize(std::clamp<size_t>(kMostBytes / largest, 2, 1 + threads * kSlotsPerThread));
+  StartThreads(threads);
 }
 
-void ReadAhead::StartThreads() {
-  const size_t wanted = std::min({UsableCores(), kMostThreads, unsigned(chunks_.size())});
-  slots_.resize(wanted * kSlotsPerThread);
+void ReadAhead::StartThreads(size_t wanted) {
   const WithoutSignals without_signals;
   try {
     while (threads_.size() < wanted) threads_.emplace_back([this] { Work(); });
@@ -65,10 +74,16 @@ void ReadAhead::Work() {
 bool ReadAhead::Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch,
                      Quality& quality) const {
   const Chunk& wanted = *chunks_[chunk];
-  if (wanted.kind == ChunkKind::kRecords || !HasColumns(wanted.row_bytes)) {
-    return segment_.Load(wanted, loaded.words, scratch, quality);
+  try {
+    if (wanted.kind == ChunkKind::kRecords || !HasColumns(wanted.row_bytes)) {
+      return segment_.Load(wanted, loaded.words, scratch, quality);
+    }
+    return segment_.LoadRuns(wanted, loaded.runs, scratch, quality);
+  } catch (const std::bad_alloc&) {
+    quality.Count("unread_chunk", QualitySeverity::kDataLoss, 1,
+                  "a chunk for which there was no memory; skipped");
+    return false;
   }
-  return segment_.LoadRuns(wanted, loaded.runs, scratch, quality);
 }
 
 const LoadedChunk* ReadAhead::Next(Quality& quality) {

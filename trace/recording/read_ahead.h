@@ -37,7 +37,7 @@ class ReadAhead {
     bool loaded = false;  // neither damaged nor taken
     bool ready = false;
   };
-  void StartThreads();
+  void StartThreads(size_t wanted);
   void Work();
   bool Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch, Quality& quality) const;
   Slot& SlotOf(size_t chunk) { return slots_[chunk % slots_.size()]; }
