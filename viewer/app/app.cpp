@@ -70,13 +70,14 @@ void DrawStatus(const State& state, const Theme& theme) {
   const ImVec2 corner = ImGui::GetWindowPos();
   const ImVec2 size(ImGui::GetWindowWidth(), StatusHeight(theme));
   const ImVec2 at(corner.x, corner.y + ImGui::GetWindowHeight() - size.y);
-  constexpr char kKeys[] = "W S zoom   A D move   F focus   N next place   ? all keys";
+  const char* const keys_text =
+      state.HasLines() ? "W S zoom   A D move   F focus   N next place   ? all keys" : "? all keys";
   const float y = at.y + (size.y - ImGui::GetTextLineHeight()) / 2;
   const float padding = theme.Px(kPadding);
-  const float keys = ImGui::CalcTextSize(kKeys).x;
+  const float keys = ImGui::CalcTextSize(keys_text).x;
   const float end = at.x + size.x - padding;
   const bool both = state.message.empty() || size.x > 2 * keys;
-  if (both) draw.AddText({end - keys, y}, theme.text_dim, kKeys);
+  if (both) draw.AddText({end - keys, y}, theme.text_dim, keys_text);
   const float message_end = both ? end - keys - padding : end;
   draw.PushClipRect(at, {message_end, at.y + size.y}, true);
   draw.AddText({at.x + padding, y}, theme.text, state.message.c_str());
@@ -145,6 +146,8 @@ void App::DrawPanes(PaneContext& context) {
   Settings& settings = state_.settings;
   const ImVec2 corner = ImGui::GetWindowPos();
   const ImVec2 size = ImGui::GetWindowSize();
+  // Panes reach to the edge of the window, beyond its padding.
+  ImGui::PushClipRect(corner, {corner.x + size.x, corner.y + size.y}, false);
   ImVec2 at(corner.x, std::round(ImGui::GetCursorScreenPos().y));
   const float height = corner.y + size.y - StatusHeight(theme_) - at.y;
   const Layout layout = LayoutOf(settings, size.x, height, theme_.scale);
@@ -161,6 +164,7 @@ void App::DrawPanes(PaneContext& context) {
     }
     DrawBottom(context, {at.x, at.y + theme_.Px(kSplitterPoints)}, layout);
   }
+  ImGui::PopClipRect();
 }
 
 }  // namespace trainprof

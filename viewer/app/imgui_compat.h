@@ -1,5 +1,6 @@
-// Where releases of Dear ImGui differ: keys got names of their own in 1.87; before, a key's number
-// is its window system's (GLFW's). Nothing else in the viewer asks for the release.
+// Where releases of Dear ImGui differ. Before 1.87 a key's number is its window system's (GLFW's),
+// and a key that goes down and up between two frames is not seen. Nothing else in the viewer asks
+// for the release.
 #pragma once
 
 #include <imgui.h>
@@ -8,33 +9,52 @@
 
 namespace trainprof {
 
-// What ImGui's key functions take.
 #if IMGUI_VERSION_NUM < 18700
 using ImGuiKeyNumber = int;
+namespace keys {
+inline constexpr ImGuiKeyNumber kA = 'A', kEscape = 256, kBackspace = 259, kHome = 268, kF3 = 292;
+}
 #else
 using ImGuiKeyNumber = ImGuiKey;
+namespace keys {
+inline constexpr ImGuiKeyNumber kA = ImGuiKey_A, kEscape = ImGuiKey_Escape,
+                                kBackspace = ImGuiKey_Backspace, kHome = ImGuiKey_Home,
+                                kF3 = ImGuiKey_F3;
+}
 #endif
 
+// What ImGui's key functions take. `key` is not kNone.
 inline ImGuiKeyNumber ImGuiKeyOf(Key key) {
+  switch (key) {
+    case Key::kEscape:
+      return keys::kEscape;
+    case Key::kBackspace:
+      return keys::kBackspace;
+    case Key::kHome:
+      return keys::kHome;
+    case Key::kF3:
+      return keys::kF3;
+    default:
+      break;
+  }
   const int letter = static_cast<int>(key) - static_cast<int>(Key::kA);
-  if (key >= Key::kA && key <= Key::kZ) {
+  return static_cast<ImGuiKeyNumber>(keys::kA + letter);
+}
+
+// Takes a key, by GLFW's number, for down or up where ImGui does not itself see short presses.
+// False where nothing was to be done.
+inline bool TakeKeyFor([[maybe_unused]] int glfw_key, [[maybe_unused]] bool down) {
 #if IMGUI_VERSION_NUM < 18700
-    return 'A' + letter;
-  }
-  constexpr int kGlfwKeyF3 = 292;
-  if (key == Key::kF3) return kGlfwKeyF3;
+  constexpr int kLeftShift = 340, kLeftCtrl = 341, kRightShift = 344, kRightCtrl = 345;
+  ImGuiIO& io = ImGui::GetIO();
+  if (glfw_key < 0 || glfw_key >= IM_ARRAYSIZE(io.KeysDown)) return false;
+  if (io.KeysDown[glfw_key] == down) return false;
+  io.KeysDown[glfw_key] = down;
+  io.KeyShift = io.KeysDown[kLeftShift] || io.KeysDown[kRightShift];
+  io.KeyCtrl = io.KeysDown[kLeftCtrl] || io.KeysDown[kRightCtrl];
+  return true;
 #else
-    return static_cast<ImGuiKey>(ImGuiKey_A + letter);
-  }
-  if (key == Key::kF3) return ImGuiKey_F3;
-#endif
-  const ImGuiKey known = key == Key::kEscape      ? ImGuiKey_Escape
-                         : key == Key::kBackspace ? ImGuiKey_Backspace
-                                                  : ImGuiKey_Home;
-#if IMGUI_VERSION_NUM < 18700
-  return ImGui::GetKeyIndex(known);
-#else
-  return known;
+  return false;
 #endif
 }
 

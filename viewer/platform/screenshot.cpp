@@ -14,7 +14,8 @@ namespace {
 // A window without a size of its own is hidden in its first frame, and what depends on its size
 // follows one later.
 constexpr int kLeastFrames = 4;
-constexpr int kMostFrames = 30;
+// What is drawn after this long is taken as it is.
+constexpr std::chrono::seconds kLongestWait(60);
 // For tables that are made on a thread of their own.
 constexpr std::chrono::seconds kMostWait{60};
 constexpr float kFrameSeconds = 1.f / 60;
@@ -46,23 +47,20 @@ Result<void> WaitForDocument(const State& state) {
   return {};
 }
 
+// Frames until two are alike and nothing is being made for a later one.
 void BuildUntilStill(Gui& gui, App& app, const ScreenshotOptions& options) {
   ImGuiIO& io = ImGui::GetIO();
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
   uint64_t last = 0;
-  const auto deadline = std::chrono::steady_clock::now() + kMostWait;
-  int frame = 0;
-  while (frame < kMostFrames) {
+  for (int frame = 1; std::chrono::steady_clock::now() < end; ++frame) {
     gui.Build(app, 1, [&] {
       io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
       io.DeltaTime = kFrameSeconds;
     });
     const uint64_t hash = HashOfFrame();
-    if (!app.Idle() && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    } else if (++frame >= kLeastFrames && hash == last) {
-      return;
-    }
+    if (frame >= kLeastFrames && hash == last && app.Idle()) return;
     last = hash;
+    if (!app.Idle()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 

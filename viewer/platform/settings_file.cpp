@@ -94,8 +94,9 @@ std::filesystem::path SettingsPath() {
 }
 
 Settings LoadSettings(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream file(path);
-  if (path.empty() || !file) return {};
   return SettingsOf(Json::parse(file, nullptr, /*allow_exceptions=*/false));
 }
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "viewer/app/imgui_compat.h"
 #include "viewer/platform/glfw_context.h"
 #include "viewer/platform/gui.h"
 #include "viewer/platform/settings_file.h"
@@ -26,6 +28,10 @@ class Window {
     glfwSetWindowUserPointer(window, this);
     glfwSetDropCallback(window, [](GLFWwindow* dropped_on, int count, const char** paths) {
       static_cast<Window*>(glfwGetWindowUserPointer(dropped_on))->Drop(count, paths);
+    });
+    glfwSetKeyCallback(window, [](GLFWwindow* of, int key, int, int action, int mods) {
+      if (action == GLFW_PRESS)
+        static_cast<Window*>(glfwGetWindowUserPointer(of))->Press(key, mods);
     });
     glfwSwapInterval(1);
     ImGui_ImplGlfw_InitForOpenGL(window, true);
@@ -59,7 +65,12 @@ class Window {
   }
 
   void DrawFrame() {
+    // Keys that were pressed since the last frame and are up again are down for this one.
+    std::erase_if(pressed_, [](int key) { return !TakeKeyFor(key, true); });
     gui_.Build(app_, DisplayScale(), ImGui_ImplGlfw_NewFrame);
+    for (const int key : pressed_) TakeKeyFor(key, false);
+    if (!pressed_.empty()) frames_due_ = kFramesAfterEvent;
+    pressed_.clear();
     gui_.Draw(app_.theme().window);
     glfwSwapBuffers(window_);
   }
@@ -74,6 +85,12 @@ class Window {
     glfwGetFramebufferSize(window_, &pixels, nullptr);
     if (width <= 0 || pixels <= 0) return std::max(1.f, scale);
     return std::max(1.f, scale * static_cast<float>(width) / static_cast<float>(pixels));
+  }
+
+  void Press(int key, int mods) {
+    if (mods & GLFW_MOD_CONTROL) pressed_.push_back(GLFW_KEY_LEFT_CONTROL);
+    if (mods & GLFW_MOD_SHIFT) pressed_.push_back(GLFW_KEY_LEFT_SHIFT);
+    pressed_.push_back(key);
   }
 
   void Drop(int count, const char** paths) {
@@ -109,6 +126,7 @@ class Window {
   Gui gui_;
   Settings saved_;
   std::string title_;
+  std::vector<int> pressed_;  // keys, since the last frame
   int frames_due_ = kFramesAfterEvent;
   bool save_failed_ = false;
 };
