@@ -2,7 +2,7 @@
 # The one list of Debian packages that trainprof is built and tested with, and their installation.
 # quickstart.sh, test.sh and CI all come here.
 #
-#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer test lint fuzz
+#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer viewer test lint fuzz
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
 # prints the one line to run. Exit codes: 0 all there, 1 something is missing, 2 usage error.
@@ -16,7 +16,11 @@ set -euo pipefail
     libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libdw-dev"
   # The trainer's LibTorch and NVTX headers: scripts/find_libtorch.sh --install.
   readonly trainer="libturbojpeg0-dev python3=python3 python3-venv ca-certificates"
-  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git"
+  # The timeline: cmake/imgui.cmake. The last two draw where there is no graphics card.
+  readonly viewer="libimgui-dev libstb-dev libfreetype-dev libglfw3-dev libgl-dev libegl-dev libpng-dev
+    fonts-dejavu-core libegl1 libgl1-mesa-dri"
+  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git
+    Xvfb=xvfb xdotool=xdotool"
   readonly lint="clang-format-14=clang-format-14"
   # Whatever version the Debian has; scripts/fuzz.sh also takes a clang++-14 or later from elsewhere.
   readonly fuzz="clang++=clang libclang-rt-dev"
@@ -80,7 +84,7 @@ main() {
     case $group in
       --check) check=true ;;
       -h | --help) usage; return 0 ;;
-      build | trainer | test | lint | fuzz) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
+      build | trainer | viewer | test | lint | fuzz) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
       *) usage >&2; return 2 ;;
     esac
   done

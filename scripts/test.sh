@@ -39,12 +39,17 @@ parse() {
   esac
 }
 
-# The trainer's parts are optional, except in ci.
+# The viewer's and the trainer's parts are optional, except in ci.
 packages() {
   scripts/install_packages.sh "${check[@]}" build test || return 1
+  if [[ $preset == ci ]]; then
+    scripts/install_packages.sh "${check[@]}" viewer trainer lint || return 1
+  else
+    scripts/install_packages.sh "${check[@]}" viewer || echo "going on without the viewer"
+  fi
   case $preset in
     asan | tsan) return 0 ;;
-    ci) scripts/install_packages.sh "${check[@]}" trainer lint || return 1 ;;
+    ci) ;;
     *) scripts/install_packages.sh "${check[@]}" trainer || echo "going on without the trainer" ;;
   esac
   local install=()

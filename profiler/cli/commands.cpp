@@ -5,7 +5,7 @@ namespace trainprof::cli {
 
 std::span<const Command> Commands() {
   static const Command commands[] = {
-      RunCommand(),   AnalyzeCommand(), ReportCommand(),
+      RunCommand(),   AnalyzeCommand(), ReportCommand(), ViewCommand(),
       CheckCommand(), ExportCommand(),  DoctorCommand(),
   };
   return commands;

@@ -10,6 +10,7 @@ namespace trainprof::cli {
 Command RunCommand();
 Command AnalyzeCommand();
 Command ReportCommand();
+Command ViewCommand();
 Command CheckCommand();
 Command ExportCommand();
 Command DoctorCommand();

@@ -10,6 +10,7 @@ import glob
 import importlib.util
 import os
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -24,6 +25,7 @@ def expected(corpus):
         (re.compile(r"\bneeds root\b"), not is_administrator()),
         (re.compile(r"\bHolisticTraceAnalysis\b"), importlib.util.find_spec("hta") is None
          and not os.path.isdir(os.path.join(ROOT, ".venv-hta"))),
+        (re.compile(r"\bXvfb\b"), not (shutil.which("Xvfb") and shutil.which("xdotool"))),
         (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),
     ]
 

@@ -1,0 +1,210 @@
+#include "viewer/app/app.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/viewer/open_job.h"
+#include "viewer/app/imgui_compat.h"
+#include "viewer/state/actions.h"
+
+namespace trainprof::testing {
+namespace {
+
+// The whole window without a display: an ImGui context without a backend.
+class WholeWindow {
+ public:
+  explicit WholeWindow(State state, Goal goal = {}) : app_(state.settings, goal) {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+    io.DisplaySize = {1280, 720};
+    io.DeltaTime = 0.05f;
+    app_.state() = std::move(state);
+    Frames(3);
+  }
+  ~WholeWindow() { ImGui::DestroyContext(); }
+
+  App& app() { return app_; }
+  State& state() { return app_.state(); }
+
+  void Frames(int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      if (app_.Prepare(1)) {
+        unsigned char* pixels = nullptr;
+        int width = 0;
+        int height = 0;
+        ImGui::GetIO().Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
+      }
+      ImGui::NewFrame();
+      app_.Frame();
+      ImGui::Render();
+    }
+  }
+
+  void Press(Key key, bool ctrl = false, bool shift = false) {
+    Set(key, ctrl, shift, true);
+    Frames();
+    Set(key, false, false, false);
+    Frames();
+  }
+  void Press(char letter, bool ctrl = false, bool shift = false) {
+    Press(static_cast<Key>(letter - 'A' + 1), ctrl, shift);
+  }
+  void Type(char c) {
+    ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(c));
+    Frames();
+  }
+
+ private:
+  static void Set(Key key, bool ctrl, bool shift, bool down) {
+    ImGuiIO& io = ImGui::GetIO();
+#if IMGUI_VERSION_NUM < 18700
+    io.KeysDown[ImGuiKeyOf(key)] = down;
+    io.KeyCtrl = ctrl;
+    io.KeyShift = shift;
+#else
+    io.AddKeyEvent(ImGuiMod_Ctrl, ctrl);
+    io.AddKeyEvent(ImGuiMod_Shift, shift);
+    io.AddKeyEvent(ImGuiKeyOf(key), down);
+#endif
+  }
+
+  App app_;
+};
+
+class AppTest : public ::testing::Test {
+ protected:
+  OpenJob job_;
+  WholeWindow window_{std::move(job_.state())};
+  State& state_ = window_.state();
+};
+
+TEST_F(AppTest, WAndSZoomAndAAndDMove) {
+  ASSERT_TRUE(state_.HasLines());
+  ShowStep(state_, 4);
+  const Interval before = state_.view;
+  window_.Press('W');
+  const Interval closer = state_.view;
+  EXPECT_LT(closer.Length().ns, before.Length().ns);
+  window_.Press('D');
+  EXPECT_GT(state_.view.begin, closer.begin);
+  EXPECT_EQ(state_.view.Length(), closer.Length());
+  window_.Press('A');
+  window_.Press('S');
+  EXPECT_GT(state_.view.Length().ns, closer.Length().ns);
+}
+
+TEST_F(AppTest, NGoesThroughThePlacesOfAFindingBothWays) {
+  OpenFindingNumber(state_, 1);
+  ASSERT_TRUE(state_.finding);
+  window_.Press('N');
+  EXPECT_EQ(state_.evidence, 1u);
+  window_.Press('N', false, true);
+  EXPECT_EQ(state_.evidence, 0u);
+  window_.Press(Key::kBackspace);
+  EXPECT_EQ(state_.evidence, 0u);
+}
+
+TEST_F(AppTest, BackspaceShowsTheViewBefore) {
+  ShowStep(state_, 3);
+  const Interval third = state_.view;
+  ShowStep(state_, 5);
+  const Interval fifth = state_.view;
+  window_.Press(Key::kBackspace);
+  EXPECT_EQ(state_.view, third);
+  window_.Press(Key::kBackspace, false, true);
+  EXPECT_EQ(state_.view, fifth);
+}
+
+TEST_F(AppTest, PunctuationFollowsEventsAndLaunches) {
+  window_.Type(',');
+  EXPECT_EQ(state_.message, "No event is selected");
+  state_.message.clear();
+  window_.Type('[');
+  EXPECT_EQ(state_.message, "No event is selected");
+  RunSearch(state_, "gemm_kernel");
+  ShowHit(state_, 1);
+  ASSERT_TRUE(state_.selected);
+  const EventRef first = *state_.selected;
+  window_.Type('.');
+  EXPECT_NE(*state_.selected, first);
+  window_.Type(',');
+  EXPECT_EQ(*state_.selected, first);
+  window_.Type('[');
+  EXPECT_EQ(state_.selected->table, Table::kApi) << "the call that launched it";
+  window_.Type(']');
+  EXPECT_EQ(*state_.selected, first);
+}
+
+TEST_F(AppTest, MMakesABookmarkAndTakesItAway) {
+  window_.Press('M');
+  ASSERT_EQ(state_.bookmarks.size(), 1u);
+  window_.Press('M');
+  EXPECT_TRUE(state_.bookmarks.empty());
+}
+
+TEST_F(AppTest, PPinsTheTrackOfTheSelectedEvent) {
+  window_.Press('P');
+  EXPECT_NE(state_.message, "");
+  RunSearch(state_, "gemm_kernel");
+  ShowHit(state_, 1);
+  ASSERT_TRUE(state_.selected);
+  window_.Press('P');
+  EXPECT_TRUE(state_.pinned.contains(state_.lines().LineOf(*state_.selected)));
+}
+
+TEST_F(AppTest, KeysWithCtrlAskAndSwitch) {
+  window_.Press('O', true);
+  EXPECT_TRUE(state_.open_prompt);
+  state_.open_prompt = false;
+  window_.Frames(2);
+  window_.Type('?');
+  EXPECT_TRUE(state_.help_open);
+  window_.Press(Key::kEscape);
+  EXPECT_FALSE(state_.help_open);
+  window_.Press('T');
+  EXPECT_EQ(state_.settings.theme, ThemeName::kLight);
+  EXPECT_EQ(window_.app().theme().name, ThemeName::kLight);
+  window_.Press('Q', true);
+  EXPECT_TRUE(state_.quit);
+}
+
+TEST_F(AppTest, WhileATextIsWrittenLettersAreText) {
+  window_.Press('F', true);
+  window_.Frames(3);
+  ASSERT_TRUE(ImGui::GetIO().WantTextInput) << "Ctrl+F goes to the search";
+  const Interval before = state_.view;
+  window_.Press('W');
+  window_.Press('T');
+  EXPECT_EQ(state_.view, before);
+  EXPECT_EQ(state_.settings.theme, ThemeName::kDark);
+}
+
+TEST(App, AGoalIsShownOnceAllIsLoaded) {
+  OpenJob job;
+  State state = std::move(job.state());
+  WholeWindow window(std::move(state), {.step = 5, .finding = 1});
+  EXPECT_EQ(window.app().goal_error(), "");
+  EXPECT_TRUE(window.state().finding);
+  EXPECT_EQ(StepInView(window.state()), 5);
+}
+
+TEST(App, AGoalThatIsNotThereSaysSo) {
+  OpenJob job;
+  WholeWindow window(std::move(job.state()), {.step = 500, .finding = {}});
+  EXPECT_NE(window.app().goal_error().find("no step 500"), std::string::npos);
+}
+
+TEST(App, StartsWithNothingOpen) {
+  WholeWindow window{State{}};
+  EXPECT_TRUE(window.app().Idle());
+  window.Press('W');
+  window.Press('N');
+  window.Press('F');
+  EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
+}
+
+}  // namespace
+}  // namespace trainprof::testing

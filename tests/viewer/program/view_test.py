@@ -1,0 +1,118 @@
+"""`trainprof view` as a program: pictures without a display, what it says when it cannot, its flags."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import pictures
+from pictures import GPU_SAMPLE, SAMPLE, TIMEOUT_S, TRAINPROF
+
+DARK = bytes((0x1b, 0x1f, 0x26))  # the dark panel
+LIGHT = bytes((0xfc, 0xfc, 0xfd))
+
+
+class ViewTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="trainprof-view-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def view(self, *arguments, program=TRAINPROF, **changes):
+        return subprocess.run([program, "view", *arguments], cwd=self.folder, text=True,
+                              capture_output=True, timeout=TIMEOUT_S, check=False,
+                              env=pictures.environment(self.folder, **changes))
+
+    def picture(self, *arguments, size="640x400"):
+        run = self.view(*arguments, "--screenshot", "view.png", "--size", size)
+        self.assertEqual((run.returncode, run.stdout), (0, ""), run.stderr)
+        self.assertEqual(os.listdir(self.folder), ["view.png"])
+        return pictures.read_png(os.path.join(self.folder, "view.png"))
+
+
+class Pictures(ViewTest):
+    def test_of_a_recording_without_a_display(self):
+        width, height, colours = self.picture(GPU_SAMPLE)
+        self.assertEqual((width, height), (640, 400))
+        self.assertGreater(len(colours), 50)
+        self.assertIn(DARK, colours)
+        self.assertLess(max(colours.values()), 640 * 400 * 0.9)
+
+    def test_themes_differ(self):
+        colours = self.picture(SAMPLE, "--theme", "light")[2]
+        self.assertIn(LIGHT, colours)
+        self.assertNotIn(DARK, colours)
+
+    def test_the_same_command_gives_the_same_picture(self):
+        first = self.picture(SAMPLE, "--finding", "1")
+        self.assertEqual(self.picture(SAMPLE, "--finding", "1"), first)
+
+    def test_a_finding_and_a_step_are_shown(self):
+        whole = self.picture(SAMPLE)
+        self.assertNotEqual(self.picture(SAMPLE, "--finding", "1"), whole)
+        self.assertNotEqual(self.picture(SAMPLE, "--step", "30"), whole)
+
+    def test_with_nothing_open(self):
+        self.assertGreater(len(self.picture()[2]), 10)
+
+    def test_size_and_scale(self):
+        self.assertEqual(self.picture(SAMPLE, "--scale", "2", size="800x500")[:2], (800, 500))
+
+
+class Errors(ViewTest):
+    def refuse(self, code, message, *arguments):
+        run = self.view(*arguments)
+        self.assertEqual(run.returncode, code, run.stderr)
+        self.assertIn(message, run.stderr)
+        self.assertTrue(run.stderr.startswith("trainprof view: "), run.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "view.png")))
+
+    def test_usage(self):
+        for size in ("big", "10x10", "640", "640x400x3", "99999x400", "-640x400"):
+            self.refuse(2, "size", SAMPLE, "--screenshot", "view.png", f"--size={size}")
+        self.refuse(2, "--theme", SAMPLE, "--theme", "blue")
+        self.refuse(2, "--nonsense", SAMPLE, "--nonsense")
+        self.refuse(2, "need a PATH", "--finding", "1", "--screenshot", "view.png")
+
+    def test_what_is_not_there(self):
+        self.refuse(4, "no such file", "nowhere", "--screenshot", "view.png")
+        self.refuse(2, "no step 9999", SAMPLE, "--step", "9999", "--screenshot", "view.png")
+        self.refuse(2, "no finding 99", SAMPLE, "--finding", "99", "--screenshot", "view.png")
+
+    def test_what_is_no_trace(self):
+        with open(os.path.join(self.folder, "bad.json"), "w", encoding="utf-8") as file:
+            file.write("{")
+        self.refuse(4, "bad.json", "bad.json", "--screenshot", "view.png")
+
+    def test_a_picture_that_cannot_be_written(self):
+        self.refuse(1, "no/such/folder/view.png", SAMPLE, "--screenshot", "no/such/folder/view.png")
+
+    def test_no_display_for_a_window(self):
+        self.refuse(1, "--screenshot", SAMPLE)
+
+
+class CommandLine(ViewTest):
+    def test_help_is_the_viewers(self):
+        for arguments in (["view", "--help"], ["help", "view"]):
+            run = subprocess.run([TRAINPROF, *arguments], text=True, capture_output=True,
+                                 timeout=TIMEOUT_S, check=False)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("--screenshot", run.stdout)
+            self.assertIn("Usage: trainprof view", run.stdout)
+
+    def test_an_absent_viewer_is_said_in_one_line(self):
+        alone = os.path.join(self.folder, "trainprof")
+        shutil.copy(TRAINPROF, alone)
+        run = self.view(SAMPLE, program=alone, PATH="/nonexistent")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("scripts/install_packages.sh viewer", run.stderr)
+        self.assertEqual(run.stderr.count("\n"), 1)
+
+    def test_a_viewer_in_path_is_found(self):
+        alone = os.path.join(self.folder, "trainprof")
+        shutil.copy(TRAINPROF, alone)
+        run = self.view("--help", program=alone, PATH=os.path.dirname(TRAINPROF))
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
