@@ -137,6 +137,26 @@ TEST(RowCodec, WordsThatAreNoRowsAreRefused) {
   EXPECT_FALSE(UnpackRuns(all_bits, ChunkEncoding::kPlanes, rows.size(), 40, runs));
 }
 
+TEST(RowCodec, NoiseIsRefusedOrReadAsSoManyRows) {
+  std::mt19937_64 random(4);
+  int read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto row_bytes = static_cast<uint16_t>(8 * (3 + random() % 12));
+    const size_t words = random() % 60;
+    Words packed(random() % 70);
+    for (uint64_t& word : packed) word = random() >> random() % 64;
+    if (!packed.empty() && random() % 2 == 0) packed[0] &= random() % 16;  // few planes
+    const auto encoding = random() % 2 == 0 ? ChunkEncoding::kAllPlanes : ChunkEncoding::kPlanes;
+    RowRuns runs = UsedRuns();
+    if (!UnpackRuns(packed, encoding, words, row_bytes, runs)) continue;
+    ++read;
+    Words rows;
+    RowsOf(runs, row_bytes, rows);
+    ASSERT_EQ(rows.size(), words);
+  }
+  EXPECT_GT(read, 100);
+}
+
 TEST(RowCodec, RowsWithoutTimesAndCorrelationHaveNoColumns) {
   for (const uint16_t bytes : {0, 8, 16, 28}) EXPECT_FALSE(HasColumns(bytes)) << bytes;
   for (const uint16_t bytes : {24, 40, 96}) EXPECT_TRUE(HasColumns(bytes)) << bytes;
