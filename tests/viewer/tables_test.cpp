@@ -115,7 +115,7 @@ TEST(NameTableTwin, AgreesOnRandomTracesAndWindows) {
     }
     for (const Counted what :
          {Counted::kDeviceOps, Counted::kOperators, Counted::kCalls, Counted::kPython}) {
-      SCOPED_TRACE(testing::Message() << "seed " << seed << " what " << static_cast<int>(what));
+      SCOPED_TRACE(::testing::Message() << "seed " << seed << " what " << static_cast<int>(what));
       ExpectSameAsTwin(trace, what, Whole());
       ExpectSameAsTwin(trace, what, IntervalSet::Union(parts));
       if (HasFailure()) return;
@@ -202,6 +202,14 @@ TEST(Histogram, OfNothingIsEmptyAndOfEqualsOneBin) {
   const Histogram histogram = MakeHistogram(trace, Table::kDeviceOps, gemm);
   EXPECT_EQ(histogram.bins, std::vector<uint64_t>{2});
   EXPECT_EQ(histogram.BinOf(Duration{0}), 0u);
+}
+
+TEST(SiteText, IsShortenedToTheEndOfItsPath) {
+  const Site site{"/home/me/project/train.py", 12, "step", "aten::item", 1};
+  EXPECT_EQ(SiteText(ShortSite(site)), "project/train.py:12 step (aten::item)");
+  for (const char* file : {"train.py", "/train.py", "", "a/train.py"}) {
+    EXPECT_EQ(ShortSite({file, 1, "f", "", 1}).file, file);
+  }
 }
 
 TEST(SiteTable, PutsTheLineThatBlocksLongestFirst) {

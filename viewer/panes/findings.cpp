@@ -28,7 +28,7 @@ std::string GainText(const RankAnalysis& analysis, const Finding& finding) {
 
 std::string WhereText(const Finding& finding) {
   if (finding.where.empty()) return {};
-  std::string text = SiteText(finding.where.front());
+  std::string text = SiteText(ShortSite(finding.where.front()));
   if (finding.where.size() > 1) text += fmt::format(" and {} more", finding.where.size() - 1);
   return text;
 }
@@ -43,7 +43,7 @@ void DrawWhere(const Theme& theme, const Finding& finding) {
   Label(theme, "Where");
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     const Site& site = finding.where[i];
-    CutText(fmt::format("{}  x{}", SiteText(site), Grouped(site.count)));
+    WrappedText(fmt::format("{}  x{}", SiteText(site), Grouped(site.count)));
   }
   if (finding.where.size() > kSitesShown) {
     TextIn(theme.text_dim, fmt::format("and {} more places", finding.where.size() - kSitesShown));
@@ -77,9 +77,9 @@ void DrawEvidence(PaneContext& context, const Finding& finding) {
   ImGui::Spacing();
   const size_t count = finding.evidence.size();
   const size_t shown = std::min(state.evidence, count - 1);
-  if (TextButton("previous place", "<")) ShowEvidence(state, -1);
+  if (WordButton("previous place", "<")) ShowEvidence(state, -1);
   ImGui::SameLine();
-  if (TextButton("next place", ">")) ShowEvidence(state, 1);
+  if (WordButton("next place", ">")) ShowEvidence(state, 1);
   ImGui::SameLine();
   std::string text = fmt::format("{} of {}", shown + 1, count);
   if (finding.count > static_cast<int64_t>(count)) {

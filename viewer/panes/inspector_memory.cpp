@@ -21,8 +21,9 @@ MemoryLines FindLines(const State& state, uint32_t rank) {
     if (l.rank != rank) continue;
     const bool is_counter = l.kind == LineKind::kCounter;
     const std::string name = is_counter ? lines.NameOf(line) : std::string();
-    const bool of_memory = names_internal::ContainsNoCase(name, "memory") ||
-                           names_internal::ContainsNoCase(name, "rss");
+    const bool of_memory = (names_internal::ContainsNoCase(name, "memory") ||
+                            names_internal::ContainsNoCase(name, "rss")) &&
+                           !names_internal::ContainsNoCase(name, "clock");
     if (l.kind == LineKind::kMemory || of_memory) found.lines.push_back(line);
   }
   return found;
@@ -40,27 +41,32 @@ void Plot(const PaneContext& context, const Series& series, double high, ImVec2 
     return size.y * static_cast<float>(std::clamp(value / high, 0.0, 1.0));
   };
   const ImU32 color = theme.Of(Category::kAllocation);
+  const ImU32 below = theme.Shaded(Category::kAllocation, 1);
+  const float edge = std::max(1.F, theme.Px(1.5F));
   for (const SeriesColumn& column : ColumnsOf(series, Scale::Of(view, width))) {
     const float x = at.x + static_cast<float>(column.pixel);
     const float top = at.y + size.y - std::max(1.F, height_of(column.range.high));
-    draw.AddRectFilled({x, top}, {x + 1, at.y + size.y}, color);
+    const float low = at.y + size.y - height_of(column.range.low);
+    draw.AddRectFilled({x, top}, {x + 1, at.y + size.y}, below);
+    draw.AddRectFilled({x, top}, {x + 1, std::max(low, top + edge)}, color);
   }
 }
 
 void DrawSeries(PaneContext& context, uint32_t line) {
   State& state = context.state;
+  const ImVec2 size(ImGui::GetContentRegionAvail().x, context.theme.Px(kPlotPoints));
+  const float height = ImGui::GetTextLineHeightWithSpacing() + size.y;
+  // A series is made when it is looked at.
+  if (!ImGui::IsRectVisible({size.x, height})) return ImGui::Dummy({size.x, height});
   const Series& series = state.document->store().SeriesOf(line);
   const Line& l = state.lines().lines()[line];
-  const SeriesId& id = state.lines().SeriesOf(l.rank)[l.series];
-  const std::string_view key = state.document->TraceOf(l.rank).Text(id.key);
   Series::Range all;
   series.Within(state.lines().extent(), all);
   const double peak = all.high;
   const bool in_bytes = l.kind == LineKind::kMemory;
-  CutText(
-      fmt::format("{}, {}: peak {}", state.lines().NameOf(line), key,
-                  in_bytes ? BytesText(static_cast<int64_t>(peak)) : fmt::format("{:g}", peak)));
-  const ImVec2 size(ImGui::GetContentRegionAvail().x, context.theme.Px(kPlotPoints));
+  const std::string text =
+      in_bytes ? BytesText(static_cast<int64_t>(peak)) : fmt::format("{:g}", peak);
+  CutText(fmt::format("{}: peak {}", state.lines().NameOf(line), text));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::PushID(static_cast<int>(line));
   if (ImGui::InvisibleButton("plot", {std::max(1.F, size.x), size.y})) Reveal(state, line);

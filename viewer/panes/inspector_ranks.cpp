@@ -33,7 +33,7 @@ constexpr TableColumn kColumns[] = {
     {"copy", 52, 3, "ms/step: copies that nothing hides"},
     {"Python", 54, 3, "ms/step: GPU idle, the host ran Python"},
     {"alloc", 52, 4, "ms/step: GPU idle, the host allocated memory"},
-    {"depend.", 56, 4, "ms/step: GPU idle between two queued operations"},
+    {"depend.", 66, 4, "ms/step: GPU idle between two queued operations"},
     {"I/O", 52, 4, "ms/step: GPU idle, the host saved or logged"},
     {"unrec.", 52, 5, "ms/step: device work is missing from the trace"},
     {"unknown", 60, 5, "ms/step: GPU idle, nothing recorded says why"},

@@ -42,9 +42,8 @@ int CompareRows(SiteColumn column, const SiteRow& a, const SiteRow& b) {
 
 void DrawRow(State& state, uint32_t rank, const SiteRow& row, uint32_t index) {
   const EventRef longest{rank, Table::kApi, row.longest_row};
-  if (DataTable::NameCell(index, SiteText(row.site), state.selected == longest)) {
-    Select(state, longest);
-  }
+  const bool selected = state.selected == longest;
+  if (DataTable::NameCell(index, SiteText(ShortSite(row.site)), selected)) Select(state, longest);
   DataTable::NumberCell(ShortText(row.blocked));
   DataTable::NumberCell(Grouped(static_cast<int64_t>(row.blocking)));
   DataTable::NumberCell(Grouped(static_cast<int64_t>(row.launches)));

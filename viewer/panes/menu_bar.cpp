@@ -126,8 +126,8 @@ void SearchResult(PaneContext& context, float width) {
   if (search.text.empty()) return;
   CutText(HitsText(search), width);
   const bool any = !search.hits.events.empty();
-  if (TextButton("previous hit", "<", any)) ShowHit(state, -1);
-  if (TextButton("next hit", ">", any)) ShowHit(state, 1);
+  if (WordButton("previous hit", "<", any)) ShowHit(state, -1);
+  if (WordButton("next hit", ">", any)) ShowHit(state, 1);
 }
 
 // What is open: file, events, ranks.

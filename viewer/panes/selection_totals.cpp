@@ -96,8 +96,12 @@ void DrawLine(PaneContext& context, const RangeLine& line, Duration range) {
   std::string name = lines.NameOf(line.line);
   const Line& l = lines.lines()[line.line];
   if (context.state.document->ranks() > 1) name = RankName(context.state, l.rank) + ", " + name;
-  CutText(fmt::format("{}: {} ({:.1f} %), {} events", name, ShortText(total), percent,
-                      Grouped(static_cast<int64_t>(line.totals.events))));
+  CutText(name);
+  ImGui::PushStyleColor(ImGuiCol_Text, theme.text_dim);
+  CutText(fmt::format("{} ({:.1f} %), {} {}", ShortText(total), percent,
+                      Grouped(static_cast<int64_t>(line.totals.events)),
+                      line.totals.events == 1 ? "event" : "events"));
+  ImGui::PopStyleColor();
   const std::vector<Category> order = LargestCategories(line.totals.time);
   DrawBar(theme, line.totals, order, range);
   std::string text;
@@ -107,8 +111,9 @@ void DrawLine(PaneContext& context, const RangeLine& line, Duration range) {
                         ShortText(line.totals.time[static_cast<size_t>(order[i])]));
   }
   ImGui::PushStyleColor(ImGuiCol_Text, theme.text_dim);
-  CutText(text);
+  if (!text.empty()) WrappedText(text);
   ImGui::PopStyleColor();
+  ImGui::Spacing();
 }
 
 }  // namespace

@@ -76,13 +76,19 @@ void Tooltip(std::string_view text) {
 }
 
 bool CopyButton(PaneContext& context, const char* id, std::string_view text, const char* label) {
-  ImGui::PushID(id);
-  const bool pressed = ImGui::SmallButton(label);
-  ImGui::PopID();
-  if (!pressed) return false;
+  if (!WordButton(id, label)) return false;
   ImGui::SetClipboardText(std::string(text).c_str());
   context.state.message = "copied to the clipboard";
   return true;
+}
+
+bool WordButton(const char* id, const char* word, bool enabled) {
+  ImGui::PushID(id);
+  ImGui::BeginDisabled(!enabled);
+  const bool pressed = ImGui::SmallButton(word);
+  ImGui::EndDisabled();
+  ImGui::PopID();
+  return pressed;
 }
 
 bool TextButton(const char* id, std::string_view label, bool enabled) {

@@ -28,6 +28,8 @@ void Tooltip(std::string_view text);
 // Copies `text`; says so in state.message.
 bool CopyButton(PaneContext& context, const char* id, std::string_view text,
                 const char* label = "copy");
+// A button of our own word that stands in a line of text.
+bool WordButton(const char* id, const char* word, bool enabled = true);
 // Button that is as wide as its text: `label` may come from a trace.
 bool TextButton(const char* id, std::string_view label, bool enabled = true);
 

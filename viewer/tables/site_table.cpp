@@ -74,4 +74,12 @@ std::string SiteText(const Site& site) {
   return text.empty() ? "source not recorded" : text;
 }
 
+Site ShortSite(Site site) {
+  const size_t name = site.file.rfind('/');
+  if (name == std::string::npos || name == 0) return site;
+  const size_t folder = site.file.rfind('/', name - 1);
+  if (folder != std::string::npos) site.file.erase(0, folder + 1);
+  return site;
+}
+
 }  // namespace trainprof

@@ -26,5 +26,7 @@ std::vector<SiteRow> MakeSiteTable(const Trace& trace, const IntervalSet& window
 
 // "train.py:88 train_step (aten::item)"; "source not recorded".
 std::string SiteText(const Site& site);
+// The same with the last two parts of its path: what is short of room shows the line's number.
+Site ShortSite(Site site);
 
 }  // namespace trainprof

@@ -74,7 +74,7 @@ TEST(SelectionPane, SumsARangeByCategory) {
   SelectRange(state, {TraceTime{0}, TraceTime{10'000'000}});
   hand.ui().Frames(2);
   EXPECT_TRUE(ShowsText("Range of 10 ms"));
-  EXPECT_TRUE(ShowsText("4.00 ms (40.0 %), 1 events"));
+  EXPECT_TRUE(ShowsText("4.00 ms (40.0 %), 1 event"));
   EXPECT_TRUE(ShowsText("compute 4.00 ms"));
 }
 
