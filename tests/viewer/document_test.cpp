@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -257,6 +258,8 @@ TEST(Document, SaysWhyAPathCannotBeLoaded) {
   EXPECT_EQ(ErrorOf(folder / "absent"), (folder / "absent").string() + ": no such file or folder");
   EXPECT_NE(ErrorOf(folder.path()).find("neither a trainprof recording nor a folder of traces"),
             std::string::npos);
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ErrorOf(folder / "pipe"), (folder / "pipe").string() + ": neither a file nor a folder");
   for (const std::string_view content : {"", "{",
                                          "\x7f"
                                          "ELF",
