@@ -225,7 +225,11 @@ bool Holds(Rows rows) {
   fmt::print("  {:.2f} B/event on disk, {:.1f} B/event in all lanes; at most {} MB of memory\n",
              per_event(recording.Bytes()), per_event(best.lane_bytes), PeakMemoryBytes() >> 20);
   ForgetPeakMemory();
-  const auto [to_first_lines, to_the_end] = OpenDocument(recording.path());
+  std::pair<double, double> fastest = OpenDocument(recording.path());
+  for (int i = 1; i < kOpenings; ++i) {
+    fastest = std::min(fastest, OpenDocument(recording.path()));
+  }
+  const auto [to_first_lines, to_the_end] = fastest;
   fmt::print(
       "  as a document: {:.3f} s to the first lines, {:.3f} s until all is analysed; at most {} "
       "MB\n",
