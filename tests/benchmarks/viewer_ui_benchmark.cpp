@@ -117,8 +117,10 @@ int Run() {
   Window window{state, {}};
   UiDriver ui({kWidth, kHeight}, [&](const Theme& theme) { window.Draw(theme); });
   ImGui::GetIO().MousePos = {900, 400};  // which costs a tooltip
+  double longest = 0;                    // making lanes
   do {
     ui.Frames();
+    longest = std::max(longest, window.timeline_ms);
   } while (window.cache.timeline.pending);
   const RowList& tracks = window.cache.timeline.layout.tracks;
   const size_t in_sight = tracks.Within(0, kHeight).second;

@@ -98,17 +98,28 @@ void AddRows(PaneContext& context, const RowList& list, int64_t scroll, bool is_
   }
 }
 
-void ScrollTo(State& state, const Theme& theme, const RowList& tracks, uint32_t line,
+// The lane of the line to reveal that the selected event is on, made visible; else the first one.
+uint32_t RevealedLane(State& state, uint32_t line) {
+  if (!state.selected || state.lines().LineOf(*state.selected) != line) return 0;
+  const uint32_t lane = state.document->store().PlaceOf(*state.selected).lane;
+  if (lane > 0) state.collapsed.erase(line);
+  if (lane >= kLanesUnlessUnfolded) state.unfolded.insert(line);
+  return lane;
+}
+
+void ScrollTo(PaneContext& context, const RowList& tracks, uint32_t line, uint32_t lane,
               float height) {
   const size_t index = tracks.Find(line);
   if (index == tracks.rows.size()) return;
   const TrackRow& row = tracks.rows[index];
-  const auto top = static_cast<double>(row.top);
-  const double scale = theme.scale;
-  const double shown = state.scroll * scale;
-  const bool in_sight = top >= shown && static_cast<double>(row.bottom()) <= shown + height;
+  const int32_t lane_height = HeightsOf(context.theme).lane;
+  const auto top = static_cast<double>(row.top + int64_t{lane} * lane_height);
+  const double bottom = lane == 0 ? static_cast<double>(row.bottom()) : top + lane_height;
+  const double scale = context.theme.scale;
+  const double shown = context.state.scroll * scale;
+  const bool in_sight = top >= shown && bottom <= shown + height;
   // A third from above, so that what it belongs to is in sight, too.
-  if (!in_sight) state.scroll = (top - height / 3.0) / scale;
+  if (!in_sight) context.state.scroll = (top - height / 3.0) / scale;
 }
 
 }  // namespace
@@ -156,6 +167,7 @@ TimelineAreas MakeAreas(const PaneContext& context, ImVec2 min, ImVec2 max) {
 void UpdateLayout(PaneContext& context, TimelineAreas& areas) {
   State& state = context.state;
   TimelineCache& cache = context.cache.timeline;
+  const uint32_t lane = state.reveal ? RevealedLane(state, *state.reveal) : 0;
   LayoutChoice choice{.pinned = state.pinned,
                       .collapsed = state.collapsed,
                       .unfolded = state.unfolded,
@@ -171,7 +183,7 @@ void UpdateLayout(PaneContext& context, TimelineAreas& areas) {
   areas.tracks.top = areas.pinned.bottom;
   areas.scrollbar.top = areas.tracks.top;
   const RowList& tracks = cache.layout.tracks;
-  if (state.reveal) ScrollTo(state, context.theme, tracks, *state.reveal, areas.tracks.height());
+  if (state.reveal) ScrollTo(context, tracks, *state.reveal, lane, areas.tracks.height());
   state.reveal.reset();
   const double most = static_cast<double>(tracks.height) - areas.tracks.height();
   state.scroll = std::clamp(state.scroll, 0.0, std::max(0.0, most / context.theme.scale));
@@ -187,6 +199,7 @@ TimelineFrame MakeTimelineFrame(PaneContext& context, const TimelineAreas& areas
   frame.scale = Scale::Of(state.view, state.view_width_px, std::max(2, cache.frame.scale.event_px));
   LaneMaker maker(state.document->store());
   AddRows(context, cache.layout.pinned, 0, true, maker, frame);
+  frame.pinned_lanes = frame.lanes.size();
   const auto scroll = static_cast<int64_t>(state.scroll * context.theme.scale);
   AddRows(context, cache.layout.tracks, scroll, false, maker, frame);
   return frame;

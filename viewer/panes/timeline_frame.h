@@ -68,6 +68,7 @@ struct TimelineFrame {
   Scale scale;
   std::vector<ShownRow> rows;  // pinned ones first
   std::vector<ShownLane> lanes;
+  size_t pinned_lanes = 0;  // of them, the first ones
 
   float XOf(TraceTime t) const { return areas.time.left + scale.PixelOf(t); }
   TraceTime TimeAt(float x) const { return scale.TimeAt(x - areas.time.left); }

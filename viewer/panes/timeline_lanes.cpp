@@ -131,17 +131,6 @@ void DrawUnready(const PaneContext& context, const TimelineFrame& frame, ImDrawL
   }
 }
 
-// The rectangles of pinned rows come first: [0, result).
-size_t PinnedRects(const TimelineFrame& frame, const std::vector<Rect>& rects) {
-  size_t pinned_lanes = 0;
-  for (const ShownRow& row : frame.rows) {
-    if (row.is_pinned) pinned_lanes = row.last_lane;
-  }
-  const auto end = std::partition_point(rects.begin(), rects.end(),
-                                        [&](const Rect& rect) { return rect.lane < pinned_lanes; });
-  return static_cast<size_t>(end - rects.begin());
-}
-
 }  // namespace
 
 void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
@@ -156,7 +145,9 @@ void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
   frame.scale = cache.frame.scale;
   const Shades shades = ShadesOf(context.theme);
   const std::span<const Rect> all = cache.frame.rects;
-  const size_t pinned = PinnedRects(frame, cache.frame.rects);
+  const auto first_track = std::partition_point(
+      all.begin(), all.end(), [&](const Rect& rect) { return rect.lane < frame.pinned_lanes; });
+  const auto pinned = static_cast<size_t>(first_track - all.begin());
   const auto draw_part = [&](const Box& rows, std::span<const Rect> rects) {
     draw->PushClipRect({frame.areas.time.left, rows.top}, rows.max(), true);
     DrawRects(frame, rects, shades, draw);

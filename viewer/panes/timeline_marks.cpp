@@ -18,20 +18,30 @@ const Finding* OpenFindingOf(const State& state) {
   return &analysis->findings[state.finding->index];
 }
 
-// Where an event is drawn in this frame, also where that is out of sight to the left or right;
-// nothing where its lane is not in sight or not made yet.
-std::optional<Box> BoxOf(PaneContext& context, const TimelineFrame& frame, const EventRef& event) {
+// Calls visit(index of the lane, Box) for each place in this frame where an event is drawn: twice
+// where its row is pinned, never where its lane is out of sight or not made yet. A box may lie out
+// of sight to the left or right.
+template <class Visitor>
+void VisitPlaces(PaneContext& context, const TimelineFrame& frame, const EventRef& event,
+                 Visitor visit) {
   LaneStore& store = context.state.document->store();
   const Lines& lines = context.state.lines();
   const uint32_t line = lines.LineOf(event);
-  if (line == kNoLine || !store.Has(line)) return std::nullopt;
+  if (line == kNoLine || !store.Has(line)) return;
   const LaneStore::Place place = store.PlaceOf(event);
-  for (const ShownLane& lane : frame.lanes) {
+  const Interval time = lines.TimeOf(event);
+  for (size_t i = 0; i < frame.lanes.size(); ++i) {
+    const ShownLane& lane = frame.lanes[i];
     if (lane.line != place.line || lane.depth != place.lane) continue;
-    const Interval time = lines.TimeOf(event);
-    return Box{frame.XOf(time.begin), lane.top, frame.XOf(time.end), lane.bottom - 1};
+    visit(i, Box{frame.XOf(time.begin), lane.top, frame.XOf(time.end), lane.bottom - 1});
   }
-  return std::nullopt;
+}
+
+// Of a pinned row the one among the others, where the way between two tracks is not long.
+std::optional<Box> BoxOf(PaneContext& context, const TimelineFrame& frame, const EventRef& event) {
+  std::optional<Box> last;
+  VisitPlaces(context, frame, event, [&](size_t, const Box& box) { last = box; });
+  return last;
 }
 
 void DrawArrow(const Theme& theme, ImDrawList* draw, ImVec2 from, ImVec2 to) {
@@ -113,15 +123,17 @@ void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame&
 void DrawSelected(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
   if (!context.state.selected) return;
   const Box& time = frame.areas.time;
-  const std::optional<Box> found = BoxOf(context, frame, *context.state.selected);
-  draw->PushClipRect(time.min(), time.max(), true);
-  if (found && found->right >= time.left && found->left <= time.right) {
-    Box box = *found;
-    const float width = std::max(2.f, context.theme.Px(2));
+  const float width = std::max(2.f, context.theme.Px(2));
+  VisitPlaces(context, frame, *context.state.selected, [&](size_t lane, Box box) {
+    if (box.right < time.left || box.left > time.right) return;
     box.left = std::max(box.left - width / 2, time.left - width);
     box.right = std::min(std::max(box.right, box.left + 2 * width), time.right + width);
+    const Box& rows = lane < frame.pinned_lanes ? frame.areas.pinned : frame.areas.tracks;
+    draw->PushClipRect({time.left, rows.top}, rows.max(), true);
     draw->AddRect(box.min(), box.max(), context.theme.selection, 0, 0, width);
-  }
+    draw->PopClipRect();
+  });
+  draw->PushClipRect(time.min(), time.max(), true);
   DrawArrows(context, draw, frame, *context.state.selected);
   draw->PopClipRect();
 }

@@ -81,6 +81,15 @@ TEST(HostileTrace, TwoHundredLevelsFoldUntilTheyAreAskedFor) {
   EXPECT_EQ(hand.cache().layout.tracks.rows[1].lanes, 200u);
   hand.ui().Click({hand.areas().names.left + 60, fold.y});
   EXPECT_FALSE(state.unfolded.contains(thread));
+  // What is searched for is found at any depth.
+  state.collapsed.insert(thread);
+  RunSearch(state, "name:\"level 150\"");
+  ShowHit(state, 1);
+  hand.ui().Frames(2);
+  EXPECT_TRUE(state.unfolded.contains(thread));
+  EXPECT_FALSE(state.collapsed.contains(thread));
+  EXPECT_GT(hand.YOf(thread, 150), hand.areas().tracks.top);
+  EXPECT_LT(hand.YOf(thread, 150), hand.areas().tracks.bottom);
 }
 
 TEST(HostileTrace, NanosecondsBesideAMillionSeconds) {

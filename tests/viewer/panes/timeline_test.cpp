@@ -163,6 +163,12 @@ TEST_F(Timeline, ClickOnANameCollapsesAndOnItsPinPins) {
   const EventRef kernel = job_.Named("gemm_kernel")[2];
   hand_.ui().Click({hand_.At(kernel).x, hand_.areas().pinned.top + 8});
   EXPECT_EQ(state().selected, kernel);
+  // Both copies say that it is selected.
+  const ImU32 selection = hand_.ui().theme().selection;
+  const float x = hand_.At(kernel).x;
+  for (const float y : {hand_.areas().pinned.top + 8, hand_.At(kernel).y}) {
+    EXPECT_TRUE(hand_.ui().Shows(selection, {x - 300, y - 10}, {x + 300, y + 10}));
+  }
 }
 
 TEST_F(Timeline, HoveringTellsWhereTheMouseIs) {
