@@ -106,18 +106,18 @@ void SetMeasures(ImGuiStyle& style, float scale) {
 // What stands out of the panel by ever more of the text's colour.
 void SetControls(ImVec4* colors, const Theme& theme) {
   const auto raised = [&](float share) { return Vec(Mix(theme.panel, theme.text, share)); };
-  // On white as well as on the window behind it, which is darker in the light theme.
-  const float field = theme.name == ThemeName::kLight ? 0.14f : 0.07f;
+  // They stand on the window as well, which is darker than the panel in the light theme.
+  const float more = theme.name == ThemeName::kLight ? 0.07f : 0;
   for (const auto& [color, share] :
-       {std::pair{ImGuiCol_FrameBg, field}, std::pair{ImGuiCol_FrameBgHovered, field + 0.04f},
-        std::pair{ImGuiCol_FrameBgActive, field + 0.08f}, std::pair{ImGuiCol_Button, 0.10f},
-        std::pair{ImGuiCol_ButtonHovered, 0.16f}, std::pair{ImGuiCol_ButtonActive, 0.20f},
-        std::pair{ImGuiCol_Header, 0.13f}, std::pair{ImGuiCol_HeaderHovered, 0.09f},
-        std::pair{ImGuiCol_HeaderActive, 0.18f}, std::pair{ImGuiCol_Tab, 0.04f},
-        std::pair{ImGuiCol_TabHovered, 0.18f}, std::pair{ImGuiCol_TabActive, 0.15f},
-        std::pair{ImGuiCol_TabUnfocused, 0.04f}, std::pair{ImGuiCol_TabUnfocusedActive, 0.15f},
-        std::pair{ImGuiCol_TableHeaderBg, 0.08f}, std::pair{ImGuiCol_ScrollbarGrab, 0.22f},
-        std::pair{ImGuiCol_ScrollbarGrabHovered, 0.32f},
+       {std::pair{ImGuiCol_FrameBg, 0.07f + more}, std::pair{ImGuiCol_FrameBgHovered, 0.11f + more},
+        std::pair{ImGuiCol_FrameBgActive, 0.15f + more}, std::pair{ImGuiCol_Button, 0.10f + more},
+        std::pair{ImGuiCol_ButtonHovered, 0.16f + more},
+        std::pair{ImGuiCol_ButtonActive, 0.20f + more}, std::pair{ImGuiCol_Header, 0.13f},
+        std::pair{ImGuiCol_HeaderHovered, 0.09f}, std::pair{ImGuiCol_HeaderActive, 0.18f},
+        std::pair{ImGuiCol_Tab, 0.04f}, std::pair{ImGuiCol_TabHovered, 0.18f},
+        std::pair{ImGuiCol_TabActive, 0.15f}, std::pair{ImGuiCol_TabUnfocused, 0.04f},
+        std::pair{ImGuiCol_TabUnfocusedActive, 0.15f}, std::pair{ImGuiCol_TableHeaderBg, 0.08f},
+        std::pair{ImGuiCol_ScrollbarGrab, 0.22f}, std::pair{ImGuiCol_ScrollbarGrabHovered, 0.32f},
         std::pair{ImGuiCol_ScrollbarGrabActive, 0.42f}}) {
     colors[color] = raised(share);
   }

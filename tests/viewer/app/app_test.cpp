@@ -26,12 +26,14 @@ class WholeWindow {
   }
   ~WholeWindow() { ImGui::DestroyContext(); }
 
+  float display_scale = 1;
+
   App& app() { return app_; }
   State& state() { return app_.state(); }
 
   void Frames(int count = 1) {
     for (int i = 0; i < count; ++i) {
-      if (app_.Prepare(1)) {
+      if (app_.Prepare(display_scale)) {
         unsigned char* pixels = nullptr;
         int width = 0;
         int height = 0;
@@ -195,6 +197,18 @@ TEST(App, AGoalThatIsNotThereSaysSo) {
   OpenJob job;
   WholeWindow window(std::move(job.state()), {.step = 500, .finding = {}});
   EXPECT_NE(window.app().goal_error().find("no step 500"), std::string::npos);
+}
+
+TEST(App, FollowsTheScaleOfItsDisplayAndOfItsUser) {
+  WholeWindow window{State{}};
+  const float size = ImGui::GetFontSize();
+  window.display_scale = 2;
+  window.Frames(2);
+  EXPECT_EQ(window.app().theme().scale, 2);
+  EXPECT_EQ(ImGui::GetFontSize(), 2 * size);
+  window.state().settings.scale = 1.5f;
+  window.Frames(2);
+  EXPECT_EQ(ImGui::GetFontSize(), 1.5f * size);
 }
 
 TEST(App, StartsWithNothingOpen) {

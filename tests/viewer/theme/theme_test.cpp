@@ -69,6 +69,11 @@ TEST_P(ThemeTest, TextIsReadableOnEveryControl) {
   }
 }
 
+TEST_P(ThemeTest, WhatAFieldAsksForIsReadableInIt) {
+  const ImVec4* const colors = ImGui::GetStyle().Colors;
+  EXPECT_GE(Contrast(colors[ImGuiCol_TextDisabled], colors[ImGuiCol_FrameBg]), kLeastContrast);
+}
+
 TEST_P(ThemeTest, NamesAreReadableOnEveryShadeOfEveryCategory) {
   for (size_t i = 0; i < kCategories; ++i) {
     const auto category = static_cast<Category>(i);
