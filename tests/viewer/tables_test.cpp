@@ -7,6 +7,7 @@
 
 #include "tests/analysis/random_trace.h"
 #include "tests/analysis/trace_script.h"
+#include "trace/trace_builder.h"
 #include "viewer/tables/histogram.h"
 #include "viewer/tables/name_table.h"
 #include "viewer/tables/site_table.h"
@@ -158,6 +159,22 @@ call 50 60 cudaLaunchKernel | corr=1
   EXPECT_EQ(RowOf(trace, table, "aten::addmm")->self, Microseconds(20));
   EXPECT_EQ(MakeNameTable(trace, Counted::kPython, Whole()).rows.size(), 1u);
   EXPECT_EQ(MakeNameTable(trace, Counted::kCalls, Whole()).self, Microseconds(10));
+}
+
+TEST(NameTable, LeavesTheProfilersOwnSpanOut) {
+  TraceBuilder builder;
+  const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
+  const auto add = [&](std::string_view name, std::string_view category) {
+    builder.AddRange({TraceTime{0}, TraceTime{9}, builder.Intern(name), thread,
+                      builder.Intern(category), kNoArgs},
+                     RangeKind::kOther);
+  };
+  add("PyTorch Profiler (0)", "Trace");
+  add("anything", "of others");
+  const Trace trace = std::move(builder).Build();
+  const NameTable table = MakeNameTable(trace, Counted::kOperators, Whole());
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(trace.Text(table.rows[0].name), "anything");
 }
 
 TEST(NameTable, EndsEarlyWhenCancelled) {

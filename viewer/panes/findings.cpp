@@ -139,6 +139,11 @@ void DrawHead(PaneContext& context, const RankAnalysis& analysis, const FindingR
       OpenFinding(state, ref);
     }
   }
+  std::optional<FindingRef>& scrolled_to = context.cache.inspector.inputs.scrolled_to;
+  if (open && scrolled_to != ref) {
+    ImGui::SetScrollHereY(0);
+    scrolled_to = ref;
+  }
   const ImVec2 behind = ImGui::GetCursorScreenPos();
   ImGui::SetCursorScreenPos({at.x + indent, at.y});
   ImGui::BeginGroup();
@@ -186,6 +191,7 @@ void DrawFindings(PaneContext& context) {
   }
   ImGui::BeginChild("list");
   ImGui::Dummy({0, 0});
+  if (!state.finding) context.cache.inspector.inputs.scrolled_to.reset();
   if (count == 0) WrappedText("Nothing above 2 % of step time.");
   for (uint32_t i = 0; i < count; ++i) {
     const FindingRef ref{rank, i};

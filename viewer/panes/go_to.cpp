@@ -19,6 +19,7 @@ void DrawGoTo(PaneContext& context) {
   constexpr ImGuiWindowFlags kFlags = ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                       ImGuiWindowFlags_NoCollapse |
                                       ImGuiWindowFlags_NoSavedSettings;
+  const BorderScope border(theme);
   if (ImGui::Begin(kId, &state.go_to_open, kFlags)) {
     std::string& text = context.cache.inspector.inputs.go_to;
     if (ImGui::IsWindowAppearing()) {

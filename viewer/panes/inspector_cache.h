@@ -9,6 +9,7 @@
 
 #include "viewer/navigation/measure.h"
 #include "viewer/panes/background.h"
+#include "viewer/state/state.h"
 #include "viewer/tables/facts.h"
 #include "viewer/tables/histogram.h"
 #include "viewer/tables/memory_table.h"
@@ -85,6 +86,7 @@ struct PaneInputs {
   std::string searched;          // what state.search had when `search` was last set from it
   std::string path_prompt;       // of File, Open
   std::string go_to;
+  std::optional<FindingRef> scrolled_to;
 };
 
 struct InspectorCache {

@@ -153,6 +153,7 @@ void OpenPrompt(PaneContext& context) {
   ImGui::SetNextWindowSize({std::min(theme.Px(560), display.x * 0.9F), 0});
   constexpr ImGuiWindowFlags kFlags =
       ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
+  const BorderScope border(theme);
   if (!ImGui::BeginPopupModal(kId, &state.open_prompt, kFlags)) return;
   std::string& path = context.cache.inspector.inputs.path_prompt;
   char buffer[4096] = {};

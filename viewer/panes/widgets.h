@@ -33,6 +33,22 @@ bool WordButton(const char* id, const char* word, bool enabled = true);
 // Button that is as wide as its text: `label` may come from a trace.
 bool TextButton(const char* id, std::string_view label, bool enabled = true);
 
+// A line around the windows that are begun while it lives: they lie over others.
+class BorderScope {
+ public:
+  explicit BorderScope(const Theme& theme) {
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, theme.Px(1));
+    ImGui::PushStyleVar(ImGuiStyleVar_PopupBorderSize, theme.Px(1));
+    ImGui::PushStyleColor(ImGuiCol_Border, theme.text_dim);
+  }
+  ~BorderScope() {
+    ImGui::PopStyleColor();
+    ImGui::PopStyleVar(2);
+  }
+  BorderScope(const BorderScope&) = delete;
+  BorderScope& operator=(const BorderScope&) = delete;
+};
+
 // A font for as long as it lives; null: the current one.
 class FontScope {
  public:

@@ -14,12 +14,18 @@ const EventColumns& ColumnsOf(const Trace& trace, Counted what) {
   return trace.ranges;
 }
 
+// The span that kineto adds for the profiler's whole run is nobody's work.
+bool IsProfilersSpan(const Trace& trace, uint32_t row) {
+  return trace.ranges.kind[row] == RangeKind::kOther &&
+         trace.Text(trace.ranges.category[row]) == "Trace";
+}
+
 bool IsCounted(const Trace& trace, Counted what, uint32_t row) {
   if (what == Counted::kDeviceOps || what == Counted::kCalls) return true;
   const RangeKind kind = trace.ranges.kind[row];
   if (what == Counted::kPython) return kind == RangeKind::kPythonFunction;
   return kind != RangeKind::kPythonFunction && kind != RangeKind::kOverhead &&
-         kind != RangeKind::kGpuAnnotation;
+         kind != RangeKind::kGpuAnnotation && !IsProfilersSpan(trace, row);
 }
 
 Category CategoryOfRow(Categorizer& categorizer, Counted what, uint32_t row) {

@@ -50,6 +50,17 @@ TEST(FindingsPane, GoesThroughTheEvidence) {
   EXPECT_EQ(state.evidence, count - 1);
 }
 
+TEST(FindingsPane, ScrollsToTheFindingThatIsOpenedElsewhere) {
+  OpenJob job;
+  State& state = job.state();
+  ASSERT_GE(AnalysisOf(job).findings.size(), 2u);
+  PaneHand hand(state, DrawFindings, {420, 130});
+  OpenFinding(state, {0, 1});
+  hand.ui().Frames(4);
+  EXPECT_TRUE(ShowsText("2. "));
+  EXPECT_FALSE(ShowsText("1. "));
+}
+
 constexpr std::string_view kPageable = R"(
 thread 1
 repeat 5 every 10000
