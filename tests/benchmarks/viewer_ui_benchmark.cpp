@@ -126,8 +126,8 @@ int Run() {
   const size_t in_sight = tracks.Within(0, kHeight).second;
   size_t lanes = 0;
   for (size_t row = 0; row < in_sight; ++row) lanes += tracks.rows[row].lanes;
-  fmt::print("{} events; {} lanes of {} tracks in sight\n", state.document->progress().events,
-             lanes, in_sight);
+  fmt::print("{} events; {} lanes of {} tracks in sight, made in frames of up to {:.0f} ms\n",
+             state.document->progress().events, lanes, in_sight, longest);
   bool good = true;
   for (const double zoom : {1.0, 0.3, 0.1, 0.01, 0.001, 0.0001}) good &= Measure(zoom, window, ui);
   return good ? 0 : 1;

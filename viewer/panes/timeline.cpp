@@ -46,9 +46,9 @@ void DrawContent(PaneContext& context, ImVec2 min, ImVec2 max) {
   DrawSelected(context, draw, frame);
   DrawRuler(context, draw, frame, ruler);
   DrawBookmarks(context, draw, frame);
+  DrawNames(context, draw, frame);
   DrawRange(context, draw, frame);
   DrawCursor(context, draw, frame);
-  DrawNames(context, draw, frame);
   DrawScrollbar(context, draw, frame);
   DrawFilter(context, areas.corner);
   DrawNothingFound(context, draw, frame);
