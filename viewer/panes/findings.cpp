@@ -162,6 +162,13 @@ void DrawHead(PaneContext& context, const RankAnalysis& analysis, const FindingR
   ImGui::SetCursorScreenPos(behind);
 }
 
+// The rules' limits as a user knows them; what was not checked is not called healthy.
+std::string NothingText(const RankAnalysis& analysis) {
+  std::string text = "Nothing above 2 % of step time (5 % for input wait)";
+  if (!analysis.skipped.empty()) text += " in what could be checked";
+  return text + ".";
+}
+
 void DrawChecks(const Theme& theme, const RankAnalysis& analysis) {
   if (!analysis.passed.empty()) {
     Label(theme, "Checked, not found");
@@ -192,7 +199,7 @@ void DrawFindings(PaneContext& context) {
   ImGui::BeginChild("list");
   ImGui::Dummy({0, 0});
   if (!state.finding) context.cache.inspector.inputs.scrolled_to.reset();
-  if (count == 0) WrappedText("Nothing above 2 % of step time.");
+  if (count == 0) WrappedText(NothingText(*analysis));
   for (uint32_t i = 0; i < count; ++i) {
     const FindingRef ref{rank, i};
     ImGui::PushID(static_cast<int>(i));
