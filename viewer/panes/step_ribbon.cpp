@@ -126,9 +126,8 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
   const float line = ImGui::GetFontSize() + theme.Px(2);
   float y = box.top;
   const auto count = static_cast<int64_t>(bars.spans.size());
-  std::string head = fmt::format("{} step{}, median {}", Grouped(count), count == 1 ? "" : "s",
-                                 ShortText(bars.median));
-  if (!bars.source.empty()) head = bars.source + ": " + head;
+  std::string head = fmt::format("mean of {} step{}", Grouped(count), count == 1 ? "" : "s");
+  if (!bars.source.empty()) head = bars.source + ", " + head;
   const std::string_view fits = FitText(head, box.width());
   draw->AddText({box.left, y}, theme.text, fits.data(), fits.data() + fits.size());
   std::vector<StepBars::Part> parts = bars.parts;
