@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <ostream>
 #include <span>
 
 namespace trainprof::testing {
@@ -13,6 +14,9 @@ struct Scene {
   int64_t step;     // that is shown; < 0: what opens by itself
   int64_t finding;  // that is open; 0: none
 };
+
+// What GoogleTest prints.
+inline void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
 std::span<const Scene> Scenes();
 

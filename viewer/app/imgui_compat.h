@@ -1,6 +1,6 @@
 // Where releases of Dear ImGui differ. Before 1.87 a key's number is its window system's (GLFW's),
-// and a key that goes down and up between two frames is not seen. Nothing else in the viewer asks
-// for the release.
+// and a key that goes down and up between two frames is not seen. Only the fonts' texture asks
+// for the release besides (viewer/theme/fonts.cpp).
 #pragma once
 
 #include <imgui.h>

@@ -52,7 +52,9 @@ ImFont* Add(const unsigned char* begin, const unsigned char* end, float pixels) 
 void LoadFonts(float scale) {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   atlas.Clear();
+#if IMGUI_VERSION_NUM < 19200  // later ones let the texture grow as it needs to
   atlas.TexDesiredWidth = 2048;
+#endif
   // In the order of Theme's members, see ApplyTheme.
   Add(trainprof_font_regular, trainprof_font_regular_end, std::round(kBodyPoints * scale));
   Add(trainprof_font_bold, trainprof_font_bold_end, std::round(kTitlePoints * scale));
