@@ -4,31 +4,41 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <unordered_map>
 
 namespace trainprof::recording {
 
 class CorrelationSet {
  public:
-  // O(1).
+  CorrelationSet() = default;
+  CorrelationSet(const CorrelationSet&) = delete;
+  CorrelationSet& operator=(const CorrelationSet&) = delete;
+
+  // O(1); neighbours meet the same page without looking for it.
   void Add(uint32_t id) {
-    const uint32_t page = id / kPageBits;
-    if (page >= pages_.size()) pages_.resize(page + 1);
-    if (!pages_[page]) pages_[page] = std::make_unique<Page>();
-    (*pages_[page])[id % kPageBits / 64] |= uint64_t{1} << id % 64;
+    if (last_ == nullptr || id / kPageBits != last_number_) {
+      last_number_ = id / kPageBits;
+      last_ = &pages_[last_number_];
+    }
+    (*last_)[id % kPageBits / 64] |= uint64_t{1} << id % 64;
   }
   bool Contains(uint32_t id) const {
-    const uint32_t page = id / kPageBits;
-    return page < pages_.size() && pages_[page] &&
-           ((*pages_[page])[id % kPageBits / 64] >> id % 64 & 1) != 0;
+    const Page* page = last_;
+    if (page == nullptr || id / kPageBits != last_number_) {
+      const auto found = pages_.find(id / kPageBits);
+      if (found == pages_.end()) return false;
+      page = &found->second;
+    }
+    return ((*page)[id % kPageBits / 64] >> id % 64 & 1) != 0;
   }
   bool empty() const { return pages_.empty(); }
 
  private:
   static constexpr uint32_t kPageBits = 4096;
   using Page = std::array<uint64_t, kPageBits / 64>;
-  std::vector<std::unique_ptr<Page>> pages_;
+  std::unordered_map<uint32_t, Page> pages_;  // all zero when made
+  Page* last_ = nullptr;                      // that was added to; places in a map stay
+  uint32_t last_number_ = 0;
 };
 
 }  // namespace trainprof::recording
