@@ -13,26 +13,6 @@ double Scaled(Duration duration) { return std::log(static_cast<double>(duration.
 
 }  // namespace
 
-const EventColumns* ColumnsOf(const Trace& trace, Table table) {
-  switch (table) {
-    case Table::kRanges:
-      return &trace.ranges;
-    case Table::kApi:
-      return &trace.api;
-    case Table::kDeviceOps:
-      return &trace.device_ops;
-    case Table::kSyncs:
-      return &trace.syncs;
-    case Table::kInstants:
-      return &trace.instants;
-    case Table::kIdle:
-    case Table::kBusy:
-    case Table::kSteps:
-      break;
-  }
-  return nullptr;
-}
-
 size_t Histogram::BinOf(Duration duration) const {
   if (bins.size() < 2 || longest <= shortest) return 0;
   const double share = (Scaled(duration) - Scaled(shortest)) / (Scaled(longest) - Scaled(shortest));

@@ -30,7 +30,4 @@ inline constexpr size_t kHistogramBins = 32;
 Histogram MakeHistogram(const Trace& trace, Table table, StringId name,
                         const std::atomic<bool>* cancel = nullptr);
 
-// The columns of a table; null for what is no event of the trace.
-const EventColumns* ColumnsOf(const Trace& trace, Table table);
-
 }  // namespace trainprof

@@ -251,9 +251,8 @@ std::span<const DeviceAccount> Lines::AccountsOf(uint32_t rank) const {
   return *accounts_[rank];
 }
 
-const EventColumns* Lines::TableOf(const EventRef& event) const {
-  const Trace& trace = *ranks_[event.rank].trace;
-  switch (event.table) {
+const EventColumns* ColumnsOf(const Trace& trace, Table table) {
+  switch (table) {
     case Table::kRanges:
       return &trace.ranges;
     case Table::kApi:
@@ -274,7 +273,7 @@ const EventColumns* Lines::TableOf(const EventRef& event) const {
 
 uint32_t Lines::LineOf(const EventRef& event) const {
   if (event.table == Table::kSteps) return line_of_rank_[event.rank];
-  const EventColumns* table = TableOf(event);
+  const EventColumns* table = ColumnsOf(*ranks_[event.rank].trace, event.table);
   if (table == nullptr) return kNoLine;
   const TrackId track = table->track[Index(event.row)];
   uint32_t line = line_of_track_[event.rank][Index(track)];
@@ -291,7 +290,7 @@ uint32_t Lines::LineOf(const EventRef& event) const {
 }
 
 Interval Lines::TimeOf(const EventRef& event) const {
-  const EventColumns* table = TableOf(event);
+  const EventColumns* table = ColumnsOf(*ranks_[event.rank].trace, event.table);
   const Interval time = table != nullptr
                             ? table->interval(event.row)
                             : ranks_[event.rank].analysis->steps.steps[Index(event.row)].span;
@@ -299,7 +298,7 @@ Interval Lines::TimeOf(const EventRef& event) const {
 }
 
 std::string_view Lines::NameOf(const EventRef& event) const {
-  const EventColumns* table = TableOf(event);
+  const EventColumns* table = ColumnsOf(*ranks_[event.rank].trace, event.table);
   if (table == nullptr) return "step";
   return ranks_[event.rank].trace->Text(table->name[Index(event.row)]);
 }

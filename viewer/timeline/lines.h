@@ -64,6 +64,9 @@ struct EventRef {
   bool operator==(const EventRef&) const = default;
 };
 
+// The columns of a table; null for what is no event of the trace.
+const EventColumns* ColumnsOf(const Trace& trace, Table table);
+
 // All ranks share one axis of time, which counts from `base_ns()`; a row's time on it is
 // `trace time + Shift(rank)`. Not to be used by two threads at once.
 class Lines {
@@ -94,7 +97,6 @@ class Lines {
  private:
   friend class LineMaker;
   void PlaceOnAxis();
-  const EventColumns* TableOf(const EventRef& event) const;
 
   std::vector<RankView> ranks_;
   std::vector<Duration> shift_;
