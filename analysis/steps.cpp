@@ -7,6 +7,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -62,6 +64,7 @@ Group LargestGroup(const Trace& trace, const Select& select,
   std::map<std::pair<TrackId, std::string_view>, Group> groups;
   SelectOnce select_once(trace, select);
   for (size_t i = 0; i < trace.ranges.size(); ++i) {
+    CancelPoint(i);
     if (!select_once.Takes(i)) continue;
     if (trace.ranges.kind[i] == RangeKind::kGpuAnnotation) continue;
     if (trace.tracks[Index(trace.ranges.track[i])].kind != TrackKind::kThread) continue;
@@ -123,13 +126,16 @@ std::vector<Interval> Between(const std::vector<TraceTime>& boundaries) {
 std::vector<uint32_t> BusiestDeviceOps(const Trace& trace) {
   std::map<DeviceId, std::vector<uint32_t>> of_device;
   for (uint32_t i = 0; i < trace.device_ops.size(); ++i) {
+    CancelPoint(i);
     of_device[trace.tracks[Index(trace.device_ops.track[i])].device].push_back(i);
   }
   std::vector<uint32_t> best;
   for (auto& [device, rows] : of_device) {
     if (rows.size() > best.size()) best = std::move(rows);
   }
+  size_t asked = 0;
   std::stable_sort(best.begin(), best.end(), [&](uint32_t a, uint32_t b) {
+    CancelPoint(++asked);
     return trace.device_ops.begin[a] < trace.device_ops.begin[b];
   });
   return best;
@@ -140,6 +146,7 @@ std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
   const std::vector<uint32_t> ops = BusiestDeviceOps(trace);
   std::unordered_map<uint32_t, std::vector<size_t>> places;
   for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
     places[static_cast<uint32_t>(trace.device_ops.name[ops[i]])].push_back(i);
   }
   // Rarest names first: a name that occurs once a period gives the period as its distance.
@@ -161,6 +168,7 @@ std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
     size_t matches = 0;
     const size_t pairs = at->back() - at->front();
     for (size_t i = at->front(); i < at->back(); ++i) {
+      CancelPoint(i);
       if (i + period < ops.size() &&
           trace.device_ops.name[ops[i]] == trace.device_ops.name[ops[i + period]]) {
         ++matches;
@@ -188,6 +196,28 @@ void DropUnfinished(const Trace& trace, std::vector<Interval>& ranges) {
   if (!ranges.empty() && ranges.back().end == trace.extent.end) ranges.pop_back();
 }
 
+// When the program waited for its GPU recording to be set up.
+IntervalSet SetupTimes(const Trace& trace) {
+  const StringId name = trace.strings.Find(kCuptiSetup);
+  std::vector<Interval> times;
+  for (uint32_t row = 0; name != kEmptyString && row < trace.ranges.size(); ++row) {
+    const bool is_setup =
+        trace.ranges.name[row] == name && trace.ranges.kind[row] == RangeKind::kOverhead;
+    if (is_setup) times.push_back(trace.ranges.interval(Row{row}));
+  }
+  return IntervalSet::Union(std::move(times));
+}
+
+// The step that the set-up fell into is none to measure.
+void DropSetup(const Trace& trace, Steps& steps) {
+  const IntervalSet setup = SetupTimes(trace);
+  const auto is_hit = [&](const Step& step) { return setup.TotalWithin(step.span).ns > 0; };
+  const auto hit = std::count_if(steps.steps.begin(), steps.steps.end(), is_hit);
+  if (static_cast<size_t>(hit) == steps.steps.size()) return;  // better one such step than none
+  std::erase_if(steps.steps, is_hit);
+  steps.warmup_steps += static_cast<int>(hit);
+}
+
 void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges) {
   DropUnfinished(trace, ranges);
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -200,6 +230,7 @@ void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges) {
   if (trace.source == SourceKind::kRecording) {
     steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
     steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
+    DropSetup(trace, steps);
   }
 }
 
@@ -275,8 +306,8 @@ Steps FindSteps(const Trace& trace, bool may_infer) {
   if (steps.thread == kNoTrack) steps.thread = BusiestThread(trace);
   std::vector<Interval> spans;
   for (const Step& step : steps.steps) spans.push_back(step.span);
-  if (spans.empty()) spans.push_back(trace.extent);
-  steps.window = IntervalSet::Union(std::move(spans));
+  steps.window = spans.empty() ? IntervalSet::Union({trace.extent}).Minus(SetupTimes(trace))
+                               : IntervalSet::Union(std::move(spans));
   return steps;
 }
 

@@ -31,7 +31,8 @@ struct Steps {
   TrackId thread = kNoTrack;  // the thread that steps; the busiest host thread when there is none
   std::vector<Step> steps;    // in time order, warm-up left out
   int warmup_steps = 0;       // set aside at the front
-  // What the accounts cover: the union of the spans; the whole trace where there are no steps.
+  // What the accounts cover: the union of the spans; where there are no steps the whole trace, less
+  // the time that setting up its recording took.
   IntervalSet window;
 
   size_t count() const { return steps.size(); }
@@ -44,7 +45,8 @@ struct Steps {
 };
 
 // Our own recordings set min(kMaxWarmupSteps, a quarter of the steps) aside, since the first steps
-// allocate, tune and fill caches; an imported trace keeps all its steps: its window was chosen.
+// allocate, tune and fill caches, and any step in which CUPTI was set up; an imported trace keeps
+// all its steps: its window was chosen.
 inline constexpr int kMaxWarmupSteps = 10;
 
 Steps FindSteps(const Trace& trace);

@@ -197,6 +197,9 @@ constexpr ApiKind ApiKindOf(std::string_view name) {
   return ApiKind::kOther;
 }
 
+// The range that says how long a program waited for its GPU recording to be set up.
+inline constexpr std::string_view kCuptiSetup = "CUPTI set-up";
+
 // A kernel that moves data between GPUs: NCCL, RCCL, NVSHMEM and the custom all-reduces.
 constexpr bool IsCommunicationKernel(std::string_view name) {
   using names_internal::ContainsNoCase;

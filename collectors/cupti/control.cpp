@@ -18,27 +18,49 @@ CUpti_ActivityKind Kind(ActivityKind kind) { return static_cast<CUpti_ActivityKi
 
 // Those of the device, switched on first and off last, so that no launch is recorded whose kernel
 // is not. Devices, contexts and streams are never switched off (session.cpp).
-constexpr ActivityKind kSwitchedKinds[] = {kMemcpyActivity,  kPeerMemcpyActivity, kMemsetActivity,
-                                           kSyncActivity,    kEventActivity,      kMemoryActivity,
-                                           kOverheadActivity};
+struct SwitchedKind {
+  ActivityKind kind;
+  const char* enable;  // the call, as it is reported when CUPTI refuses it
+};
+constexpr SwitchedKind kSwitchedKinds[] = {
+    {kMemcpyActivity, "cuptiActivityEnable(MEMCPY)"},
+    {kPeerMemcpyActivity, "cuptiActivityEnable(MEMCPY2)"},
+    {kMemsetActivity, "cuptiActivityEnable(MEMSET)"},
+    {kSyncActivity, "cuptiActivityEnable(SYNCHRONIZATION)"},
+    {kEventActivity, "cuptiActivityEnable(CUDA_EVENT)"},
+    {kMemoryActivity, "cuptiActivityEnable(MEMORY2)"},
+    {kOverheadActivity, "cuptiActivityEnable(OVERHEAD)"},
+};
+constexpr SwitchedKind kGraphs = {kGraphActivity, "cuptiActivityEnable(GRAPH_TRACE)"};
+constexpr SwitchedKind kAllCalls[] = {{kRuntimeActivity, "cuptiActivityEnable(RUNTIME)"},
+                                      {kDriverActivity, "cuptiActivityEnable(DRIVER)"}};
 
-void SwitchKind(Session& session, ActivityKind kind, bool on) {
+void SwitchKind(Session& session, const SwitchedKind& switched, bool on) {
   const CuptiApi& api = session.library.api;
-  on ? api.enable(Kind(kind)) : api.disable(Kind(kind));
+  if (on) {
+    NoteRefusal(session, api.enable(Kind(switched.kind)), switched.enable);
+  } else {
+    api.disable(Kind(switched.kind));
+  }
 }
 
 void SwitchCalls(Session& session, bool on) {
   const CuptiApi& api = session.library.api;
   if (session.ring.header()->whole_kinds != 0) {
-    SwitchKind(session, kRuntimeActivity, on);
-    SwitchKind(session, kDriverActivity, on);
+    for (const SwitchedKind& kind : kAllCalls) SwitchKind(session, kind, on);
     return;
   }
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
     const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
-    (runtime ? api.enable_runtime_api : api.enable_driver_api)(calls[i].cbid, on ? 1 : 0);
+    const CUptiResult result =
+        (runtime ? api.enable_runtime_api : api.enable_driver_api)(calls[i].cbid, on ? 1 : 0);
+    // Numbers that an older version does not know are refused for a good reason.
+    if (result != CUPTI_ERROR_INVALID_PARAMETER) {
+      NoteRefusal(session, result,
+                  runtime ? "cuptiActivityEnableRuntimeApi" : "cuptiActivityEnableDriverApi");
+    }
   }
 }
 
@@ -48,9 +70,12 @@ void SwitchCallbacks(Session& session, bool on) {
   for (uint32_t i = 0; i < count; ++i) {
     if (!calls[i].blocks) continue;
     const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
-    session.library.api.enable_callback(
+    const CUptiResult result = session.library.api.enable_callback(
         on ? 1 : 0, session.subscriber,
         runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, calls[i].cbid);
+    if (result != CUPTI_ERROR_INVALID_PARAMETER) {
+      NoteRefusal(session, result, "cuptiEnableCallback");
+    }
   }
 }
 
@@ -59,8 +84,8 @@ CUptiResult SwitchDeviceKinds(Session& session, bool on) {
   const CUpti_ActivityKind kernels = Kind(kKernelActivity);
   const CUptiResult result = on ? api.enable(kernels) : api.disable(kernels);
   if (on && result != CUPTI_SUCCESS) return result;
-  if (g_runtime.options.whole_graphs) SwitchKind(session, kGraphActivity, on);
-  for (const ActivityKind kind : kSwitchedKinds) SwitchKind(session, kind, on);
+  if (g_runtime.options.whole_graphs) SwitchKind(session, kGraphs, on);
+  for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, on);
   return CUPTI_SUCCESS;
 }
 
@@ -79,12 +104,13 @@ void ApplySchedule(Session& session) {
 
 void Flush(Session& session, uint32_t flag) {
   session.flush_since_ns.store(Now());
-  session.library.api.flush_all(flag);
+  const CUptiResult flushed = session.library.api.flush_all(flag);
   size_t dropped = 0;
-  if (session.library.api.get_dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
-    session.dropped.fetch_add(dropped, std::memory_order_relaxed);
-  }
+  const CUptiResult asked = session.library.api.get_dropped(nullptr, 0, &dropped);
+  if (asked == CUPTI_SUCCESS) session.dropped.fetch_add(dropped, std::memory_order_relaxed);
   session.flush_since_ns.store(0);
+  NoteRefusal(session, flushed, "cuptiActivityFlushAll");
+  NoteRefusal(session, asked, "cuptiActivityGetNumDroppedRecords");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr uint32_t kMostNameBytes = 128;
 
 // CUpti_ActivityObjectKind.
 constexpr uint32_t kProcessObject = 1;
-constexpr uint32_t kThreadObject = 2;
+using recording::kThreadObject;
 constexpr uint32_t kStreamObject = 5;
 
 uint8_t Byte(uint32_t value) { return static_cast<uint8_t>(value < 255 ? value : 255); }
@@ -100,6 +100,7 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
   held_ = held;
   at_first_ = true;
   first_begin_ns_ = INT64_MAX;
+  last_begin_ns_ = 0;
   uint32_t at = done_bytes->load(std::memory_order_relaxed);
   NoteRuntimeCalls(buffer, at, valid_bytes);
   while (at < valid_bytes) {
@@ -163,20 +164,23 @@ DeviceRow Converter::RowOf(DeviceRowType type, uint64_t begin, uint64_t end) {
 void Converter::NoteTimes(int64_t begin_ns, int64_t end_ns) {
   if (end_ns > last_end_ns_) last_end_ns_ = end_ns;
   if (begin_ns < first_begin_ns_) first_begin_ns_ = begin_ns;
+  if (begin_ns > last_begin_ns_) last_begin_ns_ = begin_ns;
 }
 
-void Converter::Write(const DeviceRow& row) {
+bool Converter::Write(const DeviceRow& row) {
   const bool may_lack_time = row.type == DeviceRowType::kEvent;
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
     if (!held_) ++counts_.untimed;
-    return;
+    return false;
   }
   const bool again = row.type == last_device_.type && row.correlation == last_device_.correlation &&
                      row.begin_ns == last_device_.begin_ns && row.end_ns == last_device_.end_ns &&
                      row.graph_node == last_device_.graph_node;
-  if (at_first_ && again) return;
+  if (at_first_ && again) return false;
   if (!may_lack_time) NoteTimes(row.begin_ns, row.end_ns);
-  counts_.rows += writer_->Write(row) ? 1 : 0;
+  if (!writer_->Write(row)) return false;
+  ++counts_.rows;
+  return true;
 }
 
 uint32_t Converter::NameAt(uint64_t pointer) {
@@ -223,8 +227,7 @@ void Converter::Kernel(const KernelRecord& record) {
   row.kernel.executed_shared_bytes = record.executed_shared_bytes;
   row.kernel.local_bytes_per_thread = record.local_bytes_per_thread;
   row.name = NameAt(record.name);
-  if (row.name == 0 && !in_process_) ++counts_.unnamed;
-  Write(row);
+  if (Write(row) && row.name == 0) ++(record.name == 0 ? counts_.nameless : counts_.unnamed);
 }
 
 void Converter::Copy(const MemcpyRecord& record) {

@@ -21,6 +21,7 @@ class Converter {
     uint64_t rows;
     uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
     uint64_t unreadable;  // bytes of records of unknown size
+    uint64_t nameless;    // kernels that CUPTI gave no name
     uint64_t unnamed;     // kernels whose name was not kept when the process died
   };
 
@@ -40,9 +41,11 @@ class Converter {
   void SetLast(const recording::DeviceRow* device, const recording::CallRow* call);
 
   const Counts& counts() const { return counts_; }
-  // CLOCK_MONOTONIC: the latest end of a row, and the earliest begin in the last buffer.
+  // CLOCK_MONOTONIC: the latest end of a row.
   int64_t last_end_ns() const { return last_end_ns_; }
+  // Likewise, the earliest and the latest begin in the last buffer; INT64_MAX and 0 without rows.
   int64_t first_begin_ns() const { return first_begin_ns_; }
+  int64_t last_begin_ns() const { return last_begin_ns_; }
 
  private:
   // The bytes of the record at `data`; 0: unknown.
@@ -68,7 +71,8 @@ class Converter {
   void Stream(const StreamRecord& record);
 
   recording::DeviceRow RowOf(recording::DeviceRowType type, uint64_t begin, uint64_t end);
-  void Write(const recording::DeviceRow& row);
+  // False: it is no row.
+  bool Write(const recording::DeviceRow& row);
   uint32_t NameAt(uint64_t pointer);
   uint32_t NameOfCall(recording::CallDomain domain, uint32_t kind, uint32_t cbid);
   void NoteTimes(int64_t begin_ns, int64_t end_ns);
@@ -88,6 +92,7 @@ class Converter {
   Counts counts_;
   int64_t last_end_ns_;
   int64_t first_begin_ns_;
+  int64_t last_begin_ns_;
   CallSet wanted_;
   // Correlation ids of the runtime's calls that were met last: a driver's call with the same id is
   // nested in one.

@@ -139,8 +139,8 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
   if (counts.rows > 0) {
     writer->Fact("cupti.salvaged_rows", std::to_string(counts.rows).c_str());
   }
-  if (counts.unnamed > 0) {
-    writer->Fact("cupti.unnamed_kernels", std::to_string(counts.unnamed).c_str());
+  if (const uint64_t unnamed = counts.unnamed + counts.nameless; unnamed > 0) {
+    writer->Fact("cupti.unnamed_kernels", std::to_string(unnamed).c_str());
   }
   writer->Close();
   return counts.rows;

@@ -63,8 +63,10 @@ void SetState(Session& session, CUptiResult result, const char* call, const char
 // The clock comes first: records of kinds enabled before it would keep CUPTI's own.
 void SetClock(Session& session) {
   const CuptiApi& api = session.library.api;
-  if (api.register_timestamp != nullptr && api.register_timestamp(TimestampNow) == CUPTI_SUCCESS) {
-    return;
+  if (api.register_timestamp != nullptr) {
+    const CUptiResult result = api.register_timestamp(TimestampNow);
+    if (result == CUPTI_SUCCESS) return;
+    NoteRefusal(session, result, "cuptiActivityRegisterTimestampCallback");
   }
   uint64_t theirs = 0;
   if (api.get_timestamp(&theirs) != CUPTI_SUCCESS) return;
@@ -80,6 +82,7 @@ CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
   SubscriberParams params = {sizeof(SubscriberParams), "trainprof", holder, sizeof holder};
   const CUptiResult result = api.subscribe_v2(&session.subscriber, OnCall, &session, &params);
   if (result != CUPTI_ERROR_API_NOT_IMPLEMENTED) return result;
+  NoteRefusal(session, result, "cuptiSubscribe_v2");
   return api.subscribe(&session.subscriber, OnCall, &session);
 }
 
@@ -89,12 +92,31 @@ void DecideCalls(Session& session) {
   // first context, as in a window that opens later.
   constexpr uint32_t kDeviceReset = 164;
   const CuptiApi& api = session.library.api;
-  const bool by_number = api.enable_runtime_api != nullptr && api.enable_driver_api != nullptr &&
-                         api.enable_runtime_api(kDeviceReset, 1) == CUPTI_SUCCESS;
+  bool by_number = api.enable_runtime_api != nullptr && api.enable_driver_api != nullptr;
+  if (by_number) {
+    const CUptiResult result = api.enable_runtime_api(kDeviceReset, 1);
+    NoteRefusal(session, result, "cuptiActivityEnableRuntimeApi");
+    by_number = result == CUPTI_SUCCESS;
+  }
   session.ring.header()->whole_kinds = by_number ? 0 : 1;
   WriteFact(session, "cupti.calls", "%s",
             by_number ? "those that matter"
                       : "all are traced and then sifted, at some 100 ns each: CUPTI before 12.5");
+}
+
+// What newer versions can be asked for; a version that lacks a function does without.
+void SetHabits(Session& session) {
+  const CuptiApi& api = session.library.api;
+  if (api.set_thread_id_type != nullptr) {
+    NoteRefusal(session, api.set_thread_id_type(kSystemThreadIds), "cuptiSetThreadIdType");
+  }
+  uint8_t zeroed = 1;
+  size_t size = sizeof zeroed;
+  api.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+  // Queries that found a stream or event busy are no waits: without them a polling loop is silent.
+  if (api.enable_all_sync_records != nullptr) {
+    NoteRefusal(session, api.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
+  }
 }
 
 // False: cupti.state tells why not.
@@ -108,12 +130,7 @@ bool SetUpCupti(Session& session) {
     return false;
   }
   SetClock(session);
-  if (api.set_thread_id_type != nullptr) api.set_thread_id_type(kSystemThreadIds);
-  uint8_t zeroed = 1;
-  size_t size = sizeof zeroed;
-  api.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
-  // Queries that found a stream or event busy are no waits: without them a polling loop is silent.
-  if (api.enable_all_sync_records != nullptr) api.enable_all_sync_records(0);
+  SetHabits(session);
   result = api.register_callbacks(BufferRequested, BufferCompleted);
   if (result != CUPTI_SUCCESS) {
     SetState(session, result, "cuptiActivityRegisterCallbacks", "");
@@ -121,7 +138,8 @@ bool SetUpCupti(Session& session) {
   }
   DecideCalls(session);
   for (const ActivityKind kind : {kDeviceActivity, kContextActivity, kStreamActivity}) {
-    api.enable(static_cast<CUpti_ActivityKind>(kind));
+    const CUptiResult enabled = api.enable(static_cast<CUpti_ActivityKind>(kind));
+    NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");
   }
   return true;
 }
@@ -199,6 +217,23 @@ void Begin(Session& session) {
   WriteFact(session, "cupti.state", "%s", kRecordingState);
 }
 
+// The program waited for us. Steps that this falls into are set aside as warm-up, so it is a row,
+// too.
+void NoteSetup(Session& session, int64_t begin_ns, int64_t end_ns) {
+  WriteFact(session, "cupti.setup_us", "%lld", static_cast<long long>((end_ns - begin_ns) / 1000));
+  if (session.active.load() == 0) return;
+  recording::DeviceRow row;
+  memset(static_cast<void*>(&row), 0, sizeof row);
+  row.type = recording::DeviceRowType::kOverhead;
+  row.begin_ns = begin_ns;
+  row.end_ns = end_ns;
+  row.detail = recording::kSetupOverhead;
+  row.overhead.object_kind = recording::kThreadObject;
+  row.overhead.object = static_cast<uint32_t>(ThreadId());
+  Locked lock(session.writer_lock);
+  session.writer->Write(row);
+}
+
 }  // namespace
 
 Session* TheSession() { return g_session.load(std::memory_order_acquire); }
@@ -211,6 +246,14 @@ void WriteFact(Session& session, const char* key, const char* format, ...) {
   va_end(arguments);
   Locked lock(session.writer_lock);
   session.writer->Fact(key, text);
+}
+
+void NoteRefusal(Session& session, CUptiResult result, const char* call) {
+  if (result == CUPTI_SUCCESS || strstr(session.refusals, call) != nullptr) return;
+  const size_t length = strlen(session.refusals);
+  snprintf(session.refusals + length, sizeof session.refusals - length, "%s%s gives %s",
+           length == 0 ? "" : "; ", call, ResultName(session.library.api, result));
+  WriteFact(session, "cupti.refused", "%s", session.refusals);
 }
 
 void StartSession() {
@@ -229,8 +272,7 @@ void StartSession() {
   } else {
     Begin(*session);
   }
-  const int64_t took = recording::ReadClock(CLOCK_MONOTONIC) - before;
-  WriteFact(*session, "cupti.setup_us", "%lld", static_cast<long long>(took / 1000));
+  NoteSetup(*session, before, recording::ReadClock(CLOCK_MONOTONIC));
 }
 
 }  // namespace trainprof::collectors

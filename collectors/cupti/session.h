@@ -57,6 +57,8 @@ struct Session {
   SlotRing ring;
   Schedule schedule;
 
+  char refusals[512];  // what NoteRefusal has noted
+
   OwnLock writer_lock;
   RowWriter* writer;
   Converter converter;
@@ -65,6 +67,7 @@ struct Session {
   std::atomic<bool> failed;  // "cupti.state" tells why nothing is recorded (any more)
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
+  std::atomic<uint64_t> repeated_callbacks;
   std::atomic<uint32_t> forks;
   std::atomic<int64_t> flush_since_ns;  // 0: no flush under way
 
@@ -83,6 +86,10 @@ void StartSession();
 // Writes a fact; printf-like.
 [[gnu::format(printf, 3, 4)]] void WriteFact(Session& session, const char* key, const char* format,
                                              ...);
+
+// Unless the call succeeded: notes what CUPTI refused although recording goes on without it, once a
+// call, in the fact "cupti.refused". To be called by one thread at a time.
+void NoteRefusal(Session& session, CUptiResult result, const char* call);
 
 // control.cpp: switches what is recorded on or off; to be called by one thread at a time. False
 // when kernels cannot be recorded; cupti.state tells why then.

@@ -35,6 +35,7 @@ constinit ModuleSet* g_modules = nullptr;
 TRAINPROF_TLS int64_t t_budget_ns;       // left; filled up as time passes
 TRAINPROF_TLS int64_t t_budget_time_ns;  // when it was last filled; 0: never
 TRAINPROF_TLS uint64_t t_runtime_call;   // correlation of the runtime's call that is open, + 1
+TRAINPROF_TLS uint64_t t_last_end;       // the same, of the call that ended last
 TRAINPROF_TLS bool t_walking;            // a walk interrupted by a signal handler that calls CUDA
 
 int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
@@ -141,6 +142,8 @@ void CUPTIAPI OnCall(void* context, CUpti_CallbackDomain cupti_domain, CUpti_Cal
     *call.correlationData = static_cast<uint64_t>(Now());
     return;
   }
+  if (t_last_end == correlation) session.repeated_callbacks.fetch_add(1, std::memory_order_relaxed);
+  t_last_end = correlation;
   const bool driver = cupti_domain == CUPTI_CB_DOMAIN_DRIVER_API;
   CallEnds(session, driver ? CallDomain::kDriver : CallDomain::kRuntime, cbid, call);
 }

@@ -20,6 +20,9 @@ int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
 struct Reported {
   uint64_t dropped;
   uint64_t untimed;
+  uint64_t nameless;
+  uint64_t reordered;
+  uint64_t repeated;
   uint64_t unreadable;
   uint64_t lost_bytes;
   uint64_t refused;
@@ -32,6 +35,8 @@ struct Worker {
   Session& session;
   Reported reported{};
   int64_t largest_age_ns = 0;
+  int64_t former_begin_ns = 0;  // the earliest in the buffer that came last
+  uint64_t reordered = 0;       // buffers all of whose rows are older than that
   int64_t next_second = 0;
   bool flush_reported = false;
 
@@ -39,6 +44,15 @@ struct Worker {
     if (now == *before) return;
     *before = now;
     WriteFact(session, key, "%llu", static_cast<unsigned long long>(now));
+  }
+
+  void NoteDelivery(const Slot& slot) {
+    const int64_t first = session.converter.first_begin_ns();
+    if (first == INT64_MAX) return;
+    const int64_t age = slot.delivered_ns.load() - first;
+    if (age > largest_age_ns) largest_age_ns = age;
+    if (session.converter.last_begin_ns() < former_begin_ns) ++reordered;
+    former_begin_ns = first;
   }
 
   bool EmptyDelivered() {
@@ -50,9 +64,7 @@ struct Worker {
         session.converter.Convert(session.ring.DataOf(slot), slot->valid_bytes.load(),
                                   &slot->done_bytes, false);
       }
-      const int64_t first = session.converter.first_begin_ns();
-      const int64_t age = first == INT64_MAX ? 0 : slot->delivered_ns.load() - first;
-      if (age > largest_age_ns) largest_age_ns = age;
+      NoteDelivery(*slot);
       session.ring.Recycle(slot);
       session.ring.KeepAhead();
     }
@@ -63,6 +75,9 @@ struct Worker {
     const Converter::Counts& counts = session.converter.counts();
     Report("cupti.dropped", session.dropped.load(), &reported.dropped);
     Report("cupti.untimed", counts.untimed, &reported.untimed);
+    Report("cupti.nameless_kernels", counts.nameless, &reported.nameless);
+    Report("cupti.reordered_buffers", reordered, &reported.reordered);
+    Report("cupti.repeated_callbacks", session.repeated_callbacks.load(), &reported.repeated);
     Report("cupti.unreadable_bytes", counts.unreadable, &reported.unreadable);
     Report("cupti.overwritten_bytes", session.ring.lost_bytes(), &reported.lost_bytes);
     Report("cupti.refused_buffers", session.ring.refused(), &reported.refused);

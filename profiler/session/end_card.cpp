@@ -59,7 +59,9 @@ std::string Title(const CardContents& card) {
 
 std::string Recorded(const RecordingFacts& facts) {
   if (facts.processes == 0) {
-    return "recorded: nothing. No process used NVTX: put NVTX ranges around step, data and copy";
+    return "recorded: nothing. No process started CUDA or used NVTX: put NVTX ranges around step, "
+           "data "
+           "and copy";
   }
   std::string line = "recorded: ";
   if (facts.ranks > 0) line += Count(facts.ranks, "rank", "ranks") + ", ";
@@ -68,15 +70,19 @@ std::string Recorded(const RecordingFacts& facts) {
 }
 
 std::string Dropped(const RecordingFacts& facts) {
-  if (facts.dropped == 0 && facts.thinned == 0) return "dropped: 0 records";
+  const std::string by_cupti =
+      facts.dropped_by_cupti == 0
+          ? ""
+          : fmt::format("; {} by CUPTI", Count(facts.dropped_by_cupti, "record", "records"));
   std::string line = fmt::format("dropped: {}", Count(facts.dropped, "record", "records"));
+  if (facts.dropped == 0 && facts.thinned == 0) return line + by_cupti;
   if (facts.thinned > 0) {
     line += fmt::format("; {} thinned near the size bound (--max-size, --full)",
                         Count(facts.thinned, "detail record", "detail records"));
   } else if (facts.failure.empty()) {
     line += " (the size bound was reached: --max-size, --full)";
   }
-  return line;
+  return line + by_cupti;
 }
 
 std::vector<std::string> Notes(const CardContents& card) {

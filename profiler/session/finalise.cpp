@@ -52,10 +52,10 @@ RecordingFacts FactsOf(const recording::RecordingSummary& summary, int own_rank)
 
 std::string ToText(const RecordingFacts& facts) {
   const auto replace = nlohmann::json::error_handler_t::replace;
-  return nlohmann::json{facts.ranks,   facts.processes,  facts.running,
-                        facts.events,  facts.bytes,      facts.thinned,
-                        facts.dropped, facts.left_raw,   facts.failed_processes,
-                        facts.failure, facts.gpu_trouble}
+  return nlohmann::json{
+      facts.ranks,    facts.processes,        facts.running, facts.events,
+      facts.bytes,    facts.thinned,          facts.dropped, facts.dropped_by_cupti,
+      facts.left_raw, facts.failed_processes, facts.failure, facts.gpu_trouble}
       .dump(-1, ' ', false, replace);
 }
 
@@ -65,7 +65,7 @@ RecordingFacts FromText(const std::string& text) {
   RecordingFacts facts;
   for (uint64_t* field :
        {&facts.ranks, &facts.processes, &facts.running, &facts.events, &facts.bytes, &facts.thinned,
-        &facts.dropped, &facts.left_raw, &facts.failed_processes}) {
+        &facts.dropped, &facts.dropped_by_cupti, &facts.left_raw, &facts.failed_processes}) {
     *field = json.at(i++).get<uint64_t>();
   }
   facts.failure = json.at(i++).get<std::string>();
@@ -84,14 +84,15 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
       throw std::runtime_error("another rank is still sealing it");
     }
     collectors::SalvageSlots(place.directory, deadline);
-    const std::string gpu_trouble = GpuTrouble(place.directory);
+    const GpuState gpu = ReadGpuState(place.directory);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
     if (!host_file.empty() && Clock::now() < deadline) {
       (void)recording::SealHostFile(host_file).ok();  // a raw file reads as well
     }
     RecordingFacts facts = FactsOf(summary.value(), place.rank);
-    facts.gpu_trouble = gpu_trouble;
+    facts.gpu_trouble = gpu.trouble;
+    facts.dropped_by_cupti = gpu.lost;
     return ToText(facts);
   };
   IsolatedLimits limits{kSealLimit + kSealGrace};

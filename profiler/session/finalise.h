@@ -34,8 +34,9 @@ struct RecordingFacts {
   uint64_t running = 0;
   uint64_t events = 0;
   uint64_t bytes = 0;
-  uint64_t thinned = 0;  // detail left out as the size bound came near
-  uint64_t dropped = 0;  // not recorded at all
+  uint64_t thinned = 0;           // detail left out as the size bound came near
+  uint64_t dropped = 0;           // not recorded at all
+  uint64_t dropped_by_cupti = 0;  // lost before we got them
   uint64_t left_raw = 0;
   uint64_t failed_processes = 0;
   std::string gpu_trouble;  // why GPU work is missing, "" when it is not

@@ -1,5 +1,6 @@
 #include "profiler/session/gpu_state.h"
 
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -15,28 +16,30 @@ using recording::RecordType;
 using recording::SegmentReader;
 
 constexpr char kStateFact[] = "cupti.state";
+constexpr const char* kLossFacts[] = {"cupti.dropped", "cupti.untimed"};
 constexpr char kOff[] = "off: ";  // as the user asked
 constexpr char kRecording[] = "recording";
 
-// Reads one writer's chunk: its strings, and the state when there is one. True when there are
-// facts.
+using Facts = std::map<std::string, std::string>;
+
+// Reads one writer's chunk: its strings and facts. True when there are facts.
 bool ReadFacts(const std::vector<uint64_t>& words, std::map<uint32_t, std::string>& strings,
-               std::string& state) {
+               Facts& facts) {
   bool any = false;
   recording::RecordParser parser(words);
   for (recording::Record record; parser.Next(record);) {
     if (record.type == RecordType::kString) strings[record.id] = recording::StringOf(record);
     if (record.type != RecordType::kFact) continue;
     any = true;
-    if (strings[record.id] == kStateFact) state = strings[static_cast<uint32_t>(record.value)];
+    facts[strings[record.id]] = strings[static_cast<uint32_t>(record.value)];
   }
   return any;
 }
 
 // Facts are written by one writer of a process, from its first chunk on: threads' chunks, which may
 // be many, are looked at once.
-std::string StateOf(const SegmentReader& segment) {
-  std::string state;
+Facts FactsOf(const SegmentReader& segment) {
+  Facts facts;
   std::map<uint32_t, bool> writes_facts;
   std::map<uint32_t, std::map<uint32_t, std::string>> strings;
   std::vector<uint64_t> words;
@@ -46,25 +49,31 @@ std::string StateOf(const SegmentReader& segment) {
     if (chunk.kind != ChunkKind::kRecords || (known != writes_facts.end() && !known->second))
       continue;
     if (!segment.Load(chunk, words, ignored)) continue;
-    const bool facts = ReadFacts(words, strings[chunk.writer], state);
-    writes_facts[chunk.writer] = facts || known != writes_facts.end();
+    const bool any = ReadFacts(words, strings[chunk.writer], facts);
+    writes_facts[chunk.writer] = any || known != writes_facts.end();
   }
-  return state;
+  return facts;
 }
 
 }  // namespace
 
-std::string GpuTrouble(const std::filesystem::path& run_directory) {
+GpuState ReadGpuState(const std::filesystem::path& run_directory) {
+  GpuState state;
   for (const recording::RankFolder& folder : recording::RankFoldersIn(run_directory)) {
     for (const auto& path : folder.segments) {
       Quality ignored;
       const auto segment = SegmentReader::Open(path, ignored);
       if (!segment.ok() || segment.value().sealed()) continue;
-      const std::string state = StateOf(segment.value());
-      if (!state.empty() && state != kRecording && state.rfind(kOff, 0) != 0) return state;
+      Facts facts = FactsOf(segment.value());
+      for (const char* loss : kLossFacts) {
+        state.lost += std::strtoull(facts[loss].c_str(), nullptr, 10);
+      }
+      const std::string& told = facts[kStateFact];
+      const bool trouble = !told.empty() && told != kRecording && told.rfind(kOff, 0) != 0;
+      if (trouble && state.trouble.empty()) state.trouble = told;
     }
   }
-  return "";
+  return state;
 }
 
 }  // namespace trainprof

@@ -47,6 +47,10 @@ std::vector<MachineCheck> CheckGpu(const MachineOptions& options,
                                    const std::vector<std::filesystem::path>& package_folders,
                                    SignalInbox& inbox);
 
+// Why no program can use a GPU here, and what to do; "" when the driver works. Asked in a forked
+// process with a time limit.
+std::string DriverTrouble(SignalInbox& inbox);
+
 MachineCheck CheckNvml(SignalInbox& inbox);
 
 }  // namespace trainprof

@@ -261,6 +261,12 @@ std::optional<MachineCheck> CheckWsl(const fs::path& root) {
 
 }  // namespace
 
+std::string DriverTrouble(SignalInbox& inbox) {
+  Driver driver;
+  const MachineCheck check = CheckDriver("/", inbox, driver);
+  return check.state == CheckState::kOk ? "" : check.finding + ": " + check.fix;
+}
+
 std::vector<MachineCheck> CheckGpu(const MachineOptions& options,
                                    const std::vector<fs::path>& package_folders,
                                    SignalInbox& inbox) {

@@ -1,5 +1,6 @@
 // One `trainprof run`: prepare the recording, start the program, wait for it, seal, print the card.
 #include "profiler/session/run_session.h"
+#include "profiler/session/machine.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "profiler/report/text.h"
 #include "profiler/session/end_card.h"
 #include "profiler/session/finalise.h"
+#include "profiler/session/machine.h"
 #include "profiler/session/inject.h"
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
@@ -191,6 +193,10 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.directory = preparation.place.directory;
     card.facts = outcome.facts;
     card.notes = run.warnings;
+    if (card.facts.processes == 0 && !end.asked_to_end) {
+      const std::string trouble = DriverTrouble(inbox);
+      if (!trouble.empty()) card.notes.push_back("GPU: " + trouble);
+    }
     AddVerdict(card, settings, ended, inbox);
     const std::string text = RenderEndCard(card, WantsColor(STDERR_FILENO));
     std::fwrite(text.data(), 1, text.size(), stderr);

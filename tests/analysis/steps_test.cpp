@@ -114,6 +114,41 @@ TEST(Steps, OwnRecordingsSetWarmupAside) {
   EXPECT_EQ(steps.count(), 15u);
 }
 
+TEST(Steps, TheStepInWhichCuptiWasSetUpIsSetAside) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    recording
+    thread 1
+    repeat 3 every 100
+      step 0 100 step
+    end
+    overhead 10 60 CUPTI set-up)"));
+  EXPECT_EQ(steps.warmup_steps, 1);
+  EXPECT_EQ(steps.count(), 2u);
+  EXPECT_EQ(steps.window.Total(), Microseconds(200));
+}
+
+TEST(Steps, TheOnlyStepIsKeptAlthoughCuptiWasSetUpInIt) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    recording
+    thread 1
+    step 0 100 step
+    overhead 10 60 CUPTI set-up)"));
+  EXPECT_EQ(steps.warmup_steps, 0);
+  EXPECT_EQ(steps.count(), 1u);
+}
+
+TEST(Steps, WithoutAnyTheWindowLeavesCuptisSetUpOut) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    recording
+    thread 1
+    overhead 0 500 CUPTI set-up
+    call 500 510 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 520 600 k | corr=1)"));
+  EXPECT_EQ(steps.source, StepSource::kNone);
+  EXPECT_EQ(steps.window.Total(), Microseconds(100));
+}
+
 TEST(Steps, StepThatWasOpenAtTheEndIsNoWholeStep) {
   Trace trace = TraceFromScript(R"(
     recording

@@ -112,6 +112,8 @@ class Script {
     }
     if (kind == "step" || kind == "annotation") {
       builder_.AddRange(event, RangeKind::kUserAnnotation);
+    } else if (kind == "overhead") {
+      builder_.AddRange(event, RangeKind::kOverhead);
     } else if (kind == "op") {
       builder_.AddRange(event, RangeKind::kCpuOp);
     } else if (kind == "python") {

@@ -57,6 +57,13 @@ int Kernels(long count) {
   return 0;
 }
 
+// Ends while the device is still at work.
+int Unfinished(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 50e6);
+  for (long i = 0; i < count; ++i) Launch(kernel, nullptr);
+  return 0;
+}
+
 int Threads(long count) {
   const void* kernel = Declare("_Z6kernelPf", 1000);
   std::vector<std::thread> threads;
@@ -253,6 +260,7 @@ int main(int argc, char** argv) {
   std::printf("output\n");
   int code = 2;
   if (mode == "kernels") code = Kernels(count);
+  if (mode == "unfinished") code = Unfinished(count);
   if (mode == "threads") code = Threads(count);
   if (mode == "devices") code = Devices(count);
   if (mode == "mixed") code = Mixed(count);

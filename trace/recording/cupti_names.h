@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "trace/names.h"
+#include "trace/recording/rows.h"
 
 namespace trainprof::recording {
 
@@ -66,11 +67,35 @@ constexpr std::string_view OverheadName(uint8_t detail) {
                                        "Activity Buffer Request",
                                        "UVM Activity Init"};
   if (detail == 1) return "Driver Compiler";
+  if (detail == kSetupOverhead) return kCuptiSetup;
   return detail < kFirstOwn ? std::string_view("Unknown") : NameAt(kOwn, detail - kFirstOwn);
 }
 
-// CUpti_ActivityObjectKind.
-inline constexpr uint32_t kThreadObject = 2;
+// cudaError_t and CUresult, which agree on these: what a program meets, in their manuals' words.
+inline constexpr uint32_t kNotReady = 600;  // of a query: no failure
+constexpr std::string_view ErrorName(uint32_t result) {
+  switch (result) {
+    case 1:
+      return "invalid value";
+    case 2:
+      return "out of memory";
+    case 100:
+      return "no device";
+    case 209:
+      return "no kernel image for this device";
+    case 700:
+      return "illegal address";
+    case 702:
+      return "launch timeout";
+    case 719:
+      return "launch failure";
+    case 900:
+      return "stream capture does not permit it";
+    default:
+      return "";
+  }
+}
+
 // CUpti_ActivityMemoryOperationType.
 inline constexpr uint8_t kReleaseOperation = 2;
 

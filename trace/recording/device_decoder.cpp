@@ -112,10 +112,9 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
     default:
       break;
   }
+  if (row.type == DeviceRowType::kOverhead) return AddOverhead(row);
   ++device_rows_;
   switch (row.type) {
-    case DeviceRowType::kOverhead:
-      return AddOverhead(row);
     case DeviceRowType::kMemory: {
       bool is_lost = false;
       memory_.push_back(row);

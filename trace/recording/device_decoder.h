@@ -105,11 +105,14 @@ class DeviceDecoder {
   void AddMemory(const DeviceRow& row);
   void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
   void NoteCall(const CallRow& row, ApiKind kind);
+  void NoteFailure(StringId call, uint32_t result, size_t calls);
   ArgsId CallArgs(const CallRow& row, StringId stack);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
                    int64_t bytes);
   void AddFacts();
   void CountLosses();
+  void CountOddities();
+  void CountFailedCalls();
   void CountMissingKernels();
   void AddGap(TraceTime begin, TraceTime end);
   std::string CauseOfMissingKernels() const;
@@ -177,6 +180,8 @@ class DeviceDecoder {
   int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
   int64_t last_call_ns_ = INT64_MIN;
   uint64_t launches_of_graphs_ = 0;
+  uint64_t sync_calls_ = 0;                                   // that wait for a device
+  std::map<std::pair<StringId, uint32_t>, size_t> failures_;  // by call and result
 };
 
 }  // namespace trainprof::recording

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trace/recording/cupti_names.h"
 #include "trace/recording/device_decoder.h"
 
 namespace trainprof::recording {
@@ -119,7 +120,15 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     times_.clear();
   }
   builder_.AddApis(common, look.kind, times_);
+  if (row.result != 0 && row.result != kNotReady) NoteFailure(common.name, row.result, calls);
   if (look.name_is_lost) CountLostNames(calls);
+}
+
+void DeviceDecoder::NoteFailure(StringId call, uint32_t result, size_t calls) {
+  // A program that goes on failing in ever new ways does not fill our memory.
+  constexpr size_t kMost = 1000;
+  const std::pair key(call, result);
+  if (failures_.size() < kMost || failures_.contains(key)) failures_[key] += calls;
 }
 
 void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {
@@ -130,6 +139,7 @@ void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {
     launches_.push_back({row.correlation, row.begin_ns});
     if (kind == ApiKind::kGraphLaunch) ++launches_of_graphs_;
   }
+  if (kind == ApiKind::kSync) ++sync_calls_;
   if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) {
     allocating_thread_[row.correlation] = row.tid;
   }

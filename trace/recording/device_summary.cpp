@@ -38,11 +38,17 @@ constexpr Loss kLosses[] = {
     {"cupti.refused_buffers", "refused_buffers", QualitySeverity::kWarning,
      "buffers that CUPTI asked for and did not get"},
     {"cupti.unnamed_kernels", "lost_name", QualitySeverity::kWarning,
-     "kernels salvaged from a killed process, whose names died with it"},
+     "kernels whose names CUPTI had not delivered when the process ended"},
+    {"cupti.nameless_kernels", "kernels_without_name", QualitySeverity::kWarning,
+     "kernels that CUPTI gave no name"},
     {"cupti.stacks_skipped", "stacks_skipped", QualitySeverity::kInfo,
      "calls without a stack: taking one would have cost the program more than 1 % of its time"},
     {"cupti.forks", "forked_after_cuda", QualitySeverity::kInfo,
      "processes forked after CUDA was set up; GPU recording is off in them"},
+    {"cupti.reordered_buffers", "reordered_buffers", QualitySeverity::kInfo,
+     "buffers that CUPTI delivered after younger ones; their records were put in order"},
+    {"cupti.repeated_callbacks", "repeated_callbacks", QualitySeverity::kInfo,
+     "callbacks that CUPTI gave once more; each call is taken once"},
 };
 
 }  // namespace
@@ -115,6 +121,8 @@ void DeviceDecoder::Finish(TraceTime end) {
   for (const DeviceRow& row : memory_) AddMemory(row);
   AddFacts();
   CountLosses();
+  CountOddities();
+  CountFailedCalls();
   CountMissingKernels();
   // Of a process that runs, or was killed, calls and device work come with a delay, and apart: what
   // both tell ends with the one that lags.
@@ -152,12 +160,74 @@ void DeviceDecoder::CountLosses() {
                            "device records without a start time; left out");
 }
 
+// What a reader of the figures wants to know, although nothing was lost by it.
+void DeviceDecoder::CountOddities() {
+  using enum QualitySeverity;
+  constexpr int64_t kSlowSetupMs = 100;
+  constexpr int64_t kLateMs = 3000;  // a flush a second is the rule
+  Quality& quality = builder_.quality();
+  const std::string state = Fact("cupti.state");
+  if (any() && !state.empty() && state != kRecordingState) {
+    quality.Count("gpu_recording_ended", kWarning, 1, state);
+  }
+  if (const std::string refused = Fact("cupti.refused"); !refused.empty()) {
+    quality.Count("cupti_calls_refused", kWarning,
+                  1 + std::count(refused.begin(), refused.end(), ';'), refused);
+  }
+  if (const int64_t ms = NumberIn(Fact("cupti.setup_us")) / 1000; ms >= kSlowSetupMs) {
+    quality.Count(
+        "slow_cupti_setup", kInfo, 1,
+        fmt::format("CUPTI set-up took {} ms; the step that it fell into is set aside", ms));
+  }
+  if (const int64_t ms = NumberIn(Fact("cupti.largest_undelivered_ms")); ms >= kLateMs) {
+    quality.Count("late_delivery", kInfo, 1,
+                  fmt::format("CUPTI held records back for up to {:.1f} s; a kill loses as much",
+                              static_cast<double>(ms) / 1e3));
+  }
+  const bool has_sync_record = std::any_of(syncs_.begin(), syncs_.end(), [](const DeviceRow& row) {
+    return row.type == DeviceRowType::kSync;
+  });
+  if (sync_calls_ > 0 && !has_sync_record && device_rows_ > 0) {
+    quality.Count(
+        "no_sync_records", kInfo, static_cast<int64_t>(sync_calls_),
+        "synchronizing calls, and no synchronization record of CUPTI's (13.0.0 has none); "
+        "the calls tell how long the host waited");
+  }
+}
+
+// Calls of the program's that did not succeed: an allocation that failed costs time even where a
+// framework's allocator tries again.
+void DeviceDecoder::CountFailedCalls() {
+  constexpr size_t kMostNamed = 3;
+  std::vector<std::pair<size_t, std::string>> failed;
+  size_t total = 0;
+  for (const auto& [what, count] : failures_) {
+    const auto& [call, result] = what;
+    const std::string_view error = ErrorName(result);
+    failed.emplace_back(
+        count, fmt::format("{} x {} gives error {}{}", count, builder_.trace().Text(call), result,
+                           error.empty() ? "" : fmt::format(" ({})", error)));
+    total += count;
+  }
+  std::stable_sort(failed.begin(), failed.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string detail;
+  for (size_t i = 0; i < std::min(failed.size(), kMostNamed); ++i) {
+    detail += (i == 0 ? "" : "; ") + failed[i].second;
+  }
+  if (failed.size() > kMostNamed) detail += "; ...";
+  builder_.quality().Count("failed_calls", QualitySeverity::kInfo, static_cast<int64_t>(total),
+                           detail);
+}
+
 std::string DeviceDecoder::CauseOfMissingKernels() const {
   const std::string state = Fact("cupti.state");
   if (!state.empty() && state != kRecordingState) return state;
   if (const int64_t dropped = NumberIn(Fact("cupti.dropped")); dropped > 0) {
     return fmt::format("CUPTI dropped {} records", dropped);
   }
+  const int64_t untimed = NumberIn(Fact("cupti.untimed")) + static_cast<int64_t>(zero_start_);
+  if (untimed > 0) return fmt::format("CUPTI gave {} records no times", untimed);
   if (!info_.clean_exit) return "the process ended, or still runs, before CUPTI delivered them";
   return "the cause is not recorded";
 }
@@ -176,7 +246,7 @@ void DeviceDecoder::CountMissingKernels() {
   }
   if (missing.empty()) return;
   using enum QualitySeverity;
-  if (answered_.empty()) {
+  if (answered_.empty() || (info_.clean_exit && missing.size() == launches_.size())) {
     builder_.quality().Count("launches_without_kernel", kDataLoss,
                              static_cast<int64_t>(missing.size()),
                              fmt::format("{} launches but 0 kernel records: {}", launches_.size(),

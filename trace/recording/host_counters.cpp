@@ -1,5 +1,7 @@
 #include "trace/recording/host_counters.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -126,9 +128,25 @@ class CounterMaker : public HostSink {
   void Finish() {
     for (auto& [id, series] : series_of_) series.Finish(false);
     for (auto& [key, text] : facts_) builder_.trace().environment.emplace_back(key, text);
+    CountNotSampled();
   }
 
  private:
+  // "GPU 0 power, GPU 0 clocks: error 15 (GPU is lost)": what the first one's cause took from us.
+  void CountNotSampled() {
+    std::string keys;
+    std::string_view cause;
+    int64_t count = 0;
+    for (const auto& [key, text] : facts_) {
+      if (!text.starts_with(kNotSampled)) continue;
+      const std::string_view why = std::string_view(text).substr(sizeof kNotSampled - 1);
+      if (count++ == 0) cause = why;
+      if (why == cause) keys += (keys.empty() ? "" : ", ") + key;
+    }
+    builder_.quality().Count("gpu_not_sampled", QualitySeverity::kInfo, count,
+                             fmt::format("{}: {}", keys, cause));
+  }
+
   TrackId TrackOf(const HostEntity& entity) {
     if (entity.kind == HostEntityKind::kProcess) {
       NameProcess(entity);

@@ -27,6 +27,11 @@ constexpr uint8_t OverheadDetail(uint32_t kind) {
   return static_cast<uint8_t>(kind < 0x10000 ? kind : 16 + (kind >> 16));
 }
 
+// CUpti_ActivityObjectKind: whose overhead it was.
+inline constexpr uint32_t kThreadObject = 2;
+// OverheadDetail of ours: how long the program waited for CUPTI's set-up.
+inline constexpr uint8_t kSetupOverhead = 255;
+
 // 96 bytes. What a type has no use for is 0.
 struct DeviceRow {
   int64_t begin_ns;

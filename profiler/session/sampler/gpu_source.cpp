@@ -33,7 +33,9 @@ GpuSource::GpuSource(const Nvml& nvml, Pids run_pids, HostEncoder& out)
 void GpuSource::AddGpu(unsigned index, HostEncoder& out) {
   Nvml::Device device = nullptr;
   if (const int status = nvml_.device(index, &device); status != Nvml::kSuccess) {
-    out.Fact(fmt::format("GPU {}", index), "NVML does not give it: " + nvml_.Describe(status));
+    out.Fact(
+        fmt::format("GPU {}", index),
+        fmt::format("{}NVML does not give it: {}", recording::kNotSampled, nvml_.Describe(status)));
     return;
   }
   char name[96] = "GPU";
@@ -58,7 +60,8 @@ void GpuSource::GiveUp(Gpu& gpu, Question question, int status, HostEncoder& out
       status == Nvml::kFunctionNotFound
           ? "this NVML lacks it"
           : nvml_.Describe(status) + (gpu.mode.empty() ? "" : ", as the GPU is in " + gpu.mode);
-  out.Fact(fmt::format("GPU {} {}", gpu.index, kQuestionNames[question]), "not sampled: " + cause);
+  out.Fact(fmt::format("GPU {} {}", gpu.index, kQuestionNames[question]),
+           recording::kNotSampled + cause);
   gpu.unsupported |= 1u << question;
 }
 

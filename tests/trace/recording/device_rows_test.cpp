@@ -288,6 +288,13 @@ TEST_F(DeviceRows, RowsOfAnImpossibleSizeCostTheirChunk) {
   EXPECT_EQ(t.quality.CountOf("corrupt_chunk"), 1);
 }
 
+std::string DetailOf(const Trace& trace, std::string_view kind) {
+  for (const QualityItem& item : trace.quality.items()) {
+    if (item.kind == kind) return item.detail;
+  }
+  return {};
+}
+
 TEST_F(DeviceRows, LaunchesWithoutAnyKernelSayWhy) {
   const uint32_t name = writer_.String("cudaLaunchKernel");
   for (uint32_t i = 1; i <= 3; ++i) writer_.Row(CallOf(10 * i, 10 * i + 5, i, name));
@@ -297,10 +304,55 @@ TEST_F(DeviceRows, LaunchesWithoutAnyKernelSayWhy) {
   writer_.Fact("cupti.state", "CUPTI is held by 'nsys'.");
   const Trace t = Read();
   EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 3);
-  EXPECT_EQ(t.quality.items()[0].detail,
+  EXPECT_EQ(DetailOf(t, "launches_without_kernel"),
             "3 launches but 0 kernel records: CUPTI is held by 'nsys'.");
   EXPECT_EQ(t.environment.back(),
             (std::pair<std::string, std::string>("cupti.state", "CUPTI is held by 'nsys'.")));
+}
+
+// Copies had their records: the launches behind them are not on their way.
+TEST_F(DeviceRows, LaunchesWithoutAnyKernelAreToldAmongOtherRecordsToo) {
+  writer_.Row(CallOf(10, 15, 1, writer_.String("cudaMemsetAsync")));
+  writer_.Row(RowOf(DeviceRowType::kMemset, 20, 30, 1));
+  writer_.Row(CallOf(40, 45, 2, writer_.String("cudaLaunchKernel")));
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 0);
+  EXPECT_EQ(DetailOf(t, "launches_without_kernel"),
+            "1 launches but 0 kernel records: the cause is not recorded");
+  EXPECT_TRUE(t.gaps.empty());
+}
+
+TEST_F(DeviceRows, CallsThatFailedAreToldByTheirNameAndError) {
+  CallRow full = CallOf(10, 20, 1, writer_.String("cudaMalloc"));
+  full.result = 2;
+  CallRow busy = CallOf(30, 40, 2, writer_.String("cudaEventQuery"));
+  busy.result = 600;  // not ready: an answer, no failure
+  CallRow strange = CallOf(50, 60, 3, writer_.String("cudaLaunchKernel"));
+  strange.result = 98;
+  for (const CallRow& row : {full, busy, strange}) writer_.Row(row);
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("failed_calls"), 2);
+  EXPECT_EQ(DetailOf(t, "failed_calls"),
+            "1 x cudaMalloc gives error 2 (out of memory); 1 x cudaLaunchKernel gives error 98");
+}
+
+TEST_F(DeviceRows, WaitsWithoutRecordsOfThemAreTold) {
+  writer_.Row(CallOf(10, 20, 1, writer_.String("cudaDeviceSynchronize")));
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 5, 9));
+  EXPECT_EQ(Read().quality.CountOf("no_sync_records"), 1);
+}
+
+TEST_F(DeviceRows, WhatCuptiRefusedIsToldInItsWords) {
+  writer_.Fact("cupti.refused", "a gives 1; b gives 2");
+  writer_.Fact("cupti.setup_us", "512345");
+  writer_.Fact("cupti.largest_undelivered_ms", "4210");
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("cupti_calls_refused"), 2);
+  EXPECT_EQ(DetailOf(t, "cupti_calls_refused"), "a gives 1; b gives 2");
+  EXPECT_EQ(DetailOf(t, "slow_cupti_setup"),
+            "CUPTI set-up took 512 ms; the step that it fell into is set aside");
+  EXPECT_EQ(DetailOf(t, "late_delivery"),
+            "CUPTI held records back for up to 4.2 s; a kill loses as much");
 }
 
 TEST_F(DeviceRows, LostRecordsAreCountedByKind) {
