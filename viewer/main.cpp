@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -36,6 +37,7 @@ constexpr char kExamples[] = R"(Examples:
   trainprof view run/ --finding 2 --screenshot finding.png --size 1280x720
   trainprof view                                   opens a file dropped on it, a recent one, a demo
 
+TRAINPROF_OPENGL=surfaceless|device|window: how a picture gets its OpenGL (default: the first that works).
 Exit codes: 0 done, 1 nothing to draw with (no display, no OpenGL), 2 usage, 4 the input cannot be read.)";
 
 struct Flags {
@@ -88,14 +90,25 @@ void Start(App& app, const Flags& flags) {
   if (!flags.path.empty()) Open(app.state(), flags.path);
 }
 
+// TRAINPROF_OPENGL names the one way in which OpenGL is had, for a driver that fails in another.
+bool ReadOpenGl(ScreenshotOptions& options) {
+  const char* const name = std::getenv("TRAINPROF_OPENGL");
+  if (name == nullptr || *name == 0) return true;
+  options.opengl = OffscreenNamed(name);
+  if (options.opengl) return true;
+  Fail(fmt::format("TRAINPROF_OPENGL={}: it is one of {}", name, OffscreenNames()), kExitUsage);
+  return false;
+}
+
 // Settings of earlier runs have no say in a picture: the same command gives the same one.
 int Picture(const Flags& flags, const std::optional<Size>& size) {
+  ScreenshotOptions options{.file = flags.screenshot};
+  if (size) options.width = size->width, options.height = size->height;
+  if (!ReadOpenGl(options)) return kExitUsage;
   Settings settings;
   Override(settings, flags);
   App app(settings, flags.goal);
   Start(app, flags);
-  ScreenshotOptions options{.file = flags.screenshot};
-  if (size) options.width = size->width, options.height = size->height;
   const auto taken = TakeScreenshot(app, options);
   if (taken.ok()) return kExitOk;
   if (!app.goal_error().empty()) return Fail(taken.error(), kExitUsage);

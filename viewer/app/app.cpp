@@ -1,5 +1,7 @@
 #include "viewer/app/app.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -87,6 +89,14 @@ void DrawStatus(const State& state, const Theme& theme) {
 }  // namespace
 
 App::App(Settings settings, Goal goal) : goal_(goal) { state_.settings = std::move(settings); }
+
+void App::Drop(std::span<const std::filesystem::path> paths) {
+  if (paths.empty()) return;
+  Open(state_, paths.front());
+  if (paths.size() == 1) return;
+  state_.message = fmt::format(
+      "Opened the first of {}: put the traces of a job's ranks into one folder", paths.size());
+}
 
 bool App::Prepare(float display_scale) {
   const Settings& settings = state_.settings;

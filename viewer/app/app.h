@@ -2,7 +2,9 @@
 // no window system: it draws between ImGui::NewFrame and ImGui::Render of whoever has one.
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "viewer/panes/cache.h"
@@ -25,6 +27,9 @@ class App {
   const Theme& theme() const { return theme_; }
   // Why the goal could not be shown; empty while it was not tried.
   const std::string& goal_error() const { return goal_error_; }
+
+  // Files that were dropped on the window: opens the first, and says what became of the others.
+  void Drop(std::span<const std::filesystem::path> paths);
 
   // Before ImGui::NewFrame. `display_scale`: pixels a point, as the display asks for. True when
   // the fonts were made anew, so that their texture has to be made anew as well.

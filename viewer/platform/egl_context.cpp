@@ -4,6 +4,7 @@
 #include <EGL/eglext.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <string_view>
 
 namespace trainprof {
@@ -27,26 +28,15 @@ bool Has(const char* extensions, std::string_view name) {
   return extensions != nullptr && std::string_view(extensions).find(name) != std::string_view::npos;
 }
 
-// Mesa's platform without surfaces, else the first device (NVIDIA's driver), else what there is.
-EGLDisplay FindDisplay() {
-  const char* const extensions = eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
-  const auto get_display = reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(
+// null: EGL is too old to be asked for a platform.
+PFNEGLGETPLATFORMDISPLAYEXTPROC GetPlatformDisplay() {
+  return reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(
       eglGetProcAddress("eglGetPlatformDisplayEXT"));
-  if (get_display != nullptr && Has(extensions, "EGL_MESA_platform_surfaceless")) {
-    const EGLDisplay display =
-        get_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr);
-    if (display != EGL_NO_DISPLAY) return display;
-  }
-  const auto query = reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(
-      Has(extensions, "EGL_EXT_platform_device") ? eglGetProcAddress("eglQueryDevicesEXT")
-                                                 : nullptr);
-  EGLDeviceEXT device = nullptr;
-  EGLint devices = 0;
-  if (get_display != nullptr && query != nullptr && query(1, &device, &devices) && devices > 0) {
-    const EGLDisplay display = get_display(EGL_PLATFORM_DEVICE_EXT, device, nullptr);
-    if (display != EGL_NO_DISPLAY) return display;
-  }
-  return eglGetDisplay(EGL_DEFAULT_DISPLAY);
+}
+
+bool Offers(std::string_view extension) {
+  return Has(eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS), extension) &&
+         GetPlatformDisplay() != nullptr;
 }
 
 Error Failed(const char* what) {
@@ -79,14 +69,38 @@ Result<std::unique_ptr<GlContext>> MakeContext(EGLDisplay display) {
   return std::unique_ptr<GlContext>(std::make_unique<EglContext>(display, context));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<GlContext>> MakeEglContext() {
-  const EGLDisplay display = FindDisplay();
+// Of `native`, which is the platform's.
+Result<std::unique_ptr<GlContext>> MakeOn(EGLenum platform, void* native) {
+  const EGLDisplay display = GetPlatformDisplay()(platform, native, nullptr);
   if (display == EGL_NO_DISPLAY) return Failed("eglGetPlatformDisplay");
   if (!eglInitialize(display, nullptr, nullptr)) return Failed("eglInitialize");
   auto context = MakeContext(display);
   if (!context.ok()) eglTerminate(display);
+  return context;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GlContext>> MakeSurfacelessContext() {
+  if (!Offers("EGL_MESA_platform_surfaceless")) {
+    return Error{"EGL: no platform without surfaces (Mesa has it)"};
+  }
+  return MakeOn(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY);
+}
+
+Result<std::unique_ptr<GlContext>> MakeDeviceContext() {
+  const auto query =
+      reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(eglGetProcAddress("eglQueryDevicesEXT"));
+  std::array<EGLDeviceEXT, 16> devices{};
+  EGLint count = 0;
+  if (!Offers("EGL_EXT_platform_device") || query == nullptr ||
+      !query(static_cast<EGLint>(devices.size()), devices.data(), &count) || count == 0) {
+    return Error{"EGL: no device"};
+  }
+  Result<std::unique_ptr<GlContext>> context = Error{};
+  for (EGLint i = 0; i < count && !context.ok(); ++i) {
+    context = MakeOn(EGL_PLATFORM_DEVICE_EXT, devices[static_cast<size_t>(i)]);
+  }
   return context;
 }
 

@@ -8,6 +8,10 @@
 
 namespace trainprof {
 
-Result<std::unique_ptr<GlContext>> MakeEglContext();
+// Mesa's platform without surfaces.
+Result<std::unique_ptr<GlContext>> MakeSurfacelessContext();
+// The first graphics card that has OpenGL: what NVIDIA's driver offers. Mesa shows its software
+// renderer as one more card.
+Result<std::unique_ptr<GlContext>> MakeDeviceContext();
 
 }  // namespace trainprof

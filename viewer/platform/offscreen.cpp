@@ -12,15 +12,46 @@
 
 namespace trainprof {
 
-Result<std::unique_ptr<GlContext>> MakeOffscreenContext() {
-  auto surfaceless = MakeEglContext();
-  if (surfaceless.ok()) return surfaceless;
-  auto hidden = MakeHiddenWindowContext();
-  if (hidden.ok()) return hidden;
+namespace {
+
+// In the order in which they are tried.
+constexpr struct {
+  Offscreen way;
+  std::string_view name;
+  Result<std::unique_ptr<GlContext>> (*make)();
+} kWays[] = {
+    {Offscreen::kSurfaceless, "surfaceless", MakeSurfacelessContext},
+    {Offscreen::kDevice, "device", MakeDeviceContext},
+    {Offscreen::kHiddenWindow, "window", MakeHiddenWindowContext},
+};
+
+}  // namespace
+
+std::optional<Offscreen> OffscreenNamed(std::string_view name) {
+  for (const auto& way : kWays) {
+    if (way.name == name) return way.way;
+  }
+  return std::nullopt;
+}
+
+std::string OffscreenNames() {
+  std::string names;
+  for (const auto& way : kWays) names += (names.empty() ? "" : ", ") + std::string(way.name);
+  return names;
+}
+
+Result<std::unique_ptr<GlContext>> MakeOffscreenContext(std::optional<Offscreen> wanted) {
+  std::string errors;
+  for (const auto& way : kWays) {
+    if (wanted && way.way != *wanted) continue;
+    auto context = way.make();
+    if (context.ok()) return context;
+    errors += (errors.empty() ? "" : "; ") + context.error();
+  }
   return Error{fmt::format(
-      "no OpenGL 3.2 to draw with: {}; {}. Install Mesa's software renderer (apt-get install "
+      "no OpenGL 3.2 to draw with: {}. Install Mesa's software renderer (apt-get install "
       "libegl1 libgl1-mesa-dri) or start it where there is a display",
-      surfaceless.error(), hidden.error())};
+      errors)};
 }
 
 Canvas::Canvas(int width, int height) : width_(width), height_(height) {

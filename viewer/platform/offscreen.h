@@ -1,9 +1,12 @@
-// OpenGL without a window: a context that needs no display (EGL surfaceless), else one of a hidden
-// window; and a picture of our own to draw to.
+// OpenGL without a window: a context that needs no display (EGL), else one of a hidden window; and
+// a picture of our own to draw to.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/result.h"
@@ -16,8 +19,16 @@ class GlContext {
   virtual ~GlContext() = default;
 };
 
-// OpenGL 3.2 core. The error names what each way of getting one said.
-Result<std::unique_ptr<GlContext>> MakeOffscreenContext();
+enum class Offscreen : uint8_t { kSurfaceless, kDevice, kHiddenWindow };
+
+// "surfaceless", "device", "window"; nothing for another name.
+std::optional<Offscreen> OffscreenNamed(std::string_view name);
+// Their names, for whoever wrote another one.
+std::string OffscreenNames();
+
+// OpenGL 3.2 core: in one way, or in the first that works, which all give the same picture. The
+// error names what each way of getting it said.
+Result<std::unique_ptr<GlContext>> MakeOffscreenContext(std::optional<Offscreen> way = {});
 
 // A frame buffer of that many pixels, bound for drawing. With a context current; 1 <= width,
 // height.

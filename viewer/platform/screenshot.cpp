@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "viewer/platform/gui.h"
-#include "viewer/platform/offscreen.h"
 #include "viewer/platform/png_file.h"
 
 namespace trainprof {
@@ -67,7 +66,7 @@ void BuildUntilStill(Gui& gui, App& app, const ScreenshotOptions& options) {
 }  // namespace
 
 Result<void> TakeScreenshot(App& app, const ScreenshotOptions& options) {
-  const auto context = MakeOffscreenContext();
+  const auto context = MakeOffscreenContext(options.opengl);
   if (!context.ok()) return Error{context.error()};
   auto canvas = Canvas::Make(options.width, options.height);
   if (!canvas.ok()) return Error{canvas.error()};

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "trace/result.h"
 #include "viewer/app/app.h"
+#include "viewer/platform/offscreen.h"
 
 namespace trainprof {
 
@@ -12,6 +14,7 @@ struct ScreenshotOptions {
   std::filesystem::path file;
   int width = 1600;  // in pixels
   int height = 900;
+  std::optional<Offscreen> opengl{};  // how it is had; none: in the first way that works
 };
 
 // Waits until the app's document is loaded and its goal reached, and until the picture stands

@@ -1,7 +1,6 @@
 #include "viewer/platform/window.h"
 
 #include <backends/imgui_impl_glfw.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -11,7 +10,6 @@
 #include "viewer/platform/glfw_context.h"
 #include "viewer/platform/gui.h"
 #include "viewer/platform/settings_file.h"
-#include "viewer/state/actions.h"
 
 namespace trainprof {
 namespace {
@@ -27,7 +25,8 @@ class Window {
       : app_(app), options_(options), window_(window), saved_(app.state().settings) {
     glfwSetWindowUserPointer(window, this);
     glfwSetDropCallback(window, [](GLFWwindow* dropped_on, int count, const char** paths) {
-      static_cast<Window*>(glfwGetWindowUserPointer(dropped_on))->Drop(count, paths);
+      const std::vector<std::filesystem::path> dropped(paths, paths + count);
+      static_cast<Window*>(glfwGetWindowUserPointer(dropped_on))->app_.Drop(dropped);
     });
     glfwSetKeyCallback(window, [](GLFWwindow* of, int key, int, int action, int mods) {
       if (action == GLFW_PRESS)
@@ -91,14 +90,6 @@ class Window {
     if (mods & GLFW_MOD_CONTROL) pressed_.push_back(GLFW_KEY_LEFT_CONTROL);
     if (mods & GLFW_MOD_SHIFT) pressed_.push_back(GLFW_KEY_LEFT_SHIFT);
     pressed_.push_back(key);
-  }
-
-  void Drop(int count, const char** paths) {
-    if (count < 1) return;
-    Open(app_.state(), paths[0]);
-    if (count == 1) return;
-    app_.state().message = fmt::format(
-        "Opened the first of {}: put the traces of a job's ranks into one folder", count);
   }
 
   void SetTitle() {

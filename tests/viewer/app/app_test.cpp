@@ -2,14 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <functional>
 
 #include "tests/viewer/open_job.h"
+#include "tests/viewer/text_finder.h"
 #include "viewer/app/imgui_compat.h"
 #include "viewer/state/actions.h"
 
 namespace trainprof::testing {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The whole window without a display: an ImGui context without a backend.
 class WholeWindow {
@@ -209,6 +213,56 @@ TEST(App, FollowsTheScaleOfItsDisplayAndOfItsUser) {
   window.state().settings.scale = 1.5f;
   window.Frames(2);
   EXPECT_EQ(ImGui::GetFontSize(), 1.5f * size);
+}
+
+TEST(App, OpensWhatIsDroppedOnIt) {
+  const ScratchFolder folder;
+  const fs::path path = WriteJob(folder.path(), {kLoaderBoundScript});
+  WholeWindow window{State{}};
+  window.app().Drop({});
+  EXPECT_EQ(window.state().document, nullptr);
+  window.app().Drop(std::vector{path});
+  WaitForAll(window.state());
+  window.Frames(2);
+  EXPECT_TRUE(window.state().HasLines());
+  EXPECT_EQ(window.state().settings.recent, std::vector{path});
+  EXPECT_EQ(window.state().message, "");
+}
+
+TEST(App, OpensTheFirstOfSeveralThatAreDroppedAndSaysSo) {
+  const ScratchFolder folder;
+  const fs::path path = WriteJob(folder.path(), {kLoaderBoundScript});
+  OpenJob before;
+  WholeWindow window(std::move(before.state()));
+  SelectRange(window.state(), window.state().lines().extent());
+  window.app().Drop(std::vector{path, folder / "other.json", folder / "third.json"});
+  EXPECT_EQ(window.state().document->path(), path);
+  EXPECT_NE(window.state().message.find("first of 3"), std::string::npos);
+  EXPECT_FALSE(window.state().range) << "it was of the job that was open before";
+}
+
+TEST(App, SaysWhyWhatWasDroppedCannotBeOpened) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "notes.txt") << "no trace";
+  WholeWindow window{State{}};
+  window.app().Drop(std::vector{folder / "notes.txt"});
+  WaitForAll(window.state());
+  window.Frames(2);
+  EXPECT_TRUE(ShowsText("This could not be opened"));
+  EXPECT_TRUE(ShowsText("not a trace that trainprof knows"));
+}
+
+// Of six ranks, whatever of them is there.
+TEST(App, MayEndAtAnyTimeWhileItLoads) {
+  const ScratchFolder folder;
+  WriteJob(folder.path(), std::vector(6, kLoaderBoundScript));
+  for (int frames = 0; frames < 12; ++frames) {
+    WholeWindow window{State{}};
+    window.app().Drop(std::vector{folder.path()});
+    window.Frames(frames);
+    window.Press('Q', true);
+    EXPECT_TRUE(window.state().quit);
+  }
 }
 
 TEST(App, StartsWithNothingOpen) {

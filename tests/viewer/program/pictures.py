@@ -8,6 +8,7 @@ TRAINPROF = os.environ["TRAINPROF"]
 SAMPLE = os.path.join(SOURCE, "samples", "trainer_cpu_workers0", "recording")
 GPU_SAMPLE = os.path.join(SOURCE, "samples", "virtual_gpu_habits", "recording")
 TIMEOUT_S = 120
+SAME_COLOUR = 20  # what a channel may differ by
 
 
 def environment(home, **changes):
@@ -20,6 +21,29 @@ def environment(home, **changes):
 
 def read_png(path):
     """(width, height, {colour: pixels}) of an RGBA or RGB file of 8 bits a channel."""
+    width, height, rows = read_rows(path)
+    colours = {}
+    for row in rows:
+        for x in range(0, len(row), 3):
+            pixel = row[x:x + 3]
+            colours[pixel] = colours.get(pixel, 0) + 1
+    return width, height, colours
+
+
+def difference(rows, others):
+    """The share of pixels whose colour is another one in two pictures of the same size."""
+    other = 0
+    for row, beside in zip(rows, others, strict=True):
+        if row == beside:
+            continue
+        for x in range(0, len(row), 3):
+            if max(abs(row[x + i] - beside[x + i]) for i in range(3)) > SAME_COLOUR:
+                other += 1
+    return other / (len(rows) * len(rows[0]) / 3)
+
+
+def read_rows(path):
+    """(width, height, the rows' bytes, 3 a pixel) of an RGBA or RGB file of 8 bits a channel."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n", f"{path} is no PNG"
@@ -33,12 +57,12 @@ def read_png(path):
             packed += body
         at += length + 12
     size = {2: 3, 6: 4}[colour]
-    colours = {}
+    rows = []
     for row in unfiltered(zlib.decompress(packed), width * size, size):
-        for x in range(0, len(row), size):
-            pixel = bytes(row[x:x + 3])
-            colours[pixel] = colours.get(pixel, 0) + 1
-    return width, height, colours
+        if size == 4:
+            del row[3::4]
+        rows.append(bytes(row))
+    return width, height, rows
 
 
 def unfiltered(raw, stride, size):
@@ -51,8 +75,8 @@ def unfiltered(raw, stride, size):
             corner = above[x - size] if x >= size else 0
             row[x] = (row[x] + (0, left, above[x], (left + above[x]) // 2,
                                 paeth(left, above[x], corner))[kind]) & 0xff
-        yield row
         above = row
+        yield bytearray(row)
 
 
 def paeth(left, above, corner):
