@@ -41,11 +41,11 @@ bool InClip(const Quad& quad) {
 }
 
 // The corners in the atlas of the text's glyphs; blanks are not drawn.
-std::vector<ImVec2> GlyphsOf(const ImFont& font, std::string_view text) {
+std::vector<ImVec2> GlyphsOf(ImFont& font, std::string_view text) {
   std::vector<ImVec2> glyphs;
   for (const char c : text) {
-    const ImFontGlyph* const glyph = font.FindGlyph(static_cast<ImWchar>(c));
-    if (glyph->Visible) glyphs.push_back({glyph->U0, glyph->V0});
+    const ImFontGlyph* const glyph = GlyphOf(font, static_cast<ImWchar>(c));
+    if (glyph != nullptr && glyph->Visible) glyphs.push_back({glyph->U0, glyph->V0});
   }
   return glyphs;
 }
@@ -64,7 +64,7 @@ std::optional<FoundText> FindText(std::string_view text, int nth) {
   const ImDrawData* const data = ImGui::GetDrawData();
   for (int l = 0; l < data->CmdListsCount; ++l) {
     const std::vector<Quad> quads = QuadsOf(*data->CmdLists[l]);
-    for (const ImFont* const font : ImGui::GetIO().Fonts->Fonts) {
+    for (ImFont* const font : ImGui::GetIO().Fonts->Fonts) {
       const std::vector<ImVec2> glyphs = GlyphsOf(*font, text);
       for (size_t at = 0; at < quads.size(); ++at) {
         if (!StandsAt(quads, at, glyphs)) continue;

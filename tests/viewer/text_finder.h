@@ -16,6 +16,16 @@ struct FoundText {
   ImVec2 middle() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
 };
 
+// Of the size that the font was loaded with; null where the font lacks it. Before ImGui 1.92 a font
+// has one size.
+inline const ImFontGlyph* GlyphOf(ImFont& font, ImWchar c) {
+#if IMGUI_VERSION_NUM < 19200
+  return font.FindGlyphNoFallback(c);
+#else
+  return font.GetFontBaked(font.LegacySize)->FindGlyphNoFallback(c);
+#endif
+}
+
 // The `nth` place (0: the first drawn) where a text of ASCII stands, in any font, on one line and
 // with its middle to be seen.
 std::optional<FoundText> FindText(std::string_view text, int nth = 0);

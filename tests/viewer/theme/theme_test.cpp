@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "tests/viewer/text_finder.h"
 #include "viewer/timeline/frame.h"
 
 namespace trainprof {
@@ -118,7 +119,7 @@ TEST_P(FontsTest, HoldWhatWeWrite) {
     ASSERT_NE(font, nullptr);
     for (const ImWchar c : {u'a', u'ß', u'µ', u'μ', u'←', u'→', u'↔', u'≤', u'≥', u'≈', u'∞',
                             u'•', u'…', u'–', u'█', u'▏', u'▶', u'▼', u'×', u'⚠', u'✓'}) {
-      EXPECT_NE(font->FindGlyphNoFallback(c), nullptr) << std::hex << static_cast<unsigned>(c);
+      EXPECT_NE(testing::GlyphOf(*font, c), nullptr) << std::hex << static_cast<unsigned>(c);
     }
   }
 }
