@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "tests/trace/recording/rows_of.h"
 #include "tests/viewer/open_job.h"
+#include "trace/recording/layout.h"
 #include "trace/recording/sealer.h"
 
 namespace trainprof::testing {
@@ -138,14 +140,33 @@ constexpr Scene kScenes[] = {
     {"ten_million_events", TenMillionEvents, -1, 0},
 };
 
-// What a thread does: a range, the call in it, the kernel.
+// Of the big recording. What a thread does: a range, the call in it, the kernel.
 constexpr size_t kEventsPerOperator = 3;
+constexpr int64_t kOperatorNs = 12'000;
+// All wait for the batch that the first thread loads, then each works through its operators.
+constexpr size_t kOperatorsPerStep = 800;
+constexpr int64_t kWaitNs = 1'400'000;
+
+// When operator `i` of a thread begins.
+int64_t BeginOf(size_t i) {
+  const auto waits = static_cast<int64_t>(i / kOperatorsPerStep + 1);
+  return static_cast<int64_t>(i) * kOperatorNs + waits * kWaitNs + 1000;
+}
+
+void BeginStep(SegmentWriter& writer, size_t first_operator) {
+  const auto at = static_cast<uint64_t>(BeginOf(first_operator));
+  if (first_operator > 0) writer.Pop(at - kWaitNs - 500);
+  writer.Push("step", at - kWaitNs);
+  writer.Push("data_wait", at - kWaitNs + 100);
+  writer.Pop(at - 500);
+}
 
 void WriteThread(SegmentWriter& writer, uint32_t thread, size_t operators) {
   const uint32_t call_name = writer.String("cudaLaunchKernel");
   const uint32_t kernel_name = writer.String("gemm_kernel");
   for (size_t i = 0; i < operators; ++i) {
-    const auto at = static_cast<int64_t>(i) * 12'000 + 1000;
+    if (thread == 0 && i % kOperatorsPerStep == 0) BeginStep(writer, i);
+    const int64_t at = BeginOf(i);
     const auto correlation = static_cast<uint32_t>(thread * operators + i + 1);
     writer.Push("aten::mm", static_cast<uint64_t>(at));
     writer.Pop(static_cast<uint64_t>(at + 9000));
@@ -157,6 +178,16 @@ void WriteThread(SegmentWriter& writer, uint32_t thread, size_t operators) {
     kernel.stream = 7 + thread;
     writer.Row(kernel);
   }
+  if (thread == 0 && operators > 0) writer.Pop(static_cast<uint64_t>(BeginOf(operators)));
+}
+
+// On the clock of SegmentWriter, which is not this machine's.
+void MakeRun(const fs::path& run) {
+  (void)recording::CreateRun(run, recording::RunDescription{}).ok();
+  const recording::ClockSample created = SegmentWriter::Sample(0);
+  std::fstream control(run / recording::kControlFile, std::ios::in | std::ios::out);
+  control.seekp(offsetof(recording::RunControl, created));
+  control.write(reinterpret_cast<const char*>(&created), sizeof created);
 }
 
 }  // namespace
@@ -164,11 +195,12 @@ void WriteThread(SegmentWriter& writer, uint32_t thread, size_t operators) {
 std::span<const Scene> Scenes() { return kScenes; }
 
 void WriteBigRecording(const fs::path& run, size_t events, uint32_t threads) {
-  (void)recording::CreateRun(run, recording::RunDescription{}).ok();
+  MakeRun(run);
   SegmentWriter writer(run / "rank-00000");
   const size_t operators = events / kEventsPerOperator / threads;
   for (uint32_t thread = 0; thread < threads; ++thread) {
-    writer.BeginWriter(thread, 100 + thread);
+    const std::string name = thread == 0 ? "main" : fmt::format("worker {}", thread);
+    writer.BeginWriter(thread, 100 + thread, name.c_str());
     WriteThread(writer, thread, operators);
   }
   writer.Finish();

@@ -21,7 +21,7 @@ inline void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name;
 std::span<const Scene> Scenes();
 
 // A recording of `threads` threads that run operators, each with the kernel that it launched on
-// the thread's own stream; sealed. About `events` events.
+// the thread's own stream, in steps that begin with a wait for data; sealed. About `events` events.
 void WriteBigRecording(const std::filesystem::path& run, size_t events, uint32_t threads);
 
 }  // namespace trainprof::testing
