@@ -16,6 +16,7 @@
 #include "profiler/session/isolated.h"
 #include "profiler/session/machine.h"
 #include "profiler/session/machine_probe.h"
+#include "profiler/session/machine_trial.h"
 
 namespace fs = std::filesystem;
 
@@ -139,7 +140,7 @@ std::string AskCupti(const std::vector<std::string>& candidates) {
 }
 
 MachineCheck CheckCupti(const std::vector<fs::path>& package_folders, SignalInbox& inbox,
-                        const Driver& driver) {
+                        const Driver& driver, std::string& path) {
   MachineCheck check{"cupti", "CUPTI", CheckState::kMissing, "", ""};
   const auto candidates = CuptiCandidates(package_folders);
   const IsolatedResult asked =
@@ -152,7 +153,7 @@ MachineCheck CheckCupti(const std::vector<fs::path>& package_folders, SignalInbo
   }
   const size_t line_end = asked.text.find('\n');
   const int version = std::atoi(asked.text.c_str());
-  const std::string path = asked.text.substr(line_end + 1);
+  path = asked.text.substr(line_end + 1);
   const int cuda_version = collectors::CudaVersionOf(static_cast<uint32_t>(version));
   check.finding = fmt::format("libcupti {} at {}", CudaVersion(cuda_version), path);
   check.state = CheckState::kOk;
@@ -226,7 +227,8 @@ std::string AskCollector() {
 }
 
 // What of all this lets GPU work be recorded.
-MachineCheck CheckRecording(const std::vector<MachineCheck>& checks, SignalInbox& inbox) {
+MachineCheck CheckRecording(const std::vector<MachineCheck>& checks, const std::string& cupti,
+                            SignalInbox& inbox) {
   MachineCheck check{"gpu_recording", "GPU recording", CheckState::kMissing, "", ""};
   const IsolatedResult asked = RunIsolated(AskCollector, {kProbeLimit}, inbox);
   if (!asked.ok) {
@@ -242,6 +244,11 @@ MachineCheck CheckRecording(const std::vector<MachineCheck>& checks, SignalInbox
   }
   if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
     check.finding = "not in this shell: CUDA injection is held by " + *holder;
+    return check;
+  }
+  const auto trouble = TryToRecord(cupti, inbox);
+  if (trouble && !trouble->empty()) {
+    check.finding = *trouble;
     return check;
   }
   check.state = CheckState::kOk;
@@ -272,11 +279,12 @@ std::vector<MachineCheck> CheckGpu(const MachineOptions& options,
                                    SignalInbox& inbox) {
   Driver driver;
   std::vector<MachineCheck> checks = {CheckDriver(options.root, inbox, driver)};
-  checks.push_back(CheckCupti(package_folders, inbox, driver));
+  std::string cupti;
+  checks.push_back(CheckCupti(package_folders, inbox, driver, cupti));
   checks.push_back(CheckCounters(options.root));
   if (auto wsl = CheckWsl(options.root)) checks.push_back(*wsl);
   if (auto mig = CheckMig(options.root)) checks.push_back(*mig);
-  checks.push_back(CheckRecording(checks, inbox));
+  checks.push_back(CheckRecording(checks, cupti, inbox));
   return checks;
 }
 

@@ -8,51 +8,101 @@ from harness import TrainprofTest
 
 # What a fault needs to show itself: the program's mode, settings of the virtual GPU, its argument.
 MIXED = ("mixed", "50")
-# Where it is told: "card" (stderr of `run`), else a kind of Trace quality or a fact of the
-# environment; and words that must stand there. None: the exit code.
+# Where it is told: "card" (stderr of `run`), "doctor" (beforehand), else a kind of Trace quality or a
+# fact of the environment; and words that must stand there.
 FAULTS = {
-    "no_driver": (MIXED, {}, [("card", "note: GPU: CUDA 13.0, cuInit fails with error")]),
-    "no_device": (MIXED, {}, [("card", "note: GPU: CUDA 13.0, cuInit fails with error 100")]),
-    "old_driver": (MIXED, {}, [("card", "note: GPU: libcupti 13.0 at "), ("cupti.state", "driver 12.0")]),
-    "wrong_libcupti": (MIXED, {}, [("card", "note: GPU: libcupti 12.4 at "), ("cupti.state", "driver 13.0")]),
-    "another_subscriber": (MIXED, {}, [("card", "CUPTI is held by 'Nsight Systems'"),
-                                       ("cupti.state", "CUPTI is held by 'Nsight Systems'")]),
-    "insufficient_privileges": (MIXED, {}, [("card", "RmProfilingAdminOnly"),
-                                            ("cupti.state", "NVreg_RestrictProfilingToAdminUsers=0")]),
-    "subscribe_unknown_error": (MIXED, {}, [("card", "cuptiSubscribe gives CUPTI_ERROR_UNKNOWN"),
-                                            ("cupti.state", "cuptiSubscribe gives CUPTI_ERROR_UNKNOWN")]),
-    "enable_fails": (MIXED, {}, [("card", "cuptiActivityEnable gives CUPTI_ERROR_NOT_SUPPORTED")]),
-    "enable_fails=1": (MIXED, {}, [("cupti_calls_refused",
-                                    "cuptiActivityEnable(MEMCPY) gives CUPTI_ERROR_NOT_SUPPORTED")]),
-    "drop_records": (MIXED, {}, [("card", "records by CUPTI"), ("dropped_device_records", "dropped"),
-                                 ("launches_without_kernel", "CUPTI dropped")]),
-    "flush_hangs": (MIXED, {}, [("card", "CUPTI flush exceeded 5 s; leaving it"),
-                                ("gpu_recording_ended", "CUPTI flush exceeded 5 s")]),
-    "out_of_order": (("kernels", "20000"), {"VGPU_SETTINGS": "scale=0"},
-                     [("reordered_buffers", "after younger ones")]),
-    "zero_start_records": (MIXED, {}, [("card", "records by CUPTI"), ("zero_start_records", "without a start"),
-                                       ("launches_without_kernel", "no times")]),
+    "no_driver": (MIXED, {}, [
+        ("doctor", "GPU recording    not here: see GPU driver"),
+        ("card", "note: GPU: CUDA 13.0, cuInit fails with error"),
+    ]),
+    "no_device": (MIXED, {}, [
+        ("doctor", "GPU recording    not here: see GPU driver"),
+        ("card", "note: GPU: CUDA 13.0, cuInit fails with error 100"),
+    ]),
+    "old_driver": (MIXED, {}, [
+        ("doctor", "GPU recording    not here: see CUPTI"),
+        ("card", "note: GPU: libcupti 13.0 at "),
+        ("cupti.state", "driver 12.0"),
+    ]),
+    "wrong_libcupti": (MIXED, {}, [
+        ("doctor", "GPU recording    libcupti 12.4 at "),
+        ("card", "note: GPU: libcupti 12.4 at "),
+        ("cupti.state", "driver 13.0"),
+    ]),
+    "another_subscriber": (MIXED, {}, [
+        ("doctor", "GPU recording    CUPTI is held by 'Nsight Systems'"),
+        ("card", "CUPTI is held by 'Nsight Systems'"),
+        ("cupti.state", "CUPTI is held by 'Nsight Systems'"),
+    ]),
+    "insufficient_privileges": (MIXED, {}, [
+        ("doctor", "GPU recording    CUPTI needs admin here"),
+        ("card", "RmProfilingAdminOnly"),
+        ("cupti.state", "NVreg_RestrictProfilingToAdminUsers=0"),
+    ]),
+    "subscribe_unknown_error": (MIXED, {}, [
+        ("doctor", "GPU recording    cuptiSubscribe gives"),
+        ("card", "cuptiSubscribe gives CUPTI_ERROR_UNKNOWN"),
+        ("cupti.state", "cuptiSubscribe gives CUPTI_ERROR_UNKNOWN"),
+    ]),
+    "enable_fails": (MIXED, {}, [
+        ("doctor", "GPU recording    cuptiActivityEnable gives"),
+        ("card", "cuptiActivityEnable gives CUPTI_ERROR_NOT_SUPPORTED"),
+    ]),
+    "enable_fails=1": (MIXED, {}, [
+        ("cupti_calls_refused", "cuptiActivityEnable(MEMCPY) gives CUPTI_ERROR_NOT_SUPPORTED"),
+    ]),
+    "drop_records": (MIXED, {}, [
+        ("card", "records by CUPTI"),
+        ("dropped_device_records", "dropped"),
+        ("launches_without_kernel", "CUPTI dropped"),
+    ]),
+    "flush_hangs": (MIXED, {}, [
+        ("card", "CUPTI flush exceeded 5 s; leaving it"),
+        ("gpu_recording_ended", "CUPTI flush exceeded 5 s"),
+    ]),
+    "out_of_order": (("kernels", "20000"), {"VGPU_SETTINGS": "scale=0"}, [
+        ("reordered_buffers", "after younger ones"),
+    ]),
+    "zero_start_records": (MIXED, {}, [
+        ("card", "records by CUPTI"),
+        ("zero_start_records", "without a start"),
+        ("launches_without_kernel", "no times"),
+    ]),
     "no_sync_records": (MIXED, {}, [("no_sync_records", "no synchronization record")]),
     "withheld_until_exit": (("steps", "2000"), {}, [("late_delivery", "CUPTI held records back")]),
     "zero_kernel_records": (MIXED, {}, [("launches_without_kernel", "2 launches but 0 kernel records")]),
     "blank_incomplete": (("unfinished", "50"), {}, [("unreadable_device_bytes", "no records")]),
     "slow_setup": (MIXED, {}, [("slow_cupti_setup", "CUPTI set-up took 5")]),
-    "crash_at=30": (("kernels", "50"), {}, [("card", "ended by signal 9"), ("lost_name", "when the process ended")]),
+    "crash_at=30": (("kernels", "50"), {}, [
+        ("card", "ended by signal 9"),
+        ("lost_name", "when the process ended"),
+    ]),
     "null_name": (MIXED, {}, [("kernels_without_name", "gave no name")]),
     "huge_names": (MIXED, {}, [("truncated_string", "4096")]),
-    "garbage_kind": (("kernels", "1000"), {"VGPU_SETTINGS": "scale=0"},
-                     [("unreadable_device_bytes", "no records")]),
+    "garbage_kind": (("kernels", "1000"), {"VGPU_SETTINGS": "scale=0"}, [
+        ("unreadable_device_bytes", "no records"),
+    ]),
     "callback_twice": (("stacks", "3"), {}, [("repeated_callbacks", "once more")]),
-    "mig": (MIXED, {}, [("card", "note: GPU: MIG: "), ("cupti.state", "MIG: ")]),
-    "wsl": (MIXED, {}, [("card", "note: GPU: WSL: "), ("cupti.state", "WSL: ")]),
+    "mig": (MIXED, {}, [
+        ("doctor", "GPU recording    MIG: "),
+        ("card", "note: GPU: MIG: "),
+        ("cupti.state", "MIG: "),
+    ]),
+    "wsl": (MIXED, {}, [
+        ("doctor", "GPU recording    WSL: "),
+        ("card", "note: GPU: WSL: "),
+        ("cupti.state", "WSL: "),
+    ]),
     "oom_at": (MIXED, {}, [("failed_calls", "cudaMalloc gives error 2 (out of memory)")]),
-    "missing_function": (MIXED, {}, [("cupti_calls_refused",
-                                      "cuptiSubscribe_v2 gives CUPTI_ERROR_API_NOT_IMPLEMENTED")]),
+    "missing_function": (MIXED, {}, [
+        ("cupti_calls_refused", "cuptiSubscribe_v2 gives CUPTI_ERROR_API_NOT_IMPLEMENTED"),
+    ]),
     "missing_function=cuptiActivityFlushAll": (MIXED, {}, [("cupti_calls_refused", "cuptiActivityFlushAll")]),
     "missing_function=cuptiActivityEnableDriverApi": (MIXED, {}, [("cupti_calls_refused", "EnableDriverApi")]),
     "missing_function=cuptiEnableCallback": (MIXED, {}, [("cupti_calls_refused", "cuptiEnableCallback")]),
-    "nvml_missing_function": (("steps", "300"), {}, [("gpu_not_sampled",
-                                                      "GPU 0 throttle reasons: this NVML lacks it")]),
+    "nvml_missing_function": (("steps", "300"), {}, [
+        ("gpu_not_sampled", "GPU 0 throttle reasons: this NVML lacks it"),
+    ]),
     "nvml_lost": (("steps", "700"), {}, [("gpu_not_sampled", "error 15 (GPU is lost)")]),
 }
 
@@ -66,6 +116,10 @@ class Faults(TrainprofTest):
         text = self.trainprof("report", folder, env=env)
         return result, report, text
 
+    def doctor(self, fault):
+        env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"], VGPU_FAULTS=fault)
+        return self.trainprof("doctor", env=env).stdout.decode()
+
     def check(self, fault, mode, variables, told):
         result, report, text = self.run_cuda(mode, VGPU_FAULTS=fault, **variables)
         card = result.stderr.decode()
@@ -75,6 +129,9 @@ class Faults(TrainprofTest):
             quality = {item["kind"]: item["detail"] for item in parsed["quality"]}
             environment = parsed["environment"]
         for where, words in told:
+            if where == "doctor":
+                self.assertIn(words, self.doctor(fault))
+                continue
             said = card if where == "card" else quality.get(where, environment.get(where, ""))
             self.assertIn(words, said, f"{where}\n{card}\n{quality}\n{environment}")
             if where != "card":  # the report for people says it, too
@@ -101,6 +158,7 @@ class Faults(TrainprofTest):
         result, report, _ = self.run_cuda(("stacks", "3"))
         self.assertNotIn(b"note:", result.stderr)
         self.assertEqual(json.loads(report.stdout)["quality"], [])
+        self.assertIn("ok    GPU recording", self.doctor(""))
 
 
 if __name__ == "__main__":
