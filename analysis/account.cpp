@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/idle.h"
+#include "trace/cancel.h"
 
 namespace trainprof {
 namespace {
@@ -49,7 +50,9 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
   std::vector<Interval> communication;
   std::vector<Interval> copy;
   std::vector<int8_t> is_communication(trace.strings.size(), -1);
-  for (uint32_t row : ops) {
+  for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
+    const uint32_t row = ops[i];
     const Interval interval = trace.device_ops.interval(Row{row});
     if (trace.device_ops.kind[row] != DeviceOpKind::kKernel) {
       copy.push_back(interval);
@@ -86,6 +89,7 @@ HostClass ClassOf(Phase phase) {
 IntervalSet BackwardElsewhere(const Trace& trace, TrackId stepping) {
   std::vector<Interval> intervals;
   for (size_t i = 0; i < trace.ranges.size(); ++i) {
+    CancelPoint(i);
     if (trace.ranges.track[i] == stepping) continue;
     if (trace.ranges.kind[i] != RangeKind::kCpuOp) continue;
     const Row row{static_cast<uint32_t>(i)};
@@ -98,6 +102,7 @@ IntervalSet BackwardElsewhere(const Trace& trace, TrackId stepping) {
 IntervalSet CopyCalls(const Trace& trace, TrackId thread) {
   std::vector<Interval> calls;
   for (size_t i = 0; i < trace.device_ops.size(); ++i) {
+    CancelPoint(i);
     if (trace.device_ops.direction[i] != CopyDirection::kHostToDevice) continue;
     const Row launch = trace.device_ops.launch[i];
     if (launch == kNoRow || trace.api.track[Index(launch)] != thread) continue;
@@ -116,6 +121,7 @@ std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
   std::vector<std::vector<uint32_t>> ops_of(trace.devices.size());
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    CancelPoint(row);
     const DeviceId device = trace.tracks[Index(trace.device_ops.track[row])].device;
     if (device != kNoDevice) ops_of[Index(device)].push_back(row);
   }
@@ -136,12 +142,14 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     add(DeviceClass::kExposedCommunication, account.exposed_communication);
     add(DeviceClass::kExposedCopy, account.exposed_copy);
     account.idle = splitter.Split(ops_of[d], account.busy);
-    for (const Segment<DeviceClass>& segment : account.idle) {
-      account.total[static_cast<size_t>(segment.value)] +=
-          steps.window.TotalWithin(segment.interval);
+    for (size_t i = 0; i < account.idle.size(); ++i) {
+      CancelPoint(i);
+      account.total[static_cast<size_t>(account.idle[i].value)] +=
+          steps.window.TotalWithin(account.idle[i].interval);
     }
-    for (uint32_t row : ops_of[d]) {
-      const Interval op = trace.device_ops.interval(Row{row});
+    for (size_t i = 0; i < ops_of[d].size(); ++i) {
+      CancelPoint(i);
+      const Interval op = trace.device_ops.interval(Row{ops_of[d][i]});
       if (steps.window.TotalWithin(op).ns > 0) ++account.ops_in_window;
     }
     accounts.push_back(std::move(account));

@@ -2,9 +2,11 @@
 #include "analysis/analysis.h"
 
 #include <algorithm>
+#include <span>
 
 #include "analysis/idle.h"
 #include "analysis/rule.h"
+#include "trace/cancel.h"
 
 namespace trainprof {
 namespace {
@@ -26,6 +28,7 @@ double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
   double weighted = 0;
   double weight = 0;
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    CancelPoint(row);
     if (trace.tracks[Index(trace.device_ops.track[row])].device != device) continue;
     const auto percent = trace.args.Find(trace.device_ops.args[row], key);
     if (!percent || percent->type != ArgValue::Type::kDouble) continue;
@@ -56,7 +59,7 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
   return report;
 }
 
-LoaderWait LoaderWaitOf(const Steps& steps, const std::vector<DeviceAccount>& devices,
+LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devices,
                         const HostAccount& host) {
   std::vector<Interval> waits;
   for (const Segment<Phase>& segment : host.phases) {
@@ -72,7 +75,7 @@ LoaderWait LoaderWaitOf(const Steps& steps, const std::vector<DeviceAccount>& de
 }
 
 // Moves the devices that train to the front, in their order, and counts them.
-size_t TrainingDevicesFirst(const Steps& steps, std::vector<DeviceAccount>& devices) {
+size_t TrainingDevicesFirst(const Steps& steps, std::span<DeviceAccount> devices) {
   Duration most;
   for (const DeviceAccount& device : devices) {
     most = std::max(most, device.BusyWithin(steps.window));
@@ -87,6 +90,7 @@ size_t TrainingDevicesFirst(const Steps& steps, std::vector<DeviceAccount>& devi
 
 void RunRules(const RuleContext& context, RankAnalysis& analysis) {
   for (const RegisteredRule& entry : AllRules()) {
+    CancelPoint();
     RuleOutcome outcome = entry.rule->check(context);
     if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
       analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
@@ -116,26 +120,25 @@ void CountEvents(const Trace& trace, RankAnalysis& analysis) {
   analysis.ranges = trace.ranges.size();
 }
 
-// Devices are accounted over the steps that show them. Where none does, nothing can be said of
-// them.
-std::vector<DeviceAccount> DevicesOf(const Trace& trace, RankAnalysis& analysis) {
-  if (trace.device_ops.size() == 0) {
-    analysis.device_steps = analysis.steps;
-    return {};
-  }
-  if (analysis.device_steps.window.Empty() && !analysis.steps.window.Empty()) {
+// Devices are accounted over the steps that show them. False where none does: nothing can be said
+// of them.
+bool ChooseDeviceSteps(const Trace& trace, RankAnalysis& analysis) {
+  analysis.device_steps = analysis.steps;
+  if (trace.device_ops.size() == 0) return false;
+  Steps detail = WithDeviceDetail(analysis.steps, DeviceGaps(trace));
+  if (detail.window.Empty() && !analysis.steps.window.Empty()) {
     analysis.quality.push_back({"no_step_with_device_detail", QualitySeverity::kWarning,
                                 static_cast<int64_t>(std::max<size_t>(1, analysis.steps.count())),
                                 "device activity was recorded outside the counted steps only"});
-    analysis.device_steps = analysis.steps;
-    return {};
+    return false;
   }
-  return AccountDevices(trace, analysis.device_steps);
+  analysis.device_steps = std::move(detail);
+  return true;
 }
 
 }  // namespace
 
-RankAnalysis Analyze(const Trace& trace) {
+AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace) {
   RankAnalysis analysis;
   analysis.path = trace.path;
   analysis.source = trace.source;
@@ -150,8 +153,9 @@ RankAnalysis Analyze(const Trace& trace) {
   analysis.steps = FindSteps(trace);
   analysis.window = analysis.steps.window.Total();
   analysis.host_facts = FindHostFacts(trace, analysis.steps);
-  analysis.device_steps = WithDeviceDetail(analysis.steps, DeviceGaps(trace));
-  std::vector<DeviceAccount> devices = DevicesOf(trace, analysis);
+  const bool has_detail = ChooseDeviceSteps(trace, analysis);
+  std::vector<DeviceAccount> accounts = AccountDevices(trace, analysis.device_steps);
+  std::span<DeviceAccount> devices(accounts.data(), has_detail ? accounts.size() : 0);
   analysis.device_window = analysis.device_steps.window.Total();
   const HostAccount host = AccountHost(trace, analysis.steps);
   const size_t training = TrainingDevicesFirst(analysis.device_steps, devices);
@@ -160,7 +164,7 @@ RankAnalysis Analyze(const Trace& trace) {
     analysis.devices.push_back(Report(trace, analysis.device_steps, devices[i]));
     analysis.devices.back().stray = i >= training;
   }
-  devices.resize(training);
+  devices = devices.first(training);
   analysis.host_account = Lines<HostClass>(host.total);
   analysis.loader_wait = LoaderWaitOf(analysis.device_steps, devices, host);
   analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;
@@ -168,7 +172,9 @@ RankAnalysis Analyze(const Trace& trace) {
   const std::vector<bool> blocking = FindBlockingCalls(trace);
   const SiteFinder sites(trace);
   RunRules({trace, analysis.device_steps, devices, host, blocking, sites}, analysis);
-  return analysis;
+  return {std::move(analysis), std::move(accounts)};
 }
+
+RankAnalysis Analyze(const Trace& trace) { return AnalyzeWithAccounts(trace).analysis; }
 
 }  // namespace trainprof

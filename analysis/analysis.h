@@ -91,7 +91,15 @@ struct RankAnalysis {
   }
 };
 
-// O(n log n) in the trace's events.
+// O(n log n) in the trace's events. Can be cancelled (trace/cancel.h).
 RankAnalysis Analyze(const Trace& trace);
+
+// The same with what it was made of: the accounts of all devices that have operations, over
+// device_steps. Some 50 bytes an operation, which a report has no use for.
+struct AnalysisWithAccounts {
+  RankAnalysis analysis;
+  std::vector<DeviceAccount> accounts;
+};
+AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace);
 
 }  // namespace trainprof

@@ -8,21 +8,7 @@
 #include "trace/symbols/native_frames.h"
 
 namespace trainprof {
-namespace {
-
-// Calls visit(frame) for each frame of "inner.py(3): f;outer.py(7): <module>", innermost first,
-// until it returns false.
-template <class Visit>
-void ForEachFrame(std::string_view stack, Visit visit) {
-  while (!stack.empty()) {
-    const size_t end = std::min(stack.find(';'), stack.size());
-    if (!visit(stack.substr(0, end))) return;
-    stack.remove_prefix(std::min(end + 1, stack.size()));
-  }
-}
-
-// The innermost range on a thread that covers `at`, or kNoRow.
-Row InnermostAt(const RangeTable& ranges, TrackId thread, TraceTime at) {
+Row InnermostRange(const RangeTable& ranges, TrackId thread, TraceTime at) {
   const auto [first, last] = ranges.rows_of(thread);
   const auto begin = ranges.begin.begin();
   const auto after = std::upper_bound(begin + first, begin + last, at);
@@ -31,8 +17,6 @@ Row InnermostAt(const RangeTable& ranges, TrackId thread, TraceTime at) {
   while (row != kNoRow && ranges.end[Index(row)] <= at) row = ranges.parent[Index(row)];
   return row;
 }
-
-}  // namespace
 
 bool ParseFrame(std::string_view frame, Site& site) {
   const size_t close = frame.find("): ");
@@ -81,7 +65,7 @@ bool IsUserFrame(std::string_view frame) {
 }
 
 SiteFinder::SiteFinder(const Trace& trace)
-    : trace_(trace), call_stack_key_(trace.strings.Find("Call stack")) {}
+    : trace_(trace), call_stack_key_(trace.strings.Find(kCallStackKey)) {}
 
 bool SiteFinder::UserFrameOf(Row range, Site& site) const {
   const size_t i = Index(range);
@@ -135,7 +119,7 @@ Site SiteFinder::Find(TrackId thread, TraceTime at) const {
   Site site;
   site.count = 1;
   std::string annotation;
-  for (Row row = InnermostAt(trace_.ranges, thread, at); row != kNoRow;
+  for (Row row = InnermostRange(trace_.ranges, thread, at); row != kNoRow;
        row = trace_.ranges.parent[Index(row)]) {
     const size_t i = Index(row);
     const std::string_view name = trace_.Text(trace_.ranges.name[i]);

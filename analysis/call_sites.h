@@ -1,7 +1,9 @@
 // Where in the user's source an event came from, as far as the trace can tell.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/trace.h"
@@ -48,6 +50,23 @@ class SiteFinder {
 void AddSite(std::vector<Site>& sites, const Site& site);
 // Places with a line first, then most events; equal counts by place, so that the output is stable.
 void SortSites(std::vector<Site>& sites);
+
+// The key of the argument that holds a stack: "inner.py(3): f;outer.py(7): <module>".
+inline constexpr std::string_view kCallStackKey = "Call stack";
+
+// Calls visit(frame) for each frame of such a text, innermost first, until it returns false.
+template <class Visit>
+void ForEachFrame(std::string_view stack, Visit visit) {
+  while (!stack.empty()) {
+    const size_t end = std::min(stack.find(';'), stack.size());
+    if (!visit(stack.substr(0, end))) return;
+    stack.remove_prefix(std::min(end + 1, stack.size()));
+  }
+}
+
+// The innermost range on a thread that covers `at`, or kNoRow; those around it are its parents.
+// O(log n + depth of nesting).
+Row InnermostRange(const RangeTable& ranges, TrackId thread, TraceTime at);
 
 // "/home/me/train(+0x1a2b): train_step()": a native frame of a file without line information, or of
 // a library. False when the text is none.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -10,7 +12,9 @@ std::vector<Duration> DrainOnDevice(std::span<const Interval> calls, const Devic
   std::vector<Duration> drains(calls.size());
   TraceTime gap_begin{};
   TraceTime previous_end{INT64_MIN};
-  for (const Segment<DeviceClass>& segment : device.idle) {
+  for (size_t i = 0; i < device.idle.size(); ++i) {
+    CancelPoint(i);
+    const Segment<DeviceClass>& segment = device.idle[i];
     // Segments that touch belong to one gap: the device ran dry at the first one's begin.
     if (segment.interval.begin != previous_end) gap_begin = segment.interval.begin;
     previous_end = segment.interval.end;

@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -38,6 +40,7 @@ class Counter {
   void ForEach(std::string_view series, Use use) const {
     const StringId key = trace_->strings.Find(series);
     for (size_t i = 0; i + 1 < rows_.size(); ++i) {
+      CancelPoint(i);
       const Interval held{trace_->counters.begin[rows_[i]], trace_->counters.begin[rows_[i + 1]]};
       const Duration inside = window_->TotalWithin(held);
       const auto value = trace_->args.Find(trace_->counters.args[rows_[i]], key);
@@ -88,6 +91,7 @@ class FactFinder {
   FactFinder(const Trace& trace, const Steps& steps) : trace_(trace), steps_(steps) {
     const StringId host = trace.strings.Find("host");
     for (uint32_t row = 0; row < trace.counters.size(); ++row) {
+      CancelPoint(row);
       if (trace.counters.category[row] != host || host == kEmptyString) continue;
       const ProcessId process = trace.tracks[Index(trace.counters.track[row])].process;
       const std::string name(trace.Text(trace.counters.name[row]));

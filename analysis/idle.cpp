@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -63,7 +65,9 @@ const Timeline<HostActivity>& IdleSplitter::TimelineOf(TrackId thread) const {
 
 std::vector<Segment<DeviceClass>> IdleSplitter::Split(std::vector<uint32_t> ops,
                                                       const IntervalSet& busy) const {
+  size_t asked = 0;
   std::stable_sort(ops.begin(), ops.end(), [&](uint32_t a, uint32_t b) {
+    CancelPoint(++asked);
     return trace_.device_ops.begin[a] < trace_.device_ops.begin[b];
   });
   Interval extent = trace_.extent;
@@ -74,6 +78,7 @@ std::vector<Segment<DeviceClass>> IdleSplitter::Split(std::vector<uint32_t> ops,
   Out out;
   auto op = ops.begin();
   for (const Interval& interval : idle.intervals()) {
+    CancelPoint(++asked);
     while (op != ops.end() && trace_.device_ops.begin[*op] < interval.end) ++op;
     Gap gap{interval, kNoRow};
     // Of several operations that begin together, the first whose launch is known.

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <optional>
 
+#include "trace/cancel.h"
 #include "trace/formats/importer.h"
 #include "trace/formats/split_ranks.h"
 #include "trace/recording/reader.h"
-#include "trace/recording/run_directory.h"
 
 namespace trainprof {
 namespace {
@@ -71,30 +71,26 @@ LoadStatus StatusOf(const fs::path& path, const Part& part, const ImportProgress
   return status;
 }
 
-bool IsCancelled(const LoadOptions& options) {
-  return options.cancel != nullptr && options.cancel->load();
+// "reading rank 3 of 8: 42 %, 1.2 million events"
+LoadStatus StatusOf(const recording::ReadProgress& progress) {
+  LoadStatus status;
+  status.share = (static_cast<double>(progress.folder) + progress.share) /
+                 static_cast<double>(progress.folders);
+  status.events = progress.events;
+  status.text = fmt::format("reading rank {} of {}: {:.0f} %, {:.1f} million events",
+                            progress.folder + 1, progress.folders, 100 * progress.share,
+                            static_cast<double>(progress.events) / 1e6);
+  return status;
 }
 
-Error Cancelled(const fs::path& path) { return Error{fmt::format("{}: cancelled", path.string())}; }
-
-// Says at the begin of each rank which one it is.
 Result<void> VisitRecording(const fs::path& path, const LoadOptions& options,
                             const VisitTrace& visit) {
-  const size_t count = recording::RankFoldersIn(path).size();
-  size_t number = 1;
-  const auto announce = [&] {
-    if (!options.progress || number > count) return;
-    const double share = static_cast<double>(number - 1) / static_cast<double>(count);
-    options.progress({fmt::format("reading rank {} of {}", number, count), share, 0});
-  };
-  announce();
-  return recording::VisitRecording(path, [&](recording::RankTrace rank) -> Result<void> {
-    if (IsCancelled(options)) return Cancelled(path);
-    Result<void> visited = visit(std::move(rank.trace));
-    ++number;
-    if (visited.ok()) announce();
-    return visited;
-  });
+  recording::OnProgress progress;
+  if (options.progress) {
+    progress = [&](const recording::ReadProgress& at) { options.progress(StatusOf(at)); };
+  }
+  return recording::VisitRecording(
+      path, [&](recording::RankTrace rank) { return visit(std::move(rank.trace)); }, progress);
 }
 
 Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions& options) {
@@ -114,7 +110,7 @@ Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions
 Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions& options,
                        const VisitTrace& visit, std::vector<std::string>& unreadable) {
   Result<Trace> loaded = LoadFile(path, part, options);
-  if (IsCancelled(options)) return Cancelled(path);
+  CancelPoint();  // a file that was not read to its end is not unreadable
   if (!loaded.ok()) {
     unreadable.push_back(loaded.error());
     return {};
@@ -173,10 +169,8 @@ Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
   return files;
 }
 
-}  // namespace
-
-Result<std::vector<std::string>> VisitTraces(const fs::path& path, const LoadOptions& options,
-                                             const VisitTrace& visit) {
+Result<std::vector<std::string>> VisitAll(const fs::path& path, const LoadOptions& options,
+                                          const VisitTrace& visit) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     return Error{fmt::format("{}: no such file or folder", path.string())};
@@ -206,6 +200,14 @@ Result<std::vector<std::string>> VisitTraces(const fs::path& path, const LoadOpt
   return unreadable;
 }
 
+}  // namespace
+
+Result<std::vector<std::string>> VisitTraces(const fs::path& path, const LoadOptions& options,
+                                             const VisitTrace& visit) {
+  return ResultUnlessCancelled(path.string(), options.cancel,
+                               [&] { return VisitAll(path, options, visit); });
+}
+
 Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& options) {
   std::vector<Trace> traces;
   const Result<std::vector<std::string>> unreadable =
@@ -225,8 +227,10 @@ void CountUnreadable(const std::vector<std::string>& errors, Quality& quality) {
                 errors.front());
 }
 
-Result<JobFacts> VisitJob(const fs::path& path, const LoadOptions& options,
-                          const VisitTrace& visit) {
+namespace {
+
+Result<JobFacts> VisitRanks(const fs::path& path, const LoadOptions& options,
+                            const VisitTrace& visit) {
   JobFacts facts;
   // A recording also holds launchers and helpers; they are ranks only when nobody trains.
   std::vector<Trace> held_back;
@@ -234,7 +238,6 @@ Result<JobFacts> VisitJob(const fs::path& path, const LoadOptions& options,
   size_t ranks = 0;
   int64_t next_rank = 0;
   const auto pass_on = [&](Trace trace) -> Result<void> {
-    if (IsCancelled(options)) return Cancelled(path);
     if (!trace.rank_known) trace.rank = next_rank;
     next_rank = trace.rank + 1;
     ++ranks;
@@ -263,7 +266,7 @@ Result<JobFacts> VisitJob(const fs::path& path, const LoadOptions& options,
   return facts;
 }
 
-Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
+Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
   JobAnalysis job;
   job.path = path.string();
   // Only when all are read is it known what the first one's quality has to say of the others.
@@ -284,6 +287,19 @@ Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options
   std::stable_sort(job.ranks.begin(), job.ranks.end(),
                    [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
   return job;
+}
+
+}  // namespace
+
+Result<JobFacts> VisitJob(const fs::path& path, const LoadOptions& options,
+                          const VisitTrace& visit) {
+  return ResultUnlessCancelled(path.string(), options.cancel,
+                               [&] { return VisitRanks(path, options, visit); });
+}
+
+Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
+  return ResultUnlessCancelled(path.string(), options.cancel,
+                               [&] { return AnalyzeAll(path, options); });
 }
 
 std::string_view KindName(SourceKind kind) {

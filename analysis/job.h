@@ -30,7 +30,8 @@ struct LoadStatus {
 struct LoadOptions {
   // Called about once a megabyte, and at the begin of each file or rank; may be empty.
   std::function<void(const LoadStatus&)> progress;
-  // When it turns true, loading ends with an error that says "cancelled".
+  // When it turns true, the work ends within milliseconds, with an error that says "cancelled":
+  // reading, what `visit` does with cancel points (trace/cancel.h), and analysis.
   const std::atomic<bool>* cancel = nullptr;
 };
 

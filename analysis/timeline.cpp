@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -12,6 +14,7 @@ void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
   auto [range, range_end] = trace.ranges.rows_of(thread);
   auto [call, call_end] = trace.api.rows_of(thread);
   while (range < range_end || call < call_end) {
+    CancelPoint(size_t{range} + call);
     const bool take_range = call == call_end || (range < range_end && trace.ranges.begin[range] <=
                                                                           trace.api.begin[call]);
     const EventColumns& table = take_range ? static_cast<const EventColumns&>(trace.ranges)
@@ -96,7 +99,9 @@ Timeline<HostActivity> Overlay(const Timeline<HostActivity>& bottom,
     }
   };
   TraceTime at{INT64_MIN};
-  for (const Segment<HostActivity>& segment : top) {
+  for (size_t i = 0; i < top.size(); ++i) {
+    CancelPoint(i);
+    const Segment<HostActivity>& segment = top[i];
     emit_bottom({at, segment.interval.begin});
     emit(segment.interval, segment.value);
     at = segment.interval.end;
@@ -146,10 +151,12 @@ Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
 std::vector<bool> FindBlockingCalls(const Trace& trace) {
   std::vector<bool> blocking(trace.api.size(), false);
   for (size_t i = 0; i < trace.api.size(); ++i) {
+    CancelPoint(i);
     blocking[i] = trace.api.kind[i] == ApiKind::kSync;
   }
   const DeviceOpTable& ops = trace.device_ops;
   for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
     if (ops.kind[i] != DeviceOpKind::kCopy || ops.launch[i] == kNoRow) continue;
     if (ops.direction[i] == CopyDirection::kDeviceToDevice) continue;
     const size_t call = Index(ops.launch[i]);

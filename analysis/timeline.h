@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "trace/cancel.h"
 #include "trace/trace.h"
 
 namespace trainprof {
@@ -68,7 +69,9 @@ Timeline<Value> Flatten(const std::vector<Labelled<Value>>& events) {
       if (open.back().interval.end <= at) open.pop_back();
     }
   };
-  for (const Labelled<Value>& event : events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    CancelPoint(i);
+    const Labelled<Value>& event = events[i];
     if (event.interval.Empty()) continue;
     emit_until(event.interval.begin);
     if (at < event.interval.begin) at = event.interval.begin;

@@ -3,15 +3,23 @@
 
 #include <algorithm>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 
 IntervalSet IntervalSet::Union(std::vector<Interval> intervals) {
+  CancelPoint();
   std::erase_if(intervals, [](const Interval& i) { return i.Empty(); });
   if (!std::is_sorted(intervals.begin(), intervals.end())) {
-    std::sort(intervals.begin(), intervals.end());
+    size_t asked = 0;
+    std::sort(intervals.begin(), intervals.end(), [&](const Interval& a, const Interval& b) {
+      CancelPoint(++asked);
+      return a < b;
+    });
   }
   size_t last = 0;
   for (size_t i = 1; i < intervals.size(); ++i) {
+    CancelPoint(i);
     if (intervals[i].begin <= intervals[last].end) {
       intervals[last].end = std::max(intervals[last].end, intervals[i].end);
     } else {
@@ -37,6 +45,7 @@ IntervalSet IntervalSet::UnionWith(const IntervalSet& other) const {
 }
 
 IntervalSet IntervalSet::IntersectWith(const IntervalSet& other) const {
+  CancelPoint();
   std::vector<Interval> common;
   auto a = intervals_.begin();
   auto b = other.intervals_.begin();
@@ -49,6 +58,7 @@ IntervalSet IntervalSet::IntersectWith(const IntervalSet& other) const {
 }
 
 IntervalSet IntervalSet::Minus(const IntervalSet& other) const {
+  CancelPoint();
   std::vector<Interval> rest;
   auto b = other.intervals_.begin();
   for (const Interval& a : intervals_) {

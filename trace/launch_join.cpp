@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/cancel.h"
 #include "trace/large_columns.h"
 
 namespace trainprof {
@@ -93,6 +94,7 @@ bool JoinByIdAlone(Trace& trace) {
   for (const int64_t id : api.correlation) range.Add(id);
   CallsById calls = range.Calls();
   for (uint32_t row = 0; row < api.size(); ++row) {
+    CancelPoint(row);
     if (api.correlation[row] == kNoCorrelation) continue;
     uint32_t& call = calls.At(api.correlation[row]);
     if (call == CallsById::kNone) {
@@ -104,6 +106,7 @@ bool JoinByIdAlone(Trace& trace) {
   }
   DeviceOpTable& ops = trace.device_ops;
   for (uint32_t row = 0; row < ops.size(); ++row) {
+    CancelPoint(row);
     if (ops.correlation[row] != kNoCorrelation) ops.launch[row] = calls.Find(ops.correlation[row]);
   }
   return true;
@@ -122,6 +125,7 @@ void JoinByProcess(Trace& trace) {
   ForEachRun(api, [&](TrackId track, uint32_t first, uint32_t last) {
     CallsById& calls = calls_of[Index(ProcessOf(trace, track))];
     for (uint32_t row = first; row < last; ++row) {
+      CancelPoint(row);
       if (api.correlation[row] == kNoCorrelation) continue;
       uint32_t& call = calls.At(api.correlation[row]);
       if (call == CallsById::kNone || WidthOf(trace, row) > WidthOf(trace, call)) call = row;
@@ -131,6 +135,7 @@ void JoinByProcess(Trace& trace) {
   ForEachRun(ops, [&](TrackId track, uint32_t first, uint32_t last) {
     const CallsById& calls = calls_of[Index(ProcessOf(trace, track))];
     for (uint32_t row = first; row < last; ++row) {
+      CancelPoint(row);
       if (ops.correlation[row] == kNoCorrelation) continue;
       ops.launch[row] = calls.Find(ops.correlation[row]);
     }
@@ -191,7 +196,9 @@ class MergedJoin {
       if (api.correlation[row] == kNoCorrelation) continue;
       calls_.push_back({api.correlation[row], ProcessOf(trace_, api.track[row]), row});
     }
+    size_t asked = 0;
     std::sort(calls_.begin(), calls_.end(), [&](const Call& a, const Call& b) {
+      CancelPoint(++asked);
       const Duration wide_a = WidthOf(trace_, a.row);
       const Duration wide_b = WidthOf(trace_, b.row);
       return std::tie(a.correlation, a.process, wide_b, a.row) <
@@ -236,6 +243,7 @@ class MergedJoin {
   void CollectCandidates() {
     const DeviceOpTable& ops = trace_.device_ops;
     for (uint32_t row = 0; row < ops.size(); ++row) {
+      CancelPoint(row);
       if (ops.correlation[row] == kNoCorrelation) continue;
       Operation op;
       op.row = row;
@@ -289,7 +297,9 @@ class MergedJoin {
 
   // Counts what has become certain, then decides by it. False when nothing changed.
   bool DecideSome() {
+    size_t asked = 0;
     for (Operation& op : operations_) {
+      CancelPoint(asked++);
       if (op.counted || op.candidates.size() != 1) continue;
       op.counted = true;
       ++votes_[{DeviceOf(op), op.candidates[0].process}];
@@ -298,6 +308,7 @@ class MergedJoin {
     bool changed = false;
     std::map<ProcessId, ProcessId> driver_of;
     for (Operation& op : operations_) {
+      CancelPoint(asked++);
       if (op.candidates.size() == 1) continue;
       const ProcessId device = DeviceOf(op);
       const auto [driver, is_new] = driver_of.try_emplace(device, kNoProcess);

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 
 // std::thread::hardware_concurrency() may count cores that a container has not.
@@ -42,11 +44,16 @@ void RunAll(std::span<const std::function<void()>> jobs) {
       }
     }
   };
+  const CancelScope* const outer = CancelScope::Current();
+  const auto help = [&] {
+    const CancelScope scope([outer] { return outer != nullptr && outer->IsCancelled(); });
+    work();
+  };
   std::vector<std::thread> others;
   const size_t wanted = std::min<size_t>(UsableCores(), jobs.size());
   try {
     const WithoutSignals without_signals;
-    while (others.size() + 1 < wanted) others.emplace_back(work);
+    while (others.size() + 1 < wanted) others.emplace_back(help);
   } catch (const std::system_error&) {
     // No more threads here: those that there are do it all.
   }

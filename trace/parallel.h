@@ -25,7 +25,8 @@ class WithoutSignals {
 };
 
 // Calls each job once, on this thread and on others, and returns when all are done. The first
-// exception of a job is thrown again here. Where no thread can be started all jobs run here.
+// exception of a job is thrown again here. Where no thread can be started all jobs run here. What
+// cancels this thread's work (cancel.h) cancels the others', too.
 void RunAll(std::span<const std::function<void()>> jobs);
 
 }  // namespace trainprof

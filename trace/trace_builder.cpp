@@ -7,6 +7,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "trace/cancel.h"
 #include "trace/large_columns.h"
 #include "trace/launch_join.h"
 #include "trace/parallel.h"
@@ -39,6 +40,7 @@ void Permute(std::vector<T>& column, const std::vector<uint32_t>& order,
   std::memcpy(scratch.data(), column.data(), column.size() * sizeof(T));
   const auto* from = reinterpret_cast<const char*>(scratch.data());
   for (size_t row = 0; row < order.size(); ++row) {
+    CancelPoint(row);
     std::memcpy(&column[row], from + order[row] * sizeof(T), sizeof(T));
   }
 }
@@ -51,6 +53,7 @@ bool StandsBefore(const EventColumns& table, uint32_t a, uint32_t b) {
 
 bool IsSorted(const EventColumns& table) {
   for (uint32_t row = 1; row < table.size(); ++row) {
+    CancelPoint(row);
     if (table.track[row] < table.track[row - 1]) return false;
     if (table.track[row] == table.track[row - 1] && StandsBefore(table, row, row - 1)) return false;
   }
@@ -63,7 +66,11 @@ std::vector<uint32_t> SortedOrder(const EventColumns& table) {
   std::vector<uint32_t> order(table.size());
   std::vector<uint32_t> next = table.track_begin;
   for (uint32_t row = 0; row < table.size(); ++row) order[next[Index(table.track[row])]++] = row;
-  const auto before = [&](uint32_t a, uint32_t b) { return StandsBefore(table, a, b); };
+  size_t asked = 0;
+  const auto before = [&](uint32_t a, uint32_t b) {
+    CancelPoint(++asked);
+    return StandsBefore(table, a, b);
+  };
   for (size_t track = 0; track + 1 < table.track_begin.size(); ++track) {
     const auto first = order.begin() + table.track_begin[track];
     const auto last = order.begin() + table.track_begin[track + 1];
@@ -97,6 +104,7 @@ int64_t FindParents(RangeTable& ranges) {
   std::vector<uint32_t> open;
   int64_t overlaps = 0;
   for (uint32_t row = 0; row < ranges.size(); ++row) {
+    CancelPoint(row);
     if (!open.empty() && ranges.track[open.back()] != ranges.track[row]) open.clear();
     while (!open.empty() && ranges.end[open.back()] <= ranges.begin[row]) open.pop_back();
     // A range that runs past its would-be parent is a sibling that overlaps, not a child.
@@ -130,6 +138,7 @@ void Rebase(Trace& trace) {
   if (first == INT64_MAX) return;
   const auto shift = [&](TraceTime& t) { t.ns -= first; };
   ForEachTable(trace, [&](EventColumns& table) {
+    CancelPoint();
     for (TraceTime& t : table.begin) shift(t);
     for (TraceTime& t : table.end) shift(t);
   });
@@ -409,10 +418,12 @@ Trace TraceBuilder::Build(bool rebase) && {
   Trace& t = trace_;
   room_ahead_.reset();
   const int64_t overlaps = SortTables();
+  CancelPoint();
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");
   JoinLaunches(t);
   if (rebase) Rebase(t);
+  CancelPoint();
   t.extent = Extent(t);
   return std::move(trace_);
 }

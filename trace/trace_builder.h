@@ -99,7 +99,7 @@ class TraceBuilder {
 
   // Sorts (several tables at a time), joins, checks. O(n log n), O(n) per track that came in order.
   // Times are shifted so that
-  // the earliest is 0 when `rebase` is set; base_ns then moves with them.
+  // the earliest is 0 when `rebase` is set; base_ns then moves with them. Can be cancelled.
   Trace Build(bool rebase = false) &&;
 
  private:

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "analysis/call_sites.h"
 #include "analysis/rule.h"
+#include "trace/cancel.h"
 
 namespace trainprof::rules {
 namespace {
@@ -24,20 +26,6 @@ bool MakesTensor(std::string_view op) {
       "aten::randperm", "aten::lift_fresh", "aten::detach_", "aten::scalar_tensor", "aten::tensor",
       "aten::fill_",    "aten::zero_",      "aten::normal_", "aten::uniform_"};
   return std::find(std::begin(kMakers), std::end(kMakers), op) != std::end(kMakers);
-}
-
-// The ranges around a moment of a thread, innermost first.
-std::vector<Row> RangesAround(const RangeTable& ranges, TrackId thread, TraceTime at) {
-  const auto [first, last] = ranges.rows_of(thread);
-  const auto begin = ranges.begin.begin();
-  const auto after = std::upper_bound(begin + first, begin + last, at);
-  std::vector<Row> around;
-  if (after == begin + first) return around;
-  for (Row row{static_cast<uint32_t>(after - begin) - 1}; row != kNoRow;
-       row = ranges.parent[Index(row)]) {
-    if (ranges.end[Index(row)] > at) around.push_back(row);
-  }
-  return around;
 }
 
 // The operator before `row` that has the same parent, or kNoRow.
@@ -67,7 +55,8 @@ void Consider(const RuleContext& context, uint32_t op, Copies& copies) {
   const Row call = trace.device_ops.launch[op];
   const Interval when = trace.api.interval(call);
   Row outermost = kNoRow;  // operator
-  for (const Row row : RangesAround(ranges, trace.api.track[Index(call)], when.begin)) {
+  for (Row row = InnermostRange(ranges, trace.api.track[Index(call)], when.begin); row != kNoRow;
+       row = ranges.parent[Index(row)]) {
     const Phase phase = PhaseOf(trace, row);
     if (phase == Phase::kInputWait || phase == Phase::kCopy) return;
     if (ranges.kind[Index(row)] == RangeKind::kCpuOp) outermost = row;
@@ -87,6 +76,7 @@ Copies Collect(const RuleContext& context) {
   Copies copies;
   const DeviceOpTable& ops = context.trace.device_ops;
   for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
     const std::string_view name = context.trace.Text(ops.name[op]);
     const bool pageable = IsPageableCopy(name);
@@ -109,8 +99,9 @@ Duration HostBound(const RuleContext& context) {
 
 void Describe(const RuleContext& context, const Copies& copies, Finding& finding) {
   const DeviceOpTable& ops = context.trace.device_ops;
-  for (uint32_t row : copies.rows) {
-    AddSite(finding.where, context.sites.FindCall(ops.launch[row]));
+  for (size_t i = 0; i < copies.rows.size(); ++i) {
+    CancelPoint(i);
+    AddSite(finding.where, context.sites.FindCall(ops.launch[copies.rows[i]]));
   }
   constexpr size_t kShown = 3;
   for (size_t i = 0; i < std::min(copies.rows.size(), kShown); ++i) {

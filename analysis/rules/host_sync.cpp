@@ -11,6 +11,7 @@
 #include "analysis/drain.h"
 #include "analysis/rule.h"
 #include "analysis/run_ahead.h"
+#include "trace/cancel.h"
 
 namespace trainprof::rules {
 namespace {
@@ -46,6 +47,7 @@ std::vector<Sync> FindSyncs(const RuleContext& context) {
   const Trace& trace = context.trace;
   std::vector<Sync> syncs;
   for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
+    CancelPoint(op);
     const Row call = trace.device_ops.launch[op];
     if (trace.device_ops.direction[op] != CopyDirection::kDeviceToHost || call == kNoRow) continue;
     if (!context.InWindow(trace.api.interval(call))) continue;
@@ -68,8 +70,9 @@ std::vector<Sync> FindSyncs(const RuleContext& context) {
 }
 
 void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& finding) {
-  for (const Sync& sync : syncs) {
-    AddSite(finding.where, context.sites.FindCall(sync.waiting));
+  for (size_t i = 0; i < syncs.size(); ++i) {
+    CancelPoint(i);
+    AddSite(finding.where, context.sites.FindCall(syncs[i].waiting));
   }
   std::stable_sort(syncs.begin(), syncs.end(),
                    [](const Sync& a, const Sync& b) { return a.blocked > b.blocked; });

@@ -7,6 +7,7 @@
 
 #include "analysis/rule.h"
 #include "analysis/run_ahead.h"
+#include "trace/cancel.h"
 
 namespace trainprof::rules {
 namespace {
@@ -87,6 +88,7 @@ Loader Describe(const RuleContext& context, Finding& finding) {
   const RangeTable& ranges = context.trace.ranges;
   const auto [first, last] = ranges.rows_of(context.steps.thread);
   for (uint32_t i = first; i < last; ++i) {
+    CancelPoint(i);
     if (PhaseOf(context.trace, Row{i}) != Phase::kInputWait) continue;
     if (!context.InWindow(ranges.interval(Row{i}))) continue;
     const Row parent = ranges.parent[i];

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/rule.h"
+#include "trace/cancel.h"
 
 namespace trainprof::rules {
 namespace {
@@ -53,10 +54,13 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
   finding.gain = {0, context.PerStepMs(unexplained)};
   constexpr size_t kShown = 3;
   std::vector<Segment<DeviceClass>> longest = account.idle;
+  size_t asked = 0;
   std::erase_if(longest, [&](const Segment<DeviceClass>& s) {
+    CancelPoint(++asked);
     return !context.InWindow(s.interval) || s.value == DeviceClass::kIdleUnrecorded;
   });
-  std::stable_sort(longest.begin(), longest.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(longest.begin(), longest.end(), [&](const auto& a, const auto& b) {
+    CancelPoint(++asked);
     return a.interval.Length() > b.interval.Length();
   });
   for (size_t i = 0; i < std::min(longest.size(), kShown); ++i) {

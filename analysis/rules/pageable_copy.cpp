@@ -9,6 +9,7 @@
 
 #include "analysis/drain.h"
 #include "analysis/rule.h"
+#include "trace/cancel.h"
 
 namespace trainprof::rules {
 namespace {
@@ -29,6 +30,7 @@ Copies Collect(const RuleContext& context) {
   Copies copies;
   const DeviceOpTable& ops = context.trace.device_ops;
   for (uint32_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
     if (ops.direction[i] != CopyDirection::kHostToDevice) continue;
     const std::string_view name = context.trace.Text(ops.name[i]);
     const bool pageable = IsPageableCopy(name);
@@ -59,6 +61,7 @@ Duration Exposed(const RuleContext& context, const std::vector<uint32_t>& rows) 
     if (copies.empty()) continue;
     std::vector<Interval> kernels;
     for (uint32_t row = 0; row < ops.size(); ++row) {
+      CancelPoint(row);
       if (ops.kind[row] == DeviceOpKind::kKernel && device_of(row) == device.device) {
         kernels.push_back(ops.interval(Row{row}));
       }
@@ -85,8 +88,9 @@ Duration DrainAfter(const RuleContext& context, const std::vector<uint32_t>& row
 void Describe(const RuleContext& context, const Copies& copies, Finding& finding) {
   const DeviceOpTable& ops = context.trace.device_ops;
   std::vector<uint32_t> rows = copies.rows;
-  for (uint32_t row : rows) {
-    AddSite(finding.where, context.sites.FindCall(ops.launch[row]));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CancelPoint(i);
+    AddSite(finding.where, context.sites.FindCall(ops.launch[rows[i]]));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });

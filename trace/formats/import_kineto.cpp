@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "trace/cancel.h"
 #include "trace/formats/byte_source.h"
 #include "trace/formats/chrome_event_parser.h"
 #include "trace/formats/chrome_recovery.h"
@@ -117,12 +118,9 @@ std::string DocumentReader::TooLarge(uint64_t held) const {
       static_cast<double>(held) / kMiB);
 }
 
-// Reports progress; false when the user cancelled or memory is short.
+// Reports progress; false when memory is short.
 bool DocumentReader::Tick() {
-  if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) {
-    failure_ = "cancelled";
-    return false;
-  }
+  CancelPoint();
   const uint64_t held = builder_.size_bytes() + tables_.size_bytes();
   if (held / kGrowth.second * kGrowth.first > max_bytes_) {
     failure_ = TooLarge(held);

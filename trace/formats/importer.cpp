@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/cancel.h"
 #include "trace/formats/byte_source.h"
 
 namespace trainprof {
@@ -54,7 +55,7 @@ Result<Trace> ImportTrace(const std::string& path, const ImportOptions& options)
     return Error{
         fmt::format("{}: not a trace that trainprof knows. It reads: {}", path, KnownFormats())};
   }
-  return best->read(path, options);
+  return ResultUnlessCancelled(path, options.cancel, [&] { return best->read(path, options); });
 }
 
 }  // namespace trainprof

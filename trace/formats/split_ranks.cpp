@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "trace/cancel.h"
 #include "trace/formats/chrome_event.h"
 #include "trace/formats/chrome_tables.h"
 #include "trace/formats/json_scan.h"
@@ -180,7 +181,10 @@ class RankCopy {
   void CopyRows(TrackId id, TrackId copy) {
     const auto each = [&](const auto& table, auto add) {
       const auto [first, last] = table.rows_of(id);
-      for (uint32_t row = first; row < last; ++row) add(table, row, CopiedEvent(table, row, copy));
+      for (uint32_t row = first; row < last; ++row) {
+        CancelPoint(row);
+        add(table, row, CopiedEvent(table, row, copy));
+      }
     };
     each(from_.ranges, [&](const RangeTable& t, uint32_t row, const Event& event) {
       builder_.AddRange(event, t.kind[row]);

@@ -4,6 +4,7 @@
 #include <new>
 #include <system_error>
 
+#include "trace/cancel.h"
 #include "trace/parallel.h"
 
 namespace trainprof::recording {
@@ -18,8 +19,9 @@ constexpr uint64_t kMostBytes = 64 << 20;
 
 }  // namespace
 
-ReadAhead::ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks)
-    : segment_(segment), chunks_(std::move(chunks)), slots_(1) {
+ReadAhead::ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks,
+                     OnPayload on_payload)
+    : segment_(segment), chunks_(std::move(chunks)), on_payload_(std::move(on_payload)), slots_(1) {
   uint64_t bytes = 0;
   uint64_t largest = 1;
   for (const Chunk* chunk : chunks_) {
@@ -87,6 +89,8 @@ bool ReadAhead::Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch,
 }
 
 const LoadedChunk* ReadAhead::Next(Quality& quality) {
+  CancelPoint();
+  if (on_payload_) on_payload_(chunks_[given_]->payload_bytes);
   if (threads_.empty()) {
     LoadedChunk& chunk = slots_[0].chunk;
     return Load(given_++, chunk, scratch_, quality) ? &chunk : nullptr;

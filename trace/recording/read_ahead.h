@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -17,17 +18,22 @@ struct LoadedChunk {
   RowRuns runs;
 };
 
+// Bytes of payload that were passed on; about one call a megabyte.
+using OnPayload = std::function<void(uint64_t bytes)>;
+
 class ReadAhead {
  public:
   // `chunks` of `segment`, which outlives this, in the order in which Next() gives them. At most a
-  // few are in memory at a time; small segments are loaded without another thread.
-  ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks);
+  // few are in memory at a time; small segments are loaded without another thread. `on_payload`
+  // may be empty.
+  ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chunks,
+            OnPayload on_payload = {});
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
 
   // The next chunk's payload, valid until the next call; nullptr (and counted) when it is damaged.
-  // Not to be called more often than there are chunks.
+  // Not to be called more often than there are chunks. Where reading can be cancelled (cancel.h).
   const LoadedChunk* Next(Quality& quality);
 
  private:
@@ -44,6 +50,7 @@ class ReadAhead {
 
   const SegmentReader& segment_;
   const std::vector<const Chunk*> chunks_;
+  const OnPayload on_payload_;
   std::vector<Slot> slots_;
   ChunkScratch scratch_;  // of the decoding thread, where it is alone
   size_t given_ = 0;      // by Next(); the last one's slot is still in use

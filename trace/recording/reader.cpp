@@ -19,14 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct LoadedSegment {
-  SegmentReader reader;
-  SegmentScan scan;
-};
-
-struct LoadedFolder {
+// Of a rank, or of a process without one: what its files' headers and directories say.
+struct OpenedFolder {
   RankFolder folder;
-  std::vector<LoadedSegment> segments;
+  std::vector<SegmentReader> segments;
   Quality quality;
   std::string first_error;
 };
@@ -37,61 +33,92 @@ using ClockKey = std::pair<std::string, ClockKind>;
 struct Recording {
   fs::path run_dir;  // empty: segments without one
   std::optional<ControlInfo> control;
-  std::vector<LoadedFolder> folders;
-  std::map<ClockKey, std::unique_ptr<TickConverter>> clocks;
+  std::vector<OpenedFolder> folders;
+  std::map<ClockKey, std::vector<ClockSample>> clocks;  // by ticks
   HostSamples host;
 };
 
 ClockKey KeyOf(const SegmentInfo& info) { return {info.boot_id, info.clock_kind}; }
 
-// So many segments keep their file open from the scan to the decoding, so that one which is sealed
-// meanwhile is still read whole.
+// So many segments keep their file open from the begin to their decoding, so that one which is
+// sealed meanwhile is read as it was.
 constexpr size_t kMostOpenFiles = 64;
 
-LoadedFolder LoadFolder(RankFolder folder, size_t& open_files) {
-  LoadedFolder loaded;
-  for (fs::path path : folder.segments) {
-    std::error_code error;
-    // Sealed since the folder was listed.
-    if (!fs::exists(path, error)) path.replace_extension(kSealedSuffix);
-    Result<SegmentReader> reader = SegmentReader::Open(path, loaded.quality);
-    if (!reader.ok()) {
-      loaded.quality.Count("unreadable_segment", QualitySeverity::kDataLoss, 1, reader.error());
-      if (loaded.first_error.empty()) loaded.first_error = reader.error();
+Result<SegmentReader> OpenSegment(fs::path path, Quality& quality) {
+  std::error_code error;
+  // Sealed since the folder was listed.
+  if (!fs::exists(path, error)) path.replace_extension(kSealedSuffix);
+  return SegmentReader::Open(path, quality);
+}
+
+OpenedFolder OpenFolder(RankFolder folder, size_t& open_files) {
+  OpenedFolder opened;
+  for (const fs::path& path : folder.segments) {
+    Result<SegmentReader> segment = OpenSegment(path, opened.quality);
+    if (!segment.ok()) {
+      opened.quality.Count("unreadable_segment", QualitySeverity::kDataLoss, 1, segment.error());
+      if (opened.first_error.empty()) opened.first_error = segment.error();
       continue;
     }
-    SegmentScan scan = ScanSegment(reader.value(), loaded.quality);
     if (open_files == 0) {
-      reader.value().CloseFile();
+      segment.value().CloseFile();
     } else {
       --open_files;
     }
-    loaded.segments.push_back({std::move(reader).value(), std::move(scan)});
+    opened.segments.push_back(std::move(segment).value());
   }
-  loaded.folder = std::move(folder);
-  return loaded;
+  opened.folder = std::move(folder);
+  return opened;
 }
 
-void BuildClocks(Recording& recording) {
-  std::map<ClockKey, std::vector<ClockSample>> samples;
-  for (const LoadedFolder& folder : recording.folders) {
-    for (const LoadedSegment& segment : folder.segments) {
-      auto& of_machine = samples[KeyOf(segment.reader.info())];
-      of_machine.insert(of_machine.end(), segment.scan.clocks.begin(), segment.scan.clocks.end());
+bool ComesBefore(const ClockSample& a, const ClockSample& b) { return a.ticks < b.ticks; }
+
+// The samples that are known before any record is read: those of headers and directories, and the
+// supervisor's.
+void PoolClocks(Recording& recording) {
+  for (const OpenedFolder& folder : recording.folders) {
+    for (const SegmentReader& segment : folder.segments) {
+      const SegmentInfo& info = segment.info();
+      std::vector<ClockSample>& samples = recording.clocks[KeyOf(info)];
+      samples.push_back(info.opened);
+      if (info.clean_exit) samples.push_back(info.closed);
+      for (const Chunk& chunk : segment.chunks()) samples.push_back(chunk.opened);
     }
   }
   // The supervisor runs on the machine of the ranks, and does not name it: its samples serve where
   // there is one machine only, or TickConverter sets them aside as contradicting.
   const ClockLogContents log = ReadClockLog(recording.run_dir);
-  for (auto& [key, of_machine] : samples) {
-    if (samples.size() == 1 && log.kind == key.second) {
-      of_machine.insert(of_machine.end(), log.samples.begin(), log.samples.end());
+  for (auto& [key, samples] : recording.clocks) {
+    const bool is_alone = recording.clocks.size() == 1;
+    if (is_alone && log.kind == key.second) {
+      samples.insert(samples.end(), log.samples.begin(), log.samples.end());
     }
-    if (samples.size() == 1 && recording.control && recording.control->clock_kind == key.second) {
-      of_machine.push_back(recording.control->created);
+    if (is_alone && recording.control && recording.control->clock_kind == key.second) {
+      samples.push_back(recording.control->created);
     }
-    recording.clocks[key] = std::make_unique<TickConverter>(key.second, std::move(of_machine));
+    std::stable_sort(samples.begin(), samples.end(), ComesBefore);
   }
+}
+
+// A folder's clocks: each machine's samples, and those among the folder's own records. Ranks of one
+// machine differ by less than TickConverter::Error().
+std::map<ClockKey, TickConverter> ClocksOf(const Recording& recording, const OpenedFolder& folder,
+                                           const std::vector<SegmentScan>& scans) {
+  std::map<ClockKey, std::vector<ClockSample>> own;
+  for (size_t i = 0; i < scans.size(); ++i) {
+    std::vector<ClockSample>& samples = own[KeyOf(folder.segments[i].info())];
+    samples.insert(samples.end(), scans[i].clocks.begin(), scans[i].clocks.end());
+  }
+  std::map<ClockKey, TickConverter> clocks;
+  for (auto& [key, samples] : own) {
+    std::stable_sort(samples.begin(), samples.end(), ComesBefore);
+    const std::vector<ClockSample>& pooled = recording.clocks.at(key);
+    std::vector<ClockSample> all(pooled.size() + samples.size());
+    std::merge(pooled.begin(), pooled.end(), samples.begin(), samples.end(), all.begin(),
+               ComesBefore);
+    clocks.emplace(key, TickConverter(key.second, std::move(all)));
+  }
+  return clocks;
 }
 
 // Time 0 of all traces of a run: when it was created, else its first segment.
@@ -100,18 +127,19 @@ ClockSample BaseOf(const Recording& recording) {
     return recording.control->created;
   }
   ClockSample base{0, INT64_MAX, 0, 0};
-  for (const LoadedFolder& folder : recording.folders) {
-    for (const LoadedSegment& segment : folder.segments) {
-      const ClockSample& opened = segment.reader.info().opened;
+  for (const OpenedFolder& folder : recording.folders) {
+    for (const SegmentReader& segment : folder.segments) {
+      const ClockSample& opened = segment.info().opened;
       if (opened.monotonic_ns < base.monotonic_ns) base = opened;
     }
   }
   return base.monotonic_ns == INT64_MAX ? ClockSample{} : base;
 }
 
-void AddEnvironment(const Recording& recording, const LoadedFolder& folder, Trace& trace) {
+void AddEnvironment(const OpenedFolder& folder, const std::map<ClockKey, TickConverter>& clocks,
+                    Trace& trace) {
   if (folder.segments.empty()) return;
-  const SegmentInfo& info = folder.segments.front().reader.info();
+  const SegmentInfo& info = folder.segments.front().info();
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) trace.environment.emplace_back(name, std::move(value));
   };
@@ -120,20 +148,20 @@ void AddEnvironment(const Recording& recording, const LoadedFolder& folder, Trac
   add("command", RepairUtf8(info.command, &repaired));
   add("recording options", RepairUtf8(info.options, &repaired));
   add("processes", std::to_string(folder.segments.size()));
-  const TickConverter& clock = *recording.clocks.at(KeyOf(info));
+  const TickConverter& clock = clocks.at(KeyOf(info));
   add("clock",
       std::string(info.clock_kind == ClockKind::kTsc ? "time stamp counter" : "CLOCK_MONOTONIC") +
           ", error at most " + std::to_string(clock.Error().ns) + " ns");
 }
 
 // Who gets which samples of the host: the folders, in their order.
-std::vector<HostAudience> AudiencesOf(const std::vector<LoadedFolder>& folders) {
+std::vector<HostAudience> AudiencesOf(const std::vector<OpenedFolder>& folders) {
   std::vector<HostAudience> audiences;
-  for (const LoadedFolder& folder : folders) {
+  for (const OpenedFolder& folder : folders) {
     HostAudience& audience = audiences.emplace_back();
     audience.rank = folder.folder.rank;
-    for (const LoadedSegment& segment : folder.segments) {
-      const SegmentInfo& info = segment.reader.info();
+    for (const SegmentReader& segment : folder.segments) {
+      const SegmentInfo& info = segment.info();
       audience.boot_id = info.boot_id;
       audience.processes.emplace_back(info.pid, info.process_start);
     }
@@ -150,10 +178,10 @@ void CountRunLosses(const Recording& recording, Trace& trace) {
                       "of processes that could not open a segment");
 }
 
-ExpectedRows RowsOf(const LoadedFolder& folder) {
+ExpectedRows RowsOf(const OpenedFolder& folder, const std::vector<SegmentScan>& scans) {
   ExpectedRows all;
-  for (const LoadedSegment& segment : folder.segments) {
-    const ExpectedRows rows = recording::RowsOf(segment.reader, segment.scan);
+  for (size_t i = 0; i < scans.size(); ++i) {
+    const ExpectedRows rows = recording::RowsOf(folder.segments[i], scans[i]);
     all.ranges += rows.ranges;
     all.calls += rows.calls;
     all.device_ops += rows.device_ops;
@@ -161,29 +189,80 @@ ExpectedRows RowsOf(const LoadedFolder& folder) {
   return all;
 }
 
-Trace MakeTrace(const Recording& recording, LoadedFolder& folder, int world_size) {
+// Tells how far a folder is: its records are read twice, its rows once.
+class Meter {
+ public:
+  Meter(const OpenedFolder& folder, ReadProgress progress, const Trace& trace,
+        const OnProgress& on_progress)
+      : progress_(progress), trace_(trace), on_progress_(on_progress) {
+    for (const SegmentReader& segment : folder.segments) {
+      for (const Chunk& chunk : segment.chunks()) {
+        all_ += chunk.payload_bytes * (chunk.kind == ChunkKind::kRecords ? 2 : 1);
+      }
+    }
+    Add(0);
+  }
+
+  void Add(uint64_t bytes) {
+    if (!on_progress_) return;
+    read_ += bytes;
+    if (all_ > 0) progress_.share = static_cast<double>(read_) / static_cast<double>(all_);
+    progress_.events = trace_.ranges.size() + trace_.api.size() + trace_.device_ops.size();
+    on_progress_(progress_);
+  }
+
+ private:
+  ReadProgress progress_;
+  const Trace& trace_;
+  const OnProgress& on_progress_;
+  uint64_t all_ = 0;
+  uint64_t read_ = 0;
+};
+
+// Reads the records of a folder for what must be known before they are decoded.
+std::vector<SegmentScan> ScanFolder(OpenedFolder& folder, const OnPayload& on_payload) {
+  std::vector<SegmentScan> scans;
+  for (SegmentReader& segment : folder.segments) {
+    if (!segment.OpenFile()) {
+      Result<SegmentReader> again = OpenSegment(segment.path(), folder.quality);
+      if (again.ok()) segment = std::move(again).value();
+    }
+    scans.push_back(ScanSegment(segment, folder.quality, on_payload));
+  }
+  return scans;
+}
+
+Trace MakeTrace(const Recording& recording, OpenedFolder& folder, ReadProgress progress,
+                const OnProgress& on_progress) {
   TraceBuilder builder;
   Trace& trace = builder.trace();
+  Meter meter(folder, progress, trace, on_progress);
+  const OnPayload on_payload = [&](uint64_t bytes) { meter.Add(bytes); };
+  const std::vector<SegmentScan> scans = ScanFolder(folder, on_payload);
+  const std::map<ClockKey, TickConverter> clocks = ClocksOf(recording, folder, scans);
   trace.source = SourceKind::kRecording;
   trace.path = folder.folder.path.string();
   trace.rank = std::max(folder.folder.rank, 0);
   trace.rank_known = folder.folder.rank >= 0;
-  trace.world_size = world_size;
+  for (const OpenedFolder& any : recording.folders) {
+    trace.world_size = std::max<int64_t>(trace.world_size, any.folder.rank + 1);
+  }
   trace.quality = folder.quality;
   const ClockSample base = BaseOf(recording);
   trace.base_ns = base.realtime_ns;
-  AddEnvironment(recording, folder, trace);
+  AddEnvironment(folder, clocks, trace);
   CountRunLosses(recording, trace);
-  builder.Expect(RowsOf(folder));
-  for (LoadedSegment& segment : folder.segments) {
-    const TickConverter& clock = *recording.clocks.at(KeyOf(segment.reader.info()));
+  builder.Expect(RowsOf(folder, scans));
+  for (size_t i = 0; i < scans.size(); ++i) {
+    SegmentReader& segment = folder.segments[i];
+    const TickConverter& clock = clocks.at(KeyOf(segment.info()));
     if (!clock.RateIsKnown()) {
       trace.quality.Count("unknown_clock_rate", QualitySeverity::kWarning, 1,
-                          segment.reader.path().filename().string() +
+                          segment.path().filename().string() +
                               ": only one clock sample; durations are in ticks, not in ns");
     }
-    DecodeSegment(segment.reader, segment.scan, clock, {base.monotonic_ns}, builder);
-    segment.reader.CloseFile();
+    DecodeSegment(segment, scans[i], clock, {base.monotonic_ns}, on_payload, builder);
+    segment.CloseFile();
   }
   recording.host.AddTo(static_cast<size_t>(&folder - recording.folders.data()), base.monotonic_ns,
                        builder);
@@ -216,22 +295,24 @@ Recording Locate(const fs::path& path) {
   recording.control = ReadControl(recording.run_dir);
   size_t open_files = kMostOpenFiles;
   for (RankFolder& folder : folders) {
-    recording.folders.push_back(LoadFolder(std::move(folder), open_files));
+    recording.folders.push_back(OpenFolder(std::move(folder), open_files));
   }
   return recording;
 }
 
 Error NothingToRead(const fs::path& path, const Recording& recording) {
-  for (const LoadedFolder& folder : recording.folders) {
+  for (const OpenedFolder& folder : recording.folders) {
     if (!folder.first_error.empty()) return {folder.first_error};
   }
   std::string why = path.string() + ": no process of this run has recorded anything. ";
   if (recording.control && !recording.control->failure.empty()) {
     return {why + "The first failure: " + recording.control->failure};
   }
-  return {why +
-          "Processes record their NVTX ranges: does the program use NVTX "
-          "(torch.cuda.nvtx.range_push, nvtxRangePush), and did it get that far?"};
+  return {
+      why +
+      "Processes record NVTX ranges and, once CUDA is set up, GPU work: does the program use NVTX "
+      "(torch.cuda.nvtx.range_push, nvtxRangePush), and did it get that far? `trainprof doctor` "
+      "says what this machine can record"};
 }
 
 }  // namespace
@@ -260,25 +341,25 @@ Result<std::vector<RankTrace>> ReadRecording(const fs::path& path) {
 }
 
 Result<void> VisitRecording(const fs::path& path,
-                            const std::function<Result<void>(RankTrace rank)>& visit) {
+                            const std::function<Result<void>(RankTrace rank)>& visit,
+                            const OnProgress& on_progress) {
   Recording recording = Locate(path);
   const bool readable =
       std::any_of(recording.folders.begin(), recording.folders.end(),
-                  [](const LoadedFolder& folder) { return !folder.segments.empty(); });
+                  [](const OpenedFolder& folder) { return !folder.segments.empty(); });
   if (!readable) return NothingToRead(path, recording);
-  BuildClocks(recording);
-  int highest_rank = 0;
-  for (LoadedFolder& folder : recording.folders) {
-    if (folder.folder.rank < 0 && !folder.segments.empty()) {
-      folder.folder.rank = folder.segments.front().reader.info().rank;
-    }
-    highest_rank = std::max(highest_rank, folder.folder.rank);
+  PoolClocks(recording);
+  for (OpenedFolder& folder : recording.folders) {
+    if (folder.folder.rank >= 0 || folder.segments.empty()) continue;
+    folder.folder.rank = folder.segments.front().info().rank;
   }
   recording.host = HostSamples(recording.run_dir, AudiencesOf(recording.folders));
-  for (LoadedFolder& folder : recording.folders) {
+  ReadProgress progress{.folders = recording.folders.size()};
+  for (OpenedFolder& folder : recording.folders) {
     Result<void> visited = visit({folder.folder.rank, folder.folder.path.filename().string(),
-                                  MakeTrace(recording, folder, highest_rank + 1)});
+                                  MakeTrace(recording, folder, progress, on_progress)});
     if (!visited.ok()) return visited;
+    ++progress.folder;
   }
   return {};
 }

@@ -30,8 +30,20 @@ struct RankTrace {
 // missing (no process of the run used NVTX).
 Result<std::vector<RankTrace>> ReadRecording(const std::filesystem::path& path);
 
-// The same, one rank in memory at a time; stops at the first error of `visit`.
+struct ReadProgress {
+  size_t folder = 0;  // that is being read, from 0
+  size_t folders = 1;
+  double share = 0;     // of the folder, 0..1
+  uint64_t events = 0;  // of the folder, so far
+};
+using OnProgress = std::function<void(const ReadProgress&)>;
+
+// The same, one rank in memory at a time; stops at the first error of `visit`. Of the ranks to come
+// only headers are read, so that the first one costs what it costs alone. `on_progress`, which may
+// be empty, is called at the begin of each folder and about once a megabyte. Can be cancelled
+// (trace/cancel.h).
 Result<void> VisitRecording(const std::filesystem::path& path,
-                            const std::function<Result<void>(RankTrace rank)>& visit);
+                            const std::function<Result<void>(RankTrace rank)>& visit,
+                            const OnProgress& on_progress = {});
 
 }  // namespace trainprof::recording

@@ -7,7 +7,6 @@
 #include "trace/recording/attribute_decoder.h"
 #include "trace/recording/device_decoder.h"
 #include "trace/recording/payload_decoder.h"
-#include "trace/recording/read_ahead.h"
 
 namespace trainprof::recording {
 namespace {
@@ -26,11 +25,12 @@ struct PendingRange {
 class Decoder {
  public:
   Decoder(const SegmentReader& segment, const SegmentScan& scan, const TickConverter& clock,
-          HostTime base, TraceBuilder& builder)
+          HostTime base, const OnPayload& on_payload, TraceBuilder& builder)
       : segment_(segment),
         scan_(scan),
         clock_(clock),
         base_(base),
+        on_payload_(on_payload),
         builder_(builder),
         strings_(builder.trace().strings),
         attributes_(scan, builder),
@@ -72,7 +72,7 @@ class Decoder {
   }
 
   void DecodeChunks() {
-    ahead_.emplace(segment_, ChunksAsTheyAreDecoded());
+    ahead_.emplace(segment_, ChunksAsTheyAreDecoded(), on_payload_);
     const Chunk* before = nullptr;
     for (const Chunk& chunk : segment_.chunks()) {
       if (before == nullptr || before->writer != chunk.writer) {
@@ -391,6 +391,7 @@ class Decoder {
   const SegmentScan& scan_;
   const TickConverter& clock_;
   const HostTime base_;
+  const OnPayload& on_payload_;
   TraceBuilder& builder_;
   WriterStrings strings_;
   AttributeDecoder attributes_;
@@ -437,8 +438,9 @@ ExpectedRows RowsOf(const SegmentReader& segment, const SegmentScan& scan) {
 }
 
 void DecodeSegment(const SegmentReader& segment, const SegmentScan& scan,
-                   const TickConverter& clock, HostTime base, TraceBuilder& builder) {
-  Decoder(segment, scan, clock, base, builder).Run();
+                   const TickConverter& clock, HostTime base, const OnPayload& on_payload,
+                   TraceBuilder& builder) {
+  Decoder(segment, scan, clock, base, on_payload, builder).Run();
 }
 
 }  // namespace trainprof::recording

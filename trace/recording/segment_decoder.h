@@ -12,8 +12,9 @@ namespace trainprof::recording {
 // How many rows DecodeSegment will add, nearly always at most.
 ExpectedRows RowsOf(const SegmentReader& segment, const SegmentScan& scan);
 
-// `base` is time 0 of the trace. O(records).
+// `base` is time 0 of the trace; `on_payload` as for ReadAhead. O(records).
 void DecodeSegment(const SegmentReader& segment, const SegmentScan& scan,
-                   const TickConverter& clock, HostTime base, TraceBuilder& builder);
+                   const TickConverter& clock, HostTime base, const OnPayload& on_payload,
+                   TraceBuilder& builder);
 
 }  // namespace trainprof::recording

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "trace/recording/read_ahead.h"
 #include "trace/recording/rows.h"
 
 namespace trainprof::recording {
@@ -29,20 +28,15 @@ size_t CharacterLength(std::string_view s) {
 
 class Scanner {
  public:
-  Scanner(const SegmentReader& segment, Quality& quality)
-      : segment_(segment), quality_(quality), strings_(table_) {}
+  Scanner(const SegmentReader& segment, Quality& quality, const OnPayload& on_payload)
+      : segment_(segment), quality_(quality), on_payload_(on_payload), strings_(table_) {}
 
   SegmentScan Run() {
     const SegmentInfo& info = segment_.info();
-    scan_.clocks.push_back(info.opened);
     scan_.last_ticks = info.opened.ticks;
-    if (info.clean_exit) {
-      scan_.clocks.push_back(info.closed);
-      scan_.last_ticks = std::max(scan_.last_ticks, info.closed.ticks);
-    }
+    if (info.clean_exit) scan_.last_ticks = std::max(scan_.last_ticks, info.closed.ticks);
     std::vector<const Chunk*> records;
     for (const Chunk& chunk : segment_.chunks()) {
-      scan_.clocks.push_back(chunk.opened);
       if (chunk.kind == ChunkKind::kRecords) {
         records.push_back(&chunk);
       } else if (chunk.row_bytes != 0) {
@@ -58,7 +52,7 @@ class Scanner {
 
  private:
   void TakeChunks(const std::vector<const Chunk*>& chunks) {
-    ReadAhead ahead(segment_, chunks);
+    ReadAhead ahead(segment_, chunks, on_payload_);
     uint32_t writer = UINT32_MAX;
     for (const Chunk* chunk : chunks) {
       if (chunk->writer != writer) strings_.Clear();
@@ -189,6 +183,7 @@ class Scanner {
 
   const SegmentReader& segment_;
   Quality& quality_;
+  const OnPayload& on_payload_;
   StringTable table_;
   WriterStrings strings_;
   uint32_t writer_ = 0;
@@ -250,8 +245,9 @@ StringId WriterStrings::GetSparse(uint32_t id, bool* known) const {
   return kEmptyString;
 }
 
-SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality) {
-  return Scanner(segment, quality).Run();
+SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality,
+                        const OnPayload& on_payload) {
+  return Scanner(segment, quality, on_payload).Run();
 }
 
 }  // namespace trainprof::recording

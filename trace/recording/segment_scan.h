@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/recording/payload_types.h"
+#include "trace/recording/read_ahead.h"
 #include "trace/recording/record_parser.h"
 #include "trace/recording/segment_reader.h"
 #include "trace/string_table.h"
@@ -70,7 +71,7 @@ struct SegmentScan {
   std::map<uint32_t, std::string> domains;
   std::map<std::pair<uint32_t, uint32_t>, std::string> categories;  // (domain, category)
   std::vector<GapMark> gaps;                                        // by ticks
-  std::vector<ClockSample> clocks;  // with the header's and the chunks' own
+  std::vector<ClockSample> clocks;                                  // beside those of the headers
 
   std::map<std::string, std::string> facts;
   std::map<uint32_t, ScannedDevice> devices;                     // by ordinal
@@ -82,7 +83,9 @@ struct SegmentScan {
   PayloadTypes payload_types;
 };
 
-SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality);
+// `on_payload` as for ReadAhead.
+SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality,
+                        const OnPayload& on_payload = {});
 
 // `text` with every byte that is not part of valid UTF-8 replaced; *repaired tells whether any was.
 std::string RepairUtf8(std::string_view text, bool* repaired);

@@ -61,8 +61,10 @@ TickConverter::TickConverter(ClockKind kind, std::vector<ClockSample> samples) :
   std::erase_if(samples, [](const ClockSample& s) { return !Plausible(s); });
   const uint64_t widest = MedianBracket(samples) * kWidestBracket;
   std::erase_if(samples, [&](const ClockSample& s) { return s.bracket_ticks > widest; });
-  std::sort(samples.begin(), samples.end(),
-            [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
+  const auto before = [](const auto& a, const auto& b) { return a.ticks < b.ticks; };
+  if (!std::is_sorted(samples.begin(), samples.end(), before)) {
+    std::sort(samples.begin(), samples.end(), before);
+  }
   for (const ClockSample& sample : samples) {
     if (samples_.empty()) {
       samples_.push_back(sample);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "trace/cancel.h"
 #include "trace/recording/segment_liveness.h"
 
 namespace trainprof {
@@ -24,8 +25,7 @@ void DropWhatNobodyShows(Trace& trace) {
 }
 
 RankResults ResultsOf(const Trace& trace) {
-  RankAnalysis analysis = Analyze(trace);
-  std::vector<DeviceAccount> accounts = AccountDevices(trace, analysis.device_steps);
+  auto [analysis, accounts] = AnalyzeWithAccounts(trace);
   const double mean_step_ms = analysis.steps.MeanMilliseconds();
   return {std::move(analysis), std::move(accounts), LaunchLinks(trace), mean_step_ms};
 }
@@ -87,7 +87,8 @@ void Loader::Start(Work work) {
   ++running_;
   std::string error = ErrorOf(path_, [&] {
     threads_.emplace_back([this, work] {
-      const std::string failure = ErrorOf(path_, [&] { (this->*work)(); });
+      const std::string failure =
+          ErrorOf(path_, [&] { RunUnlessCancelled(&cancel_, [&] { (this->*work)(); }); });
       if (!failure.empty()) End(failure);
       --running_;
     });

@@ -1,16 +1,20 @@
 #include "viewer/navigation/follow.h"
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 
 LaunchLinks::LaunchLinks(const Trace& trace) : trace_(trace), begin_(trace.api.size() + 1) {
   const std::vector<Row>& launch = trace.device_ops.launch;
-  for (Row call : launch) {
-    if (call != kNoRow) ++begin_[Index(call) + 1];
+  for (uint32_t op = 0; op < launch.size(); ++op) {
+    CancelPoint(op);
+    if (launch[op] != kNoRow) ++begin_[Index(launch[op]) + 1];
   }
   for (size_t c = 1; c < begin_.size(); ++c) begin_[c] += begin_[c - 1];
   ops_.resize(begin_.back());
   std::vector<uint32_t> next(begin_.begin(), begin_.end() - 1);
   for (uint32_t op = 0; op < launch.size(); ++op) {
+    CancelPoint(op);
     if (launch[op] != kNoRow) ops_[next[Index(launch[op])]++] = Row{op};
   }
 }

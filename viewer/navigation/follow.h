@@ -12,7 +12,7 @@ namespace trainprof {
 // Both ways between the calls of one rank and the device operations that they launched.
 class LaunchLinks {
  public:
-  // Keeps a reference. O(operations + calls).
+  // Keeps a reference. O(operations + calls). Can be cancelled.
   explicit LaunchLinks(const Trace& trace);
 
   // The call that launched an operation, or kNoRow.

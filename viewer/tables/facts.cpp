@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "analysis/call_sites.h"
 #include "viewer/tables/histogram.h"
 
 namespace trainprof {
 namespace {
-
-constexpr std::string_view kStackKey = "Call stack";
 
 std::string ValueText(const Trace& trace, const ArgValue& value) {
   switch (value.type) {
@@ -115,32 +111,18 @@ void AddCopy(const Trace& trace, size_t i, FactList& facts) {
   }
 }
 
-// Adds the frames of "inner.py(3): f;outer.py(7): <module>".
 void AddFrames(std::string_view stack, std::vector<StackFrame>& frames) {
-  while (!stack.empty() && frames.size() < kMostFrames) {
-    const size_t end = std::min(stack.find(';'), stack.size());
-    const std::string_view frame = stack.substr(0, end);
+  ForEachFrame(stack, [&](std::string_view frame) {
     if (!frame.empty()) frames.push_back({std::string(frame), IsUserFrame(frame)});
-    stack.remove_prefix(std::min(end + 1, stack.size()));
-  }
-}
-
-// The innermost range on a track that covers `at`, or kNoRow.
-Row RangeAt(const RangeTable& ranges, TrackId track, TraceTime at) {
-  const auto [first, last] = ranges.rows_of(track);
-  const auto begin = ranges.begin.begin();
-  const auto behind = std::upper_bound(begin + first, begin + last, at);
-  if (behind == begin + first) return kNoRow;
-  Row row{static_cast<uint32_t>(behind - begin) - 1};
-  while (row != kNoRow && ranges.end[Index(row)] <= at) row = ranges.parent[Index(row)];
-  return row;
+    return frames.size() < kMostFrames;
+  });
 }
 
 // The ranges from `row` outwards, until one of them has recorded a stack.
 void AddRanges(const Trace& trace, Row row, std::vector<StackFrame>& frames) {
   for (; row != kNoRow && frames.size() < kMostFrames; row = trace.ranges.parent[Index(row)]) {
     const size_t i = Index(row);
-    const std::string stack = ArgText(trace, trace.ranges.args[i], kStackKey);
+    const std::string stack = ArgText(trace, trace.ranges.args[i], kCallStackKey);
     const std::string_view name = trace.Text(trace.ranges.name[i]);
     Site site;
     const bool is_frame = trace.ranges.kind[i] == RangeKind::kPythonFunction;
@@ -182,7 +164,7 @@ std::vector<Fact> ArgumentsOf(const Trace& trace, Table table, Row row) {
   if (columns == nullptr) return arguments;
   trace.args.ForEach(columns->args[Index(row)], [&](const Arg& arg) {
     const std::string_view key = trace.Text(arg.key);
-    if (key == kStackKey) return;
+    if (key == kCallStackKey) return;
     arguments.push_back({std::string(key), ValueText(trace, arg.value)});
   });
   return arguments;
@@ -196,14 +178,14 @@ std::vector<StackFrame> StackOf(const Trace& trace, Table table, Row row) {
     if (row == kNoRow) return frames;
   }
   if (table == Table::kRanges) {
-    AddFrames(ArgText(trace, trace.ranges.args[Index(row)], kStackKey), frames);
+    AddFrames(ArgText(trace, trace.ranges.args[Index(row)], kCallStackKey), frames);
     if (frames.empty()) AddRanges(trace, trace.ranges.parent[Index(row)], frames);
   } else if (table == Table::kApi || table == Table::kInstants) {
     const EventColumns& columns = *ColumnsOf(trace, table);
-    AddFrames(ArgText(trace, columns.args[Index(row)], kStackKey), frames);
+    AddFrames(ArgText(trace, columns.args[Index(row)], kCallStackKey), frames);
     if (!frames.empty()) return frames;
     const TrackId track = columns.track[Index(row)];
-    AddRanges(trace, RangeAt(trace.ranges, track, columns.begin[Index(row)]), frames);
+    AddRanges(trace, InnermostRange(trace.ranges, track, columns.begin[Index(row)]), frames);
   }
   return frames;
 }
