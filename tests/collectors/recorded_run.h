@@ -47,6 +47,10 @@ class RecordedRun {
   int stdout_ = -1;
 };
 
+// How often a program is killed at a random moment: a hundred times; less under sanitizers, which
+// take half a second a time.
+inline int RandomKills() { return std::string(TEST_SANITIZED).empty() ? 100 : 25; }
+
 // Names of the ranges of a trace, in table order.
 std::vector<std::string> RangeNames(const Trace& trace);
 int64_t CountRanges(const Trace& trace, std::string_view name);

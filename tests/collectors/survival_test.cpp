@@ -72,7 +72,7 @@ TEST(Kill, AtAHundredRandomMomentsLosesNothingThatWasHandedOver) {
   std::uniform_int_distribution<int> delay_us(500, 40'000);
   long most = 0;
   int with_open = 0;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < RandomKills(); ++i) {
     RecordedRun run;
     const auto file = run.Scratch("handed_over");
     const SharedCounts handed(file);
