@@ -152,10 +152,19 @@ void Converter::ConvertOne(const char* data, uint32_t size) {
   }
 }
 
-DeviceRow Converter::RowOf(DeviceRowType type, uint64_t begin, uint64_t end) {
+// With what kinds of records have under the same names, as far as this one has it.
+template <class Record>
+DeviceRow Converter::RowOf(DeviceRowType type, const Record& record, uint64_t begin, uint64_t end) {
   DeviceRow row;
   memset(static_cast<void*>(&row), 0, sizeof row);
   row.type = type;
+  row.correlation = record.correlation;
+  if constexpr (requires { record.device; }) row.device = record.device;
+  if constexpr (requires { record.context; }) row.context = record.context;
+  if constexpr (requires { record.stream; }) row.stream = record.stream;
+  if constexpr (requires { record.graph; }) row.graph = record.graph;
+  if constexpr (requires { record.graph_node; }) row.graph_node = record.graph_node;
+  if constexpr (requires { record.channel; }) row.channel = record.channel;
   row.begin_ns = static_cast<int64_t>(begin) + (begin == 0 ? 0 : header_->time_offset_ns);
   row.end_ns = static_cast<int64_t>(end) + (end == 0 ? 0 : header_->time_offset_ns);
   return row;
@@ -208,14 +217,7 @@ uint32_t Converter::NameOfCall(CallDomain domain, uint32_t kind, uint32_t cbid) 
 }
 
 void Converter::Kernel(const KernelRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kKernel, record.start, record.end);
-  row.correlation = record.correlation;
-  row.device = record.device;
-  row.context = record.context;
-  row.stream = record.stream;
-  row.graph_node = record.graph_node;
-  row.graph = record.graph;
-  row.channel = record.channel;
+  DeviceRow row = RowOf(DeviceRowType::kKernel, record, record.start, record.end);
   for (int i = 0; i < 3; ++i) {
     row.kernel.grid[i] = static_cast<uint32_t>(record.grid[i]);
     row.kernel.block[i] = Half(record.block[i]);
@@ -231,17 +233,10 @@ void Converter::Kernel(const KernelRecord& record) {
 }
 
 void Converter::Copy(const MemcpyRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kCopy, record.start, record.end);
-  row.correlation = record.correlation;
-  row.device = record.device;
-  row.context = record.context;
-  row.stream = record.stream;
+  DeviceRow row = RowOf(DeviceRowType::kCopy, record, record.start, record.end);
   row.detail = record.copy_kind;
   row.source_kind = record.source_kind;
   row.target_kind = record.target_kind;
-  row.graph_node = record.graph_node;
-  row.graph = record.graph;
-  row.channel = record.channel;
   row.copy.bytes = record.bytes;
   row.copy.count = record.count;
   row.copy.flags = record.flags;
@@ -249,17 +244,10 @@ void Converter::Copy(const MemcpyRecord& record) {
 }
 
 void Converter::PeerCopy(const PeerMemcpyRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kPeerCopy, record.start, record.end);
-  row.correlation = record.correlation;
-  row.device = record.device;
-  row.context = record.context;
-  row.stream = record.stream;
+  DeviceRow row = RowOf(DeviceRowType::kPeerCopy, record, record.start, record.end);
   row.detail = record.copy_kind;
   row.source_kind = record.source_kind;
   row.target_kind = record.target_kind;
-  row.graph_node = record.graph_node;
-  row.graph = record.graph;
-  row.channel = record.channel;
   row.copy.bytes = record.bytes;
   row.copy.source_device = record.source_device;
   row.copy.source_context = record.source_context;
@@ -270,15 +258,8 @@ void Converter::PeerCopy(const PeerMemcpyRecord& record) {
 }
 
 void Converter::Memset(const MemsetRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kMemset, record.start, record.end);
-  row.correlation = record.correlation;
-  row.device = record.device;
-  row.context = record.context;
-  row.stream = record.stream;
+  DeviceRow row = RowOf(DeviceRowType::kMemset, record, record.start, record.end);
   row.source_kind = Byte(record.memory_kind);
-  row.graph_node = record.graph_node;
-  row.graph = record.graph;
-  row.channel = record.channel;
   row.memset.bytes = record.bytes;
   row.memset.value = record.value;
   row.memset.flags = record.flags;
@@ -286,10 +267,7 @@ void Converter::Memset(const MemsetRecord& record) {
 }
 
 void Converter::Sync(const SyncRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kSync, record.start, record.end);
-  row.correlation = record.correlation;
-  row.context = record.context;
-  row.stream = record.stream;
+  DeviceRow row = RowOf(DeviceRowType::kSync, record, record.start, record.end);
   row.device = device_of_context_[record.context % kContexts];
   row.detail = Byte(record.type);
   row.sync.sync_id = record.sync_id;
@@ -299,10 +277,8 @@ void Converter::Sync(const SyncRecord& record) {
 }
 
 void Converter::Event(const EventRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kEvent, record.device_timestamp, record.device_timestamp);
-  row.correlation = record.correlation;
-  row.context = record.context;
-  row.stream = record.stream;
+  DeviceRow row =
+      RowOf(DeviceRowType::kEvent, record, record.device_timestamp, record.device_timestamp);
   row.device = device_of_context_[record.context % kContexts];
   row.sync.sync_id = record.sync_id;
   row.sync.event = record.event;
@@ -310,11 +286,7 @@ void Converter::Event(const EventRecord& record) {
 }
 
 void Converter::Memory(const MemoryRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kMemory, record.timestamp, record.timestamp);
-  row.correlation = record.correlation;
-  row.device = record.device;
-  row.context = record.context;
-  row.stream = record.stream;
+  DeviceRow row = RowOf(DeviceRowType::kMemory, record, record.timestamp, record.timestamp);
   row.detail = Byte(record.operation);
   row.source_kind = Byte(record.memory_kind);
   row.memory.address = record.address;
@@ -326,18 +298,11 @@ void Converter::Memory(const MemoryRecord& record) {
 }
 
 void Converter::Graph(const GraphRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kGraph, record.start, record.end);
-  row.correlation = record.correlation;
-  row.device = record.device;
-  row.context = record.context;
-  row.stream = record.stream;
-  row.graph = record.graph;
-  Write(row);
+  Write(RowOf(DeviceRowType::kGraph, record, record.start, record.end));
 }
 
 void Converter::Overhead(const OverheadRecord& record) {
-  DeviceRow row = RowOf(DeviceRowType::kOverhead, record.start, record.end);
-  row.correlation = record.correlation;
+  DeviceRow row = RowOf(DeviceRowType::kOverhead, record, record.start, record.end);
   row.detail = recording::OverheadDetail(record.overhead_kind);
   row.overhead.object_kind = record.object_kind;
   if (record.object_kind == kProcessObject || record.object_kind == kThreadObject) {

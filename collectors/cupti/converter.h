@@ -70,7 +70,9 @@ class Converter {
   void Context(const ContextRecord& record);
   void Stream(const StreamRecord& record);
 
-  recording::DeviceRow RowOf(recording::DeviceRowType type, uint64_t begin, uint64_t end);
+  template <class Record>
+  recording::DeviceRow RowOf(recording::DeviceRowType type, const Record& record, uint64_t begin,
+                             uint64_t end);
   // False: it is no row.
   bool Write(const recording::DeviceRow& row);
   uint32_t NameAt(uint64_t pointer);
