@@ -12,9 +12,10 @@
 #   --steps    of each training, default 100
 #   --only     some of facts, transparent, complete, equality, overhead, habits, kill
 #
-# Needs CMake, g++ and the packages of scripts/install_packages.sh build; python3 with torch for the Python
-# programs; a CUDA LibTorch (that torch's, or CMAKE_PREFIX_PATH) for the C++ trainer. Exit codes: 0 nothing
-# failed, 1 a check failed or the build did, 2 usage error, 77 no GPU here.
+# Needs CMake, g++ and the packages of scripts/install_packages.sh build (where there is no registry, see
+# scripts/offline_packages.sh); python3 with torch for the Python programs; a CUDA LibTorch (that torch's, or
+# CMAKE_PREFIX_PATH) for the C++ trainer. Exit codes: 0 nothing failed, 1 a check failed or the build did,
+# 2 usage error, 77 no GPU here.
 # shellcheck disable=SC2317,SC1091,SC2034  # `step` calls the functions and reads `log`
 set -euo pipefail
 
@@ -28,7 +29,7 @@ mode=gpu
 out=
 checks=()
 
-usage() { sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 parse() {
   while [[ $# -gt 0 ]]; do

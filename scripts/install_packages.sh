@@ -2,10 +2,11 @@
 # The one list of Debian packages that trainprof is built and tested with, and their installation.
 # quickstart.sh, test.sh and CI all come here.
 #
-#   scripts/install_packages.sh [--check] GROUP...      GROUPs: build trainer viewer test lint fuzz
+#   scripts/install_packages.sh [--check|--list] GROUP...   GROUPs: build trainer viewer test lint fuzz
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
-# prints the one line to run. Exit codes: 0 all there, 1 something is missing, 2 usage error.
+# prints the one line to run. --list prints the groups' libraries alone. Exit codes: 0 all there,
+# 1 something is missing, 2 usage error.
 set -euo pipefail
 
 # A program in PATH counts, wherever it came from; libraries are looked up among Debian's packages.
@@ -30,7 +31,7 @@ readonly oldest_cmake="3.25"
 
 say() { echo "install_packages: $*" >&2; }
 
-usage() { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 is_installed() {
   [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -79,10 +80,11 @@ install() {
 }
 
 main() {
-  local check=false group words=()
+  local check=false list=false group words=()
   for group in "$@"; do
     case $group in
       --check) check=true ;;
+      --list) list=true ;;
       -h | --help) usage; return 0 ;;
       build | trainer | viewer | test | lint | fuzz) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
       *) usage >&2; return 2 ;;
@@ -90,6 +92,10 @@ main() {
   done
   if [[ ${#words[@]} -eq 0 ]]; then usage >&2; return 2; fi
 
+  if $list; then
+    for group in "${words[@]}"; do [[ $group == *=* || $group != *-dev ]] || echo "$group"; done
+    return 0
+  fi
   local missing
   read -ra missing -d '' <<<"$(missing_of "${words[@]}")" || true
   if [[ ${#missing[@]} -gt 0 ]]; then
