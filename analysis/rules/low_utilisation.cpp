@@ -48,8 +48,8 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
     if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
     if (!HasItsOwnRule(c)) unexplained += account.Of(c);
     if (context.ShareOfWindow(account.Of(c)) < 0.01) continue;
-    causes += fmt::format("{}{} {:.1f} ms/step", causes.empty() ? "" : ", ", Name(c),
-                          context.PerStepMs(account.Of(c)));
+    causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Name(c),
+                          context.PerStepMs(account.Of(c)), context.Unit());
   }
   finding.gain = {0, context.PerStepMs(unexplained)};
   constexpr size_t kShown = 3;

@@ -22,6 +22,10 @@ std::string SiteText(const Site& site) {
   return fmt::format("{}  x{}", text, site.count);
 }
 
+const char* GainUnit(const RankAnalysis& rank) {
+  return rank.steps.count() > 0 ? "ms/step" : "ms in all";
+}
+
 void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
                    const Finding& finding, const Style& style) {
   out += fmt::format("{:>3}. {} {} {}  {}\n", number, style.Severity(finding.severity),
@@ -29,10 +33,9 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
   const auto row = [&](std::string_view label, std::string_view text) {
     out += fmt::format("     {:<{}}{}\n", label, kIndent, Wrap(text, 5 + kIndent, kTextWidth));
   };
-  const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms in all";
   row("gain", fmt::format("{:.1f} to {:.1f} {}   (cost now {:.1f}, {} {}, confidence {:.0f} %)",
-                          finding.gain.low_ms_per_step, finding.gain.high_ms_per_step, unit,
-                          rank.DevicePerStepMs(finding.cost), finding.count,
+                          finding.gain.low_ms_per_step, finding.gain.high_ms_per_step,
+                          GainUnit(rank), rank.DevicePerStepMs(finding.cost), finding.count,
                           finding.count == 1 ? "instance" : "instances", 100 * finding.confidence));
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     row(i == 0 ? "where" : "", SiteText(finding.where[i]));
@@ -227,8 +230,8 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     const Finding& finding = rank.findings[i];
     out += fmt::format("{} {} {}: {}\n", style.Severity(finding.severity), finding.code,
                        finding.rule, finding.title);
-    out += fmt::format("  gain {:.1f} to {:.1f} ms/step", finding.gain.low_ms_per_step,
-                       finding.gain.high_ms_per_step);
+    out += fmt::format("  gain {:.1f} to {:.1f} {}", finding.gain.low_ms_per_step,
+                       finding.gain.high_ms_per_step, GainUnit(rank));
     if (!finding.where.empty()) out += fmt::format("; {}", SiteText(finding.where.front()));
     out += "\n";
   }

@@ -13,6 +13,13 @@ TEST(Wrap, BreaksAtSpacesAndIndents) {
   EXPECT_EQ(Wrap("", 2, 5), "");
 }
 
+TEST(Card, WithoutStepsAGainIsOfAll) {
+  JobAnalysis job;
+  job.ranks.emplace_back();
+  job.ranks[0].findings.emplace_back();
+  EXPECT_NE(RenderCard(job, {}).find("gain 0.0 to 0.0 ms in all"), std::string::npos);
+}
+
 TEST(Card, StaysWithinTwelveLines) {
   JobAnalysis job;
   job.ranks.emplace_back().window = Milliseconds(4);
