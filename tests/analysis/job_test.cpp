@@ -1,0 +1,101 @@
+// Loading and analysing a job ends soon when it is cancelled, with an error and nothing else.
+#include "analysis/job.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/analysis/random_trace.h"
+#include "tests/trace/cancel_everywhere.h"
+#include "tests/trace/recording/scratch_folder.h"
+#include "tests/trace/recording/segment_writer.h"
+#include "trace/formats/exporter.h"
+
+namespace trainprof {
+namespace {
+
+using testing::ScratchFolder;
+
+void WriteRank(const std::filesystem::path& folder) {
+  testing::SegmentWriter writer(folder);
+  writer.BeginWriter(0, 100);
+  for (uint64_t step = 1; step <= 10'000; ++step) {
+    writer.Push("step", 10'000 * step);
+    writer.Pop(10'000 * step + 9000);
+  }
+  writer.Finish();
+}
+
+// At any of its points: a verdict is whole or is not there.
+TEST(Job, AnAnalysisEndsAnywhere) {
+  for (const uint64_t seed : {3, 11, 29}) {
+    const Trace trace = BuildTrace(DrawTrace(seed));
+    const RankAnalysis expected = Analyze(trace);
+    testing::ExpectCancellableEverywhere(
+        [&] {
+          const AnalysisWithAccounts made = AnalyzeWithAccounts(trace);
+          EXPECT_EQ(made.analysis.window, expected.window);
+          EXPECT_EQ(made.analysis.findings.size(), expected.findings.size());
+        },
+        50);
+  }
+}
+
+// The accounts that are handed out are those that a timeline would make.
+TEST(Job, AnAnalysisHandsItsAccountsOut) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const Trace trace = BuildTrace(DrawTrace(seed));
+    const AnalysisWithAccounts made = AnalyzeWithAccounts(trace);
+    const std::vector<DeviceAccount> expected = AccountDevices(trace, made.analysis.device_steps);
+    ASSERT_EQ(made.accounts.size(), expected.size());
+    for (const DeviceAccount& account : expected) {
+      const auto same =
+          std::find_if(made.accounts.begin(), made.accounts.end(),
+                       [&](const DeviceAccount& a) { return a.device == account.device; });
+      ASSERT_NE(same, made.accounts.end());
+      EXPECT_EQ(same->total, account.total);
+      EXPECT_EQ(same->idle.size(), account.idle.size());
+    }
+  }
+}
+
+// In the second rank of three: its reading does not end, the third's does not begin.
+TEST(Job, CancelledWhileARankIsReadSaysSo) {
+  const ScratchFolder folder;
+  for (const char* rank : {"rank-00000", "rank-00001", "rank-00002"}) WriteRank(folder / rank);
+  std::atomic<bool> cancel = false;
+  std::string last;
+  LoadOptions options;
+  options.cancel = &cancel;
+  options.progress = [&](const LoadStatus& status) {
+    EXPECT_FALSE(cancel) << status.text;
+    last = status.text;
+    cancel = status.share > 0.5;
+  };
+  const Result<JobAnalysis> job = AnalyzePath(folder.path(), options);
+  ASSERT_FALSE(job.ok());
+  EXPECT_EQ(job.error(), folder.path().string() + ": cancelled");
+  EXPECT_NE(last.find("reading rank 2 of 3: "), std::string::npos) << last;
+}
+
+TEST(Job, CancelledWhileAFileIsReadIsNotAnUnreadableFile) {
+  const ScratchFolder folder;
+  const Trace trace = BuildTrace(DrawTrace(3));
+  ASSERT_TRUE(ExportTrace(trace, (folder / "rank0.json").string()).ok());
+  ASSERT_TRUE(ExportTrace(trace, (folder / "rank1.json").string()).ok());
+  std::atomic<bool> cancel = false;
+  size_t loaded = 0;
+  LoadOptions options;
+  options.cancel = &cancel;
+  options.progress = [&](const LoadStatus& status) {
+    cancel = status.text.find("rank1.json (2 of 2)") != std::string::npos;
+  };
+  const Result<std::vector<std::string>> visited = VisitTraces(folder.path(), options, [&](Trace) {
+    ++loaded;
+    return Result<void>();
+  });
+  ASSERT_FALSE(visited.ok());
+  EXPECT_EQ(visited.error(), folder.path().string() + ": cancelled");
+  EXPECT_EQ(loaded, 1u);
+}
+
+}  // namespace
+}  // namespace trainprof
