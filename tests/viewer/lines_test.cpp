@@ -315,6 +315,51 @@ TEST(LaneStore, IdleByCauseIsThatOfTheReport) {
   EXPECT_GT(compared, 100u);
 }
 
+// Communication is told from compute, as in the account.
+TEST(LaneStore, BusyTimeByClassIsThatOfTheReport) {
+  size_t compared = 0;
+  for (uint64_t seed = 0; seed < 80; ++seed) {
+    const Job job(BuildTrace(DrawTrace(seed, {.whole_microseconds = false, .least_steps = 2})));
+    const Lines lines({{&job.trace, &job.analysis}});
+    LaneStore store(lines);
+    for (uint32_t line = 0; line < lines.lines().size(); ++line) {
+      if (lines.lines()[line].kind != LineKind::kGpu) continue;
+      CategoryTotals in_window{};
+      for (const Interval& part : job.analysis.device_steps.window.intervals()) {
+        const RangeTotals totals = TotalsOf(store.LanesOf(line), part);
+        for (size_t c = 0; c < kCategories; ++c) in_window[c] += totals.time[c];
+      }
+      const int64_t id = job.trace.devices[Index(lines.lines()[line].device)].id;
+      for (const DeviceReport& device : job.analysis.devices) {
+        if (device.id != id) continue;
+        for (const DeviceClass c : {DeviceClass::kCompute, DeviceClass::kExposedCommunication,
+                                    DeviceClass::kExposedCopy}) {
+          const Duration reported = device.account[static_cast<size_t>(c)].total;
+          EXPECT_EQ(in_window[static_cast<size_t>(CategoryOf(c))], reported)
+              << "seed " << seed << " " << Name(c);
+          compared += reported.ns > 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 100u);
+}
+
+TEST(LaneStore, CommunicationHasItsColourOnStreamsAndGpus) {
+  const Job job(TraceFromScript(kScript));
+  const Lines lines({{&job.trace, &job.analysis}});
+  LaneStore store(lines);
+  const Lane& stream = store.LanesOf(LineCalled(lines, "stream 20"))[0];
+  ASSERT_EQ(stream.size(), 1u);
+  EXPECT_EQ(stream.category(0), Category::kCommunication);
+  std::map<Category, Duration> busy;
+  const Lane& gpu = store.LanesOf(LineCalled(lines, "GPU 0"))[0];
+  for (size_t i = 0; i < gpu.size(); ++i) busy[gpu.category(i)] += gpu.interval(i).Length();
+  EXPECT_EQ(busy[Category::kCommunication], Microseconds(100));
+  EXPECT_EQ(busy[Category::kCompute], Microseconds(150));
+  EXPECT_EQ(busy[Category::kCopy], Microseconds(120));
+}
+
 TEST(LaneStore, FindsWhatElseAStreamHas) {
   TraceBuilder builder;
   const ProcessId process = builder.FindOrAddProcess(0);

@@ -55,10 +55,9 @@ bool Document::Update() {
   std::unique_ptr<Edition> edition;
   const bool is_news = shown_->loader.Take(edition);
   if (edition == nullptr || edition->lines == nullptr) return is_news;
-  const Lines& lines = *edition->lines;
   shown_->store = shown_->store == nullptr
-                      ? std::make_unique<LaneStore>(lines)
-                      : std::make_unique<LaneStore>(lines, std::move(*shown_->store));
+                      ? std::make_unique<LaneStore>(edition->lines)
+                      : std::make_unique<LaneStore>(edition->lines, std::move(*shown_->store));
   shown_->edition = std::move(*edition);
   shown_->links.resize(ranks());
   shown_->kind = KindName(TraceOf(0).source);
@@ -67,6 +66,7 @@ bool Document::Update() {
 }
 
 const Lines* Document::lines() const { return shown_->edition.lines.get(); }
+const std::shared_ptr<const Lines>& Document::shared_lines() const { return shown_->edition.lines; }
 LaneStore& Document::store() { return *shown_->store; }
 size_t Document::ranks() const { return shown_->edition.ranks.size(); }
 

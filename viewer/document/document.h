@@ -49,7 +49,9 @@ class Document {
   bool Update();
 
   const Lines* lines() const;  // null until the first rank is there
-  LaneStore& store();          // only with lines()
+  // The same, for a thread that keeps the document as well: they stay when others take their place.
+  const std::shared_ptr<const Lines>& shared_lines() const;
+  LaneStore& store();  // only with lines()
   size_t ranks() const;
   const Trace& TraceOf(uint32_t rank) const;
   // Null while it is being made: a rank is drawn before its verdict is there. What comes of it

@@ -11,7 +11,10 @@ struct PaneCache {
   InspectorCache inspector;
 
   // Something is being made: a later frame shows more.
-  bool Busy() const { return timeline.pending || timeline.overview_pending || inspector.busy(); }
+  bool Busy() const {
+    return timeline.pending || timeline.overview_pending || timeline.bars.busy() ||
+           inspector.busy();
+  }
   // The document was opened or got further ranks.
   void Clear() {
     timeline.Clear();

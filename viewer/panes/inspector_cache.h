@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "viewer/navigation/measure.h"
-#include "viewer/panes/background.h"
+#include "viewer/timeline/background.h"
 #include "viewer/state/state.h"
 #include "viewer/tables/facts.h"
 #include "viewer/tables/histogram.h"

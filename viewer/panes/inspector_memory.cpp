@@ -57,7 +57,12 @@ void DrawSeries(PaneContext& context, uint32_t line) {
   const ImVec2 size(ImGui::GetContentRegionAvail().x, context.theme.Px(kPlotPoints));
   const float height = ImGui::GetTextLineHeightWithSpacing() + size.y;
   // A series is made when it is looked at.
-  if (!ImGui::IsRectVisible({size.x, height})) return ImGui::Dummy({size.x, height});
+  const bool visible = ImGui::IsRectVisible({size.x, height});
+  if (!visible || !state.document->store().Ask(line)) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    if (visible) ImGui::GetWindowDrawList()->AddText(at, context.theme.text_dim, "computing ...");
+    return ImGui::Dummy({size.x, height});
+  }
   const Series& series = state.document->store().SeriesOf(line);
   const Line& l = state.lines().lines()[line];
   Series::Range all;

@@ -98,8 +98,7 @@ void SetHeights(StepBars& bars) {
 StepBars MakeStepBars(const Lines& lines, uint32_t rank, const Steps& steps,
                       const RankAnalysis* analysis) {
   StepBars bars;
-  bars.rank = rank;
-  bars.analysis = analysis;
+  bars.analysed = analysis != nullptr;
   bars.first_number = steps.warmup_steps;
   const Duration shift = lines.Shift(rank);
   for (const Step& step : steps.steps) {

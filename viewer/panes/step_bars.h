@@ -25,15 +25,24 @@ struct StepBars {
   int64_t first_number = 0;  // of spans[0]
   Duration median;           // of the spans
   Duration limit;            // a bar of full height; longer ones are clipped
+  bool analysed = false;     // else only how long the steps are is known
 
   std::span<const Duration> PartsOf(size_t step) const {
     return {time.data() + step * parts.size(), parts.size()};
   }
+};
 
-  // What it was made of.
+// What bars are made of.
+struct StepBarsKey {
   std::weak_ptr<Document> document;
   const RankAnalysis* analysis = nullptr;
   uint32_t rank = 0;
+  Duration shift;  // of the rank
+
+  bool operator==(const StepBarsKey& other) const {
+    return !document.owner_before(other.document) && !other.document.owner_before(document) &&
+           analysis == other.analysis && rank == other.rank && shift == other.shift;
+  }
 };
 
 // Of one rank's device that was busiest, else of the thread that steps. `analysis` null: only how

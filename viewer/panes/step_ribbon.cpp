@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trace/cancel.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/panes/hatch.h"
 #include "viewer/panes/timeline_frame.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr float kLeastBar = 3;  // points; more steps than fit share a bar
 constexpr float kMostBar = 46;
 constexpr size_t kMostBars = 600;
+// Bars of more events are made on a thread.
+constexpr size_t kEventsAtOnce = 20'000;
 
 struct Ribbon {
   Box facts;  // at the left: how many steps, which colours
@@ -29,18 +32,28 @@ struct Ribbon {
   }
 };
 
+// Until they are made, only how long each step is.
 const StepBars& BarsOf(PaneContext& context) {
   State& state = context.state;
-  StepBars& bars = context.cache.timeline.bars;
+  TimelineCache& cache = context.cache.timeline;
   const uint32_t rank = state.document->SlowestRank();
-  const RankAnalysis* analysis = state.document->Analysis(rank);
-  const bool current = bars.document.lock() == state.document && bars.rank == rank &&
-                       bars.analysis == analysis && analysis != nullptr;
-  if (!current) {
-    bars = MakeStepBars(state.lines(), rank, state.document->StepsOf(rank), analysis);
-    bars.document = state.document;
+  if (const RankAnalysis* analysis = state.document->Analysis(rank)) {
+    const Trace& trace = state.document->TraceOf(rank);
+    const StepBarsKey key{state.document, analysis, rank, state.lines().Shift(rank)};
+    const bool at_once = trace.ranges.size() + trace.device_ops.size() <= kEventsAtOnce;
+    const StepBars* const bars = cache.bars.Get(
+        key, at_once,
+        [document = state.document, lines = state.document->shared_lines(), rank,
+         analysis](const std::atomic<bool>* cancel) {
+          StepBars made;
+          RunUnlessCancelled(
+              cancel, [&] { made = MakeStepBars(*lines, rank, analysis->steps, analysis); });
+          return made;
+        });
+    if (bars != nullptr) return *bars;
   }
-  return bars;
+  cache.bare_bars = MakeStepBars(state.lines(), rank, state.document->StepsOf(rank), nullptr);
+  return cache.bare_bars;
 }
 
 Ribbon MakeRibbon(const PaneContext& context, const StepBars& bars) {
@@ -209,9 +222,8 @@ void DrawStepRibbon(PaneContext& context) {
   const Ribbon ribbon = MakeRibbon(context, bars);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   if (bars.spans.empty()) {
-    const bool analysed = bars.analysis != nullptr;
     draw->AddText({ribbon.facts.left, ribbon.facts.top}, context.theme.text_dim,
-                  analysed ? "no steps found in this trace" : "looking for steps ...");
+                  bars.analysed ? "no steps found in this trace" : "looking for steps ...");
     return;
   }
   Hatcher hatcher(context.theme, draw);

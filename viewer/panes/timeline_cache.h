@@ -9,6 +9,7 @@
 #include "viewer/panes/overview.h"
 #include "viewer/panes/step_bars.h"
 #include "viewer/panes/timeline_layout.h"
+#include "viewer/timeline/background.h"
 #include "viewer/timeline/frame.h"
 #include "viewer/timeline/series.h"
 
@@ -49,7 +50,8 @@ struct TimelineCache {
   // Lanes or bars are still to be made: the next frame shows more.
   bool pending = false;
 
-  StepBars bars;
+  Background<StepBarsKey, StepBars> bars;
+  StepBars bare_bars;  // that stand there as long as the others are being made
   Frame overview;
   std::optional<std::vector<uint32_t>> overview_sources;  // lines
   bool overview_pending = false;

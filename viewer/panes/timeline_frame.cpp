@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "viewer/panes/widgets.h"
@@ -18,33 +17,18 @@ constexpr float kLeastNames = 90;
 
 // Rows that stay may take this much of the height; those that do not fit scroll away.
 constexpr double kMostPinned = 0.5;
-// Lanes are made for so long in a frame; one line's at least.
-constexpr std::chrono::milliseconds kMostMaking{4};
 constexpr size_t kMostNameBytes = 300;
 constexpr size_t kMostNamesKept = 10'000;
 
-// Makes lanes until the frame's time is up.
-class LaneMaker {
- public:
-  explicit LaneMaker(LaneStore& store) : store_(store) {}
-
-  bool Has(uint32_t line) {
-    if (line == kNoLine) return true;
-    if (store_.Has(line)) {
-      store_.LanesOf(line);  // it is in use
-      return true;
-    }
-    if (made_ > 0 && std::chrono::steady_clock::now() - begin_ > kMostMaking) return false;
-    ++made_;
-    store_.LanesOf(line);
-    return true;
+// Whether what the row shows is there; asks for all that is not.
+bool IsReady(LaneStore& store, const TrackRow& row) {
+  if (row.form != RowForm::kStrip) return store.Ask(row.line);
+  bool ready = true;
+  for (const uint32_t line : {row.busy, row.idle}) {
+    if (line != kNoLine && !store.Ask(line)) ready = false;
   }
-
- private:
-  LaneStore& store_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  size_t made_ = 0;
-};
+  return ready;
+}
 
 // Adds the lanes of `line` that lie in `clip`, one below the other from `top` on.
 void AddLanes(uint32_t line, uint32_t count, float top, LaneLook look, const Box& clip,
@@ -58,17 +42,17 @@ void AddLanes(uint32_t line, uint32_t count, float top, LaneLook look, const Box
   }
 }
 
-void AddRow(PaneContext& context, const TrackRow& row, float top, bool is_pinned, LaneMaker& maker,
+void AddRow(PaneContext& context, const TrackRow& row, float top, bool is_pinned,
             TimelineFrame& frame) {
   ShownRow shown{.row = row, .top = top, .bottom = top + static_cast<float>(row.height)};
   shown.is_pinned = is_pinned;
   shown.first_lane = frame.lanes.size();
   const Box& clip = frame.ClipOf(shown);
   const auto kind = context.state.lines().lines()[row.line].kind;
-  if (row.form == RowForm::kStrip) {
-    shown.ready = maker.Has(row.busy) && maker.Has(row.idle);
+  shown.ready = IsReady(context.state.document->store(), row);
+  if (shown.ready && row.form == RowForm::kStrip) {
     for (const uint32_t line : {row.busy, row.idle}) {
-      if (!shown.ready || line == kNoLine) continue;
+      if (line == kNoLine) continue;
       const uint32_t depth = StripDepth(context.state.lines().lines()[line]);
       const float bottom = top + static_cast<float>(frame.lane_height);
       const LaneLook look = line == row.idle      ? LaneLook::kStripIdle
@@ -76,12 +60,9 @@ void AddRow(PaneContext& context, const TrackRow& row, float top, bool is_pinned
                                                   : LaneLook::kPlain;
       frame.lanes.push_back({line, depth, top, bottom, look});
     }
-  } else {
-    shown.ready = maker.Has(row.line);
-    if (shown.ready && row.form == RowForm::kLanes) {
-      const LaneLook look = kind == LineKind::kIdle ? LaneLook::kIdle : LaneLook::kPlain;
-      AddLanes(row.line, row.lanes, top, look, clip, frame);
-    }
+  } else if (shown.ready && row.form == RowForm::kLanes) {
+    const LaneLook look = kind == LineKind::kIdle ? LaneLook::kIdle : LaneLook::kPlain;
+    AddLanes(row.line, row.lanes, top, look, clip, frame);
   }
   shown.last_lane = frame.lanes.size();
   if (!shown.ready) context.cache.timeline.pending = true;
@@ -89,18 +70,21 @@ void AddRow(PaneContext& context, const TrackRow& row, float top, bool is_pinned
 }
 
 void AddRows(PaneContext& context, const RowList& list, int64_t scroll, bool is_pinned,
-             LaneMaker& maker, TimelineFrame& frame) {
+             TimelineFrame& frame) {
   const Box& box = is_pinned ? frame.areas.pinned : frame.areas.tracks;
   const auto [first, last] = list.Within(scroll, static_cast<int64_t>(box.height()) + 1);
   for (size_t i = first; i < last; ++i) {
     const float top = box.top + static_cast<float>(list.rows[i].top - scroll);
-    AddRow(context, list.rows[i], top, is_pinned, maker, frame);
+    AddRow(context, list.rows[i], top, is_pinned, frame);
   }
 }
 
 // The lane of the line to reveal that the selected event is on, made visible; else the first one.
-uint32_t RevealedLane(State& state, uint32_t line) {
-  if (!state.selected || state.lines().LineOf(*state.selected) != line) return 0;
+// Nothing as long as the lanes are being made.
+std::optional<uint32_t> RevealedLane(State& state, uint32_t line) {
+  const bool nested = state.lines().lines()[line].lanes > 1;
+  if (!nested || !state.selected || state.lines().LineOf(*state.selected) != line) return 0;
+  if (!state.document->store().Ask(line)) return std::nullopt;
   const uint32_t lane = state.document->store().PlaceOf(*state.selected).lane;
   if (lane > 0) state.collapsed.erase(line);
   if (lane >= kLanesUnlessUnfolded) state.unfolded.insert(line);
@@ -167,7 +151,8 @@ TimelineAreas MakeAreas(const PaneContext& context, ImVec2 min, ImVec2 max) {
 void UpdateLayout(PaneContext& context, TimelineAreas& areas) {
   State& state = context.state;
   TimelineCache& cache = context.cache.timeline;
-  const uint32_t lane = state.reveal ? RevealedLane(state, *state.reveal) : 0;
+  std::optional<uint32_t> lane = 0;
+  if (state.reveal) lane = RevealedLane(state, *state.reveal);
   LayoutChoice choice{.pinned = state.pinned,
                       .collapsed = state.collapsed,
                       .unfolded = state.unfolded,
@@ -183,8 +168,10 @@ void UpdateLayout(PaneContext& context, TimelineAreas& areas) {
   areas.tracks.top = areas.pinned.bottom;
   areas.scrollbar.top = areas.tracks.top;
   const RowList& tracks = cache.layout.tracks;
-  if (state.reveal) ScrollTo(context, tracks, *state.reveal, lane, areas.tracks.height());
-  state.reveal.reset();
+  if (state.reveal) {
+    ScrollTo(context, tracks, *state.reveal, lane.value_or(0), areas.tracks.height());
+  }
+  if (lane) state.reveal.reset();
   const double most = static_cast<double>(tracks.height) - areas.tracks.height();
   state.scroll = std::clamp(state.scroll, 0.0, std::max(0.0, most / context.theme.scale));
 }
@@ -197,11 +184,10 @@ TimelineFrame MakeTimelineFrame(PaneContext& context, const TimelineAreas& areas
   frame.lane_height = HeightsOf(context.theme).lane;
   state.view_width_px = std::max(1, static_cast<int32_t>(areas.time.width()));
   frame.scale = Scale::Of(state.view, state.view_width_px, std::max(2, cache.frame.scale.event_px));
-  LaneMaker maker(state.document->store());
-  AddRows(context, cache.layout.pinned, 0, true, maker, frame);
+  AddRows(context, cache.layout.pinned, 0, true, frame);
   frame.pinned_lanes = frame.lanes.size();
   const auto scroll = static_cast<int64_t>(state.scroll * context.theme.scale);
-  AddRows(context, cache.layout.tracks, scroll, false, maker, frame);
+  AddRows(context, cache.layout.tracks, scroll, false, frame);
   return frame;
 }
 

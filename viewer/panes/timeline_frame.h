@@ -83,10 +83,10 @@ struct TimelineFrame {
 TimelineAreas MakeAreas(const PaneContext& context, ImVec2 min, ImVec2 max);
 RowHeights HeightsOf(const Theme& theme);
 // Makes the layout anew where something changed; scrolls to what was to be revealed; keeps the
-// scrolling within its limits.
+// scrolling within its limits. What was to be revealed within a line waits for the line's lanes.
 void UpdateLayout(PaneContext& context, TimelineAreas& areas);
-// The rows and lanes in sight. Makes lanes that are missing, for a few milliseconds at most: then
-// cache.timeline.pending is set and their rows are not ready.
+// The rows and lanes in sight. Rows whose lanes are being made on a thread are not ready; then
+// cache.timeline.pending is set.
 TimelineFrame MakeTimelineFrame(PaneContext& context, const TimelineAreas& areas);
 
 // What an event is called, cut to what a line of text can show.

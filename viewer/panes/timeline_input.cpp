@@ -84,6 +84,7 @@ void HandleWheel(PaneContext& context, const TimelineAreas& areas) {
     Zoom(state, scale.TimeAt(io.MousePos.x - areas.time.left), std::pow(kZoomPerNotch, wheel));
   } else if (rows.Contains(io.MousePos)) {
     state.scroll -= wheel * kScrollPerNotch;
+    state.reveal.reset();
   }
 }
 

@@ -123,11 +123,12 @@ void DrawFoldedRows(const PaneContext& context, const TimelineFrame& frame, ImDr
   }
 }
 
+// What a thread makes; it will be there in a moment.
 void DrawUnready(const PaneContext& context, const TimelineFrame& frame, ImDrawList* draw) {
   for (const ShownRow& shown : frame.rows) {
     if (shown.ready) continue;
     draw->AddText({frame.areas.time.left + context.theme.Px(4), shown.top}, context.theme.text_dim,
-                  "...");
+                  "making ...");
   }
 }
 

@@ -44,6 +44,12 @@ void SelectNeighbour(State& state, int direction) {
     return;
   }
   LaneStore& store = state.document->store();
+  const uint32_t line = state.lines().LineOf(*state.selected);
+  if (line == kNoLine) return;
+  if (!store.Ask(line)) {
+    state.message = "The track is still being made";
+    return;
+  }
   const LaneStore::Place place = store.PlaceOf(*state.selected);
   if (place.line == kNoLine) return;
   const Lane& lane = store.LanesOf(place.line)[place.lane];

@@ -3,6 +3,20 @@
 #include "trace/names.h"
 
 namespace trainprof {
+namespace {
+
+// The remembered answer; asked and remembered when there is none.
+template <class Ask>
+Category Remember(std::atomic<uint8_t>& answer, Ask ask) {
+  uint8_t known = answer.load(std::memory_order_relaxed);
+  if (known == 0) {
+    known = static_cast<uint8_t>(static_cast<uint8_t>(ask()) + 1);
+    answer.store(known, std::memory_order_relaxed);
+  }
+  return static_cast<Category>(known - 1);
+}
+
+}  // namespace
 
 std::string_view Title(Category category) {
   switch (category) {
@@ -72,7 +86,13 @@ Category CategoryOf(DeviceClass c) {
   return Category::kUnknown;
 }
 
-Category Categorizer::OfRange(uint32_t row) {
+Categorizer::Categorizer(const Trace& trace)
+    : trace_(trace),
+      of_annotation_(trace.strings.size()),
+      of_operator_(trace.strings.size()),
+      of_kernel_(trace.strings.size()) {}
+
+Category Categorizer::OfRange(uint32_t row) const {
   const RangeKind kind = trace_.ranges.kind[row];
   switch (kind) {
     case RangeKind::kPythonFunction:
@@ -88,7 +108,7 @@ Category Categorizer::OfRange(uint32_t row) {
   }
   const bool is_operator = kind == RangeKind::kCpuOp;
   const StringId name = trace_.ranges.name[row];
-  return Remember(is_operator ? of_operator_ : of_annotation_, name, [&] {
+  return Remember((is_operator ? of_operator_ : of_annotation_)[Index(name)], [&] {
     const std::string_view text = trace_.Text(name);
     const Phase phase = is_operator ? PhaseOfTorchName(text) : PhaseOfUserName(text);
     if (phase == Phase::kInputWait) return Category::kInputWait;
@@ -118,10 +138,10 @@ Category Categorizer::OfCall(uint32_t row) const {
   return Category::kOther;
 }
 
-Category Categorizer::OfDeviceOp(uint32_t row) {
+Category Categorizer::OfDeviceOp(uint32_t row) const {
   if (trace_.device_ops.kind[row] != DeviceOpKind::kKernel) return Category::kCopy;
   const StringId name = trace_.device_ops.name[row];
-  return Remember(of_kernel_, name, [&] {
+  return Remember(of_kernel_[Index(name)], [&] {
     return IsCommunicationKernel(trace_.Text(name)) ? Category::kCommunication : Category::kCompute;
   });
 }

@@ -2,6 +2,7 @@
 // that a copy and the time lost to it look alike.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -36,30 +37,26 @@ std::string_view Title(Category category);  // for a legend
 
 Category CategoryOf(DeviceClass c);
 
-// Tells the category of rows; looks at each distinct name once. Keeps a reference to the trace.
+// Tells the category of rows; looks at each distinct name once. Keeps a reference to the trace. For
+// any thread.
 class Categorizer {
  public:
-  explicit Categorizer(const Trace& trace) : trace_(trace) {}
+  // O(strings).
+  explicit Categorizer(const Trace& trace);
 
-  Category OfRange(uint32_t row);
+  Category OfRange(uint32_t row) const;
   Category OfCall(uint32_t row) const;
-  Category OfDeviceOp(uint32_t row);
+  Category OfDeviceOp(uint32_t row) const;
 
  private:
-  static constexpr uint8_t kNotAsked = 0xff;
-  // The remembered answer for a name; asked and remembered when there is none.
-  template <class Ask>
-  Category Remember(std::vector<uint8_t>& answers, StringId name, Ask ask) {
-    if (answers.empty()) answers.assign(trace_.strings.size(), kNotAsked);
-    uint8_t& answer = answers[Index(name)];
-    if (answer == kNotAsked) answer = static_cast<uint8_t>(ask());
-    return static_cast<Category>(answer);
-  }
+  // By name: the category + 1; 0 where it was not asked for. Threads that ask for the same name at
+  // the same time find the same.
+  using Answers = std::vector<std::atomic<uint8_t>>;
 
   const Trace& trace_;
-  std::vector<uint8_t> of_annotation_;
-  std::vector<uint8_t> of_operator_;
-  std::vector<uint8_t> of_kernel_;
+  mutable Answers of_annotation_;
+  mutable Answers of_operator_;
+  mutable Answers of_kernel_;
 };
 
 }  // namespace trainprof

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -35,6 +37,14 @@ void Lane::Add(TraceTime begin, TraceTime end, Category category, Table table, R
   row_.push_back(row);
 }
 
+void Lane::Reserve(size_t events) {
+  begin_.reserve(events);
+  end_.reserve(events);
+  category_.reserve(events);
+  table_.reserve(events);
+  row_.reserve(events);
+}
+
 void Lane::Finish() {
   begin_.shrink_to_fit();
   end_.shrink_to_fit();
@@ -42,10 +52,14 @@ void Lane::Finish() {
   table_.shrink_to_fit();
   row_.shrink_to_fit();
   pyramid_ = Pyramid::Build(begin_, end_, category_);
-  if (size() <= kBlock) return;
+  if (size() > kBlock) MakeBlocks();
+}
+
+void Lane::MakeBlocks() {
   CategoryTotals sum{};
   longest_.emplace_back();
   for (size_t block = 0; block < size(); block += kBlock) {
+    CancelPoint(block);
     before_.push_back(sum);
     Duration longest;
     for (size_t i = block; i < std::min(block + kBlock, size()); ++i) {

@@ -17,15 +17,17 @@ enum class Table : uint8_t {
   kSyncs,
   kInstants,
   kIdle,   // a segment of the device's idle time
-  kBusy,   // an interval of the device's busy time
+  kBusy,   // a segment of the device's busy time
   kSteps,  // a step's span
 };
 
 class Lane {
  public:
+  // Room for so many events.
+  void Reserve(size_t events);
   // begin >= the end of the event before.
   void Add(TraceTime begin, TraceTime end, Category category, Table table, Row row);
-  // After the last Add: makes what the queries below need. O(n).
+  // After the last Add: makes what the queries below need. O(n), may be cancelled.
   void Finish();
 
   size_t size() const { return begin_.size(); }
@@ -58,6 +60,7 @@ class Lane {
 
   void AddClipped(size_t i, const Interval& part, CategoryTotals& totals) const;
   void AddWhole(size_t first, size_t last, CategoryTotals& totals) const;
+  void MakeBlocks();
   size_t Descend(size_t level, size_t block, Duration least) const;
 
   std::vector<TraceTime> begin_;

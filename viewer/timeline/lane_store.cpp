@@ -2,93 +2,145 @@
 
 #include <algorithm>
 
-#include "viewer/timeline/line_events.h"
+#include "trace/cancel.h"
 
 namespace trainprof {
+namespace {
 
-LaneStore::LaneStore(const Lines& lines, LaneStore&& before)
-    : lines_(lines),
-      categorizers_(std::move(before.categorizers_)),
-      made_(std::move(before.made_)),
-      size_bytes_(before.size_bytes_),
-      turn_(before.turn_) {
-  categorizers_.resize(lines.ranks().size());
+// What the thread makes between two looks at what is wanted: 25 milliseconds, or one line.
+constexpr size_t kEffortOfAJob = 500'000;
+
+// Does not own them.
+std::shared_ptr<const Lines> Borrowed(const Lines& lines) {
+  return {std::shared_ptr<const Lines>(), &lines};
+}
+
+struct Order {
+  uint32_t line = 0;
+  std::shared_ptr<const Categorizer> categorizer;
+};
+
+std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& orders,
+                                  const std::atomic<bool>* cancel) {
+  std::vector<LineContents> made;
+  RunUnlessCancelled(cancel, [&] {
+    for (const Order& order : orders) {
+      made.push_back(MakeContents(lines, order.line, *order.categorizer));
+    }
+  });
+  return made;
+}
+
+}  // namespace
+
+LaneStore::LaneStore(std::shared_ptr<const Lines> lines)
+    : lines_(std::move(lines)), categorizers_(lines_->ranks().size()) {}
+
+LaneStore::LaneStore(const Lines& lines) : LaneStore(Borrowed(lines)) {}
+
+LaneStore::LaneStore(std::shared_ptr<const Lines> lines, LaneStore&& before)
+    : LaneStore(std::move(before)) {
+  const std::shared_ptr<const Lines> former = std::exchange(lines_, std::move(lines));
+  categorizers_.resize(lines_->ranks().size());
   std::erase_if(made_, [&](const auto& made) {
-    const Line& line = lines.lines()[made.first];
-    const bool analysed =
-        line.kind == LineKind::kRank || line.kind == LineKind::kGpu || line.kind == LineKind::kIdle;
-    const bool same = lines.Shift(line.rank) == before.lines_.Shift(line.rank) &&
-                      (!analysed || lines.ranks()[line.rank] == before.lines_.ranks()[line.rank]);
-    if (!same) size_bytes_ -= made.second.size_bytes;
+    const bool same = ShowTheSame(*former, *lines_, made.first);
+    if (!same) size_bytes_ -= made.second.contents.size_bytes;
     return !same;
   });
 }
 
+LaneStore::LaneStore(const Lines& lines, LaneStore&& before)
+    : LaneStore(Borrowed(lines), std::move(before)) {}
+
 const std::vector<Lane>& LaneStore::LanesOf(uint32_t line) { return Make(line).lanes; }
 const Series& LaneStore::SeriesOf(uint32_t line) { return Make(line).series; }
 
-LaneStore::Made& LaneStore::Make(uint32_t index) {
-  const auto [it, is_new] = made_.try_emplace(index);
-  Made& made = it->second;
-  made.used = turn_;
-  if (!is_new) return made;
-  const Line& line = lines_.lines()[index];
-  if (line.lanes == 0) {
-    made.series = MakeSeries(lines_.TraceOf(index), lines_.SeriesOf(line.rank)[line.series],
-                             lines_.Shift(line.rank));
-    made.size_bytes = made.series.size_bytes();
-  } else {
-    MakeLanes(line, made);
-    for (const Lane& lane : made.lanes) made.size_bytes += lane.size_bytes();
+LineContents& LaneStore::Make(uint32_t line) {
+  if (const auto found = made_.find(line); found != made_.end()) {
+    found->second.used = turn_;
+    return found->second.contents;
   }
-  size_bytes_ += made.size_bytes;
-  return made;
+  const uint32_t rank = lines_->lines()[line].rank;
+  return Keep(line, MakeContents(*lines_, line, *CategorizerOf(rank)));
 }
 
-void LaneStore::MakeLanes(const Line& line, Made& made) {
-  std::unique_ptr<Categorizer>& categorizer = categorizers_[line.rank];
-  if (!categorizer) {
-    categorizer = std::make_unique<Categorizer>(*lines_.ranks()[line.rank].trace);
+LineContents& LaneStore::Keep(uint32_t line, LineContents contents) {
+  size_bytes_ += contents.size_bytes;
+  std::erase_if(asked_, [&](const Asked& asked) { return asked.line == line; });
+  return made_.emplace(line, Made{std::move(contents), turn_}).first->second.contents;
+}
+
+const std::shared_ptr<const Categorizer>& LaneStore::CategorizerOf(uint32_t rank) {
+  std::shared_ptr<const Categorizer>& categorizer = categorizers_[rank];
+  if (!categorizer) categorizer = std::make_shared<Categorizer>(*lines_->ranks()[rank].trace);
+  return categorizer;
+}
+
+bool LaneStore::Ask(uint32_t line) {
+  TakeOver();
+  if (Has(line)) {
+    Make(line);  // it is in use
+    return true;
   }
-  const Duration shift = lines_.Shift(line.rank);
-  const std::vector<Segment<DeviceClass>>* idle = nullptr;
-  if (line.kind == LineKind::kIdle) {
-    for (const DeviceAccount& account : lines_.AccountsOf(line.rank)) {
-      if (account.device == line.device) idle = &account.idle;
-    }
+  const size_t effort = EffortFor(*lines_, line);
+  if (effort <= effort_left_) {
+    effort_left_ -= effort;
+    Make(line);
+    return true;
   }
-  const auto category_of = [&](Table table, uint32_t row) {
-    switch (table) {
-      case Table::kRanges:
-        return categorizer->OfRange(row);
-      case Table::kApi:
-        return categorizer->OfCall(row);
-      case Table::kDeviceOps:
-        return categorizer->OfDeviceOp(row);
-      case Table::kSyncs:
-        return Category::kSync;
-      case Table::kIdle:
-        return CategoryOf((*idle)[row].value);
-      case Table::kBusy:
-        return Category::kCompute;
-      case Table::kInstants:
-      case Table::kSteps:
-        break;
-    }
-    return Category::kAnnotation;
-  };
-  made.lanes.resize(line.lanes);
-  DepthPlacer placer;
-  VisitEvents(lines_, line, [&](const Interval& event, Table table, uint32_t row) {
-    const uint32_t depth = placer.Place(event);
-    if (depth >= made.lanes.size()) return;
-    made.lanes[depth].Add(event.begin + shift, event.end + shift, category_of(table, row), table,
-                          Row{row});
+  Remember(line);
+  MakeNext();
+  return false;
+}
+
+void LaneStore::Remember(uint32_t line) {
+  const auto known = std::find_if(asked_.begin(), asked_.end(),
+                                  [&](const Asked& asked) { return asked.line == line; });
+  if (known == asked_.end()) {
+    asked_.push_back({line, turn_});
+  } else {
+    known->turn = turn_;
+  }
+}
+
+void LaneStore::TakeOver() {
+  std::optional<std::vector<LineContents>> made = job_.Take();
+  if (!made) return;
+  for (size_t i = 0; i < made->size(); ++i) {
+    const uint32_t line = being_made_[i];
+    if (!Has(line) && ShowTheSame(*made_of_, *lines_, line)) Keep(line, std::move((*made)[i]));
+  }
+  made_of_.reset();
+}
+
+void LaneStore::MakeNext() {
+  if (job_.busy()) return;
+  being_made_.clear();
+  std::vector<Order> orders;
+  size_t effort = 0;
+  for (const Asked& asked : asked_) {
+    effort += EffortFor(*lines_, asked.line);
+    if (!orders.empty() && effort > kEffortOfAJob) break;
+    orders.push_back({asked.line, CategorizerOf(lines_->lines()[asked.line].rank)});
+    being_made_.push_back(asked.line);
+  }
+  made_of_ = lines_;
+  job_.Start([lines = lines_, orders = std::move(orders)](const std::atomic<bool>* cancel) {
+    return MakeAll(*lines, orders, cancel);
   });
-  for (Lane& lane : made.lanes) lane.Finish();
+}
+
+void LaneStore::ForgetWhatNobodyAskedFor() {
+  std::erase_if(asked_, [&](const Asked& asked) { return asked.turn != turn_; });
+  const bool wanted = std::any_of(asked_.begin(), asked_.end(), [&](const Asked& asked) {
+    return std::find(being_made_.begin(), being_made_.end(), asked.line) != being_made_.end();
+  });
+  if (!wanted) job_.Cancel();
 }
 
 void LaneStore::Trim(size_t most_bytes) {
+  ForgetWhatNobodyAskedFor();
+  effort_left_ = kMostEffortAtOnce;
   if (size_bytes_ > most_bytes) {
     std::vector<std::pair<uint64_t, uint32_t>> by_age;
     for (const auto& [line, made] : made_) {
@@ -97,7 +149,7 @@ void LaneStore::Trim(size_t most_bytes) {
     std::sort(by_age.begin(), by_age.end());
     for (const auto& [used, line] : by_age) {
       if (size_bytes_ <= most_bytes) break;
-      size_bytes_ -= made_[line].size_bytes;
+      size_bytes_ -= made_[line].contents.size_bytes;
       made_.erase(line);
     }
   }
@@ -105,9 +157,9 @@ void LaneStore::Trim(size_t most_bytes) {
 }
 
 LaneStore::Place LaneStore::PlaceOf(const EventRef& event) {
-  const uint32_t line = lines_.LineOf(event);
+  const uint32_t line = lines_->LineOf(event);
   if (line == kNoLine) return {};
-  const Interval time = lines_.TimeOf(event);
+  const Interval time = lines_->TimeOf(event);
   const std::vector<Lane>& lanes = LanesOf(line);
   for (uint32_t depth = 0; depth < lanes.size(); ++depth) {
     const Lane& lane = lanes[depth];
@@ -121,7 +173,7 @@ LaneStore::Place LaneStore::PlaceOf(const EventRef& event) {
 
 EventRef LaneStore::RefOf(uint32_t line, uint32_t lane, size_t event) {
   const Lane& on = LanesOf(line)[lane];
-  return {lines_.lines()[line].rank, on.table(event), on.row(event)};
+  return {lines_->lines()[line].rank, on.table(event), on.row(event)};
 }
 
 }  // namespace trainprof

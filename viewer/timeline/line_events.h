@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "trace/cancel.h"
 #include "viewer/timeline/lines.h"
 
 namespace trainprof {
@@ -49,7 +50,8 @@ inline bool ComesBefore(const Cursor& a, const Cursor& b) {
 template <class Visitor>
 void Merge(std::vector<Cursor> cursors, Visitor visit) {
   std::erase_if(cursors, [](const Cursor& c) { return c.row == c.end; });
-  while (!cursors.empty()) {
+  for (size_t row = 0; !cursors.empty(); ++row) {
+    CancelPoint(row);
     size_t next = 0;
     for (size_t c = 1; c < cursors.size(); ++c) {
       if (ComesBefore(cursors[c], cursors[next])) next = c;
@@ -65,11 +67,13 @@ inline Cursor CursorOf(const EventColumns& table, Table kind, TrackId track) {
   return {&table, kind, first, last};
 }
 
+// By begin, the longer first. O(n log streams).
 std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device);
 
 }  // namespace line_events_internal
 
-// Calls visit(Interval, Table, row) for each event of a line that has lanes, in trace time.
+// Calls visit(Interval, Table, row) for each event of a line that shows rows of tables, in trace
+// time; kGpu and kIdle show segments of the account. May be cancelled (trace/cancel.h).
 template <class Visitor>
 void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
   using line_events_internal::CursorOf;
@@ -82,15 +86,13 @@ void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
         table == Table::kInstants && memory != kEmptyString && trace.instants.name[row] == memory;
     if (!hidden) visit(interval, table, row);
   };
-  const auto visit_all = [&](const auto& list, Table table, auto interval_of) {
-    uint32_t row = 0;
-    for (const auto& item : list) visit(interval_of(item), table, row++);
-  };
   switch (line.kind) {
     case LineKind::kRank:
       if (rank.analysis == nullptr) return;
-      return visit_all(rank.analysis->steps.steps, Table::kSteps,
-                       [](const Step& step) { return step.span; });
+      for (uint32_t row = 0; row < rank.analysis->steps.steps.size(); ++row) {
+        visit(rank.analysis->steps.steps[row].span, Table::kSteps, row);
+      }
+      return;
     case LineKind::kThread:
       return line_events_internal::Merge({CursorOf(trace.ranges, Table::kRanges, line.track),
                                           CursorOf(trace.api, Table::kApi, line.track),
@@ -112,15 +114,6 @@ void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
       return;
     case LineKind::kGpu:
     case LineKind::kIdle:
-      for (const DeviceAccount& account : lines.AccountsOf(line.rank)) {
-        if (account.device != line.device) continue;
-        if (line.kind == LineKind::kGpu) {
-          visit_all(account.busy.intervals(), Table::kBusy, [](const Interval& i) { return i; });
-        } else {
-          visit_all(account.idle, Table::kIdle, [](const auto& s) { return s.interval; });
-        }
-      }
-      return;
     case LineKind::kMemory:
     case LineKind::kCounter:
       return;

@@ -40,18 +40,35 @@ bool HasSeveralProcesses(const Trace& trace) {
 namespace line_events_internal {
 
 std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device) {
-  std::vector<uint32_t> rows;
+  const DeviceOpTable& ops = trace.device_ops;
+  // Whether there is another copy, which the cursor then stands at.
+  const auto find_copy = [&](Cursor& c) {
+    while (c.row < c.end && ops.kind[c.row] != DeviceOpKind::kCopy) CancelPoint(c.row++);
+    return c.row < c.end;
+  };
+  std::vector<Cursor> streams;
   for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
     if (trace.tracks[t].kind != TrackKind::kStream || trace.tracks[t].device != device) continue;
-    const auto [first, last] = trace.device_ops.rows_of(TrackId{t});
-    for (uint32_t row = first; row < last; ++row) {
-      if (trace.device_ops.kind[row] == DeviceOpKind::kCopy) rows.push_back(row);
+    Cursor stream = CursorOf(ops, Table::kDeviceOps, TrackId{t});
+    if (find_copy(stream)) streams.push_back(stream);
+  }
+  // A heap whose top comes next; where that is the same, the first stream's.
+  const auto comes_behind = [](const Cursor& a, const Cursor& b) {
+    return ComesBefore(b, a) || (!ComesBefore(a, b) && b.row < a.row);
+  };
+  std::make_heap(streams.begin(), streams.end(), comes_behind);
+  std::vector<uint32_t> rows;
+  while (!streams.empty()) {
+    CancelPoint(rows.size());
+    std::pop_heap(streams.begin(), streams.end(), comes_behind);
+    Cursor& stream = streams.back();
+    rows.push_back(stream.row++);
+    if (find_copy(stream)) {
+      std::push_heap(streams.begin(), streams.end(), comes_behind);
+    } else {
+      streams.pop_back();
     }
   }
-  const auto key = [&](uint32_t row) {
-    return std::tuple(trace.device_ops.begin[row], -trace.device_ops.end[row].ns, row);
-  };
-  std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   return rows;
 }
 
@@ -212,9 +229,18 @@ Lines::Lines(std::vector<RankView> ranks, const Lines* before) {
   if (before != nullptr) *this = *before;
   const auto known = static_cast<uint32_t>(ranks_.size());
   ranks_ = std::move(ranks);
-  accounts_.assign(ranks_.size(), std::nullopt);
+  MakeAccounts();
   PlaceOnAxis();
   for (uint32_t rank = known; rank < ranks_.size(); ++rank) LineMaker(*this).AddRank(rank);
+}
+
+void Lines::MakeAccounts() {
+  accounts_.assign(ranks_.size(), {});
+  for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const RankView& view = ranks_[rank];
+    if (view.accounts != nullptr || view.analysis == nullptr) continue;
+    accounts_[rank] = AccountDevices(*view.trace, view.analysis->device_steps);
+  }
 }
 
 void Lines::PlaceOnAxis() {
@@ -242,13 +268,7 @@ void Lines::PlaceOnAxis() {
 }
 
 std::span<const DeviceAccount> Lines::AccountsOf(uint32_t rank) const {
-  const RankView& view = ranks_[rank];
-  if (view.accounts != nullptr) return *view.accounts;
-  if (view.analysis == nullptr) return {};
-  if (!accounts_[rank]) {
-    accounts_[rank] = AccountDevices(*view.trace, view.analysis->device_steps);
-  }
-  return *accounts_[rank];
+  return ranks_[rank].accounts != nullptr ? *ranks_[rank].accounts : accounts_[rank];
 }
 
 const EventColumns* ColumnsOf(const Trace& trace, Table table) {

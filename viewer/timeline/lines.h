@@ -3,7 +3,6 @@
 // looked at (viewer/timeline/lane_store.h).
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +18,8 @@ struct RankView {
   const Trace* trace = nullptr;
   // Its steps and device_steps count. Null, or without steps: the rank's lane is empty.
   const RankAnalysis* analysis = nullptr;
-  // AccountDevices(trace, analysis->device_steps). Null: made when first asked for, of a rank with
-  // an analysis. Without accounts the lanes kGpu and kIdle are empty.
+  // AccountDevices(trace, analysis->device_steps). Null: made with the lines, of a rank with an
+  // analysis. Without accounts the lanes kGpu and kIdle are empty.
   const std::vector<DeviceAccount>* accounts = nullptr;
 
   bool operator==(const RankView&) const = default;
@@ -29,7 +28,7 @@ struct RankView {
 enum class LineKind : uint8_t {
   kRank,  // its lane: the steps
   kThread,
-  kGpu,  // its lane: when it was busy
+  kGpu,  // its lane: when it was busy, and with what
   kStream,
   kStreamRanges,  // annotations on the stream
   kStreamSyncs,
@@ -68,7 +67,7 @@ struct EventRef {
 const EventColumns* ColumnsOf(const Trace& trace, Table table);
 
 // All ranks share one axis of time, which counts from `base_ns()`; a row's time on it is
-// `trace time + Shift(rank)`. Not to be used by two threads at once.
+// `trace time + Shift(rank)`. Immutable: for any thread.
 class Lines {
  public:
   // O(events), and O(n log n) in the tracks. Tracks without an event get no line. The lines of
@@ -96,6 +95,7 @@ class Lines {
 
  private:
   friend class LineMaker;
+  void MakeAccounts();
   void PlaceOnAxis();
 
   std::vector<RankView> ranks_;
@@ -106,7 +106,7 @@ class Lines {
   std::vector<std::vector<uint32_t>> line_of_track_;
   std::vector<uint32_t> line_of_rank_;
   std::vector<Line> lines_;
-  mutable std::vector<std::optional<std::vector<DeviceAccount>>> accounts_;
+  std::vector<std::vector<DeviceAccount>> accounts_;  // of ranks that came without
   int64_t base_ns_ = 0;
   bool aligned_ = true;
   Interval extent_;

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -168,7 +170,10 @@ Pyramid Pyramid::Build(std::span<const TraceTime> begin, std::span<const TraceTi
   if (begin.size() < kLeastEvents) return {};
   PyramidBuilder builder(FirstShift(begin),
                          std::min(kMostColumns, begin.size() / kEventsPerColumn));
-  for (size_t i = 0; i < begin.size(); ++i) builder.Add(begin[i], end[i], category[i]);
+  for (size_t i = 0; i < begin.size(); ++i) {
+    CancelPoint(i);
+    builder.Add(begin[i], end[i], category[i]);
+  }
   return std::move(builder).Finish();
 }
 

@@ -44,7 +44,8 @@ class Pyramid {
   static constexpr size_t kEventsPerColumn = 2;
   static constexpr size_t kLeastEvents = 256;  // a shorter lane needs none
 
-  // Events in time order, disjoint. O(n). Empty for lanes shorter than kLeastEvents.
+  // Events in time order, disjoint. O(n), may be cancelled (trace/cancel.h). Empty for lanes
+  // shorter than kLeastEvents.
   static Pyramid Build(std::span<const TraceTime> begin, std::span<const TraceTime> end,
                        std::span<const Category> category);
 

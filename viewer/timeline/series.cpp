@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "trace/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -138,6 +140,7 @@ Series MakeSeries(const Trace& trace, const SeriesId& id, Duration shift) {
       is_memory ? std::pair{0u, static_cast<uint32_t>(table.size())} : table.rows_of(id.track);
   const StringId device_key = trace.strings.Find("Device Id");
   for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
     if (table.name[row] != id.name) continue;
     const std::optional<ArgValue> value = trace.args.Find(table.args[row], id.key);
     if (!value || !IsNumber(*value)) continue;
@@ -148,8 +151,10 @@ Series MakeSeries(const Trace& trace, const SeriesId& id, Duration shift) {
     values.emplace_back(table.begin[row] + shift, NumberOf(*value));
   }
   // Of several tracks for memory.
-  std::stable_sort(values.begin(), values.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (!std::is_sorted(values.begin(), values.end(), earlier)) {
+    std::stable_sort(values.begin(), values.end(), earlier);
+  }
   Series series;
   for (const auto& [time, value] : values) series.Add(time, value);
   series.Finish();

@@ -53,7 +53,8 @@ class Series {
   std::vector<std::vector<Range>> blocks_;  // [0]: per kBlock values; each level above: per kFanOut
 };
 
-// The values of one series at times + shift. O(counters of the track), for memory O(instants).
+// The values of one series at times + shift. O(counters of the track), for memory O(instants). May
+// be cancelled (trace/cancel.h).
 Series MakeSeries(const Trace& trace, const SeriesId& id, Duration shift);
 
 struct SeriesColumn {

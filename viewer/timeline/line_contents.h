@@ -1,0 +1,31 @@
+// What a line shows: its lanes, or its series. Made in one go, on any thread.
+#pragma once
+
+#include <vector>
+
+#include "viewer/timeline/category.h"
+#include "viewer/timeline/lines.h"
+
+namespace trainprof {
+
+struct LineContents {
+  std::vector<Lane> lanes;  // by depth; none for a series
+  Series series;
+  size_t size_bytes = 0;
+};
+
+// `categorizer`: of the line's rank. O(EffortFor), may be cancelled (trace/cancel.h).
+LineContents MakeContents(const Lines& lines, uint32_t line, const Categorizer& categorizer);
+
+// How much there is to do for it: the events that have to be looked at, 50 ns each. O(1), for the
+// busy time and the idle time of a GPU O(devices).
+size_t EffortFor(const Lines& lines, uint32_t line);
+
+// Whether both show the same in a line, which both have: `after` may know more of its rank, or
+// have another axis.
+bool ShowTheSame(const Lines& before, const Lines& after, uint32_t line);
+
+// The time during which a device was busy, by what it is counted as, in time order.
+std::vector<Segment<DeviceClass>> BusyByClass(const DeviceAccount& account);
+
+}  // namespace trainprof
