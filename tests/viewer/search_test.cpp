@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/analysis/random_trace.h"
 #include "tests/analysis/trace_script.h"
+#include "trace/cancel.h"
 #include "trace/trace_builder.h"
 #include "viewer/timeline/series.h"
 
@@ -78,20 +80,88 @@ TEST_F(SearchTest, HostileQueriesAreHarmless) {
   EXPECT_EQ(Find("dur>nans"), "dur>nans: write a duration with its unit, dur>1ms");
 }
 
-TEST(Search, KeepsTheFirstOfTooMany) {
+// Ranges "f" of 1 ns on one thread, one behind the other.
+Trace ManyRanges(int64_t count) {
   TraceBuilder builder;
   const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
   const StringId name = builder.Intern("f");
-  for (int64_t i = 0; i < static_cast<int64_t>(kMostHits) + 5; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     builder.AddRange({.begin = {i}, .end = {i + 1}, .name = name, .track = thread},
                      RangeKind::kUserAnnotation);
   }
-  const Trace trace = std::move(builder).Build();
+  return std::move(builder).Build();
+}
+
+TEST(Search, EndsWhenItIsCancelled) {
+  const Trace trace = ManyRanges(50'000);
+  const RankAnalysis analysis;
+  const Lines lines({{&trace, &analysis}});
+  const std::atomic<bool> cancel = true;
+  EXPECT_FALSE(RunUnlessCancelled(&cancel, [&] {
+    Search(lines, ParseQuery("f").value());
+    ADD_FAILURE() << "went on to the end";
+  }));
+}
+
+TEST(Search, KeepsTheFirstOfTooMany) {
+  const Trace trace = ManyRanges(static_cast<int64_t>(kMostHits) + 5);
   const RankAnalysis analysis;
   const Lines lines({{&trace, &analysis}});
   const Hits hits = Search(lines, ParseQuery("f").value());
   EXPECT_EQ(hits.total, kMostHits + 5);
   EXPECT_EQ(hits.events.size(), kMostHits);
+}
+
+TEST(Search, PixelsWithHitsAreThoseOfEachHit) {
+  Random random(7);
+  for (int round = 0; round < 100; ++round) {
+    const Trace trace = BuildTrace(DrawTrace(static_cast<uint64_t>(round), {}));
+    const RankAnalysis analysis;
+    const Lines lines({{&trace, &analysis}});
+    const Hits hits = Search(lines, ParseQuery("dur>=0ns name:a").value());
+    const int64_t length = std::max<int64_t>(lines.extent().Length().ns / random.Between(1, 9), 1);
+    const TraceTime begin = lines.extent().begin + Duration{random.Between(0, length)};
+    const auto width = static_cast<int32_t>(random.Between(1, 300));
+    const Scale scale = Scale::Of({begin, begin + Duration{length}}, width);
+    std::vector<int32_t> expected;
+    const auto [first, last] = HitsWithin(lines, hits, scale.view);
+    for (size_t i = 0; i < hits.events.size(); ++i) {
+      const TraceTime at = lines.TimeOf(hits.events[i]).begin;
+      EXPECT_EQ(scale.view.Contains(at), i >= first && i < last);
+      if (!scale.view.Contains(at)) continue;
+      const auto pixel = static_cast<int32_t>(scale.PixelOf(at));
+      if (expected.empty() || expected.back() != pixel) expected.push_back(pixel);
+    }
+    EXPECT_EQ(HitPixels(lines, hits, scale), expected) << "round " << round;
+  }
+}
+
+TEST_F(SearchTest, TellsHitsAmongEvents) {
+  for (const char* text : {"aten", "nccl dur>1ms", "rank:5", "name:e dur<1ms rank:4", "nothing"}) {
+    const Hits hits = Search(*lines_, ParseQuery(text).value());
+    size_t found = 0;
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      for (const Table table : {Table::kRanges, Table::kApi, Table::kDeviceOps}) {
+        for (uint32_t row = 0; row < ColumnsOf(traces_[rank], table)->size(); ++row) {
+          const EventRef event{rank, table, Row{row}};
+          const std::optional<size_t> at = FindHit(*lines_, hits, event);
+          EXPECT_EQ(hits.Contain(*lines_, event), at.has_value()) << text;
+          EXPECT_TRUE(!at || hits.events[*at] == event);
+          found += at.has_value();
+        }
+      }
+    }
+    EXPECT_EQ(found, hits.total) << text;
+    EXPECT_FALSE(hits.Contain(*lines_, {0, Table::kIdle, Row{0}}));
+    EXPECT_FALSE(hits.Contain(*lines_, {7, Table::kRanges, Row{0}}));
+  }
+}
+
+TEST_F(SearchTest, CountsWhatItFoundSoFar) {
+  std::atomic<size_t> found = 0;
+  const Hits hits = Search(*lines_, ParseQuery("name:e").value(), &found);
+  EXPECT_EQ(found, hits.total);
+  EXPECT_GT(found, 0u);
 }
 
 TEST_F(SearchTest, GoesRoundTheHits) {

@@ -111,7 +111,8 @@ bool App::Prepare(float display_scale) {
 
 bool App::Idle() const {
   const bool loads = state_.document && !state_.document->progress().done;
-  return !loads && !key_held_ && !cache_.Busy();
+  const bool makes = state_.search.busy() || (state_.HasLines() && state_.document->store().busy());
+  return !loads && !makes && !key_held_ && !cache_.Busy();
 }
 
 // A finding is opened first, so that a step that is asked for as well is what the view ends at.

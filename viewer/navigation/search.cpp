@@ -6,6 +6,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "trace/cancel.h"
 #include "trace/names.h"
 
 namespace trainprof {
@@ -80,11 +81,25 @@ Result<void> ParseTerm(const std::string& word, Query& query) {
   return {};
 }
 
+constexpr Table kTables[] = {Table::kRanges, Table::kApi, Table::kDeviceOps, Table::kSyncs,
+                             Table::kInstants};
+
+bool IsOf(const Lines& lines, uint32_t rank, const Query& query) {
+  return !query.rank || lines.ranks()[rank].trace->rank == *query.rank;
+}
+
 // Per string of a trace: whether it contains all the names.
 std::vector<bool> MatchingNames(const Trace& trace, const Query& query) {
+  constexpr size_t kBytesBetween = 1 << 18;  // two points where it may be cancelled
+  size_t bytes = 0;
   std::vector<bool> matches(trace.strings.size());
   for (uint32_t id = 0; id < matches.size(); ++id) {
     const std::string_view text = trace.Text(StringId{id});
+    bytes += text.size();
+    if (bytes > kBytesBetween) {
+      ThrowIfCancelled();
+      bytes = 0;
+    }
     matches[id] = std::all_of(query.names.begin(), query.names.end(), [&](const std::string& name) {
       return names_internal::ContainsNoCase(text, name);
     });
@@ -92,25 +107,85 @@ std::vector<bool> MatchingNames(const Trace& trace, const Query& query) {
   return matches;
 }
 
-void SearchRank(const Lines& lines, uint32_t rank, const Query& query, Hits& hits) {
-  const Trace& trace = *lines.ranks()[rank].trace;
-  const std::vector<bool> matches = MatchingNames(trace, query);
-  const auto look_in = [&](const EventColumns& table, Table kind) {
-    size_t kept = 0;
-    for (uint32_t row = 0; row < table.size(); ++row) {
-      if (!matches[Index(table.name[row])]) continue;
-      const Duration length = table.end[row] - table.begin[row];
-      if (length < query.shortest || length > query.longest) continue;
-      ++hits.total;
-      if (++kept <= kMostHits) hits.events.push_back({rank, kind, Row{row}});
-    }
-  };
-  look_in(trace.ranges, Table::kRanges);
-  look_in(trace.api, Table::kApi);
-  look_in(trace.device_ops, Table::kDeviceOps);
-  look_in(trace.syncs, Table::kSyncs);
-  look_in(trace.instants, Table::kInstants);
+bool IsHit(const EventColumns& table, uint32_t row, const std::vector<bool>& named,
+           const Query& query) {
+  if (!named[Index(table.name[row])]) return false;
+  const Duration length = table.end[row] - table.begin[row];
+  return length >= query.shortest && length <= query.longest;
 }
+
+struct Found {
+  TraceTime begin;  // on the axis of the lines
+  EventRef event;
+
+  bool operator<(const Found& other) const {
+    if (begin != other.begin) return begin < other.begin;
+    return std::tuple(event.rank, event.table, event.row) <
+           std::tuple(other.event.rank, other.event.table, other.event.row);
+  }
+};
+
+class Searcher {
+ public:
+  Searcher(const Lines& lines, std::atomic<size_t>* found, Hits& hits)
+      : lines_(lines), found_(found), hits_(hits) {}
+
+  void LookIn(uint32_t rank, Table kind) {
+    const EventColumns& table = *ColumnsOf(*lines_.ranks()[rank].trace, kind);
+    const std::vector<bool>& named = hits_.named[rank];
+    std::vector<Found> part;
+    for (uint32_t row = 0; row < table.size(); ++row) {
+      CancelPoint(row);
+      if (!IsHit(table, row, named, hits_.query)) continue;
+      if (part.size() < kMostHits) {
+        part.push_back({table.begin[row] + lines_.Shift(rank), {rank, kind, Row{row}}});
+      }
+      ++hits_.total;
+      if (found_ != nullptr) found_->store(hits_.total, std::memory_order_relaxed);
+    }
+    std::sort(part.begin(), part.end());
+    if (!part.empty()) parts_.push_back(std::move(part));
+  }
+
+  // Of all parts, in order.
+  void Merge() {
+    struct Cursor {
+      const Found* next;
+      const Found* end;
+    };
+    std::vector<Cursor> cursors;
+    size_t kept = 0;
+    for (const std::vector<Found>& part : parts_) {
+      cursors.push_back({part.data(), part.data() + part.size()});
+      kept += part.size();
+    }
+    hits_.events.reserve(kept);
+    const auto comes_behind = [](const Cursor& a, const Cursor& b) { return *b.next < *a.next; };
+    std::make_heap(cursors.begin(), cursors.end(), comes_behind);
+    while (!cursors.empty()) {
+      CancelPoint(hits_.events.size());
+      std::pop_heap(cursors.begin(), cursors.end(), comes_behind);
+      Cursor& cursor = cursors.back();
+      hits_.events.push_back(cursor.next->event);
+      if (++cursor.next != cursor.end) {
+        std::push_heap(cursors.begin(), cursors.end(), comes_behind);
+      } else {
+        cursors.pop_back();
+      }
+    }
+  }
+
+  void LookInRank(uint32_t rank) {
+    hits_.named[rank] = MatchingNames(*lines_.ranks()[rank].trace, hits_.query);
+    for (const Table table : kTables) LookIn(rank, table);
+  }
+
+ private:
+  const Lines& lines_;
+  std::atomic<size_t>* const found_;
+  Hits& hits_;
+  std::vector<std::vector<Found>> parts_;  // by rank and table, each in order
+};
 
 }  // namespace
 
@@ -126,20 +201,66 @@ Result<Query> ParseQuery(std::string_view text) {
   }
 }
 
-Hits Search(const Lines& lines, const Query& query) {
+bool Hits::Contain(const Lines& lines, const EventRef& event) const {
+  if (event.rank >= named.size() || named[event.rank].empty()) return false;
+  const EventColumns* table = ColumnsOf(*lines.ranks()[event.rank].trace, event.table);
+  return table != nullptr && IsHit(*table, Index(event.row), named[event.rank], query);
+}
+
+Hits Search(const Lines& lines, const Query& query, std::atomic<size_t>* found) {
   Hits hits;
+  hits.query = query;
   if (query.Empty()) return hits;
+  hits.named.resize(lines.ranks().size());
+  Searcher searcher(lines, found, hits);
   for (uint32_t rank = 0; rank < lines.ranks().size(); ++rank) {
-    if (!query.rank || lines.ranks()[rank].trace->rank == *query.rank) {
-      SearchRank(lines, rank, query, hits);
-    }
+    if (IsOf(lines, rank, query)) searcher.LookInRank(rank);
   }
-  const auto key = [&](const EventRef& event) {
-    return std::tuple(lines.TimeOf(event).begin, event.rank, event.table, event.row);
-  };
-  std::sort(hits.events.begin(), hits.events.end(),
-            [&](const EventRef& a, const EventRef& b) { return key(a) < key(b); });
+  searcher.Merge();
   return hits;
+}
+
+size_t EffortFor(const Lines& lines, const Query& query) {
+  size_t effort = 0;
+  for (uint32_t rank = 0; rank < lines.ranks().size(); ++rank) {
+    if (!IsOf(lines, rank, query)) continue;
+    const Trace& trace = *lines.ranks()[rank].trace;
+    constexpr size_t kBytesLikeAnEvent = 8;
+    effort += trace.strings.size_bytes() / kBytesLikeAnEvent * query.names.size();
+    for (const Table table : kTables) effort += ColumnsOf(trace, table)->size();
+  }
+  return effort;
+}
+
+std::optional<size_t> FindHit(const Lines& lines, const Hits& hits, const EventRef& event) {
+  const auto key = [&](const EventRef& e) { return Found{lines.TimeOf(e).begin, e}; };
+  const Found wanted = key(event);
+  const auto at = std::partition_point(hits.events.begin(), hits.events.end(),
+                                       [&](const EventRef& e) { return key(e) < wanted; });
+  if (at == hits.events.end() || *at != event) return std::nullopt;
+  return static_cast<size_t>(at - hits.events.begin());
+}
+
+std::pair<size_t, size_t> HitsWithin(const Lines& lines, const Hits& hits, const Interval& when) {
+  const auto before = [&](TraceTime t) {
+    return std::partition_point(hits.events.begin(), hits.events.end(),
+                                [&](const EventRef& e) { return lines.TimeOf(e).begin < t; }) -
+           hits.events.begin();
+  };
+  return {static_cast<size_t>(before(when.begin)), static_cast<size_t>(before(when.end))};
+}
+
+std::vector<int32_t> HitPixels(const Lines& lines, const Hits& hits, const Scale& scale) {
+  std::vector<int32_t> pixels;
+  auto [hit, last] = HitsWithin(lines, hits, scale.view);
+  while (hit < last) {
+    const TraceTime begin = lines.TimeOf(hits.events[hit]).begin;
+    const auto pixel = static_cast<int32_t>(scale.PixelOf(begin));
+    if (pixels.empty() || pixels.back() != pixel) pixels.push_back(pixel);
+    const TraceTime end = std::max(scale.TimeAt(pixel + 1), begin + Nanoseconds(1));
+    hit = std::max(hit + 1, HitsWithin(lines, hits, {end, scale.view.end}).first);
+  }
+  return pixels;
 }
 
 std::optional<size_t> NextHit(const Lines& lines, const Hits& hits, TraceTime t) {

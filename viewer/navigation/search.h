@@ -9,9 +9,11 @@
 // All terms must hold.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/result.h"
@@ -37,12 +39,28 @@ Result<Query> ParseQuery(std::string_view text);
 struct Hits {
   std::vector<EventRef> events;  // by begin, then rank, table and row
   size_t total = 0;              // more than events.size() when there were too many to keep
+
+  // Whether an event is one, kept or not. O(1).
+  bool Contain(const Lines& lines, const EventRef& event) const;
+
+  Query query;
+  std::vector<std::vector<bool>> named;  // by rank and name; empty where a rank was left out
 };
 inline constexpr size_t kMostHits = 100'000;
 
 // Ranges, calls, operations, syncs and instants. An empty query finds nothing. The first kMostHits
-// of each table of each rank are kept. O(events + strings).
-Hits Search(const Lines& lines, const Query& query);
+// of each table of each rank are kept. *found, when there is one, says how many it found so far.
+// May be cancelled (trace/cancel.h). O(EffortFor + h log h) with h hits kept.
+Hits Search(const Lines& lines, const Query& query, std::atomic<size_t>* found = nullptr);
+// How much there is to look at: events, and characters of names. O(ranks).
+size_t EffortFor(const Lines& lines, const Query& query);
+
+// The place of an event among the hits. O(log n).
+std::optional<size_t> FindHit(const Lines& lines, const Hits& hits, const EventRef& event);
+// The hits that begin within a stretch of time, as indices [first, last). O(log n).
+std::pair<size_t, size_t> HitsWithin(const Lines& lines, const Hits& hits, const Interval& when);
+// The pixels in which a hit begins, from left to right. O(pixels log n).
+std::vector<int32_t> HitPixels(const Lines& lines, const Hits& hits, const Scale& scale);
 
 // The hit to go to from time `t`: the first that begins after it, or from the end the first of
 // all; backwards likewise. Nothing without hits. O(log n).

@@ -85,13 +85,18 @@ void ViewMenu(State& state) {
 }
 
 std::string HitsText(const SearchState& search) {
-  const size_t total = search.hits.total;
+  size_t total = search.hits.total;
+  if (search.busy() && search.hits.events.empty()) {
+    if (search.found) total = search.found->load(std::memory_order_relaxed);
+    return total == 0 ? "searching ..."
+                      : fmt::format("searching ... {}", Grouped(static_cast<int64_t>(total)));
+  }
   if (search.current)
     return fmt::format("{} of {}", *search.current + 1, Grouped(static_cast<int64_t>(total)));
   return fmt::format("{} {}", Grouped(static_cast<int64_t>(total)), total == 1 ? "hit" : "hits");
 }
 
-// A search is made when it is entered: it looks at every event.
+// A search is begun when its text is entered: it looks at every event.
 void SearchBox(PaneContext& context, float width) {
   State& state = context.state;
   PaneInputs& cache = context.cache.inspector.inputs;
@@ -107,10 +112,10 @@ void SearchBox(PaneContext& context, float width) {
   cache.search = buffer;
   if (!state.search.error.empty()) Tooltip(state.search.error);
   if (!entered) return;
-  const bool again = cache.search == state.search.text && !state.search.hits.events.empty();
-  if (!again) RunSearch(state, cache.search);
+  const auto any = [&] { return state.search.busy() || !state.search.hits.events.empty(); };
+  if (cache.search != state.search.text || !any()) RunSearch(state, cache.search);
   cache.searched = state.search.text;
-  if (!state.search.hits.events.empty()) ShowHit(state, 1);
+  if (any()) ShowHit(state, 1);
   ImGui::SetKeyboardFocusHere(-1);  // Enter goes from hit to hit
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kMostOverviewRects = 1500;
 constexpr float kEdgeReach = 5;  // points
+constexpr float kMostHitTicks = 1000;
+constexpr float kHitTickHeight = 0.3f;  // of the pane's
 
 // The lines that say when the rank that the verdict speaks of worked, and why not: its first GPU
 // and its idle causes; without one the thread that steps.
@@ -41,10 +43,10 @@ void DrawBusy(PaneContext& context, ImDrawList* draw, const Box& box, const Scal
   if (!cache.overview_sources) cache.overview_sources = SourcesOf(context.state);
   std::vector<const Lane*> lanes;
   for (uint32_t line : *cache.overview_sources) {
-    if (cache.overview_pending) break;  // one a frame is made
-    cache.overview_pending = !store.Has(line);
-    const std::vector<Lane>& made = store.LanesOf(line);
-    lanes.push_back(&made[StripDepth(context.state.lines().lines()[line])]);
+    const bool there = store.Ask(line);
+    if (!there) cache.overview_pending = true;
+    const uint32_t depth = StripDepth(context.state.lines().lines()[line]);
+    lanes.push_back(there ? &store.LanesOf(line)[depth] : nullptr);
   }
   BuildFrame(lanes, scale.view, scale.width_px, cache.overview, kMostOverviewRects);
   Hatcher hatcher(context.theme, draw);
@@ -80,6 +82,27 @@ void DrawMarks(const PaneContext& context, ImDrawList* draw, const Box& box, con
   for (const Evidence& evidence : analysis->findings[state.finding->index].evidence) {
     mark(evidence.when.begin + shift, context.theme.text, half);
   }
+}
+
+// Where there are hits: ticks at the top, of the one that was gone to a line through all.
+void DrawHits(const PaneContext& context, ImDrawList* draw, const Box& box,
+              const Interval& extent) {
+  const SearchState& search = context.state.search;
+  if (search.hits.events.empty()) return;
+  const Lines& lines = context.state.lines();
+  const auto columns = static_cast<int32_t>(std::min(kMostHitTicks, box.width() / 2));
+  const Scale scale = Scale::Of(extent, std::max(1, columns));
+  const float width = box.width() / static_cast<float>(scale.width_px);
+  const float bottom = box.top + box.height() * kHitTickHeight;
+  for (const int32_t pixel : HitPixels(lines, search.hits, scale)) {
+    const float left = box.left + static_cast<float>(pixel) * width;
+    draw->AddRectFilled({left, box.top}, {left + width, bottom}, context.theme.text);
+  }
+  if (!search.current) return;
+  const TraceTime at = lines.TimeOf(search.hits.events[*search.current]).begin;
+  const float x = box.left + scale.PixelOf(at) * width;
+  draw->AddRectFilled({x, box.top}, {x + std::max(2.f, context.theme.Px(2)), box.bottom},
+                      context.theme.text);
 }
 
 void DrawWindow(const PaneContext& context, ImDrawList* draw, const Box& box, const Scale& scale) {
@@ -174,6 +197,7 @@ void DrawOverview(PaneContext& context) {
   draw->AddRectFilled(box.min(), box.max(), theme.stripe);
   DrawBusy(context, draw, box, scale);
   DrawMarks(context, draw, box, scale);
+  DrawHits(context, draw, box, extent);
   DrawWindow(context, draw, box, scale);
   const std::string text = "all: " + ShortText(extent.Length());
   const std::string_view fits = FitText(text, areas.corner.width() - theme.Px(10));

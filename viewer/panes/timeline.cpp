@@ -42,6 +42,7 @@ void DrawContent(PaneContext& context, ImVec2 min, ImVec2 max) {
   DrawLanes(context, draw, frame);
   DrawSeriesRows(context, draw, frame);
   DrawVeil(context, draw, frame);
+  DrawHits(context, draw, frame);
   DrawSeriesScales(context, draw, frame);
   DrawSelected(context, draw, frame);
   DrawRuler(context, draw, frame, ruler);

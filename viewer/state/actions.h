@@ -46,8 +46,10 @@ void OpenFinding(State& state, const FindingRef& finding);
 void OpenFindingNumber(State& state, int64_t number);
 void ShowEvidence(State& state, int direction);  // next or previous instance, around the end
 
-// Search.
+// Search. A new text ends the search for the former one. While hits are being looked for, ShowHit
+// waits for them: UpdateSearch, to be called once a frame (UpdateDocument does), takes them over.
 void RunSearch(State& state, std::string_view text);
+void UpdateSearch(State& state);
 void ShowHit(State& state, int direction);
 
 // Tracks.

@@ -75,6 +75,7 @@ void Open(State& state, const std::filesystem::path& path) {
 
 bool UpdateDocument(State& state) {
   std::erase_if(state.closing, [](const auto& document) { return document->Stopped(); });
+  UpdateSearch(state);
   if (!state.document || !state.document->Update()) return false;
   if (!state.HasLines()) return true;
   FollowAxis(state);
@@ -86,7 +87,8 @@ bool UpdateDocument(State& state) {
   state.view = state.view_chosen ? ClampView(state.view, state.lines().extent())
                                  : ViewOf(FirstView(state), state.lines().extent());
   // Hits of ranks that came later are missing.
-  if (!state.search.text.empty()) RunSearch(state, std::string(state.search.text));
+  state.search.due = !state.search.query.Empty();
+  UpdateSearch(state);
   return true;
 }
 

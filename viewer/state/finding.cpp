@@ -85,35 +85,4 @@ void ShowEvidence(State& state, int direction) {
   ShowInstance(state);
 }
 
-void RunSearch(State& state, std::string_view text) {
-  state.search = SearchState{};
-  state.search.text = std::string(text);
-  if (!state.HasLines()) return;
-  const Result<Query> query = ParseQuery(text);
-  if (!query.ok()) {
-    state.search.error = query.error();
-    return;
-  }
-  state.search.hits = Search(state.lines(), query.value());
-}
-
-void ShowHit(State& state, int direction) {
-  if (!state.HasLines()) return;
-  const Hits& hits = state.search.hits;
-  std::optional<size_t>& current = state.search.current;
-  if (hits.events.empty()) {
-    state.message = state.search.text.empty() ? "Nothing is searched for" : "No hits";
-    return;
-  }
-  const size_t count = hits.events.size();
-  if (current) {
-    current = (*current + (direction > 0 ? 1 : count - 1)) % count;
-  } else {
-    const TraceTime edge = direction > 0 ? state.view.begin - Nanoseconds(1) : state.view.end;
-    current =
-        direction > 0 ? NextHit(state.lines(), hits, edge) : PreviousHit(state.lines(), hits, edge);
-  }
-  Select(state, hits.events[*current]);
-}
-
 }  // namespace trainprof

@@ -2,6 +2,7 @@
 // and call actions (viewer/state/actions.h); nothing here knows a toolkit.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "viewer/navigation/follow.h"
 #include "viewer/navigation/search.h"
 #include "viewer/navigation/view.h"
+#include "viewer/timeline/background.h"
 
 namespace trainprof {
 
@@ -52,11 +54,22 @@ struct Bookmark {
   std::string name;
 };
 
+// What is searched for; a thread of its own looks through the events of large jobs.
 struct SearchState {
   std::string text;
   std::string error;  // why it cannot be searched for
+  Query query;
+  // Of `text`, and of the ranks that were there when the search began; empty until then.
   Hits hits;
   std::optional<size_t> current;  // of hits.events
+  int go = 0;                     // to the next or previous hit, once there are some
+
+  bool due = false;  // has to be begun, or once more as there are further ranks
+  BackgroundJob<Hits> job;
+  std::shared_ptr<std::atomic<size_t>> found;  // by the job, so far
+
+  // Hits, or more of them, are to come.
+  bool busy() const { return due || found != nullptr; }
 };
 
 struct State {

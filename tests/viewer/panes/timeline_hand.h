@@ -1,6 +1,9 @@
 // A hand over the timeline of an open job: where things are on the screen.
 #pragma once
 
+#include <chrono>
+#include <thread>
+
 #include "tests/viewer/open_job.h"
 #include "tests/viewer/ui_driver.h"
 #include "viewer/panes/timeline_frame.h"
@@ -15,6 +18,16 @@ class TimelineHand {
         ui_(
             size, [this](const Theme& t) { Draw(t); }, theme, scale) {
     ui_.Frames(2);
+    Settle();
+  }
+
+  // Until nothing is being made on a thread any more.
+  void Settle() {
+    while (cache_.timeline.pending || state_.document->store().busy() || state_.search.busy()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      UpdateSearch(state_);
+      ui_.Frames();
+    }
   }
 
   UiDriver& ui() { return ui_; }
