@@ -22,7 +22,7 @@ constexpr double kLoadingSeconds = 0.04;  // progress moves
 class Window {
  public:
   Window(App& app, const WindowOptions& options, GLFWwindow* window)
-      : app_(app), options_(options), window_(window), saved_(app.state().settings) {
+      : app_(app), options_(options), window_(window), saved_(LoadSettings(options.settings_file)) {
     glfwSetWindowUserPointer(window, this);
     glfwSetDropCallback(window, [](GLFWwindow* dropped_on, int count, const char** paths) {
       const std::vector<std::filesystem::path> dropped(paths, paths + count);

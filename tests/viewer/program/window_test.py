@@ -132,6 +132,14 @@ class Window(unittest.TestCase):
             geometry = self.display.do("getwindowgeometry", "--shell", self.window).stdout
             self.assertIn("WIDTH=1000\nHEIGHT=600", geometry)
             self.display.do("key", "ctrl+q")
+        self.assertEqual(self.settings()["recent"], [pictures.SAMPLE])
+
+    def test_a_file_is_recent_when_nothing_else_was_done(self):
+        for path in (pictures.SAMPLE, pictures.GPU_SAMPLE):
+            with self.viewer(path):
+                self.until("the timeline", lambda: len(set(self.display.pixels(TIMELINE))) > 20)
+                self.display.do("key", "ctrl+q")
+        self.assertEqual(self.settings()["recent"], [pictures.GPU_SAMPLE, pictures.SAMPLE])
 
     def drop(self, *paths):
         dropped = self.display.run(HAND, "drop", self.window, *paths)
