@@ -20,7 +20,8 @@ bool Acts(const Trigger& trigger, Pace pace) {
   if (trigger.key == Key::kNone || trigger.ctrl != io.KeyCtrl || io.KeyAlt || io.KeySuper) {
     return false;
   }
-  if (io.WantTextInput && !trigger.ctrl) return false;
+  const bool writes = !trigger.ctrl && trigger.key != Key::kF3;  // into a field that is edited
+  if (io.WantTextInput && writes) return false;
   const ImGuiKeyNumber key = ImGuiKeyOf(trigger.key);
   // Whoever holds W and Shift still moves.
   if (pace == Pace::kHeld) return ImGui::IsKeyDown(key);

@@ -5,8 +5,8 @@
 
 namespace trainprof {
 
-// Once a frame. While a text is written only Ctrl shortcuts count. True when a key is held that
-// acts in each frame, so that the next one is needed at once.
+// Once a frame. While a text is written only those count that write nothing. True when a key is
+// held that acts in each frame, so that the next one is needed at once.
 bool HandleKeys(State& state);
 
 }  // namespace trainprof

@@ -25,6 +25,9 @@ class WholeWindow {
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
     io.DisplaySize = {1280, 720};
     io.DeltaTime = 0.05f;
+#if IMGUI_VERSION_NUM < 18700
+    io.KeyMap[ImGuiKey_Escape] = keys::kEscape;
+#endif
     app_.state() = std::move(state);
     Frames(3);
   }
@@ -57,6 +60,15 @@ class WholeWindow {
   }
   void Press(char letter, bool ctrl = false, bool shift = false) {
     Press(static_cast<Key>(letter - 'A' + 1), ctrl, shift);
+  }
+  void Move(ImVec2 to) {
+    ImGuiIO& io = ImGui::GetIO();
+#if IMGUI_VERSION_NUM < 18700
+    io.MousePos = to;
+#else
+    io.AddMousePosEvent(to.x, to.y);
+#endif
+    Frames(2);
   }
   void Type(char c) {
     ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(c));
@@ -144,6 +156,82 @@ TEST_F(AppTest, PunctuationFollowsEventsAndLaunches) {
   EXPECT_EQ(*state_.selected, first);
 }
 
+TEST_F(AppTest, FZoomsToTheSelectedEventAndHomeShowsEverything) {
+  RunSearch(state_, "gemm_kernel");
+  ShowHit(state_, 1);
+  ASSERT_TRUE(state_.selected);
+  window_.Press('F');
+  const Duration kernel = Nanoseconds(4'000'000);
+  EXPECT_GE(state_.view.Length(), kernel);
+  EXPECT_LT(state_.view.Length().ns, 2 * kernel.ns);
+  window_.Press(Key::kHome);
+  EXPECT_GE(state_.view.Length(), state_.lines().extent().Length());
+}
+
+TEST_F(AppTest, GAsksWhereToGo) {
+  window_.Press('G');
+  ASSERT_TRUE(state_.go_to_open);
+  window_.Frames(2);
+  EXPECT_TRUE(ShowsText("Go to"));
+  window_.Press(Key::kEscape);
+  EXPECT_FALSE(state_.go_to_open);
+}
+
+TEST_F(AppTest, BGoesFromBookmarkToBookmark) {
+  window_.Press('B');
+  EXPECT_NE(state_.message, "");
+  ShowStep(state_, 2);
+  window_.Press('M');
+  const Interval second = state_.view;
+  ShowStep(state_, 8);
+  window_.Press('M');
+  ASSERT_EQ(state_.bookmarks.size(), 2u);
+  const TraceTime first_mark = state_.bookmarks[0].at;
+  window_.Press('B', false, true);
+  EXPECT_TRUE(state_.view.Contains(first_mark));
+  EXPECT_EQ(state_.view.Length(), second.Length());
+  window_.Press('B');
+  EXPECT_TRUE(state_.view.Contains(state_.bookmarks[1].at));
+  EXPECT_FALSE(state_.view.Contains(first_mark));
+}
+
+TEST_F(AppTest, CFoldsTheTrackUnderTheMouse) {
+  window_.Press('C');
+  EXPECT_NE(state_.message, "") << "the mouse is over no track";
+  const auto track = FindText("GPU 0", 1);  // the first is the ribbon's
+  ASSERT_TRUE(track);
+  window_.Move({800, track->middle().y});
+  ASSERT_TRUE(state_.hovered_line);
+  const uint32_t line = *state_.hovered_line;
+  window_.Press('C');
+  EXPECT_TRUE(state_.collapsed.contains(line));
+  window_.Press('C');
+  EXPECT_FALSE(state_.collapsed.contains(line));
+}
+
+TEST_F(AppTest, CtrlRReadsTheFileAgain) {
+  const std::weak_ptr<Document> before = state_.document;
+  const fs::path path = state_.document->path();
+  window_.Press('R', true);
+  WaitForAll(state_);
+  EXPECT_NE(before.lock(), state_.document);
+  EXPECT_EQ(state_.document->path(), path);
+  EXPECT_TRUE(state_.HasLines());
+}
+
+TEST_F(AppTest, F3GoesFromHitToHit) {
+  window_.Press(Key::kF3);
+  EXPECT_EQ(state_.message, "Nothing is searched for");
+  RunSearch(state_, "gemm_kernel");
+  window_.Press(Key::kF3);
+  ASSERT_TRUE(state_.selected);
+  const EventRef first = *state_.selected;
+  window_.Press(Key::kF3);
+  EXPECT_NE(*state_.selected, first);
+  window_.Press(Key::kF3, false, true);
+  EXPECT_EQ(*state_.selected, first);
+}
+
 TEST_F(AppTest, MMakesABookmarkAndTakesItAway) {
   window_.Press('M');
   ASSERT_EQ(state_.bookmarks.size(), 1u);
@@ -186,6 +274,20 @@ TEST_F(AppTest, WhileATextIsWrittenLettersAreText) {
   window_.Press('T');
   EXPECT_EQ(state_.view, before);
   EXPECT_EQ(state_.settings.theme, ThemeName::kDark);
+}
+
+TEST_F(AppTest, WhileASearchIsWrittenF3GoesOn) {
+  RunSearch(state_, "gemm_kernel");
+  ShowHit(state_, 1);
+  ASSERT_TRUE(state_.selected);
+  const EventRef first = *state_.selected;
+  window_.Press('F', true);
+  window_.Frames(3);
+  ASSERT_TRUE(ImGui::GetIO().WantTextInput);
+  window_.Press(Key::kF3);
+  EXPECT_NE(*state_.selected, first);
+  window_.Press(Key::kF3, false, true);
+  EXPECT_EQ(*state_.selected, first);
 }
 
 TEST(App, AGoalIsShownOnceAllIsLoaded) {
