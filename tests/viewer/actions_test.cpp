@@ -289,6 +289,13 @@ TEST(Link, SaysWhatIsShown) {
             "trainprof view " + path + " --finding 1 --theme dark --screenshot view.png");
 }
 
+TEST(Link, WorksInAnyFolder) {
+  State state;
+  Open(state, "-odd name.json");
+  const std::string path = (std::filesystem::current_path() / "-odd name.json").string();
+  EXPECT_EQ(ViewLink(state), "trainprof view '" + path + "' --theme dark --screenshot view.png");
+}
+
 // Twice as slow as kLoaderBoundScript.
 constexpr std::string_view kSlowScript = R"(
 thread 1

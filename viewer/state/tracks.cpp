@@ -43,7 +43,10 @@ void Reveal(State& state, uint32_t line) {
 
 std::string ViewLink(const State& state) {
   if (!state.document) return "trainprof view";
-  std::string link = "trainprof view " + Quoted(state.document->path().string());
+  // It is run elsewhere, too.
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(state.document->path(), error);
+  std::string link = "trainprof view " + Quoted(path.string());
   const bool of_slowest = state.finding && state.finding->rank == state.document->SlowestRank();
   if (of_slowest) {
     link += fmt::format(" --finding {}", state.finding->index + 1);
