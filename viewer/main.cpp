@@ -87,7 +87,10 @@ void Override(Settings& settings, const Flags& flags) {
 
 void Start(App& app, const Flags& flags) {
   app.state().demo = DemoTrace();
-  if (!flags.path.empty()) Open(app.state(), flags.path);
+  if (flags.path.empty()) return;
+  const fs::path path(flags.path);
+  // "traces/", as a shell completes it, is the folder "traces".
+  Open(app.state(), path.has_filename() || !path.has_relative_path() ? path : path.parent_path());
 }
 
 // TRAINPROF_OPENGL names the one way in which OpenGL is had, for a driver that fails in another.

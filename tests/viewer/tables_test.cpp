@@ -257,5 +257,26 @@ call 3600 3610 cudaMalloc
   EXPECT_EQ(MakeSiteTable(trace, first)[0].blocking, 1u);
 }
 
+TEST(KernelTitle, BeginsWithTheKernelsOwnName) {
+  EXPECT_EQ(KernelTitle("void at::native::vectorized_elementwise_kernel<4, at::native::Add<float>>"
+                        "(int, at::detail::Array<char*, 3>)"),
+            "vectorized_elementwise_kernel<4, at::native::Add<float>>"
+            "(int, at::detail::Array<char*, 3>)");
+  EXPECT_EQ(KernelTitle("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>(int)"),
+            "CatArrayBatchedCopy<float>(int)");
+  EXPECT_EQ(KernelTitle("void f<(anonymous namespace)::g>(a::b)"),
+            "f<(anonymous namespace)::g>(a::b)");
+  EXPECT_EQ(KernelTitle("unsigned int count(a::b)"), "count(a::b)");
+}
+
+TEST(KernelTitle, LeavesOtherNamesAsTheyAre) {
+  for (const std::string_view name :
+       {"", "gemm_kernel", "Memcpy HtoD (Pinned -> Device)", "Memset (Device)", "a name of words",
+        "void thrust::f::operator()<int>(int)", "<", "(", "(anonymous namespace)",
+        "ncclKernel_AllReduce(ncclDevComm*)", "a::"}) {
+    EXPECT_EQ(KernelTitle(name), name);
+  }
+}
+
 }  // namespace
 }  // namespace trainprof

@@ -7,8 +7,9 @@
 namespace trainprof {
 namespace {
 
-// In points. Ribbon and overview grow a little with the window.
-constexpr float kRibbonLeast = 56, kRibbonMost = 110, kRibbonShare = 0.09f;
+// In points. Ribbon and overview grow a little with the window; the ribbon has room for its head
+// and three causes.
+constexpr float kRibbonLeast = 68, kRibbonMost = 110, kRibbonShare = 0.09f;
 constexpr float kOverviewLeast = 28, kOverviewMost = 56, kOverviewShare = 0.045f;
 constexpr float kBottomLeast = 110;
 constexpr float kPaneLeast = 200;       // width of each pane of the bottom

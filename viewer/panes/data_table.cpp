@@ -7,7 +7,7 @@
 namespace trainprof {
 namespace {
 
-constexpr float kNamePoints = 130;  // the names' column keeps at least this
+constexpr float kNamePoints = 200;  // the names' column keeps at least this
 constexpr float kMarkPoints = 9;    // the square of a category's colour
 
 // The highest rank for which there is room.
@@ -94,7 +94,8 @@ void DataTable::Rows(const SortedRows& order, const std::function<void(uint32_t)
 
 bool DataTable::Cell() { return ImGui::TableNextColumn(); }
 
-bool DataTable::NameCell(uint32_t row, std::string_view name, bool selected, ImU32 color) {
+bool DataTable::NameCell(uint32_t row, std::string_view name, bool selected, ImU32 color,
+                         std::string_view whole) {
   if (!ImGui::TableNextColumn()) return false;
   ImGui::PushID(static_cast<int>(row));
   const bool clicked = ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns);
@@ -108,7 +109,7 @@ bool DataTable::NameCell(uint32_t row, std::string_view name, bool selected, ImU
     ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side}, color);
     ImGui::SetCursorScreenPos({at.x + side * 1.5F, at.y});
   }
-  CutText(name);
+  CutText(name, 0, whole);
   return clicked;
 }
 

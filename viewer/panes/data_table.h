@@ -38,7 +38,9 @@ class DataTable {
   // The next cell; false when its column is not shown.
   static bool Cell();
   // The cell that names the row and is clicked; true when it was. `color`: of a mark before it.
-  static bool NameCell(uint32_t row, std::string_view name, bool selected, ImU32 color = 0);
+  // `whole`: what its tooltip says, where that is more than `name`.
+  static bool NameCell(uint32_t row, std::string_view name, bool selected, ImU32 color = 0,
+                       std::string_view whole = {});
   static void NumberCell(std::string_view number);
 
  private:

@@ -63,7 +63,8 @@ uint32_t ShownRank(const State& state) {
 std::string RankName(const State& state, uint32_t rank) {
   const Trace& trace = state.document->TraceOf(rank);
   std::string name = fmt::format("rank {}", trace.rank_known ? trace.rank : int64_t{rank});
-  if (rank == state.document->SlowestRank()) name += " (slowest)";
+  const bool slowest = rank == state.document->SlowestRank() && state.document->ranks() > 1;
+  if (slowest) name += " (slowest)";
   return name;
 }
 

@@ -10,7 +10,7 @@ namespace trainprof {
 uint32_t ShownRank(const State& state);
 // Closes a finding of another rank.
 void ShowRank(State& state, uint32_t rank);
-// "rank 3 (slowest)".
+// "rank 3", of several "rank 3 (slowest)".
 std::string RankName(const State& state, uint32_t rank);
 // Chooses the shown rank; nothing where there is only one.
 void RankChooser(PaneContext& context, const char* id);

@@ -129,7 +129,9 @@ class NamesTab {
     const std::string_view name = trace_.Text(row.name);
     const bool selected = state_.selected && IsNamed(*state_.selected, row.name);
     const ImU32 color = context_.theme.Of(row.category);
-    if (DataTable::NameCell(index, name.empty() ? "(no name)" : name, selected, color)) {
+    const bool is_kernel = what_ == Counted::kDeviceOps;
+    const std::string_view title = is_kernel ? KernelTitle(name) : name;
+    if (DataTable::NameCell(index, title.empty() ? "(no name)" : title, selected, color, name)) {
       RunSearch(state_, SearchFor(name));
       Select(state_, longest);
     }
@@ -167,9 +169,13 @@ void DrawOps(PaneContext& context) {
     if (ImGui::RadioButton(title, what == of)) what = of;
     ImGui::SameLine();
   };
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1);
+  ImGui::PushStyleColor(ImGuiCol_Border, context.theme.text_dim);
   choice("operators", Counted::kOperators);
   choice("calls", Counted::kCalls);
   choice("Python", Counted::kPython);
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
   ImGui::NewLine();
   NamesTab(context, what).Draw();
 }

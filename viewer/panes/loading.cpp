@@ -31,7 +31,8 @@ void Bar(const Theme& theme, float share, ImVec2 size) {
 }
 
 std::string Counted(const LoadProgress& progress) {
-  std::string text = fmt::format("{} events", Grouped(static_cast<int64_t>(progress.events)));
+  std::string text = fmt::format("{} {}", Grouped(static_cast<int64_t>(progress.events)),
+                                 progress.events == 1 ? "event" : "events");
   if (progress.ranks > 0) {
     text += fmt::format(", {} {} read, {} analysed", progress.ranks,
                         progress.ranks == 1 ? "rank" : "ranks", progress.analysed);

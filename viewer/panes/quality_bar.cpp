@@ -6,6 +6,9 @@
 namespace trainprof {
 namespace {
 
+// Of files, which no rank lost: the document tells of them.
+constexpr std::string_view kUnreadable = "unreadable_file";
+
 struct Losses {
   int64_t records = 0;
   size_t ranks = 0;   // that lost some
@@ -22,7 +25,7 @@ Losses LossesOf(const Document& document) {
         analysis != nullptr ? analysis->quality : document.TraceOf(rank).quality.items();
     bool any = false;
     for (const QualityItem& item : items) {
-      if (item.severity != QualitySeverity::kDataLoss) continue;
+      if (item.severity != QualitySeverity::kDataLoss || item.kind == kUnreadable) continue;
       any = true;
       losses.records += item.count;
       if (item.count <= losses.of_worst) continue;
@@ -36,27 +39,34 @@ Losses LossesOf(const Document& document) {
   return losses;
 }
 
+void Append(std::string& text, const char* between, const std::string& part) {
+  if (!text.empty()) text += between;
+  text += part;
+}
+
+// What is missing, then of each kind an example.
 std::string Message(const State& state, const Losses& losses) {
-  std::string text;
+  std::string missing;
+  std::string examples;
   if (losses.records > 0) {
-    text = fmt::format("Not everything is here: {} {} lost", Grouped(losses.records),
-                       losses.records == 1 ? "record" : "records");
+    missing = fmt::format("{} {} lost", Grouped(losses.records),
+                          losses.records == 1 ? "record" : "records");
     if (state.document->ranks() > 1) {
-      text += fmt::format(" in {} of {} ranks", losses.ranks, state.document->ranks());
+      missing += fmt::format(" in {} of {} ranks", losses.ranks, state.document->ranks());
     }
-    text += fmt::format(" ({})", losses.worst);
+    examples = losses.worst;
   }
-  if (const size_t unreadable = state.document->unreadable().size(); unreadable > 0) {
-    if (!text.empty()) text += ".   ";
-    text += fmt::format("{} {} not be read: {}", unreadable,
-                        unreadable == 1 ? "file could" : "files could",
-                        state.document->unreadable().front());
+  if (const auto& unreadable = state.document->unreadable(); !unreadable.empty()) {
+    const char* const files = unreadable.size() == 1 ? "file" : "files";
+    Append(missing, ", ", fmt::format("{} {} could not be read", unreadable.size(), files));
+    Append(examples, "; ", unreadable.front());
   }
+  std::string text;
+  if (!missing.empty()) text = fmt::format("Not everything is here: {} ({})", missing, examples);
   if (!state.lines().aligned()) {
-    if (!text.empty()) text += ".   ";
-    text +=
-        "The ranks began more than an hour apart: each is shown from 0, and nothing is said of "
-        "skew";
+    Append(text, ".   ",
+           "The ranks began more than an hour apart: each is shown from 0, and nothing is said of "
+           "skew");
   }
   return text;
 }
@@ -89,6 +99,8 @@ void DrawQualityBar(PaneContext& context) {
   if (ImGui::Button(details)) {
     state.tab = Tab::kQuality;
     state.settings.show_bottom = true;
+    // The first rank's table tells of files.
+    if (!state.document->unreadable().empty()) ShowRank(state, 0);
     if (losses.records > 0) ShowRank(state, losses.worst_rank);
   }
 }

@@ -78,9 +78,12 @@ void DrawVerdict(PaneContext& context) {
     only_host = analysis->devices.empty();
     Append(basis, NoGpuText(*analysis));
   }
+  if (state.document->progress().done && state.document->progress().events == 0) {
+    basis = "there is no event in this trace";
+  }
   {
     const FontScope font(context.theme.bold_title);
-    CutText(sentence);
+    WrappedText(sentence);  // whose end is its figure
   }
   ImGui::PushStyleColor(ImGuiCol_Text, only_host ? context.theme.warning : context.theme.text_dim);
   CutText(basis.empty() ? " " : basis);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace trainprof {
 namespace {
@@ -13,6 +14,35 @@ constexpr size_t kMostOnALine = 4096;  // characters that any screen has room fo
 constexpr float kTooltipWidth = 480;   // points at a font of 13 pixels
 
 bool IsInsideCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Where a line of which `fits` bytes fit is broken: at a blank, else behind a mark between two
+// parts of a name or sentence, but not within a number; else where it no longer fits. At least 1.
+size_t BreakOf(std::string_view line, size_t fits) {
+  for (size_t at = fits; at > fits / 3; --at) {
+    if (line[at] == ' ') return at;
+    const bool in_number = std::isdigit(static_cast<unsigned char>(line[at])) != 0;
+    if (!in_number && std::string_view(".,;:/").find(line[at - 1]) != std::string_view::npos) {
+      return at;
+    }
+  }
+  size_t at = std::max<size_t>(fits, 1);
+  while (at < line.size() && IsInsideCharacter(line[at])) ++at;
+  return at;
+}
+
+std::string Broken(std::string_view text, float width) {
+  std::string lines;
+  while (true) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const size_t fits = FitText(line, width).size();
+    const size_t end = fits < line.size() ? BreakOf(line, fits) : line.size();
+    lines += line.substr(0, end);
+    text.remove_prefix(end);
+    if (text.empty()) return lines;
+    if (text.front() == '\n' || text.front() == ' ') text.remove_prefix(1);
+    lines += '\n';
+  }
+}
 
 const char* EndOf(std::string_view text) { return text.data() + text.size(); }
 
@@ -46,21 +76,25 @@ void WrappedText(std::string_view text) {
   const size_t whole = text.size();
   size_t shown = std::min(whole, kMostWrapped);
   while (shown > 0 && shown < whole && IsInsideCharacter(text[shown])) --shown;
-  ImGui::PushTextWrapPos(0);
-  Text(text.substr(0, shown));
+  Text(Broken(text.substr(0, shown), std::max(1.F, ImGui::GetContentRegionAvail().x)));
   if (shown < whole)
-    Text(fmt::format("... and {} more characters", Grouped(static_cast<int64_t>(whole - shown))));
-  ImGui::PopTextWrapPos();
+    CutText(
+        fmt::format("... and {} more characters", Grouped(static_cast<int64_t>(whole - shown))));
 }
 
-void CutText(std::string_view text, float width) {
+void CutText(std::string_view text, float width, std::string_view whole) {
+  if (whole.empty()) whole = text;
   if (width <= 0) width = std::max(1.0F, ImGui::GetContentRegionAvail().x);
   const std::string_view all = FitText(text, width);
-  if (all.size() == text.size()) return Text(text);
+  if (all.size() == text.size()) {
+    Text(text);
+    if (whole.size() > text.size()) Tooltip(whole);
+    return;
+  }
   const float dots = ImGui::CalcTextSize("...").x;
   const std::string cut = std::string(FitText(text, width - dots)) + "...";
   Text(cut);
-  Tooltip(text);
+  Tooltip(whole);
 }
 
 void Tooltip(std::string_view text) {

@@ -18,10 +18,11 @@ std::string_view FitText(std::string_view text, float width);
 
 void Text(std::string_view text);
 void TextIn(ImU32 color, std::string_view text);
-// Of any length: breaks lines, and says how much it leaves out.
+// Of any length: breaks lines, but no numbers, and says how much it leaves out.
 void WrappedText(std::string_view text);
-// One line, at most `width` pixels; what does not fit is in the tooltip. 0: the space that is left.
-void CutText(std::string_view text, float width = 0);
+// One line, at most `width` pixels; what does not fit is in the tooltip, or `whole` if that is
+// given. 0: the space that is left.
+void CutText(std::string_view text, float width = 0, std::string_view whole = {});
 // What a hovering pointer sees of the last item.
 void Tooltip(std::string_view text);
 

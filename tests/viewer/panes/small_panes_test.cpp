@@ -3,7 +3,9 @@
 
 #include <fstream>
 
+#include "analysis/verdict.h"
 #include "tests/viewer/panes/pane_hand.h"
+#include "viewer/panes/widgets.h"
 
 namespace trainprof {
 namespace {
@@ -76,6 +78,40 @@ TEST(MenuBar, CopiesTheViewLinkAndChangesTheTheme) {
   EXPECT_TRUE(state.quit);
 }
 
+TEST(MenuBar, OpensARecentFileAndTheDemo) {
+  OpenJob job;
+  State& state = job.state();
+  const std::filesystem::path opened = state.document->path();
+  state.demo = opened.parent_path() / "demo";
+  PaneHand hand(state, DrawMenuBar, {1200, 300});
+  hand.Click("File");
+  hand.Click("Demo trace");
+  EXPECT_EQ(state.document->path(), state.demo);
+  ASSERT_EQ(state.settings.recent.size(), 2u);
+  hand.Click("File");
+  hand.Click("Recent");
+  hand.Click("rank0.json");
+  EXPECT_EQ(state.document->path(), opened);
+  EXPECT_EQ(state.settings.recent.front(), opened);
+}
+
+TEST(MenuBar, ReadsAgainAndCloses) {
+  OpenJob job;
+  State& state = job.state();
+  PaneHand hand(state, DrawMenuBar, {1200, 300});
+  const std::weak_ptr<Document> before = state.document;
+  hand.Click("File");
+  hand.Click("Load again");
+  EXPECT_NE(state.document, before.lock());
+  hand.Click("File");
+  hand.Click("Close");
+  EXPECT_EQ(state.document, nullptr);
+  EXPECT_FALSE(state.quit);
+  hand.Click("File");
+  hand.Click("Quit");
+  EXPECT_TRUE(state.quit);
+}
+
 TEST(MenuBar, OpensAPathThatIsAskedFor) {
   State state;
   PaneHand hand(state, DrawMenuBar, {1000, 400});
@@ -115,6 +151,75 @@ TEST(VerdictLine, NamesTheRankThatItSpeaksOf) {
   OpenJob job({testing::kLoaderBoundScript, testing::kLoaderBoundScript});
   PaneHand hand(job.state(), DrawVerdict, {1200, 200});
   EXPECT_TRUE(ShowsText("rank 0 (slowest) of 2 ranks"));
+}
+
+TEST(VerdictLine, SaysOfTheOnlyRankThereIsNotThatItIsTheSlowest) {
+  testing::ScratchFolder folder;
+  testing::WriteJob(folder.path(), {testing::kLoaderBoundScript, testing::kLoaderBoundScript});
+  State state;
+  Open(state, folder / "rank1.json");
+  testing::WaitForAll(state);
+  PaneHand hand(state, DrawVerdict, {1200, 200});
+  EXPECT_TRUE(ShowsText("rank 1, world size 2"));
+}
+
+TEST(VerdictLine, IsReadToItsEndInANarrowWindow) {
+  OpenJob job;
+  const std::string verdict = Verdict(*job.state().document->Analysis(0));
+  ASSERT_GT(verdict.size(), 60u);
+  PaneHand narrow(job.state(), DrawVerdict, {400, 200});
+  EXPECT_TRUE(ShowsText(verdict.substr(verdict.rfind('(')))) << verdict;
+  EXPECT_EQ(testing::CutGlyphs(), 0);
+}
+
+TEST(VerdictLine, SaysThatATraceIsEmpty) {
+  testing::ScratchFolder folder;
+  std::ofstream(folder / "empty.json") << R"({"traceEvents": []})";
+  State state;
+  Open(state, folder / "empty.json");
+  testing::WaitForAll(state);
+  PaneHand hand(state, DrawVerdict, {1200, 200});
+  EXPECT_TRUE(ShowsText("there is no event in this trace"));
+}
+
+TEST(WrappedText, BreaksNoNumberWhateverTheWidth) {
+  State state;
+  for (float width = 80; width < 400; width += 7) {
+    PaneHand hand(
+        state, [](PaneContext&) { WrappedText("it blocks the host for 17.25 ms, then 1,234 us"); },
+        {width, 300});
+    EXPECT_TRUE(ShowsText("17.25")) << width;
+    EXPECT_TRUE(ShowsText("1,234")) << width;
+    EXPECT_EQ(testing::CutGlyphs(), 0) << width;
+  }
+}
+
+TEST(WrappedText, BreaksALongNameAndEndsWhereNothingFits) {
+  State state;
+  const auto draw = [](PaneContext&) {
+    WrappedText("DataLoader/" + std::string(40, 'a') + "\n\n\xc3\xa9 \r end");
+  };
+  for (const float width : {1.f, 20.f, 100.f, 1000.f}) {
+    PaneHand hand(state, draw, {width, 900});
+    if (width < 100) continue;
+    EXPECT_TRUE(ShowsText("DataLoader"));
+    EXPECT_TRUE(ShowsText("end"));
+  }
+}
+
+TEST(QualityBar, TellsFilesThatCannotBeReadFromLostRecords) {
+  testing::ScratchFolder folder;
+  testing::WriteJob(folder.path(), {testing::kLoaderBoundScript, testing::kLoaderBoundScript});
+  std::ofstream(folder / "rank2.json") << "no trace";
+  State state;
+  Open(state, folder.path());
+  testing::WaitForAll(state);
+  PaneHand hand(state, DrawQualityBar, {2000, 200});
+  EXPECT_TRUE(ShowsText("1 file could not be read"));
+  EXPECT_FALSE(ShowsText("lost"));
+  state.rank = 1;
+  hand.Click("Details");
+  EXPECT_EQ(state.rank, 0u) << "whose quality tells of it";
 }
 
 TEST(QualityBar, StaysAwayWhileAllIsWell) {
