@@ -9,9 +9,9 @@
 //   stream 0 7                                    events below are on stream 7 of device 0
 //   copy 20 36 Memcpy DtoH (Device -> Pageable) | corr=5 bytes=8
 //
-// Kinds: step, annotation, op, overhead, python, call, kernel, copy, memset, gap (recording off; no name),
-// device-gap (of devices and calls alone).
-// "recording" on a line of its own makes the trace one of our own.
+// Kinds: step, annotation, op, overhead, python, call, kernel, copy, memset, gap (recording off; no
+// name), device-gap (of devices and calls alone). "recording" on a line of its own makes the trace
+// one of our own.
 #pragma once
 
 #include <string_view>
