@@ -367,6 +367,23 @@ TEST(App, MayEndAtAnyTimeWhileItLoads) {
   }
 }
 
+TEST(App, OfATraceWithoutEventsEveryKeyIsHarmless) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "empty.json") << R"({"traceEvents": []})";
+  WholeWindow window{State{}};
+  window.app().Drop(std::vector{folder / "empty.json"});
+  WaitForAll(window.state());
+  window.Frames(3);
+  EXPECT_TRUE(ShowsText("there is no event in this trace"));
+  for (const char letter : std::string("WASDFGNPCMBT")) {
+    window.Press(letter);
+    window.Press(Key::kEscape);
+  }
+  for (const char c : std::string(",.[]??")) window.Type(c);
+  for (const Key key : {Key::kHome, Key::kBackspace, Key::kF3}) window.Press(key);
+  EXPECT_TRUE(ShowsText("there is no event in this trace"));
+}
+
 TEST(App, StartsWithNothingOpen) {
   WholeWindow window{State{}};
   EXPECT_TRUE(window.app().Idle());

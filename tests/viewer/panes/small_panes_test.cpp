@@ -1,4 +1,5 @@
 // Menu bar, verdict, quality bar, welcome, loading, help, go to.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -220,6 +221,23 @@ TEST(QualityBar, TellsFilesThatCannotBeReadFromLostRecords) {
   state.rank = 1;
   hand.Click("Details");
   EXPECT_EQ(state.rank, 0u) << "whose quality tells of it";
+}
+
+TEST(QualityBar, SaysThatClocksDoNotAgree) {
+  testing::ScratchFolder folder;
+  for (const int64_t rank : {0, 1}) {
+    const int64_t begin_us = rank * 7'200'000'000;
+    std::ofstream(folder.path() / fmt::format("rank{}.json", rank)) << fmt::format(
+        R"({{"distributedInfo": {{"rank": {}, "world_size": 2}}, "traceEvents": [
+            {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": {}, "dur": 9}}]}})",
+        rank, begin_us + 1'700'000'000'000'000);
+  }
+  State state;
+  Open(state, folder.path());
+  testing::WaitForAll(state);
+  ASSERT_EQ(state.document->ranks(), 2u);
+  PaneHand hand(state, DrawQualityBar, {1200, 200});
+  EXPECT_TRUE(ShowsText("The ranks began more than an hour apart"));
 }
 
 TEST(QualityBar, StaysAwayWhileAllIsWell) {
