@@ -21,7 +21,7 @@ set -euo pipefail
   readonly viewer="libimgui-dev libstb-dev libfreetype-dev libglfw3-dev libgl-dev libegl-dev libpng-dev
     fonts-dejavu-core libegl1 libgl1-mesa-dri"
   readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git
-    Xvfb=xvfb xdotool=xdotool"
+    Xvfb=xvfb xdotool=xdotool libx11-dev"
   readonly lint="clang-format-14=clang-format-14"
   # Whatever version the Debian has; scripts/fuzz.sh also takes a clang++-14 or later from elsewhere.
   readonly fuzz="clang++=clang libclang-rt-dev"
