@@ -3,6 +3,7 @@
 #include "analysis/steps.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -20,6 +21,14 @@ constexpr double kMinPeriodMatch = 0.9;
 
 std::string_view StepBase(std::string_view name) { return names_internal::WithoutCounter(name); }
 
+// The number at the end of a name; -1 where there is none.
+int64_t CounterOf(std::string_view name) {
+  const std::string_view digits = name.substr(name.find_last_not_of("0123456789") + 1);
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() ? number : -1;
+}
+
 bool IsTorchStep(std::string_view name) {
   return names_internal::StartsWithNoCase(name, "profilerstep");
 }
@@ -28,6 +37,7 @@ bool IsTorchStep(std::string_view name) {
 struct Group {
   TrackId track = kNoTrack;
   std::vector<Interval> ranges;
+  std::vector<int64_t> numbers;  // in the names of the ranges, -1: none
   bool preferred = false;
 };
 
@@ -75,6 +85,7 @@ Group LargestGroup(const Trace& trace, const Select& select,
     const Interval range = trace.ranges.interval(Row{static_cast<uint32_t>(i)});
     if (!group.ranges.empty() && range.end <= group.ranges.back().end) continue;
     group.ranges.push_back(range);
+    group.numbers.push_back(CounterOf(name));
   }
   Group best;
   for (auto& [key, group] : groups) {
@@ -218,10 +229,20 @@ void DropSetup(const Trace& trace, Steps& steps) {
   steps.warmup_steps += static_cast<int>(hit);
 }
 
-void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges) {
+// Whether they tell one step from another: all there, and growing.
+bool AreNumbers(const std::vector<int64_t>& numbers) {
+  if (numbers.empty() || numbers.front() < 0) return false;
+  return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+         numbers.end();
+}
+
+// `numbers` of the ranges, or none.
+void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
+              const std::vector<int64_t>& numbers) {
   DropUnfinished(trace, ranges);
+  const bool are_numbered = AreNumbers(numbers);
   for (size_t i = 0; i < ranges.size(); ++i) {
-    Step step{ranges[i], ranges[i]};
+    Step step{ranges[i], ranges[i], are_numbered ? numbers[i] : static_cast<int64_t>(i)};
     if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {
       step.span.end = ranges[i + 1].begin;
     }
@@ -269,6 +290,13 @@ std::string_view Name(StepSource source) {
   return "none";
 }
 
+std::optional<size_t> Steps::Find(int64_t number) const {
+  const auto step = std::partition_point(steps.begin(), steps.end(),
+                                         [&](const Step& s) { return s.number < number; });
+  if (step == steps.end() || step->number != number) return std::nullopt;
+  return static_cast<size_t>(step - steps.begin());
+}
+
 Duration Steps::Median() const {
   if (steps.empty()) return {};
   std::vector<int64_t> lengths;
@@ -283,13 +311,14 @@ namespace {
 
 Steps FindSteps(const Trace& trace, bool may_infer) {
   Steps steps;
-  const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges) {
+  const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
+                        const std::vector<int64_t>& numbers = {}) {
     steps.source = source;
     steps.thread = thread;
-    SetSteps(steps, trace, ranges);
+    SetSteps(steps, trace, ranges, numbers);
   };
   if (const Group group = ExplicitSteps(trace); !group.ranges.empty()) {
-    take(StepSource::kExplicit, group.track, group.ranges);
+    take(StepSource::kExplicit, group.track, group.ranges, group.numbers);
   } else if (const Group optimizer = OptimizerEnds(trace); optimizer.ranges.size() >= 2) {
     std::vector<TraceTime> ends;
     for (const Interval& range : optimizer.ranges) ends.push_back(range.end);

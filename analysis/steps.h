@@ -1,6 +1,7 @@
 // Training steps: where one ends and the next begins, and how sure that is.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Step {
   // the user's range) is not lost; the last step, and one before a recording gap, ends with its
   // range.
   Interval span;
+  // As people speak of it: the number in its name (ProfilerStep#12, "step 12") where all steps have
+  // one and it grows, else its place from 0. Steps that are set aside count.
+  int64_t number = 0;
 };
 
 struct Steps {
@@ -36,6 +40,9 @@ struct Steps {
   IntervalSet window;
 
   size_t count() const { return steps.size(); }
+  // The index of the step of that number; nothing where there is none, or it was set aside.
+  // O(log n).
+  std::optional<size_t> Find(int64_t number) const;
   // By what totals are divided to get "per step": the number of steps, 1 where there are none.
   int64_t divisor() const { return steps.empty() ? 1 : static_cast<int64_t>(steps.size()); }
   // Of the steps' own ranges. 0 without steps.

@@ -37,6 +37,8 @@ Json StepsJson(const RankAnalysis& rank) {
   json["window_ns"] = rank.window.ns;
   json["samples_per_second"] = nullptr;
   json["warmup_steps"] = steps.warmup_steps;
+  if (any) json["first_number"] = steps.steps.front().number;
+  if (any) json["last_number"] = steps.steps.back().number;
   return json;
 }
 

@@ -85,6 +85,13 @@ void AppendAccount(std::string& out, const Over& over, const std::vector<Account
   out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", "sum", over.PerStepMs(over.window), 100.0);
 }
 
+// "number 3", "numbers 3 to 12".
+std::string Numbers(const Steps& steps) {
+  const int64_t first = steps.steps.front().number;
+  if (steps.count() == 1) return fmt::format("number {}", first);
+  return fmt::format("numbers {} to {}", first, steps.steps.back().number);
+}
+
 void AppendSteps(std::string& out, const RankAnalysis& rank) {
   const Steps& steps = rank.steps;
   if (steps.count() == 0) {
@@ -94,9 +101,9 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
         rank.window.ToMilliseconds());
     return;
   }
-  out += fmt::format("{} {} ({}), median {:.3f} ms, mean begin-to-begin {:.3f} ms", steps.count(),
-                     steps.count() == 1 ? "step" : "steps", Name(steps.source),
-                     steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
+  out += fmt::format("{} {} ({}; {}), median {:.3f} ms, mean begin-to-begin {:.3f} ms",
+                     steps.count(), steps.count() == 1 ? "step" : "steps", Name(steps.source),
+                     Numbers(steps), steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
   if (steps.warmup_steps > 0)
     out += fmt::format("; {} warm-up steps set aside", steps.warmup_steps);
   out += "\n";

@@ -102,6 +102,46 @@ TEST(Steps, UnrepeatedWorkHasNoSteps) {
   EXPECT_EQ(steps.window.Total(), Microseconds(50));
 }
 
+std::vector<int64_t> NumbersOf(const Steps& steps) {
+  std::vector<int64_t> numbers;
+  for (const Step& step : steps.steps) numbers.push_back(step.number);
+  return numbers;
+}
+
+TEST(Steps, HaveTheNumbersOfTheirNames) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    thread 1
+    step 0 100 ProfilerStep#7
+    step 100 200 ProfilerStep#8
+    step 250 300 ProfilerStep#12)"));
+  EXPECT_EQ(NumbersOf(steps), (std::vector<int64_t>{7, 8, 12}));
+  EXPECT_EQ(steps.Find(12), 2u);
+  EXPECT_EQ(steps.Find(9), std::nullopt);
+  EXPECT_EQ(steps.Find(13), std::nullopt);
+}
+
+// One without a number, one twice (each epoch counts anew), one beyond 63 bits.
+TEST(Steps, AreCountedWhereTheirNamesDoNotTellThemApart) {
+  for (const char* last : {"step", "step 2", "step 99999999999999999999"}) {
+    const Steps steps = FindSteps(TraceFromScript(
+        "thread 1\nstep 0 100 step 1\nstep 100 200 step 2\nstep 200 300 " + std::string(last)));
+    EXPECT_EQ(NumbersOf(steps), (std::vector<int64_t>{0, 1, 2})) << last;
+  }
+}
+
+// Also where the one that is set aside is not the first.
+TEST(Steps, ThatAreSetAsideCount) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    recording
+    thread 1
+    repeat 8 every 100
+      step 0 100 step
+    end
+    overhead 410 460 CUPTI set-up)"));
+  EXPECT_EQ(steps.warmup_steps, 3);
+  EXPECT_EQ(NumbersOf(steps), (std::vector<int64_t>{2, 3, 5, 6, 7}));
+}
+
 TEST(Steps, OwnRecordingsSetWarmupAside) {
   const Trace trace = TraceFromScript(R"(
     recording

@@ -119,6 +119,24 @@ TEST(Moving, GoesToStepsAndTimes) {
   }
 }
 
+// torch.profiler's own numbers, which the user sees in his log, too.
+TEST(Moving, StepsHaveTheNumbersOfTheirNames) {
+  OpenJob job({R"(
+thread 1
+step 0 100 ProfilerStep#7
+step 100 200 ProfilerStep#8
+step 200 300 ProfilerStep#12)"});
+  State& state = job.state();
+  GoTo(state, "8");
+  EXPECT_EQ(StepInView(state), 8);
+  EXPECT_NE(ViewLink(state).find("--step 8"), std::string::npos) << ViewLink(state);
+  GoTo(state, "0");
+  EXPECT_EQ(state.message, "There is no step 0: the first is 7, the last 12");
+  GoTo(state, "10");
+  EXPECT_EQ(state.message, "There is no step 10: the first is 7, the last 12");
+  EXPECT_EQ(StepInView(state), 8);
+}
+
 TEST(Moving, SaysWhyItCannotGoThere) {
   OpenJob job;
   State& state = job.state();

@@ -166,6 +166,23 @@ TEST(RankTable, TellsBusyTimeAndLateness) {
   EXPECT_EQ(rows[1].late, Microseconds(250));
 }
 
+// A rank that was profiled a step later is not late by one.
+TEST(RankTable, ComparesStepsOfOneNumber) {
+  const std::string_view tail = "step 1000 1100 ProfilerStep#6\nstep 2000 2100 ProfilerStep#7\n";
+  const auto rank = [&](const std::string& head) {
+    return TraceFromScript("thread 1\n" + head + std::string(tail));
+  };
+  const Trace first = rank("step 0 100 ProfilerStep#5\n");
+  const Trace second = rank("op 0 100 aten::mm\n");
+  const RankAnalysis a = Analyze(first);
+  const RankAnalysis b = Analyze(second);
+  const Lines lines({{&first, &a}, {&second, &b}});
+  const RankAnalysis* both[] = {&a, &b};
+  const std::vector<RankRow> rows = MakeRankTable(lines, both);
+  EXPECT_EQ(rows[0].late, Duration{0});
+  EXPECT_EQ(rows[1].late, Duration{0});
+}
+
 TEST(RankTable, ClaimsNoSkewOfClocksThatDoNotAgree) {
   Trace first = TraceFromScript(kRank);
   Trace second = TraceFromScript(kRank);

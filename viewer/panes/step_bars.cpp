@@ -99,10 +99,10 @@ StepBars MakeStepBars(const Lines& lines, uint32_t rank, const Steps& steps,
                       const RankAnalysis* analysis) {
   StepBars bars;
   bars.analysed = analysis != nullptr;
-  bars.first_number = steps.warmup_steps;
   const Duration shift = lines.Shift(rank);
   for (const Step& step : steps.steps) {
     bars.spans.push_back({step.span.begin + shift, step.span.end + shift});
+    bars.numbers.push_back(step.number);
   }
   SetHeights(bars);
   if (analysis == nullptr) return bars;

@@ -22,10 +22,10 @@ struct StepBars {
   std::vector<Interval> spans;  // by step, on the axis of the lines
   // By step and part. Steps during which the device was not recorded in detail have none: all 0.
   std::vector<Duration> time;
-  int64_t first_number = 0;  // of spans[0]
-  Duration median;           // of the spans
-  Duration limit;            // a bar of full height; longer ones are clipped
-  bool analysed = false;     // else only how long the steps are is known
+  std::vector<int64_t> numbers;  // by step
+  Duration median;               // of the spans
+  Duration limit;                // a bar of full height; longer ones are clipped
+  bool analysed = false;         // else only how long the steps are is known
 
   std::span<const Duration> PartsOf(size_t step) const {
     return {time.data() + step * parts.size(), parts.size()};

@@ -46,8 +46,8 @@ const StepBars& BarsOf(PaneContext& context) {
         [document = state.document, lines = state.document->shared_lines(), rank,
          analysis](const std::atomic<bool>* cancel) {
           StepBars made;
-          RunUnlessCancelled(
-              cancel, [&] { made = MakeStepBars(*lines, rank, analysis->steps, analysis); });
+          RunUnlessCancelled(cancel,
+                             [&] { made = MakeStepBars(*lines, rank, analysis->steps, analysis); });
           return made;
         });
     if (bars != nullptr) return *bars;
@@ -170,14 +170,13 @@ void DrawBarTooltip(const PaneContext& context, const StepBars& bars, const Ribb
   const size_t first = bars.spans.size() * bar / ribbon.steps.size();
   const size_t last = bars.spans.size() * (bar + 1) / ribbon.steps.size();
   ImGui::BeginTooltip();
-  const auto number = bars.first_number + static_cast<int64_t>(step);
-  Text(fmt::format("step {}: {}", number, ExactText(Duration{length.ns / 1000 * 1000})));
+  Text(
+      fmt::format("step {}: {}", bars.numbers[step], ExactText(Duration{length.ns / 1000 * 1000})));
   const double off = 100 * (RankAnalysis::Part(length, bars.median) - 1);
   TextIn(context.theme.text_dim, fmt::format("{:+.1f} % against the median", off));
   if (last - first > 1) {
-    TextIn(context.theme.text_dim, fmt::format("the longest of steps {} to {}",
-                                               bars.first_number + static_cast<int64_t>(first),
-                                               bars.first_number + static_cast<int64_t>(last) - 1));
+    TextIn(context.theme.text_dim, fmt::format("the longest of steps {} to {}", bars.numbers[first],
+                                               bars.numbers[last - 1]));
   }
   if (length > bars.limit) TextIn(context.theme.warning, "longer than its bar");
   const std::span<const Duration> parts = bars.PartsOf(step);
@@ -208,7 +207,7 @@ void HandleMouse(PaneContext& context, ImDrawList* draw, const StepBars& bars,
                 context.theme.text);
   DrawBarTooltip(context, bars, ribbon, bar);
   if (ImGui::IsItemClicked(0)) {
-    ShowStep(context.state, bars.first_number + static_cast<int64_t>(ribbon.steps[bar]));
+    ShowStep(context.state, bars.numbers[ribbon.steps[bar]]);
   }
 }
 

@@ -195,8 +195,7 @@ std::string EventName(const Lines& lines, const EventRef& event) {
   switch (event.table) {
     case Table::kSteps: {
       const RankAnalysis& analysis = *lines.ranks()[event.rank].analysis;
-      return fmt::format("step {}",
-                         static_cast<uint32_t>(analysis.steps.warmup_steps) + Index(event.row));
+      return fmt::format("step {}", analysis.steps.steps[Index(event.row)].number);
     }
     case Table::kBusy:
       return "busy";

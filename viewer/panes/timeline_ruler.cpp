@@ -32,8 +32,7 @@ void VisitSteps(const PaneContext& context, const TimelineFrame& frame, Visitor 
   const float room = frame.areas.time.width() / context.theme.Px(kStepSpacing);
   if (static_cast<float>(last - first) > room) return;
   for (auto step = first; step != last; ++step) {
-    const int64_t number = analysis->steps.warmup_steps + (step - steps.begin());
-    visit(number, frame.XOf(step->span.begin + shift), frame.XOf(step->span.end + shift));
+    visit(step->number, frame.XOf(step->span.begin + shift), frame.XOf(step->span.end + shift));
   }
 }
 

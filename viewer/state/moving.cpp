@@ -96,15 +96,14 @@ void ShowStep(State& state, int64_t number) {
     state.message = "The trace has no steps";
     return;
   }
-  const int64_t first = steps->warmup_steps;
-  const auto count = static_cast<int64_t>(steps->count());
-  if (number < first || number >= first + count) {
-    state.message = fmt::format("There is no step {}: the first is {}, the last {}", number, first,
-                                first + count - 1);
+  const std::optional<size_t> step = steps->Find(number);
+  if (!step) {
+    state.message = fmt::format("There is no step {}: the first is {}, the last {}", number,
+                                steps->steps.front().number, steps->steps.back().number);
     return;
   }
   const Duration shift = state.lines().Shift(rank);
-  const Interval span = steps->steps[static_cast<size_t>(number - first)].span;
+  const Interval span = steps->steps[*step].span;
   Show(state, {span.begin + shift, span.end + shift});
 }
 
@@ -117,7 +116,7 @@ std::optional<int64_t> StepInView(const State& state) {
   const TraceTime at = middle - state.lines().Shift(rank);
   for (size_t i = 0; i < steps->count(); ++i) {
     const Interval& span = steps->steps[i].span;
-    if (span.begin <= at && at < span.end) return steps->warmup_steps + static_cast<int64_t>(i);
+    if (span.begin <= at && at < span.end) return steps->steps[i].number;
   }
   return std::nullopt;
 }

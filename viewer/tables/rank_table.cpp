@@ -30,32 +30,36 @@ RankRow RowOf(uint32_t index, const RankAnalysis& rank) {
   return row;
 }
 
-// Steps are the same of all ranks by their place in the job, counted from its begin.
+// The numbers of the steps that all ranks have, in order.
+std::vector<int64_t> CommonSteps(std::span<const RankAnalysis* const> ranks,
+                                 const std::vector<RankRow>& rows) {
+  std::vector<int64_t> common;
+  for (const Step& step : ranks[rows.front().rank]->steps.steps) common.push_back(step.number);
+  for (const RankRow& row : rows) {
+    const Steps& steps = ranks[row.rank]->steps;
+    std::erase_if(common, [&](int64_t number) { return !steps.Find(number); });
+  }
+  return common;
+}
+
+// Steps are the same of all ranks by their number.
 void FindLateness(const Lines& lines, std::span<const RankAnalysis* const> ranks,
                   std::vector<RankRow>& rows) {
   if (!lines.aligned() || rows.size() < 2) return;
-  int first = 0;
-  int last = INT32_MAX;
-  const auto steps_of = [&](const RankRow& row) -> const Steps& { return ranks[row.rank]->steps; };
-  for (const RankRow& row : rows) {
-    const Steps& steps = steps_of(row);
-    first = std::max(first, steps.warmup_steps);
-    last = std::min(last, steps.warmup_steps + static_cast<int>(steps.count()));
-  }
-  if (first >= last) return;
+  const std::vector<int64_t> common = CommonSteps(ranks, rows);
   std::vector<int64_t> late(rows.size(), 0);
-  const int64_t count = last - first;
-  for (int step = first; step < last; ++step) {
+  const auto count = static_cast<int64_t>(common.size());
+  for (const int64_t number : common) {
     std::vector<int64_t> begin;
     for (const RankRow& row : rows) {
-      const Steps& steps = steps_of(row);
-      const Step& own = steps.steps[static_cast<size_t>(step - steps.warmup_steps)];
-      begin.push_back((own.span.begin + lines.Shift(row.rank)).ns);
+      const Steps& steps = ranks[row.rank]->steps;
+      begin.push_back((steps.steps[*steps.Find(number)].span.begin + lines.Shift(row.rank)).ns);
     }
     const int64_t earliest = *std::min_element(begin.begin(), begin.end());
     // Divided first: the sum of many may pass 64 bits when clocks are off by hours.
     for (size_t i = 0; i < rows.size(); ++i) late[i] += (begin[i] - earliest) / count;
   }
+  if (common.empty()) return;
   for (size_t i = 0; i < rows.size(); ++i) rows[i].late = Duration{late[i]};
 }
 
