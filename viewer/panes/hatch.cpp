@@ -70,12 +70,12 @@ void Hatcher::Draw(const Box& box, Category cause, ImU32 background) {
     const float run = (pass == 0 ? pattern.lean : -pattern.lean) * box.height();
     const float first = std::floor((box.left - std::max(run, 0.f)) / spacing) * spacing;
     for (float x = first; x < box.right - std::min(run, 0.f); x += spacing) {
-      if (strokes_ >= kMostStrokes) return;
+      if (strokes_left_ <= 0) return;
       ImVec2 from;
       ImVec2 to;
       if (!ClipStroke(box, x, run, from, to)) continue;
       draw_->AddLine(from, to, color, std::max(1.f, std::floor(theme_.scale)));
-      ++strokes_;
+      --strokes_left_;
     }
   }
 }

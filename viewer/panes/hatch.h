@@ -3,17 +3,17 @@
 
 #include <imgui.h>
 
+#include "viewer/panes/rect_limits.h"
 #include "viewer/panes/timeline_frame.h"
 #include "viewer/timeline/category.h"
 
 namespace trainprof {
 
-// At most so many strokes are drawn in a frame; what is beyond stays plain.
-inline constexpr int kMostStrokes = 1500;
-
 class Hatcher {
  public:
-  Hatcher(const Theme& theme, ImDrawList* draw) : theme_(theme), draw_(draw) {}
+  // What is beyond so many strokes stays plain.
+  Hatcher(const Theme& theme, ImDrawList* draw, int most_strokes)
+      : theme_(theme), draw_(draw), strokes_left_(most_strokes) {}
 
   // Draws strokes on `box`, which has the colour `background`. Strokes of neighbouring boxes meet.
   void Draw(const Box& box, Category cause, ImU32 background);
@@ -21,7 +21,7 @@ class Hatcher {
  private:
   const Theme& theme_;
   ImDrawList* draw_;
-  int strokes_ = 0;
+  int strokes_left_;
 };
 
 }  // namespace trainprof

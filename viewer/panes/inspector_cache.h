@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "viewer/navigation/measure.h"
-#include "viewer/timeline/background.h"
 #include "viewer/state/state.h"
 #include "viewer/tables/facts.h"
 #include "viewer/tables/histogram.h"
@@ -16,6 +15,7 @@
 #include "viewer/tables/name_table.h"
 #include "viewer/tables/rank_table.h"
 #include "viewer/tables/site_table.h"
+#include "viewer/timeline/background.h"
 
 namespace trainprof {
 

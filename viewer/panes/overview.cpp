@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "viewer/navigation/ruler.h"
 #include "viewer/panes/hatch.h"
@@ -14,9 +15,7 @@
 namespace trainprof {
 namespace {
 
-constexpr size_t kMostOverviewRects = 1500;
-constexpr float kEdgeReach = 5;  // points
-constexpr float kMostHitTicks = 1000;
+constexpr float kEdgeReach = 5;         // points
 constexpr float kHitTickHeight = 0.3f;  // of the pane's
 
 // The lines that say when the rank that the verdict speaks of worked, and why not: its first GPU
@@ -49,7 +48,7 @@ void DrawBusy(PaneContext& context, ImDrawList* draw, const Box& box, const Scal
     lanes.push_back(there ? &store.LanesOf(line)[depth] : nullptr);
   }
   BuildFrame(lanes, scale.view, scale.width_px, cache.overview, kMostOverviewRects);
-  Hatcher hatcher(context.theme, draw);
+  Hatcher hatcher(context.theme, draw, kMostOverviewStrokes);
   for (const Rect& rect : cache.overview.rects) {
     // As in the strip of a collapsed rank: idle time over busy time, as high as its share.
     const bool idle = rect.lane == 1;
@@ -79,8 +78,12 @@ void DrawMarks(const PaneContext& context, ImDrawList* draw, const Box& box, con
   if (analysis == nullptr || state.finding->index >= analysis->findings.size()) return;
   const Duration shift = state.lines().Shift(state.finding->rank);
   const float half = (box.top + box.bottom) / 2;
+  std::set<int32_t> marked;  // a mark a pixel
   for (const Evidence& evidence : analysis->findings[state.finding->index].evidence) {
-    mark(evidence.when.begin + shift, context.theme.text, half);
+    const TraceTime at = evidence.when.begin + shift;
+    if (marked.size() >= kMostEvidenceMarks) break;  // the worst come first
+    if (!marked.insert(static_cast<int32_t>(scale.PixelOf(at) / width)).second) continue;
+    mark(at, context.theme.text, half);
   }
 }
 
@@ -90,7 +93,7 @@ void DrawHits(const PaneContext& context, ImDrawList* draw, const Box& box,
   const SearchState& search = context.state.search;
   if (search.hits.events.empty()) return;
   const Lines& lines = context.state.lines();
-  const auto columns = static_cast<int32_t>(std::min(kMostHitTicks, box.width() / 2));
+  const auto columns = std::min(kMostHitTicks, static_cast<int32_t>(box.width() / 2));
   const Scale scale = Scale::Of(extent, std::max(1, columns));
   const float width = box.width() / static_cast<float>(scale.width_px);
   const float bottom = box.top + box.height() * kHitTickHeight;

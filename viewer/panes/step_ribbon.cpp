@@ -16,7 +16,6 @@ namespace {
 
 constexpr float kLeastBar = 3;  // points; more steps than fit share a bar
 constexpr float kMostBar = 46;
-constexpr size_t kMostBars = 600;
 // Bars of more events are made on a thread.
 constexpr size_t kEventsAtOnce = 20'000;
 
@@ -68,7 +67,10 @@ Ribbon MakeRibbon(const PaneContext& context, const StepBars& bars) {
   ribbon.bars = {areas.ruler.left, min.y + theme.Px(8), areas.ruler.right,
                  min.y + size.y - theme.Px(6)};
   const float fit = ribbon.bars.width() / theme.Px(kLeastBar);
-  const auto most = std::min(kMostBars, static_cast<size_t>(std::max(1.f, fit)));
+  const auto shown = std::count_if(bars.parts.begin(), bars.parts.end(),
+                                   [](const auto& part) { return part.total.ns > 0; });
+  const size_t for_a_bar = static_cast<size_t>(std::max<std::ptrdiff_t>(shown, 1));
+  const auto most = std::min(kMostRibbonRects / for_a_bar, static_cast<size_t>(std::max(1.f, fit)));
   ribbon.steps = WorstOfColumns(bars.spans, most);
   const auto count = static_cast<float>(std::max<size_t>(1, ribbon.steps.size()));
   ribbon.bar_width = std::min(ribbon.bars.width() / count, theme.Px(kMostBar));
@@ -146,7 +148,7 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
   std::vector<StepBars::Part> parts = bars.parts;
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.total > b.total; });
-  Hatcher hatcher(theme, draw);
+  Hatcher hatcher(theme, draw, kMostSampleStrokes);
   for (const StepBars::Part& part : parts) {
     y += line;
     if (part.total.ns == 0 || y + line > box.bottom) break;
@@ -157,7 +159,7 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
     const std::string time = ShortText(Duration{part.total.ns / std::max<int64_t>(count, 1)});
     const float time_left = box.right - ImGui::CalcTextSize(time.c_str()).x;
     const float left = sample.right + theme.Px(5);
-    const std::string_view title = FitText(Title(part.category), time_left - left - theme.Px(4));
+    const std::string_view title = FitText(part.name, time_left - left - theme.Px(4));
     draw->AddText({left, y}, theme.text_dim, title.data(), title.data() + title.size());
     draw->AddText({time_left, y}, theme.text_dim, time.c_str());
   }
@@ -225,7 +227,7 @@ void DrawStepRibbon(PaneContext& context) {
                   bars.analysed ? "no steps found in this trace" : "looking for steps ...");
     return;
   }
-  Hatcher hatcher(context.theme, draw);
+  Hatcher hatcher(context.theme, draw, kMostRibbonStrokes);
   for (size_t bar = 0; bar < ribbon.steps.size(); ++bar) {
     DrawBar(context, draw, bars, ribbon, bar, hatcher);
   }

@@ -39,15 +39,15 @@ void DrawContent(PaneContext& context, ImVec2 min, ImVec2 max) {
   draw->AddRectFilled(min, max, context.theme.panel);
   const Ruler ruler = RulerOf(context, frame);
   DrawBackground(context, draw, frame, ruler);
-  DrawLanes(context, draw, frame);
   DrawSeriesRows(context, draw, frame);
+  DrawNames(context, draw, frame);
+  DrawLanes(context, draw, frame);
   DrawVeil(context, draw, frame);
   DrawHits(context, draw, frame);
   DrawSeriesScales(context, draw, frame);
   DrawSelected(context, draw, frame);
   DrawRuler(context, draw, frame, ruler);
   DrawBookmarks(context, draw, frame);
-  DrawNames(context, draw, frame);
   DrawRange(context, draw, frame);
   DrawCursor(context, draw, frame);
   DrawScrollbar(context, draw, frame);

@@ -2,15 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/panes/rect_limits.h"
 #include "viewer/panes/timeline_marks.h"
 
 namespace trainprof {
 namespace {
 
-// Of events that are shown by themselves, the widest.
-constexpr size_t kMostMarks = 1000;
-// Hits that are too short for that are marked where a view holds no more.
-constexpr size_t kMostShortHits = 1000;
 constexpr float kMarkPoints = 3;
 
 class HitMarker {
@@ -24,7 +21,7 @@ class HitMarker {
     if (search_.current) current_ = search_.hits.events[*search_.current];
   }
 
-  // Hits among the events that are drawn as such.
+  // Hits among the events that are drawn as such; of too many the widest.
   void MarkEvents() {
     std::vector<const Rect*> found;
     LaneStore& store = context_.state.document->store();
@@ -43,8 +40,8 @@ class HitMarker {
         found.push_back(&rect);
       }
     }
-    if (found.size() > kMostMarks) {
-      const auto last = found.begin() + kMostMarks;
+    if (found.size() > kMostHitMarks) {
+      const auto last = found.begin() + kMostHitMarks;
       std::nth_element(found.begin(), last, found.end(), [](const Rect* a, const Rect* b) {
         return a->right - a->left > b->right - b->left;
       });
@@ -53,7 +50,7 @@ class HitMarker {
     for (const Rect* rect : found) Mark(rect->lane, rect->left, rect->right, 1);
   }
 
-  // Hits that went into a column.
+  // Hits that went into a column, where a view holds not too many.
   void MarkShortHits() {
     const auto [first, last] = HitsWithin(lines_, search_.hits, context_.state.view);
     if (last - first > kMostShortHits) return;

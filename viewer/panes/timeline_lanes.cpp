@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "viewer/panes/hatch.h"
+#include "viewer/panes/rect_limits.h"
 #include "viewer/panes/widgets.h"
 
 namespace trainprof {
@@ -61,13 +62,20 @@ void DrawRects(const TimelineFrame& frame, std::span<const Rect> rects, const Sh
   }
 }
 
-void DrawHatches(const PaneContext& context, const TimelineFrame& frame,
-                 std::span<const Rect> rects, const Shades& shades, ImDrawList* draw) {
-  Hatcher hatcher(context.theme, draw);
+void DrawHatches(const TimelineFrame& frame, std::span<const Rect> rects, const Shades& shades,
+                 Hatcher& hatcher) {
   for (const Rect& rect : rects) {
     if (!frame.lanes[rect.lane].IsHatched()) continue;
     hatcher.Draw(BoxOf(frame, rect), rect.category, ColorOf(frame, rect, shades));
   }
+}
+
+// For the lanes, after what was drawn before them.
+size_t RectsLeft(const ImDrawList& draw) {
+  constexpr size_t kLeast = 1000;
+  const size_t taken = static_cast<size_t>(draw.VtxBuffer.Size) / 4 + kReservedForMarks;
+  const size_t left = kMostTimelineRects - std::min(kMostTimelineRects, taken);
+  return std::clamp(left, kLeast, kMostLaneRects);
 }
 
 // The least width of an event that gets its name in it, so that there are at most kMostLabels.
@@ -84,12 +92,21 @@ float LeastLabelled(const Theme& theme, std::span<const Rect> rects) {
   }
 }
 
-void DrawLabels(PaneContext& context, const TimelineFrame& frame, std::span<const Rect> rects,
-                ImDrawList* draw) {
+// The name of an event, as far as it fits.
+struct Label {
+  const Rect* rect = nullptr;
+  std::string name;
+};
+
+// Of the widest events, as many as the limits allow.
+std::vector<Label> LabelsOf(PaneContext& context, const TimelineFrame& frame,
+                            std::span<const Rect> rects) {
   const Lines& lines = context.state.lines();
   LaneStore& store = context.state.document->store();
   const float least = LeastLabelled(context.theme, rects);
   const float margin = context.theme.Px(4);
+  std::vector<Label> labels;
+  size_t glyphs = 0;
   for (const Rect& rect : rects) {
     if (rect.event == kNoEvent || rect.right - rect.left < least) continue;
     const ShownLane& lane = frame.lanes[rect.lane];
@@ -99,16 +116,38 @@ void DrawLabels(PaneContext& context, const TimelineFrame& frame, std::span<cons
     const EventRef event{lines.lines()[lane.line].rank, table, on.row(rect.event)};
     const std::string name = table == Table::kIdle ? std::string(Title(on.category(rect.event)))
                                                    : EventName(lines, event);
-    const Box box = BoxOf(frame, rect);
-    const std::string_view fits = FitText(name, box.width() - 2 * margin);
-    const ImU32 color = context.theme.Of(rect.category);
+    const float width = BoxOf(frame, rect).width() - 2 * margin;
+    labels.push_back({&rect, std::string(FitText(name, width))});
+    glyphs += labels.back().name.size();
+  }
+  if (glyphs <= kMostLabelGlyphs) return labels;
+  std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
+    return a.rect->right - a.rect->left > b.rect->right - b.rect->left;
+  });
+  while (glyphs > kMostLabelGlyphs) {
+    glyphs -= labels.back().name.size();
+    labels.pop_back();
+  }
+  return labels;
+}
+
+// Those of some of the rectangles.
+void DrawLabels(const PaneContext& context, const TimelineFrame& frame,
+                std::span<const Label> labels, std::span<const Rect> rects, ImDrawList* draw) {
+  const float margin = context.theme.Px(4);
+  for (const Label& label : labels) {
+    if (label.rect < rects.data() || label.rect >= rects.data() + rects.size()) continue;
+    const Box box = BoxOf(frame, *label.rect);
+    const char* const text = label.name.data();
+    const char* const end = text + label.name.size();
+    const ImU32 color = context.theme.Of(label.rect->category);
     const ImVec2 at{std::floor(box.left + margin),
                     std::floor(box.top + (box.height() - ImGui::GetFontSize()) / 2)};
-    if (lane.IsHatched()) {  // words cannot be read on a hatch
-      const float end = at.x + ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x;
-      draw->AddRectFilled({box.left + 1, box.top}, {end + margin / 2, box.bottom}, color);
+    if (frame.lanes[label.rect->lane].IsHatched()) {  // words cannot be read on a hatch
+      const float right = at.x + ImGui::CalcTextSize(text, end).x + margin / 2;
+      draw->AddRectFilled({box.left + 1, box.top}, {right, box.bottom}, color);
     }
-    draw->AddText(at, Theme::TextOn(color), fits.data(), fits.data() + fits.size());
+    draw->AddText(at, Theme::TextOn(color), text, end);
   }
 }
 
@@ -142,20 +181,22 @@ void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
   for (const ShownLane& lane : frame.lanes) {
     lanes.push_back(&store.LanesOf(lane.line)[lane.depth]);
   }
-  BuildFrame(lanes, context.state.view, frame.scale.width_px, cache.frame, kMostLaneRects);
+  BuildFrame(lanes, context.state.view, frame.scale.width_px, cache.frame, RectsLeft(*draw));
   frame.scale = cache.frame.scale;
   const Shades shades = ShadesOf(context.theme);
   const std::span<const Rect> all = cache.frame.rects;
-  const auto first_track = std::partition_point(
-      all.begin(), all.end(), [&](const Rect& rect) { return rect.lane < frame.pinned_lanes; });
-  const auto pinned = static_cast<size_t>(first_track - all.begin());
+  const std::vector<Label> labels = LabelsOf(context, frame, all);
+  Hatcher hatcher(context.theme, draw, kMostLaneStrokes);
   const auto draw_part = [&](const Box& rows, std::span<const Rect> rects) {
     draw->PushClipRect({frame.areas.time.left, rows.top}, rows.max(), true);
     DrawRects(frame, rects, shades, draw);
-    DrawHatches(context, frame, rects, shades, draw);
-    DrawLabels(context, frame, rects, draw);
+    DrawHatches(frame, rects, shades, hatcher);
+    DrawLabels(context, frame, labels, rects, draw);
     draw->PopClipRect();
   };
+  const auto first_track = std::partition_point(
+      all.begin(), all.end(), [&](const Rect& rect) { return rect.lane < frame.pinned_lanes; });
+  const auto pinned = static_cast<size_t>(first_track - all.begin());
   draw_part(frame.areas.pinned, all.first(pinned));
   draw_part(frame.areas.tracks, all.subspan(pinned));
   draw->PushClipRect(frame.areas.time.min(), frame.areas.time.max(), true);

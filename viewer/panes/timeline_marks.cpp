@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "viewer/navigation/follow.h"
+#include "viewer/panes/rect_limits.h"
 
 namespace trainprof {
 namespace {
@@ -82,6 +83,20 @@ void DrawArrows(PaneContext& context, ImDrawList* draw, const TimelineFrame& fra
   }
 }
 
+// Parts that are wide enough to be told apart.
+std::vector<Interval> SeenParts(const IntervalSet& set, const TimelineFrame& frame) {
+  std::vector<Interval> parts;
+  float least = 1;
+  do {
+    parts.clear();
+    for (const Interval& part : set.intervals()) {
+      if (frame.XOf(part.end) - frame.XOf(part.begin) >= least) parts.push_back(part);
+    }
+    least *= 2;
+  } while (parts.size() > kMostVeilParts);
+  return parts;
+}
+
 }  // namespace
 
 void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
@@ -94,20 +109,30 @@ void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame&
     shown.push_back({evidence.when.begin + shift, evidence.when.end + shift});
   }
   const IntervalSet lit = IntervalSet::Union(std::move(shown));
-  const IntervalSet dim = lit.Complement(state.view);
+  const std::vector<Interval> dim = SeenParts(lit.Complement(state.view), frame);
+  const std::vector<Interval> all = {state.view};
   const ImU32 veil = (context.theme.panel & ~IM_COL32_A_MASK) | (150u << IM_COL32_A_SHIFT);
   const Box& time = frame.areas.time;
-  for (const ShownRow& row : frame.rows) {
-    const Box& clip = frame.ClipOf(row);
-    const float top = std::max(row.top, clip.top);
-    const float bottom = std::min(row.bottom, clip.bottom);
-    if (state.lines().lines()[row.row.line].rank != state.finding->rank) {
-      draw->AddRectFilled({time.left, top}, {time.right, bottom}, veil);
-      continue;
+  // Rows of one rank that stand below each other have one veil.
+  const auto is_own = [&](const ShownRow& row) {
+    return state.lines().lines()[row.row.line].rank == state.finding->rank;
+  };
+  for (size_t row = 0; row < frame.rows.size();) {
+    const ShownRow& first = frame.rows[row];
+    size_t last = row;
+    while (last + 1 < frame.rows.size() && frame.rows[last + 1].is_pinned == first.is_pinned &&
+           is_own(frame.rows[last + 1]) == is_own(first)) {
+      ++last;
     }
-    for (const Interval& part : dim.intervals()) {
-      draw->AddRectFilled({frame.XOf(part.begin), top}, {frame.XOf(part.end), bottom}, veil);
+    const Box& clip = frame.ClipOf(first);
+    const float top = std::max(first.top, clip.top);
+    const float bottom = std::min(frame.rows[last].bottom, clip.bottom);
+    for (const Interval& part : is_own(first) ? dim : all) {
+      const float left = std::max(frame.XOf(part.begin), time.left);
+      const float right = std::min(frame.XOf(part.end), time.right);
+      draw->AddRectFilled({left, top}, {right, bottom}, veil);
     }
+    row = last + 1;
   }
   // The instance that is shown stands between two lines.
   if (state.evidence >= finding->evidence.size()) return;

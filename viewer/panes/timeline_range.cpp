@@ -93,7 +93,7 @@ void DrawPanel(const PaneContext& context, ImDrawList* draw, const Box& time, fl
   const Box box{x, y, x + width, y + height};
   draw->AddRectFilled(box.min(), box.max(), theme.panel, theme.Px(4));
   draw->AddRect(box.min(), box.max(), theme.selection, theme.Px(4));
-  Hatcher hatcher(theme, draw);
+  Hatcher hatcher(theme, draw, kMostSampleStrokes);
   float at = y + gap;
   for (const PanelLine& line : lines) {
     float text_x = x + gap;

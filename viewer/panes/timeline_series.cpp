@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/panes/rect_limits.h"
 #include "viewer/panes/widgets.h"
 
 namespace trainprof {
@@ -26,13 +27,21 @@ std::string ValueText(double value, bool is_memory) {
   return fmt::format("{:.6g}", value);
 }
 
+// Each column of each row takes two rectangles.
+int32_t MostColumns(const TimelineFrame& frame) {
+  const auto rows = std::count_if(frame.rows.begin(), frame.rows.end(), [](const ShownRow& shown) {
+    return shown.row.form == RowForm::kSeries;
+  });
+  return static_cast<int32_t>(kMostSeriesRects / 2) / std::max(1, static_cast<int32_t>(rows));
+}
+
 const DrawnSeries& Drawn(PaneContext& context, const TimelineFrame& frame, uint32_t line) {
   const auto [it, is_new] = context.cache.timeline.series.try_emplace(line);
   DrawnSeries& drawn = it->second;
   const Series& series = context.state.document->store().SeriesOf(line);
   if (is_new) drawn.extent = series.Extent();
   const auto column = std::max(1, static_cast<int32_t>(context.theme.Px(kColumnPoints)));
-  const int32_t wanted = std::max(1, frame.scale.width_px / column);
+  const int32_t wanted = std::clamp(frame.scale.width_px / column, 1, MostColumns(frame));
   if (drawn.view != context.state.view || drawn.columns_wanted != wanted) {
     drawn.view = context.state.view;
     drawn.columns_wanted = wanted;
