@@ -97,6 +97,22 @@ std::vector<Interval> SeenParts(const IntervalSet& set, const TimelineFrame& fra
   return parts;
 }
 
+// The instance that is shown stands between two lines.
+void DrawInstance(const PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
+                  const Finding& finding) {
+  const State& state = context.state;
+  if (state.evidence >= finding.evidence.size()) return;
+  const Duration shift = state.lines().Shift(state.finding->rank);
+  const Interval when = finding.evidence[state.evidence].when;
+  const Box& time = frame.areas.time;
+  for (const TraceTime edge : {when.begin + shift, when.end + shift}) {
+    const float x = std::floor(frame.XOf(edge));
+    if (x < time.left || x >= time.right) continue;
+    draw->AddRectFilled({x, time.top}, {x + std::max(1.f, context.theme.scale), time.bottom},
+                        context.theme.text);
+  }
+}
+
 }  // namespace
 
 void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
@@ -134,15 +150,7 @@ void DrawVeil(const PaneContext& context, ImDrawList* draw, const TimelineFrame&
     }
     row = last + 1;
   }
-  // The instance that is shown stands between two lines.
-  if (state.evidence >= finding->evidence.size()) return;
-  const Interval when = finding->evidence[state.evidence].when;
-  for (const TraceTime edge : {when.begin + shift, when.end + shift}) {
-    const float x = std::floor(frame.XOf(edge));
-    if (x < time.left || x >= time.right) continue;
-    draw->AddRectFilled({x, time.top}, {x + std::max(1.f, context.theme.scale), time.bottom},
-                        context.theme.text);
-  }
+  DrawInstance(context, draw, frame, *finding);
 }
 
 void DrawSelected(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame) {
