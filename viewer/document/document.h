@@ -39,8 +39,8 @@ class Document {
   LoadProgress progress() const;  // any thread
   // Any thread. From here on progress() says done; what was taken over stays.
   void Cancel();
-  // After Cancel: whether the threads have ended. A stage of the analysis ends first, which takes a
-  // second for 10 million events: a document that is closed is kept until then.
+  // After Cancel: whether the threads have ended, some hundredths of a second later. A document
+  // that is closed is kept until then, so that no frame waits for it.
   bool Stopped() const;
 
   // Takes over what was loaded since the last call; true when that was something, or was the end.
