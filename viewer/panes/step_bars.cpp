@@ -58,7 +58,8 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
   std::vector<size_t> classes;
   for (size_t c = 0; c < kDeviceClasses; ++c) {
     const auto value = static_cast<DeviceClass>(c);
-    bars.parts.push_back({Title(value), CategoryOf(value), IsIdle(value), {}});
+    const Category category = CategoryOf(value);
+    bars.parts.push_back({Title(value), Title(category), category, IsIdle(value), {}});
     classes.push_back(c);
   }
   bars.source = "GPU " + std::to_string(trace.devices[Index(device.device)].id);
@@ -71,7 +72,8 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
 void AccountThread(const Trace& trace, const RankAnalysis& analysis, StepBars& bars) {
   std::vector<size_t> classes;
   for (const auto& part : kHostParts) {
-    bars.parts.push_back({Title(part.value), part.category, false, {}});
+    const std::string_view title = Title(part.value);
+    bars.parts.push_back({title, title, part.category, false, {}});
     classes.push_back(static_cast<size_t>(part.value));
   }
   bars.source = "main thread";

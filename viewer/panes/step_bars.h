@@ -12,7 +12,8 @@ namespace trainprof {
 
 struct StepBars {
   struct Part {
-    std::string_view title;
+    std::string_view title;  // as reports write it
+    std::string_view name;   // shorter, of what a device did
     Category category{};
     bool idle = false;
     Duration total;  // over all steps that have parts
