@@ -8,7 +8,7 @@
 namespace trainprof {
 
 // The timeline's own: rows, names, lanes. What is not taken by the rest is for the lanes.
-inline constexpr size_t kMostTimelineRects = 13'500;
+inline constexpr size_t kMostTimelineRects = 14'000;
 inline constexpr size_t kMostLaneRects = 10'000;
 inline constexpr size_t kMostSeriesRects = 3'000;
 inline constexpr size_t kMostLabels = 250;
@@ -19,11 +19,6 @@ inline constexpr int kMostLaneStrokes = 1'000;
 inline constexpr size_t kMostVeilParts = 200;  // in each of the pinned rows and the others
 // Of the range's totals, arrows, bookmarks.
 inline constexpr size_t kOtherTimelineRects = 500;
-// What is drawn behind the lanes takes so many at most.
-inline constexpr size_t kReservedForMarks = kMostLabelGlyphs + kMostHitMarks + kMostShortHits +
-                                            kMostLaneStrokes + 2 * kMostVeilParts +
-                                            kOtherTimelineRects;
-
 // Of other panes.
 inline constexpr size_t kMostRibbonRects = 1'000;
 inline constexpr int kMostRibbonStrokes = 500;

@@ -70,10 +70,13 @@ void DrawHatches(const TimelineFrame& frame, std::span<const Rect> rects, const 
   }
 }
 
-// For the lanes, after what was drawn before them.
-size_t RectsLeft(const ImDrawList& draw) {
+// For the lanes, between what was drawn before them and what will be.
+size_t RectsLeft(const State& state, const ImDrawList& draw) {
   constexpr size_t kLeast = 1000;
-  const size_t taken = static_cast<size_t>(draw.VtxBuffer.Size) / 4 + kReservedForMarks;
+  size_t taken = static_cast<size_t>(draw.VtxBuffer.Size) / 4;
+  taken += kMostLabelGlyphs + kMostLaneStrokes + kOtherTimelineRects;
+  if (!state.search.hits.events.empty()) taken += kMostHitMarks + kMostShortHits;
+  if (state.finding) taken += 2 * kMostVeilParts;
   const size_t left = kMostTimelineRects - std::min(kMostTimelineRects, taken);
   return std::clamp(left, kLeast, kMostLaneRects);
 }
@@ -181,7 +184,8 @@ void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
   for (const ShownLane& lane : frame.lanes) {
     lanes.push_back(&store.LanesOf(lane.line)[lane.depth]);
   }
-  BuildFrame(lanes, context.state.view, frame.scale.width_px, cache.frame, RectsLeft(*draw));
+  BuildFrame(lanes, context.state.view, frame.scale.width_px, cache.frame,
+             RectsLeft(context.state, *draw));
   frame.scale = cache.frame.scale;
   const Shades shades = ShadesOf(context.theme);
   const std::span<const Rect> all = cache.frame.rects;
