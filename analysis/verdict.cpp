@@ -37,17 +37,32 @@ std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
   return text;
 }
 
+// In the unit that a reader would choose: "43.4 s", "182.0 ms", "31.2 us".
+std::string TimeText(double ms) {
+  if (ms >= 10'000) return fmt::format("{:.1f} s", ms / 1000);
+  if (ms > 0 && ms < 0.1) return fmt::format("{:.1f} us", ms * 1000);
+  return fmt::format("{:.1f} ms", ms);
+}
+
+// "; biggest loss: ...".
+std::string LossText(const AccountLine& loss, double ms, double share, bool has_steps) {
+  constexpr double kWorthNaming = 0.01;
+  if (share < kWorthNaming) return "; no loss of 1 % or more";
+  return fmt::format("; biggest loss: {}{}, {}{} ({:.0f} %)",
+                     loss.name.starts_with("idle_") ? "GPU idle, " : "", loss.title, TimeText(ms),
+                     has_steps ? "/step" : "", 100 * share);
+}
+
 }  // namespace
 
 std::string Verdict(const RankAnalysis& rank) {
   std::string text;
   if (rank.steps.count() > 0) {
-    text = fmt::format("median step {:.1f} ms", rank.steps.Median().ToMilliseconds());
+    text = "median step " + TimeText(rank.steps.Median().ToMilliseconds());
   } else {
-    text = fmt::format("no steps found in {:.1f} ms", rank.window.ToMilliseconds());
+    text = "no steps found in " + TimeText(rank.window.ToMilliseconds());
   }
   const DeviceReport* const device = WorstDevice(rank);
-  const std::string_view unit = rank.steps.count() > 0 ? "ms/step" : "ms";
   if (device != nullptr) text += "; " + BusyText(rank, *device);
 
   const std::vector<AccountLine>& account = device ? device->account : rank.host_account;
@@ -60,9 +75,7 @@ std::string Verdict(const RankAnalysis& rank) {
     const double ms =
         device ? rank.DevicePerStepMs(biggest->total) : rank.PerStepMs(biggest->total);
     const double share = device ? rank.DeviceShare(biggest->total) : rank.Share(biggest->total);
-    text += fmt::format("; biggest loss: {}{}, {:.1f} {} ({:.0f} %)",
-                        biggest->name.starts_with("idle_") ? "GPU idle, " : "", biggest->title, ms,
-                        unit, 100 * share);
+    text += LossText(*biggest, ms, share, rank.steps.count() > 0);
   } else if (device == nullptr && !rank.has_host_phases) {
     text += "; nothing in the trace names what the host was doing";
   }

@@ -44,6 +44,25 @@ TEST(Verdict, UnrecordedTimeIsARangeAndNobodysLoss) {
             "biggest loss: GPU idle, cause not recorded, 0.1 ms/step (10 %)");
 }
 
+TEST(Verdict, FiguresHaveTheUnitOfTheirSize) {
+  RankAnalysis longer = RankWith(Milliseconds(43'425), 0);
+  EXPECT_EQ(Verdict(longer).substr(0, 25), "no steps found in 43.4 s;");
+  RankAnalysis shorter = RankWith(Microseconds(30), 1);
+  shorter.steps.steps[0].range = {TraceTime{0}, TraceTime{30'000}};
+  EXPECT_EQ(Verdict(shorter).substr(0, 19), "median step 30.0 us");
+}
+
+TEST(Verdict, ALossThatIsNoneIsNotNamed) {
+  RankAnalysis rank = RankWith(Milliseconds(4), 4);
+  rank.devices.push_back({.id = 0,
+                          .name = "A100",
+                          .busy = Microseconds(3970),
+                          .busy_high = Microseconds(3970),
+                          .account = {{"compute", "computing", Microseconds(3970)},
+                                      {"idle_unknown", "cause not recorded", Microseconds(30)}}});
+  EXPECT_EQ(Verdict(rank), "median step 1.0 ms; GPU busy 99.2 %; no loss of 1 % or more");
+}
+
 TEST(Verdict, SaysWhenNothingIsKnown) {
   RankAnalysis rank = RankWith(Milliseconds(4), 0);
   EXPECT_EQ(Verdict(rank),
