@@ -21,7 +21,7 @@ inline constexpr size_t kMostVeilParts = 200;  // in each of the pinned rows and
 inline constexpr size_t kOtherTimelineRects = 500;
 // Of other panes.
 inline constexpr size_t kMostRibbonRects = 1'000;
-inline constexpr int kMostRibbonStrokes = 500;
+inline constexpr int kMostRibbonStrokes = 1'000;
 inline constexpr size_t kMostOverviewRects = 1'000;
 inline constexpr int kMostOverviewStrokes = 400;
 inline constexpr int kMostHitTicks = 400;
