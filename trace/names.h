@@ -149,7 +149,9 @@ constexpr Phase PhaseOfUserName(std::string_view name) {
       "optimizer", "optimizer_step", "optimizer step", "optimizer.step", "opt",
       "opt_step",  "optim",          "optim_step",     "zero_grad",      "optimizer_zero_grad",
       "update",    "weight_update"};
-  const std::string_view base = names_internal::WithoutCounter(name);
+  std::string_view base = names_internal::WithoutCounter(name);
+  // TorchRec: "## forward ##".
+  while (base.starts_with('#') || base.starts_with(' ')) base.remove_prefix(1);
   if (const Phase torch = PhaseOfTorchName(name); torch != Phase::kNone) return torch;
   // Lightning: "[pl][profile][_TrainingEpochLoop].train_dataloader_next".
   if (name.ends_with("dataloader_next")) return Phase::kInputWait;

@@ -34,6 +34,7 @@ TEST(Names, KnowsThePhasesOfTorchAnnotations) {
   EXPECT_EQ(PhaseOfTorchName("autograd::engine::evaluate_function: AddmmBackward0"),
             Phase::kBackward);
   EXPECT_EQ(PhaseOfTorchName("aten::mm"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("## forward ##"), Phase::kForward);
   EXPECT_EQ(PhaseOfTorchName("forward"), Phase::kNone);
 }
 
