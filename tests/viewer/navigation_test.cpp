@@ -210,6 +210,12 @@ kernel 50 60 orphan
   EXPECT_EQ(Follow(links, op(2)), call(1));
   EXPECT_EQ(Follow(links, op(3)), std::nullopt);
   EXPECT_EQ(Follow(links, {0, Table::kRanges, Row{0}}), std::nullopt);
+  // Before the rank is analysed: back to the call, and nowhere from there.
+  const LaunchLinks unfinished = LaunchLinks::Unfinished(trace);
+  EXPECT_TRUE(links.whole());
+  EXPECT_FALSE(unfinished.whole());
+  EXPECT_EQ(Follow(unfinished, op(1)), call(0));
+  EXPECT_EQ(Follow(unfinished, call(0)), std::nullopt);
 }
 
 TEST(Follow, StopsAtTheEndsOfALane) {

@@ -87,7 +87,7 @@ uint32_t Document::MedianRank() const { return shown_->median; }
 const LaunchLinks& Document::Links(uint32_t rank) {
   if (const RankResults* results = shown_->Rank(rank).results) return results->links;
   std::unique_ptr<const LaunchLinks>& links = shown_->links[rank];
-  if (!links) links = std::make_unique<LaunchLinks>(TraceOf(rank));
+  if (!links) links = std::make_unique<LaunchLinks>(LaunchLinks::Unfinished(TraceOf(rank)));
   return *links;
 }
 

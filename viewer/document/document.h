@@ -62,7 +62,7 @@ class Document {
   // The index of the rank that the verdict speaks of, and of the one in the middle, by mean step.
   uint32_t SlowestRank() const;
   uint32_t MedianRank() const;
-  // O(1) once the rank is analysed; before, O(operations + calls) when first asked for.
+  // Unfinished until the rank is analysed. O(1).
   const LaunchLinks& Links(uint32_t rank);
   // "recording", "kineto", "chrome"; empty until the first rank is there.
   const std::string& kind() const;

@@ -20,6 +20,7 @@ LaunchLinks::LaunchLinks(const Trace& trace) : trace_(trace), begin_(trace.api.s
 }
 
 std::span<const Row> LaunchLinks::OpsOf(Row call) const {
+  if (!whole()) return {};
   const uint32_t first = begin_[Index(call)];
   return std::span(ops_).subspan(first, begin_[Index(call) + 1] - first);
 }

@@ -14,6 +14,10 @@ class LaunchLinks {
  public:
   // Keeps a reference. O(operations + calls). Can be cancelled.
   explicit LaunchLinks(const Trace& trace);
+  // Those of operations alone; OpsOf() knows nothing yet. O(1).
+  static LaunchLinks Unfinished(const Trace& trace) { return LaunchLinks(trace, {}); }
+
+  bool whole() const { return !begin_.empty(); }
 
   // The call that launched an operation, or kNoRow.
   Row CallOf(Row op) const { return trace_.device_ops.launch[Index(op)]; }
@@ -21,8 +25,11 @@ class LaunchLinks {
   std::span<const Row> OpsOf(Row call) const;
 
  private:
+  LaunchLinks(const Trace& trace, std::vector<uint32_t> begin)
+      : trace_(trace), begin_(std::move(begin)) {}
+
   const Trace& trace_;
-  std::vector<uint32_t> begin_;  // ops of call c: [begin_[c], begin_[c + 1])
+  std::vector<uint32_t> begin_;  // ops of call c: [begin_[c], begin_[c + 1]); empty: not made
   std::vector<Row> ops_;
 };
 

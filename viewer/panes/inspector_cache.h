@@ -49,6 +49,7 @@ struct SelectionFacts {
   std::vector<StackFrame> stack;
   std::vector<EventRef> launched;  // by a call, the first ones
   size_t launched_in_all = 0;
+  bool launched_is_known = true;   // false while the rank is being analysed
   std::optional<EventRef> launch;  // that an operation was launched by
 };
 

@@ -141,8 +141,9 @@ std::string OpenText(const State& state) {
   const std::filesystem::path folder = path.parent_path().filename();
   const std::string name = (folder / path.filename()).string();
   const LoadProgress progress = state.document->progress();
-  std::string text = fmt::format("{}   {} events", FirstOf(name, 80),
-                                 Grouped(static_cast<int64_t>(progress.events)));
+  std::string text =
+      fmt::format("{}   {} {}", FirstOf(name, 80), Grouped(static_cast<int64_t>(progress.events)),
+                  progress.events == 1 ? "event" : "events");
   if (state.document->ranks() > 1) text += fmt::format("   {} ranks", state.document->ranks());
   if (progress.still_recorded) text += "   still recorded";
   return text;

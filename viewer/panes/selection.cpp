@@ -57,7 +57,9 @@ void FindLaunches(State& state, const EventRef& event, SelectionFacts& facts) {
     if (call != kNoRow) facts.launch = EventRef{event.rank, Table::kApi, call};
   }
   if (event.table != Table::kApi) return;
-  const std::span<const Row> ops = state.document->Links(event.rank).OpsOf(event.row);
+  const LaunchLinks& links = state.document->Links(event.rank);
+  const std::span<const Row> ops = links.OpsOf(event.row);
+  facts.launched_is_known = links.whole();
   facts.launched_in_all = ops.size();
   for (const Row op : ops.first(std::min(ops.size(), kLaunchedShown))) {
     facts.launched.push_back({event.rank, Table::kDeviceOps, op});
@@ -68,7 +70,9 @@ const SelectionFacts& FactsOfSelected(PaneContext& context) {
   State& state = context.state;
   std::optional<SelectionFacts>& facts = context.cache.inspector.selection;
   const EventRef& event = *state.selected;
-  if (facts && facts->event == event) return *facts;
+  const bool stale =
+      facts && !facts->launched_is_known && state.document->Links(event.rank).whole();
+  if (facts && facts->event == event && !stale) return *facts;
   const Trace& trace = state.document->TraceOf(event.rank);
   facts = SelectionFacts{.event = event,
                          .category = CategoryOfEvent(trace, event),
@@ -77,6 +81,7 @@ const SelectionFacts& FactsOfSelected(PaneContext& context) {
                          .stack = StackOf(trace, event.table, event.row),
                          .launched = {},
                          .launched_in_all = 0,
+                         .launched_is_known = true,
                          .launch = {}};
   FindLaunches(state, event, *facts);
   return *facts;
@@ -150,6 +155,9 @@ void DrawLinks(PaneContext& context, const SelectionFacts& facts) {
   }
   if (facts.launched_in_all > facts.launched.size()) {
     Text(fmt::format("and {} more", facts.launched_in_all - facts.launched.size()));
+  }
+  if (!facts.launched_is_known) {
+    TextIn(context.theme.text_dim, "what it launched: once the rank is analysed");
   }
   const bool op = facts.event.table == Table::kDeviceOps;
   if (op && !facts.launch) TextIn(context.theme.text_dim, "its launch was not recorded");

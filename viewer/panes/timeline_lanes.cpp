@@ -1,5 +1,7 @@
 #include "viewer/panes/timeline_lanes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -159,7 +161,8 @@ void DrawFoldedRows(const PaneContext& context, const TimelineFrame& frame, ImDr
   for (const ShownRow& shown : frame.rows) {
     if (shown.row.deeper == 0) continue;
     const float top = shown.bottom - static_cast<float>(frame.lane_height);
-    const std::string text = std::to_string(shown.row.deeper) + " deeper levels: click to show";
+    const char* const levels = shown.row.deeper == 1 ? "level" : "levels";
+    const std::string text = fmt::format("{} deeper {}: click to show", shown.row.deeper, levels);
     draw->AddText({frame.areas.time.left + context.theme.Px(4), top}, context.theme.text_dim,
                   text.c_str());
   }

@@ -69,10 +69,13 @@ void FollowLaunch(State& state) {
     state.message = "No event is selected";
     return;
   }
-  const auto other = Follow(state.document->Links(state.selected->rank), *state.selected);
+  const LaunchLinks& links = state.document->Links(state.selected->rank);
+  const auto other = Follow(links, *state.selected);
   if (!other) {
     state.message = state.selected->table == Table::kDeviceOps
                         ? "The trace does not hold the call that launched this"
+                    : state.selected->table == Table::kApi && !links.whole()
+                        ? "What this launched is known once the rank is analysed"
                         : "This launched nothing";
     return;
   }
