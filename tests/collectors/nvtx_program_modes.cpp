@@ -167,12 +167,16 @@ int ShortThreads(const Arguments& arguments) {
 
 int Fork(const Arguments& arguments) {
   std::atomic<bool> stop{false};
+  std::atomic<int> running{0};
   std::vector<std::thread> busy;
   for (int i = 0; i < 2; ++i) {
     busy.emplace_back([&] {
+      Range("busy");
+      ++running;
       while (!stop) Range("busy");
     });
   }
+  while (running < 2) std::this_thread::yield();
   nvtxRangePushA("around the forks");
   int failures = 0;
   for (long i = Number(arguments, 0, 1); i > 0; --i) {
