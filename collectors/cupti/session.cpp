@@ -251,6 +251,8 @@ void WriteFact(Session& session, const char* key, const char* format, ...) {
 void NoteRefusal(Session& session, CUptiResult result, const char* call) {
   if (result == CUPTI_SUCCESS || strstr(session.refusals, call) != nullptr) return;
   const size_t length = strlen(session.refusals);
+  if (length + 1 >= sizeof session.refusals)
+    return;  // full: each later one would be told again and again
   snprintf(session.refusals + length, sizeof session.refusals - length, "%s%s gives %s",
            length == 0 ? "" : "; ", call, ResultName(session.library.api, result));
   WriteFact(session, "cupti.refused", "%s", session.refusals);

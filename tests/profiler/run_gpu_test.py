@@ -13,6 +13,13 @@ class Gpu(TrainprofTest):
         env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"], **variables)
         return self.trainprof("run", "--", os.environ["TRAINPROF_TEST_CUDA"], *mode, env=env)
 
+    def is_gone(self, group):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
     def leftovers(self):
         return glob.glob(os.path.join(self.the_run_folder(), "*", "*.slots"))
 
@@ -48,6 +55,8 @@ class Gpu(TrainprofTest):
         wait_until(lambda: launches() > 500, "launches")
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(TIMEOUT_S)
+        # The program dies a moment after its supervisor; what lives is not recovered.
+        wait_until(lambda: self.is_gone(process.pid), "the end of the whole group")
         self.assertNotEqual(self.leftovers(), [])
         report = self.trainprof("report", self.the_run_folder(), "--format", "json")
         self.assertEqual(report.returncode, 0, report.stderr)
