@@ -2,11 +2,13 @@
 # The one list of Debian packages that trainprof is built and tested with, and their installation.
 # quickstart.sh, test.sh and CI all come here.
 #
-#   scripts/install_packages.sh [--check|--list] GROUP...   GROUPs: build trainer viewer test lint fuzz
+#   scripts/install_packages.sh [--check|--list] GROUP... [--optional GROUP...]
+#                                                      GROUPs: build trainer viewer test lint fuzz
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
-# prints the one line to run. --list prints the groups' libraries alone. Exit codes: 0 all there,
-# 1 something is missing, 2 usage error.
+# prints the one line to run. Without the groups after --optional it can go on: what is missing there is
+# said, and is no failure. --list prints the groups' libraries alone. Exit codes: 0 all there, 1 something
+# is missing, 2 usage error.
 set -euo pipefail
 
 # A program in PATH counts, wherever it came from; libraries are looked up among Debian's packages.
@@ -31,7 +33,7 @@ readonly oldest_cmake="3.25"
 
 say() { echo "install_packages: $*" >&2; }
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 is_installed() {
   [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -79,35 +81,52 @@ install() {
     { apt update && apt install -y --no-install-recommends "$@"; }
 }
 
+# One package that this Debian does not have must not keep the others out.
+install_what_can_be() {
+  install "$@" && return 0
+  can_install || return 1
+  local package failed=0
+  for package in "$@"; do apt install -y --no-install-recommends "$package" || failed=1; done
+  return "$failed"
+}
+
 main() {
-  local check=false list=false group words=()
+  local check=false list=false group required=() optional=() words=required
   for group in "$@"; do
     case $group in
       --check) check=true ;;
       --list) list=true ;;
+      --optional) words=optional ;;
       -h | --help) usage; return 0 ;;
-      build | trainer | viewer | test | lint | fuzz) read -ra words -d '' <<<"${words[*]} ${!group}" || true ;;
+      build | trainer | viewer | test | lint | fuzz)
+        if [[ $words == required ]]; then
+          read -ra required -d '' <<<"${required[*]} ${!group}" || true
+        else
+          read -ra optional -d '' <<<"${optional[*]} ${!group}" || true
+        fi ;;
       *) usage >&2; return 2 ;;
     esac
   done
-  if [[ ${#words[@]} -eq 0 ]]; then usage >&2; return 2; fi
+  if [[ ${#required[@]} -eq 0 ]]; then usage >&2; return 2; fi
 
   if $list; then
-    for group in "${words[@]}"; do [[ $group == *=* || $group != *-dev ]] || echo "$group"; done
+    for group in "${required[@]}" "${optional[@]}"; do
+      [[ $group == *=* || $group != *-dev ]] || echo "$group"
+    done
     return 0
   fi
   local missing
-  read -ra missing -d '' <<<"$(missing_of "${words[@]}")" || true
-  if [[ ${#missing[@]} -gt 0 ]]; then
-    if $check || ! install "${missing[@]}" >&2; then
-      say "missing; run this, then start again:"
-      echo "  sudo apt-get install -y ${missing[*]}" >&2
-      return 1
-    fi
+  read -ra missing -d '' <<<"$(missing_of "${required[@]}" "${optional[@]}")" || true
+  if [[ ${#missing[@]} -gt 0 ]] && { $check || ! install_what_can_be "${missing[@]}" >&2; }; then
+    read -ra missing -d '' <<<"$(missing_of "${required[@]}" "${optional[@]}")" || true
+    say "missing; run this, then start again:"
+    echo "  sudo apt-get install -y ${missing[*]}" >&2
+    [[ -z $(missing_of "${required[@]}") ]] || return 1
+    say "going on without them: they are for optional parts"
   fi
   check_cmake_version
   command -v dpkg-query >/dev/null ||
-    say "not a Debian system, so libraries were not checked: ${words[*]}"
+    say "not a Debian system, so libraries were not checked: ${required[*]} ${optional[*]}"
 }
 
 main "$@"

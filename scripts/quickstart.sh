@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# From a clone to a verdict: installs what is missing, builds trainprof and the reference trainer,
-# profiles two real trainings, without and with loader workers, and says what slowed each down.
+# From a clone to a verdict: installs what is missing, builds trainprof, its timeline and the reference
+# trainer, profiles two real trainings, without and with loader workers, says what slowed each down, and
+# makes a picture of the first verdict.
 #
 #   scripts/quickstart.sh [--no-install] [--steps N]
 #
 #   --no-install  install nothing; say what is missing instead
 #   --steps N     training steps of each of the two runs (default 40)
 #
-# The programs stay in build/release/bin, the recordings in build/quickstart, the noise in
-# build/quickstart.log. Run it again as often as you like: what is there is reused.
+# The programs stay in build/release/bin, the recordings and the picture in build/quickstart, the noise in
+# build/quickstart.log. Where the timeline's packages cannot be had, all the rest is done. Run it again as often as you like: what is there is reused.
 # Exit codes: 0 done, 1 something is missing or failed (it says what), 2 usage error.
 set -euo pipefail
 
@@ -22,7 +23,7 @@ log=build/quickstart.log
 may_install=true
 steps=40
 
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 parse() {
   while [[ $# -gt 0 ]]; do
@@ -37,11 +38,9 @@ parse() {
 }
 
 packages() {
-  if $may_install; then
-    scripts/install_packages.sh build trainer
-  else
-    scripts/install_packages.sh --check build trainer
-  fi
+  local check=()
+  $may_install || check=(--check)
+  scripts/install_packages.sh "${check[@]}" build trainer --optional viewer
 }
 
 # Its last line on stdout is the prefix; what it found, and why, stands in the log.
@@ -101,6 +100,27 @@ print(f"  The input wait {'shrank' if saved > 0 else 'grew'} by {abs(saved):.2f}
 PYTHON
 }
 
+# The first finding's evidence; where there is none, the whole run.
+draw() {
+  local picture=$1
+  rm -f "$picture"
+  "$bin/trainprof" view "$recordings/workers0" --finding 1 --screenshot "$picture" ||
+    "$bin/trainprof" view "$recordings/workers0" --screenshot "$picture"
+}
+
+# What a person does next: look.
+show_timeline() {
+  local picture=$recordings/verdict.png
+  say
+  if [[ ! -x $bin/trainprof-viewer ]]; then
+    say "The timeline was not built: scripts/install_packages.sh viewer, then start again."
+    return 0
+  fi
+  say "== The first verdict as a timeline"
+  if step "Drawing it" draw "$picture"; then say "  Picture:      $picture"; fi
+  say "  Open it with: $bin/trainprof view $recordings/workers0"
+}
+
 main() {
   parse "$@"
   rm -f "$log"
@@ -109,7 +129,7 @@ main() {
   step "Looking for LibTorch" libtorch || exit 1
   grep -h '^find_libtorch: taken' "$log" | sed 's/^find_libtorch: /   /' || true
   step "Configuring preset release in build/release" cmake --preset release -DBUILD_TESTING=OFF || exit 1
-  step "Building trainprof and the reference trainer" \
+  step "Building trainprof, its timeline and the reference trainer" \
     cmake --build --preset release --parallel "$(parallel_jobs)" || exit 1
   if ! has_nvtx; then
     say "The trainer was built without NVTX ranges, so trainprof would see no steps. Get the headers:"
@@ -130,6 +150,7 @@ main() {
   say
   say "== Both together"
   compare || exit 1
+  show_timeline
   say
   say "Now your own program:  $bin/trainprof run -- python train.py"
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Configures, builds and runs all tests; the last line is ctest's own verdict.
+# From a clone to tested: installs what is missing, configures, builds and runs all tests; the last line is
+# ctest's own verdict.
 #
-#   scripts/test.sh [--preset NAME] [--install] [CTEST ARGUMENTS...]
+#   scripts/test.sh [--preset NAME] [--no-install] [CTEST ARGUMENTS...]
 #
 #   --preset NAME  dev (default), release, asan, tsan, ci; or TRAINPROF_PRESET in the environment.
 #                  ci: an absent optional part is an error, and so is a test that was skipped although
 #                  this machine could have run it. asan, tsan: without LibTorch, which has neither.
-#   --install      install missing packages (as root, or where sudo asks no password)
+#   --no-install   install nothing; stop with the one line to run where something is missing
 #
+# Packages are installed as root, or where sudo asks no password; elsewhere it stops with that line, too.
 # Further arguments go to ctest, e.g. -R StringTable. Exit codes: 0 all passed, 1 not, 2 usage error.
 # shellcheck disable=SC2317  # `step` calls the functions
 set -euo pipefail
@@ -16,10 +18,10 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root"
 source scripts/steps.sh
 
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 preset=${TRAINPROF_PRESET:-dev}
-check=(--check)
+may_install=true
 ctest_arguments=()
 
 parse() {
@@ -27,7 +29,7 @@ parse() {
     case $1 in
       --preset) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; preset=$2; shift ;;
       --preset=*) preset=${1#*=} ;;
-      --install) check=() ;;
+      --no-install) may_install=false ;;
       -h | --help) usage; exit 0 ;;
       *) ctest_arguments+=("$1") ;;
     esac
@@ -39,21 +41,16 @@ parse() {
   esac
 }
 
-# The viewer's and the trainer's parts are optional, except in ci.
+# The viewer's and the trainer's parts are optional, except in ci; the sanitizers go without LibTorch.
 packages() {
-  scripts/install_packages.sh "${check[@]}" build test || return 1
-  if [[ $preset == ci ]]; then
-    scripts/install_packages.sh "${check[@]}" viewer trainer lint || return 1
-  else
-    scripts/install_packages.sh "${check[@]}" viewer || echo "going on without the viewer"
-  fi
+  local check=() install=(--install) groups=(build test --optional viewer trainer)
+  $may_install || { check=(--check); install=(); }
   case $preset in
-    asan | tsan) return 0 ;;
-    ci) ;;
-    *) scripts/install_packages.sh "${check[@]}" trainer || echo "going on without the trainer" ;;
+    asan | tsan) groups=(build test --optional viewer) ;;
+    ci) groups=(build test viewer trainer lint) ;;
   esac
-  local install=()
-  [[ ${#check[@]} -eq 0 ]] && install=(--install)
+  scripts/install_packages.sh "${check[@]}" "${groups[@]}" || return 1
+  case $preset in asan | tsan) return 0 ;; esac
   scripts/find_libtorch.sh "${install[@]}" || [[ $preset != ci ]]
 }
 
