@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "trace/cancel.h"
+#include "trace/canonical_order.h"
 #include "trace/large_columns.h"
 #include "trace/launch_join.h"
 #include "trace/parallel.h"
@@ -80,7 +81,7 @@ std::vector<uint32_t> SortedOrder(const EventColumns& table) {
 }
 
 template <class... Columns>
-void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
+void SortTimes(EventColumns& table, size_t track_count, Columns&... columns) {
   table.track_begin.assign(track_count + 1, 0);
   for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
@@ -95,6 +96,14 @@ void SortTable(EventColumns& table, size_t track_count, Columns&... columns) {
   Permute(table.track, order, scratch);
   Permute(table.args, order, scratch);
   (Permute(columns, order, scratch), ...);
+}
+
+// `row_order` may be null: equal rows stay as they came.
+template <class... Columns>
+void SortTable(const RowOrder* row_order, EventColumns& table, size_t track_count,
+               Columns&... columns) {
+  SortTimes(table, track_count, columns...);
+  if (row_order != nullptr) OrderEqualRows(*row_order, table, columns...);
 }
 
 // Closest range that encloses each. Returns how many overlap others without nesting.
@@ -385,25 +394,28 @@ size_t TraceBuilder::size_bytes() const {
          trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
 }
 
-int64_t TraceBuilder::SortTables() {
+int64_t TraceBuilder::SortTables(EqualRows equal_rows) {
   Trace& t = trace_;
+  const RowOrder by_content(t);
+  const RowOrder* const order = equal_rows == EqualRows::kByContent ? &by_content : nullptr;
   const size_t tracks = t.tracks.size();
   int64_t overlaps = 0;
   const std::function<void()> jobs[] = {
       [&] {
-        SortTable(t.ranges, tracks, t.ranges.kind, t.ranges.category);
+        SortTable(order, t.ranges, tracks, t.ranges.kind, t.ranges.category);
         overlaps = FindParents(t.ranges);
       },
       [&] {
-        SortTable(t.device_ops, tracks, t.device_ops.kind, t.device_ops.category,
+        SortTable(order, t.device_ops, tracks, t.device_ops.kind, t.device_ops.category,
                   t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
       },
-      [&] { SortTable(t.api, tracks, t.api.kind, t.api.category, t.api.correlation); },
+      [&] { SortTable(order, t.api, tracks, t.api.kind, t.api.category, t.api.correlation); },
       [&] {
-        SortTable(t.syncs, tracks, t.syncs.category, t.syncs.correlation);
-        SortTable(t.instants, tracks, t.instants.category, t.instants.scope);
-        SortTable(t.counters, tracks, t.counters.category);
-        SortTable(t.flows, tracks, t.flows.category, t.flows.id, t.flows.phase, t.flows.bind);
+        SortTable(order, t.syncs, tracks, t.syncs.category, t.syncs.correlation);
+        SortTable(order, t.instants, tracks, t.instants.category, t.instants.scope);
+        SortTable(order, t.counters, tracks, t.counters.category);
+        SortTable(order, t.flows, tracks, t.flows.category, t.flows.id, t.flows.phase,
+                  t.flows.bind);
       }};
   constexpr size_t kWorthThreads = 1 << 16;  // rows that take longer to sort than threads to start
   if (t.ranges.size() + t.api.size() + t.device_ops.size() + t.counters.size() < kWorthThreads) {
@@ -414,10 +426,11 @@ int64_t TraceBuilder::SortTables() {
   return overlaps;
 }
 
-Trace TraceBuilder::Build(bool rebase) && {
+Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   Trace& t = trace_;
   room_ahead_.reset();
-  const int64_t overlaps = SortTables();
+  if (equal_rows == EqualRows::kByContent) OrderTracks(t);
+  const int64_t overlaps = SortTables(equal_rows);
   CancelPoint();
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");

@@ -50,6 +50,10 @@ struct ExpectedRows {
   size_t device_ops = 0;
 };
 
+// How rows of one track stand that begin and end together: as they came, where the source's order
+// means something, or by what they say (trace/canonical_order.h).
+enum class EqualRows : uint8_t { kAsTheyCame, kByContent };
+
 class TraceBuilder {
  public:
   // Header fields (source, path, rank, environment, quality, ...) are set here directly; the tables
@@ -99,8 +103,10 @@ class TraceBuilder {
 
   // Sorts (several tables at a time), joins, checks. O(n log n), O(n) per track that came in order.
   // Times are shifted so that
-  // the earliest is 0 when `rebase` is set; base_ns then moves with them. Can be cancelled.
-  Trace Build(bool rebase = false) &&;
+  // the earliest is 0 when `rebase` is set; base_ns then moves with them. With
+  // EqualRows::kByContent tracks are numbered anew, too: nothing depends on the order of arrival.
+  // Can be cancelled.
+  Trace Build(bool rebase = false, EqualRows equal_rows = EqualRows::kAsTheyCame) &&;
 
  private:
   // Threads and streams of one process are told apart by the key's lowest bit.
@@ -113,7 +119,7 @@ class TraceBuilder {
   void Push(EventColumns& table, const CommonFields& common, std::span<const EventTimes> times,
             std::vector<int64_t>& correlation);
   // Returns how many ranges overlap others.
-  int64_t SortTables();
+  int64_t SortTables(EqualRows equal_rows);
 
   Trace trace_;
   std::unordered_map<int64_t, ProcessId> process_of_pid_;

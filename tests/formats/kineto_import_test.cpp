@@ -139,15 +139,15 @@ TEST(KinetoImport, TextsAsPidAndTidGetNumbersAndNames) {
     {"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler","ts":0,"dur":99},
     {"ph":"X","name":"a","pid":"host a","tid":"worker","ts":5,"dur":1},
     {"ph":"X","name":"b","pid":-1,"tid":-1029147072,"ts":7,"dur":1})json"));
-  ASSERT_EQ(got.trace.processes.size(), 3u);
-  EXPECT_EQ(got.trace.Text(got.trace.processes[0].name), "Spans");
-  EXPECT_LT(got.trace.processes[0].pid, -1);
-  EXPECT_EQ(got.trace.Text(got.trace.processes[1].name), "host a");
-  EXPECT_EQ(got.trace.Text(got.trace.tracks[1].name), "worker");
+  ASSERT_EQ(got.trace.processes.size(), 3u);  // by pid
+  EXPECT_EQ(got.trace.Text(got.trace.processes[0].name), "host a");
+  EXPECT_EQ(got.trace.Text(got.trace.processes[1].name), "Spans");
+  EXPECT_LT(got.trace.processes[1].pid, -1);
+  EXPECT_EQ(got.trace.Text(got.trace.tracks[0].name), "worker");
   EXPECT_EQ(got.trace.processes[2].pid, -1);
   EXPECT_EQ(got.trace.tracks[2].tid, -1029147072);
   // The profiler's own row is kept, and is no activity.
-  EXPECT_EQ(got.trace.tracks[0].kind, TrackKind::kOther);
+  EXPECT_EQ(got.trace.tracks[1].kind, TrackKind::kOther);
   EXPECT_EQ(got.trace.extent, (Interval{TraceTime{5000}, TraceTime{8000}}));
 }
 

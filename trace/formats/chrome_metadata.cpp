@@ -171,8 +171,8 @@ void ChromeTables::FillCopySizes(Trace& built) const {
     if (ops.kind[row] == DeviceOpKind::kKernel || ops.bytes[row] != 0) continue;
     if (ops.launch[row] == kNoRow) continue;
     const TrackId thread = built.api.track[Index(ops.launch[row])];
-    const auto it =
-        api_bytes_of_.find({Index(built.tracks[Index(thread)].process), ops.correlation[row]});
+    const Process& process = built.processes[Index(built.tracks[Index(thread)].process)];
+    const auto it = api_bytes_of_.find({process.pid, ops.correlation[row]});
     if (it != api_bytes_of_.end()) ops.bytes[row] = it->second;
   }
 }

@@ -259,8 +259,9 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
     case Class::kApi: {
       const Event row = RowOf(event, ThreadOf(event));
       if (event.api_bytes > 0) {
-        const ProcessId process = builder_.track(row.track).process;
-        api_bytes_of_[{Index(process), correlation}] = event.api_bytes;
+        const int64_t pid = builder_.process(builder_.track(row.track).process).pid;
+        int64_t& bytes = api_bytes_of_[{pid, correlation}];
+        bytes = std::max(bytes, event.api_bytes);
       }
       builder_.AddApi(row, facts.api, correlation);
       break;

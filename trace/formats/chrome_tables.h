@@ -145,8 +145,8 @@ class ChromeTables {
   std::vector<Metadata> metadata_;
   std::vector<std::pair<std::string, std::string>> members_;
   size_t member_bytes_ = 0;
-  size_t open_bytes_ = 0;                                       // of open_
-  std::map<std::pair<size_t, int64_t>, int64_t> api_bytes_of_;  // by process, correlation (ROCm)
+  size_t open_bytes_ = 0;                                        // of open_
+  std::map<std::pair<int64_t, int64_t>, int64_t> api_bytes_of_;  // by pid, correlation (ROCm)
   int64_t last_end_ns_ = INT64_MIN;
   bool is_kineto_ = false;
   JsonWriter writer_;

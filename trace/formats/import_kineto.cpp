@@ -436,7 +436,7 @@ Result<Trace> DocumentReader::Finish() {
   tables_.Finish();
   notes_.WriteTo(builder_.quality());
   builder_.trace().path = path_;
-  Trace trace = std::move(builder_).Build(true);
+  Trace trace = std::move(builder_).Build(true, EqualRows::kByContent);
   tables_.FillCopySizes(trace);
   return trace;
 }

@@ -144,7 +144,7 @@ class RankCopy {
   Trace Finish() && {
     const SourceKind source = rank_.is_kineto ? SourceKind::kKineto : SourceKind::kChrome;
     builder_.trace().source = source;
-    return std::move(builder_).Build(true);
+    return std::move(builder_).Build(true, EqualRows::kByContent);
   }
 
   Quality& quality() { return builder_.quality(); }
