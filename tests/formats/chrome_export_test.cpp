@@ -63,8 +63,24 @@ TEST(ChromeExport, MetadataStandsBeforeTheEventsAndTheRankReadsAsHtaWants) {
   ASSERT_TRUE(ExportTrace(trace, out.path()).ok());
   const std::string text = ReadWhole(out.path());
   EXPECT_LT(text.find("\"rank\": 3"), text.find("traceEvents")) << text;
-  EXPECT_LT(text.find("\"baseTimeNanoseconds\": 1500"), text.find("traceEvents")) << text;
-  EXPECT_NE(text.find("\"ts\":0.000,\"dur\":1.000"), std::string::npos) << text;
+  EXPECT_LT(text.find("\"baseTimeNanoseconds\": 1000"), text.find("traceEvents")) << text;
+  EXPECT_NE(text.find("\"ts\":0.500,\"dur\":1.000"), std::string::npos) << text;
+}
+
+// HTA rounds times to microseconds: a base between two of them would move each end by another
+// amount.
+TEST(ChromeExport, TimesKeepTheirDigitsBelowAMicrosecond) {
+  const Json out = Exported(Imported(
+      R"({"baseTimeNanoseconds": 1700000000000000000, "traceEvents":[
+          {"ph":"X","name":"a","pid":1,"tid":1,"ts":7.321,"dur":1},
+          {"ph":"X","name":"b","pid":1,"tid":1,"ts":9.000,"dur":1.001}]})"));
+  EXPECT_EQ(out["baseTimeNanoseconds"], 1'700'000'000'000'007'000);
+  std::map<std::string, double> times;
+  for (const Json& event : out["traceEvents"]) {
+    if (event["ph"] == "X") times[event["name"]] = event["ts"];
+  }
+  EXPECT_EQ(times.at("a"), 0.321);
+  EXPECT_EQ(times.at("b"), 2.0);
 }
 
 // A recording as the collectors make it: ranges with NVTX domains, no Kineto words.

@@ -24,7 +24,7 @@ void ChromeWriter::Write() {
 
 bool ChromeWriter::WriteEvents(bool is_first, int64_t shift_ns) {
   first_event_ = is_first;
-  shift_ns_ = shift_ns;
+  shift_ns_ += shift_ns;
   WriteTables();
   sink_.Write(w_.text());
   w_.Clear();

@@ -18,6 +18,10 @@
 
 namespace trainprof {
 
+// Times count from a whole microsecond, so that they have the same digits below it as in the
+// source's own clock: readers that round to microseconds (HTA) then round as they would there.
+constexpr int64_t WholeMicroseconds(int64_t base_ns) { return base_ns / 1000 * 1000; }
+
 class ChromeWriter {
  public:
   // What a process was called before the ranks were told apart, as a file of this rank alone has
@@ -36,7 +40,8 @@ class ChromeWriter {
         lanes_(trace),
         rank_(rank),
         is_recording_(trace.source == SourceKind::kRecording),
-        key_stream_(trace.strings.Find("stream")) {}
+        key_stream_(trace.strings.Find("stream")),
+        shift_ns_(trace.base_ns - WholeMicroseconds(trace.base_ns)) {}
 
   // The whole file.
   void Write();
@@ -47,8 +52,8 @@ class ChromeWriter {
   std::string Metadata();
   // The processes that Metadata() has named, by their own pid.
   const std::map<int64_t, ProcessNames>& processes() const { return processes_; }
-  // All other events, to the sink, `shift_ns` later than the trace has them; each after a comma but
-  // for the first of the file. Returns whether the file still has no event.
+  // All other events, to the sink, `shift_ns` later than in a file of their own; each after a comma
+  // but for the first of the file. Returns whether the file still has no event.
   bool WriteEvents(bool is_first, int64_t shift_ns);
   static void WriteDevice(JsonWriter& w, const Device& device, std::string_view name);
   // Every pid that events and metadata have.
@@ -103,12 +108,12 @@ class ChromeWriter {
   RankNamespace* const rank_;
   const bool is_recording_;
   const StringId key_stream_;
+  int64_t shift_ns_;
   JsonWriter w_;
   std::vector<Arg> args_;
   std::vector<std::pair<std::string_view, ArgValue>> added_;
   std::vector<int64_t> steps_of_track_;
   std::map<int64_t, ProcessNames> processes_;
-  int64_t shift_ns_ = 0;
   bool first_event_ = true;
   bool keep_buffer_ = false;  // nothing goes to the sink yet
 };

@@ -52,7 +52,7 @@ void ChromeWriter::WriteMembers() {
                                                trace_.world_size));
     WriteDevices();
   }
-  WriteMember("baseTimeNanoseconds", std::to_string(trace_.base_ns));
+  WriteMember("baseTimeNanoseconds", std::to_string(WholeMicroseconds(trace_.base_ns)));
 }
 
 void ChromeWriter::WriteDevices() {

@@ -67,7 +67,7 @@ class Merge {
     const auto [first, last] =
         std::minmax_element(ranks_.begin(), ranks_.end(),
                             [](const Rank& a, const Rank& b) { return a.base_ns < b.base_ns; });
-    base_ns_ = ranks_.front().base_ns;
+    base_ns_ = WholeMicroseconds(ranks_.front().base_ns);
     if (ranks_.size() < 2) return;
     if (first->base_ns < kEpochClockNs) {
       result_.aligned = false;
@@ -78,7 +78,7 @@ class Merge {
           fmt::format("ranks {} and {} begin {} s apart", first->names.rank(), last->names.rank(),
                       (last->base_ns - first->base_ns) / 1'000'000'000);
     }
-    if (result_.aligned) base_ns_ = first->base_ns;
+    if (result_.aligned) base_ns_ = WholeMicroseconds(first->base_ns);
   }
 
   void WriteHead() {
@@ -138,7 +138,9 @@ class Merge {
   }
 
  private:
-  int64_t ShiftOf(const Rank& rank) const { return result_.aligned ? rank.base_ns - base_ns_ : 0; }
+  int64_t ShiftOf(const Rank& rank) const {
+    return result_.aligned ? WholeMicroseconds(rank.base_ns) - base_ns_ : 0;
+  }
 
   Error Changed() const {
     return Error{fmt::format("{}: the input changed while it was read; export it again", path_)};
