@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "collectors/cupti/records.h"
+#include "collectors/cupti/result_names.h"
 #include "collectors/host/old_glibc.h"
 
 namespace trainprof::collectors {
@@ -40,11 +41,11 @@ const char* FindFunctions(void* library, CuptiApi* api) {
   Find(library, "cuptiActivityEnableRuntimeApi", &api->enable_runtime_api);
   Find(library, "cuptiActivityEnableDriverApi", &api->enable_driver_api);
   Find(library, "cuptiActivityEnableAllSyncRecords", &api->enable_all_sync_records);
-  if (api->get_version(&api->version) != CUPTI_SUCCESS) return "a version in cuptiGetVersion";
+  Find(library, "cuptiActivityGetStructSize", &api->get_struct_size);
   return nullptr;
 }
 
-void MeasureRecords(const CuptiApi& api, uint32_t* record_bytes) {
+bool MeasureRecords(const CuptiApi& api, uint32_t* record_bytes) {
   constexpr size_t kBytes = 2048;  // several times the largest record
   alignas(8) uint32_t buffer[kBytes / 4];
   auto* bytes = reinterpret_cast<uint8_t*>(buffer);
@@ -59,12 +60,33 @@ void MeasureRecords(const CuptiApi& api, uint32_t* record_bytes) {
     const auto* second = reinterpret_cast<const uint8_t*>(record);
     if (second > first) record_bytes[kind] = static_cast<uint32_t>(second - first);
   }
+  for (uint32_t kind = 1; kind < kActivityKinds && api.get_struct_size != nullptr; ++kind) {
+    size_t size = 0;
+    if (record_bytes[kind] != 0) continue;
+    const auto activity = static_cast<CUpti_ActivityKind>(kind);
+    if (api.get_struct_size(activity, 0, &size) != CUPTI_SUCCESS) continue;
+    if (size <= kBytes) record_bytes[kind] = static_cast<uint32_t>(size);
+  }
+  return record_bytes[kKernelActivity] != 0;
+}
+
+CUptiResult SubscribeTo(const CuptiApi& api, CUpti_SubscriberHandle* subscriber,
+                        CUpti_CallbackFunc callback, void* context, char (&holder)[kHolderBytes],
+                        bool* unnamed) {
+  holder[0] = 0;
+  if (api.subscribe_v2 != nullptr) {
+    SubscriberParams params = {sizeof(SubscriberParams), "trainprof", holder, sizeof holder};
+    const CUptiResult result = api.subscribe_v2(subscriber, callback, context, &params);
+    *unnamed = result == CUPTI_ERROR_API_NOT_IMPLEMENTED;
+    if (!*unnamed) return result;
+  }
+  return api.subscribe(subscriber, callback, context);
 }
 
 const char* ResultName(const CuptiApi& api, CUptiResult result) {
   const char* name = nullptr;
-  if (api.get_result_string(result, &name) != CUPTI_SUCCESS || name == nullptr) name = "an error";
-  return name;
+  const bool told = api.get_result_string(result, &name) == CUPTI_SUCCESS && name != nullptr;
+  return told ? name : KnownResultName(static_cast<int>(result));
 }
 
 }  // namespace trainprof::collectors

@@ -18,6 +18,9 @@ struct SubscriberParams {
   size_t holder_bytes;
 };
 
+// CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN is 64.
+inline constexpr size_t kHolderBytes = 128;
+
 struct CuptiApi {
   decltype(&cuptiGetVersion) get_version;
   decltype(&cuptiGetTimestamp) get_timestamp;
@@ -41,19 +44,28 @@ struct CuptiApi {
   CUptiResult (*enable_runtime_api)(CUpti_CallbackId, uint8_t);  // from 12.5 on
   CUptiResult (*enable_driver_api)(CUpti_CallbackId, uint8_t);
   CUptiResult (*enable_all_sync_records)(uint8_t);  // from 12.8 on
+  // From 13.3 on; version 0: this library's own.
+  CUptiResult (*get_struct_size)(CUpti_ActivityKind, uint32_t version, size_t*);
 
   uint32_t version;  // as cuptiGetVersion gives it
 };
 
-// Finds the functions in a library that dlopen gave. The name of the first one that must be there
-// and is not, else nullptr.
+// Finds the functions in a library that dlopen gave, and calls none. The name of the first one that
+// must be there and is not, else nullptr.
 const char* FindFunctions(void* library, CuptiApi* api);
 
 // Asks cuptiActivityGetNextRecord for the size of each kind's records, by records made up so that
-// every size leads to the same kind again. 0 for kinds that it does not know.
-void MeasureRecords(const CuptiApi& api, uint32_t* record_bytes);
+// every size leads to the same kind again; newer versions can be asked directly where that fails. 0
+// for kinds that it does not know. False when it does not know kernels: then no buffer can be read.
+bool MeasureRecords(const CuptiApi& api, uint32_t* record_bytes);
 
-// "CUPTI_ERROR_NOT_INITIALIZED", or "error 15".
+// Subscribes, with our name where CUPTI takes one; then `holder` gets the name of who is subscribed
+// already. *unnamed: it exports the function that takes a name, and refuses it.
+CUptiResult SubscribeTo(const CuptiApi& api, CUpti_SubscriberHandle* subscriber,
+                        CUpti_CallbackFunc callback, void* context, char (&holder)[kHolderBytes],
+                        bool* unnamed);
+
+// "CUPTI_ERROR_NOT_INITIALIZED", also where CUPTI itself does not answer any more.
 const char* ResultName(const CuptiApi& api, CUptiResult result);
 
 }  // namespace trainprof::collectors

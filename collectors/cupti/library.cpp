@@ -1,67 +1,110 @@
 #include "collectors/cupti/library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collectors/cupti/library_answer.h"
 #include "collectors/host/old_glibc.h"
 #include "collectors/host/system.h"
+#include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {
 
-constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
-                                  "libcupti.so"};
-constexpr const char* kPackageFolders[] = {"nvidia/cuda_cupti/lib", "nvidia/cu13/lib", "torch/lib"};
-constexpr const char* kToolkitFolders[] = {"extras/CUPTI/lib64", "lib64", "lib"};
-constexpr const char* kToolkits[] = {"/usr/local/cuda", "/usr/local/cuda-13", "/usr/local/cuda-12",
-                                     "/opt/cuda"};
 constexpr size_t kMostMapsBytes = 8 * 1024 * 1024;
 constexpr size_t kMostPath = 1024;
 
-void AskDriver(CuptiLibrary* library) {
+int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+
+void FindOurselves(CuptiLibrary* library) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&LoadCupti), &info) != 0 && info.dli_fname != nullptr) {
+    snprintf(library->injection, sizeof library->injection, "%s", info.dli_fname);
+  }
+  snprintf(library->driver, sizeof library->driver, "libcuda.so.1");
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return;
-  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion"));
-  if (get_version != nullptr) get_version(&library->driver_version);
+  link_map* map = nullptr;
+  if (driver != nullptr && dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != 0) {
+    snprintf(library->driver, sizeof library->driver, "%s", map->l_name);
+  }
 }
 
-// Tries one candidate; `flags` may say that it must be loaded already. True ends the search.
-bool Try(CuptiLibrary* library, const char* name, int flags) {
-  void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | flags);
+void NoteWhyNot(CuptiLibrary* library, const char* path, const LibraryAnswer& answer) {
+  if (library->why_not[0] != 0) return;
+  char trouble[256] = "";
+  if (DriverMayBeTheCause(answer)) DriverTrouble(*library, trouble, sizeof trouble);
+  DescribeAnswer(path, answer, trouble, library->why_not, sizeof library->why_not);
+}
+
+// Loads what has answered, by the path at which it did.
+bool Load(CuptiLibrary* library, const char* path) {
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return false;
-  CuptiApi api{};
-  const char* missing = FindFunctions(handle, &api);
-  Dl_info info{};
-  const char* path = name;
-  if (dladdr(dlsym(handle, "cuptiGetVersion"), &info) != 0 && info.dli_fname != nullptr) {
-    path = info.dli_fname;
-  }
-  const int version = CudaVersionOf(api.version);
-  const bool newer =
-      library->driver_version != 0 && version / 1000 > library->driver_version / 1000;
-  if (missing == nullptr && !newer) {
-    library->api = api;
+  const char* missing = FindFunctions(handle, &library->api);
+  if (missing == nullptr && library->api.get_version(&library->api.version) == CUPTI_SUCCESS) {
     snprintf(library->path, sizeof library->path, "%s", path);
     library->found = true;
     return true;
   }
   if (library->why_not[0] == 0) {
-    if (missing != nullptr) {
-      snprintf(library->why_not, sizeof library->why_not, "libcupti at %s lacks %s", path, missing);
-    } else {
-      snprintf(
-          library->why_not, sizeof library->why_not,
-          "libcupti %d.%d at %s, driver %d.%d: install the CUPTI of the driver's CUDA version, "
-          "or name its path in TRAINPROF_CUPTI",
-          version / 1000, version % 1000 / 10, path, library->driver_version / 1000,
-          library->driver_version % 1000 / 10);
-    }
+    snprintf(library->why_not, sizeof library->why_not,
+             "libcupti at %s answers in a process of its own and not in this one", path);
   }
   dlclose(handle);
   return false;
+}
+
+// Whether this file has been tried; the search comes by some files in several ways.
+bool IsKnown(CuptiLibrary* library, const char* path) {
+  struct stat file {};
+  if (strchr(path, '/') == nullptr) return false;
+  // As a system call: glibc's function has a name of its own since 2.33.
+  if (syscall(SYS_newfstatat, AT_FDCWD, path, &file, 0) != 0) return false;
+  for (int i = 0; i < library->tried_count; ++i) {
+    const TriedFile& tried = library->tried[i];
+    if (tried.device == file.st_dev && tried.number == file.st_ino) return true;
+  }
+  if (library->tried_count < kMostTriedFiles) {
+    library->tried[library->tried_count++] = {file.st_dev, file.st_ino};
+  }
+  return false;
+}
+
+// Tries one candidate. True ends the search.
+bool Try(CuptiLibrary* library, const char* name) {
+  if (IsKnown(library, name)) return false;
+  const int64_t left = library->search_ends_ns - Now();
+  if (left <= 0) return true;
+  const LibraryAnswer answer = AskLibrary(library->injection, library->driver, name,
+                                          left < kAnswerLimitNs ? left : kAnswerLimitNs);
+  const LibraryReport& report = answer.report;
+  if (report.driver_version != 0) library->driver_version = report.driver_version;
+  const char* path = report.path[0] == 0 ? name : report.path;
+  if (report.verdict == LibraryVerdict::kUsable) return Load(library, path);
+  // What is not there is no candidate; of a name the loader knows where to look.
+  const bool absent = report.verdict == LibraryVerdict::kNotLoaded &&
+                      (strchr(name, '/') == nullptr || access(name, F_OK) != 0);
+  if (!absent) NoteWhyNot(library, path, answer);
+  return false;
+}
+
+// Tries one that the process has loaded.
+bool TryIfLoaded(CuptiLibrary* library, const char* name) {
+  void* handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  char path[kMostPath];
+  link_map* map = nullptr;
+  const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != 0;
+  snprintf(path, sizeof path, "%s", known ? map->l_name : name);
+  dlclose(handle);
+  return Try(library, path);
 }
 
 bool Join(char (&out)[kMostPath], const char* folder, const char* name) {
@@ -71,15 +114,15 @@ bool Join(char (&out)[kMostPath], const char* folder, const char* name) {
 
 bool TryIn(CuptiLibrary* library, const char* folder) {
   char path[kMostPath];
-  for (const char* name : kNames) {
-    if (Join(path, folder, name) && access(path, R_OK) == 0 && Try(library, path, 0)) return true;
+  for (const char* name : kCuptiNames) {
+    if (Join(path, folder, name) && access(path, R_OK) == 0 && Try(library, path)) return true;
   }
   return false;
 }
 
 bool TryPackages(CuptiLibrary* library, const char* site_packages) {
   char folder[kMostPath];
-  for (const char* below : kPackageFolders) {
+  for (const char* below : kCuptiPackageFolders) {
     if (Join(folder, site_packages, below) && TryIn(library, folder)) return true;
   }
   return false;
@@ -98,7 +141,7 @@ bool TryMappedFiles(CuptiLibrary* library, char* maps, bool loaded_ones) {
     char* base = path == nullptr ? nullptr : strrchr(path, '/') + 1;
     bool done = false;
     if (base != nullptr && loaded_ones) {
-      done = strncmp(base, "libcupti", 8) == 0 && Try(library, path, RTLD_NOLOAD);
+      done = strncmp(base, "libcupti", 8) == 0 && TryIfLoaded(library, path);
     } else if (base != nullptr) {
       char* packages = strstr(path, "-packages/");  // site-packages, dist-packages
       if (packages != nullptr) {
@@ -116,8 +159,8 @@ bool TryMappedFiles(CuptiLibrary* library, char* maps, bool loaded_ones) {
 }
 
 bool TryLoaded(CuptiLibrary* library, char* maps) {
-  for (const char* name : kNames) {
-    if (Try(library, name, RTLD_NOLOAD)) return true;
+  for (const char* name : kCuptiNames) {
+    if (TryIfLoaded(library, name)) return true;
   }
   return TryMappedFiles(library, maps, true);
 }
@@ -148,21 +191,21 @@ bool TryPython(CuptiLibrary* library, char* maps) {
 
 bool TryToolkit(CuptiLibrary* library, const char* home) {
   char folder[kMostPath];
-  for (const char* below : kToolkitFolders) {
+  for (const char* below : kCuptiToolkitFolders) {
     if (Join(folder, home, below) && TryIn(library, folder)) return true;
   }
   return false;
 }
 
 bool TryToolkits(CuptiLibrary* library) {
-  for (const char* name : kNames) {  // LD_LIBRARY_PATH, the system's
-    if (Try(library, name, 0)) return true;
+  for (const char* name : kCuptiNames) {  // LD_LIBRARY_PATH, the system's
+    if (Try(library, name)) return true;
   }
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+  for (const char* variable : kCudaHomeVariables) {
     const char* home = secure_getenv(variable);
     if (home != nullptr && *home != 0 && TryToolkit(library, home)) return true;
   }
-  for (const char* home : kToolkits) {
+  for (const char* home : kCudaToolkits) {
     if (TryToolkit(library, home)) return true;
   }
   return false;
@@ -170,11 +213,16 @@ bool TryToolkits(CuptiLibrary* library) {
 
 }  // namespace
 
+bool DriverTrouble(const CuptiLibrary& library, char* what, size_t size) {
+  return !AskDriverToStart(library.injection, library.driver, kAnswerLimitNs, what, size);
+}
+
 void LoadCupti(CuptiLibrary* library) {
-  AskDriver(library);
+  FindOurselves(library);
+  library->search_ends_ns = Now() + kSearchLimitNs;
   const char* named = secure_getenv("TRAINPROF_CUPTI");
   if (named != nullptr && *named != 0) {
-    if (!Try(library, named, 0) && library->why_not[0] == 0) {
+    if (!Try(library, named) && library->why_not[0] == 0) {
       snprintf(library->why_not, sizeof library->why_not, "TRAINPROF_CUPTI=%s does not load",
                named);
     }

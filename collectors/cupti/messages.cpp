@@ -19,7 +19,12 @@ void DescribeUnknown(const CuptiLibrary& library, CUptiResult result, const char
                      size_t size) {
   const int version = CudaVersionOf(library.api.version);
   const int driver = library.driver_version;
-  if (driver == 0) {
+  char trouble[256];
+  if (driver != 0 && DriverTrouble(library, trouble, sizeof trouble)) {
+    snprintf(out, size, "the driver cannot be used: %s. libcupti %d.%d at %s: %s gives %s", trouble,
+             version / 1000, version % 1000 / 10, library.path, call,
+             ResultName(library.api, result));
+  } else if (driver == 0) {
     snprintf(out, size, "no NVIDIA driver: %s gives %s", call, ResultName(library.api, result));
   } else if (version / 10 != driver / 10) {
     snprintf(out, size,

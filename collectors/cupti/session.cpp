@@ -19,8 +19,6 @@ namespace {
 constinit std::atomic<Session*> g_session{nullptr};
 
 constexpr int kSystemThreadIds = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
-// CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN is 64.
-constexpr size_t kHolderBytes = 128;
 
 uint64_t TimestampNow() { return static_cast<uint64_t>(recording::ReadClock(CLOCK_MONOTONIC)); }
 
@@ -75,15 +73,11 @@ void SetClock(Session& session) {
 }
 
 CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
-  const CuptiApi& api = session.library.api;
-  if (api.subscribe_v2 == nullptr) {
-    return api.subscribe(&session.subscriber, OnCall, &session);
-  }
-  SubscriberParams params = {sizeof(SubscriberParams), "trainprof", holder, sizeof holder};
-  const CUptiResult result = api.subscribe_v2(&session.subscriber, OnCall, &session, &params);
-  if (result != CUPTI_ERROR_API_NOT_IMPLEMENTED) return result;
-  NoteRefusal(session, result, "cuptiSubscribe_v2");
-  return api.subscribe(&session.subscriber, OnCall, &session);
+  bool unnamed = false;
+  const CUptiResult result =
+      SubscribeTo(session.library.api, &session.subscriber, OnCall, &session, holder, &unnamed);
+  if (unnamed) NoteRefusal(session, CUPTI_ERROR_API_NOT_IMPLEMENTED, "cuptiSubscribe_v2");
+  return result;
 }
 
 // Calls are switched on by their number, or where CUPTI is too old for it as a whole.
@@ -122,7 +116,7 @@ void SetHabits(Session& session) {
 // False: cupti.state tells why not.
 bool SetUpCupti(Session& session) {
   const CuptiApi& api = session.library.api;
-  char holder[kHolderBytes] = "";
+  char holder[kHolderBytes];
   // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed.
   CUptiResult result = Subscribe(session, holder);
   if (result != CUPTI_SUCCESS) {
@@ -170,7 +164,11 @@ bool OpenOutput(Session& session, int* slot_error) {
   SlotFileHeader& header = *session.ring.header();
   header.writer = session.writer->number();
   header.segment_identity = g_runtime.state->segment->identity;
-  MeasureRecords(session.library.api, header.record_bytes);
+  if (!MeasureRecords(session.library.api, header.record_bytes)) {
+    WriteFact(session, "cupti.state", "libcupti at %s does not tell how large its records are",
+              session.library.path);
+    return false;
+  }
   session.converter.Init(session.writer, &header, true, NameOfCall);
   header.magic.store(kSlotFileMagic, std::memory_order_release);
   return true;

@@ -19,6 +19,25 @@ constexpr int CudaVersionOf(uint32_t cupti_version) {
   return v < kFirst ? 0 : kVersions[(v < kLast ? v : kLast) - kFirst];
 }
 
+// The major version of CUDA in a library's SONAME: 13 of "libcupti.so.13", 11 of
+// "libcupti.so.11.8". 0: none stands there (2025 of "libcupti.so.2025.1.0" is none).
+constexpr int MajorOf(const char* soname) {
+  constexpr int kMost = 999;
+  for (const char* p = soname; *p != 0; ++p) {
+    if (p[0] != '.' || p[1] != 's' || p[2] != 'o' || p[3] != '.') continue;
+    int major = 0;
+    for (p += 4; *p >= '0' && *p <= '9' && major <= kMost; ++p) major = major * 10 + (*p - '0');
+    return major <= kMost ? major : 0;
+  }
+  return 0;
+}
+
+// A driver serves the libraries of its own major version, older and newer ones, and those of every
+// version before ("CUDA Compatibility", NVIDIA). Versions as 13000 for 13.0; 0: unknown.
+constexpr bool FitsDriver(int cupti_major, int driver_version) {
+  return cupti_major == 0 || driver_version == 0 || cupti_major <= driver_version / 1000;
+}
+
 // From 12.9 on a request for a buffer may be refused (kineto#1534).
 constexpr bool MayRefuseBuffers(uint32_t cupti_version) {
   return CudaVersionOf(cupti_version) >= 12090;

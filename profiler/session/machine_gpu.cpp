@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 
-#include "collectors/cupti/versions.h"
+#include "collectors/cupti/library_answer.h"
 #include "profiler/session/inject.h"
 #include "profiler/session/isolated.h"
 #include "profiler/session/machine.h"
@@ -25,14 +26,10 @@ namespace {
 
 // capability(7): bit of CAP_SYS_ADMIN in CapEff of /proc/self/status.
 constexpr int kCapSysAdmin = 21;
-constexpr const char* kCuptiNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
-                                       "libcupti.so"};
-constexpr const char* kCuptiPackageFolders[] = {"nvidia/cuda_cupti/lib", "nvidia/cu13/lib",
-                                                "torch/lib"};
-constexpr const char* kCuptiToolkitFolders[] = {"extras/CUPTI/lib64", "lib64", "lib"};
 
 struct Driver {
   bool loaded = false;
+  bool works = false;
   int cuda_version = 0;
 };
 
@@ -87,9 +84,9 @@ MachineCheck CheckDriver(const fs::path& root, SignalInbox& inbox, Driver& drive
     driver.loaded = true;
     driver.cuda_version = std::atoi(asked.text.c_str());
     check.finding = asked.text.substr(line_end + 1) + suffix;
-    const bool works = check.finding.find("fails") == std::string::npos;
-    check.state = works ? CheckState::kOk : CheckState::kMissing;
-    if (!works) check.fix = "nvidia-smi says why; in a container start it with --gpus all";
+    driver.works = check.finding.find("fails") == std::string::npos;
+    check.state = driver.works ? CheckState::kOk : CheckState::kMissing;
+    if (!driver.works) check.fix = "nvidia-smi says why; in a container start it with --gpus all";
     return check;
   }
   check.finding = asked.text + suffix;
@@ -100,71 +97,108 @@ MachineCheck CheckDriver(const fs::path& root, SignalInbox& inbox, Driver& drive
   return check;
 }
 
-// In the order in which the collector tries them (collectors/cupti/library.cpp).
+// In the order in which the collector tries them (collectors/cupti/library.cpp), each file once.
 std::vector<std::string> CuptiCandidates(const std::vector<fs::path>& package_folders) {
-  std::vector<std::string> candidates;
-  const auto add_existing = [&](const fs::path& folder) {
-    std::error_code error;
-    for (const char* name : kCuptiNames) {
-      if (fs::exists(folder / name, error)) candidates.push_back((folder / name).string());
-    }
-  };
-  for (const fs::path& packages : package_folders) {
-    for (const char* folder : kCuptiPackageFolders) add_existing(packages / folder);
-  }
   if (const char* named = std::getenv("TRAINPROF_CUPTI"); named != nullptr && *named != '\0') {
     return {named};
   }
-  candidates.insert(candidates.end(), std::begin(kCuptiNames), std::end(kCuptiNames));
-  const char* toolkit = std::getenv("CUDA_HOME");
-  const fs::path home = toolkit != nullptr && *toolkit != '\0' ? toolkit : "/usr/local/cuda";
-  for (const char* folder : kCuptiToolkitFolders) add_existing(home / folder);
+  std::vector<std::string> candidates;
+  const auto add_existing = [&](const fs::path& folder) {
+    std::error_code error;
+    for (const char* name : collectors::kCuptiNames) {
+      const fs::path path = fs::canonical(folder / name, error);
+      if (error) continue;
+      if (std::find(candidates.begin(), candidates.end(), path.string()) == candidates.end()) {
+        candidates.push_back(path.string());
+      }
+    }
+  };
+  const auto add_toolkit = [&](const fs::path& home) {
+    for (const char* folder : collectors::kCuptiToolkitFolders) add_existing(home / folder);
+  };
+  for (const fs::path& packages : package_folders) {
+    for (const char* folder : collectors::kCuptiPackageFolders) add_existing(packages / folder);
+  }
+  candidates.insert(candidates.end(), std::begin(collectors::kCuptiNames),
+                    std::end(collectors::kCuptiNames));
+  for (const char* variable : collectors::kCudaHomeVariables) {
+    const char* home = std::getenv(variable);
+    if (home != nullptr && *home != '\0') add_toolkit(home);
+  }
+  for (const char* home : collectors::kCudaToolkits) add_toolkit(home);
   return candidates;
 }
 
-// "<version>\n<path>" of the first CUPTI that loads, in the order in which recording tries them:
-// the one that torch ships, the toolkit's, the system's.
-std::string AskCupti(const std::vector<std::string>& candidates) {
+// A library and what it said.
+struct CuptiAnswer {
+  std::string library;
+  collectors::LibraryAnswer answer;
+};
+
+// The first that can be used, else the first that is there and cannot, else nothing.
+std::optional<CuptiAnswer> AskCupti(const fs::path& collector,
+                                    const std::vector<std::string>& candidates) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::nanoseconds(collectors::kSearchLimitNs);
+  std::optional<CuptiAnswer> first;
   for (const std::string& candidate : candidates) {
-    void* library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) continue;
-    using GetVersion = int (*)(uint32_t*);
-    const auto get_version = reinterpret_cast<GetVersion>(dlsym(library, "cuptiGetVersion"));
-    uint32_t version = 0;
-    if (get_version == nullptr || get_version(&version) != 0) continue;
-    Dl_info where = {};
-    dladdr(reinterpret_cast<void*>(get_version), &where);
-    return fmt::format("{}\n{}", version, where.dli_fname == nullptr ? candidate : where.dli_fname);
+    if (Clock::now() >= end) break;
+    const auto answer = collectors::AskLibrary(collector.c_str(), "libcuda.so.1", candidate.c_str(),
+                                               collectors::kAnswerLimitNs);
+    if (answer.report.verdict == collectors::LibraryVerdict::kUsable) {
+      return CuptiAnswer{candidate, answer};
+    }
+    std::error_code error;
+    const bool absent = answer.report.verdict == collectors::LibraryVerdict::kNotLoaded &&
+                        (candidate.find('/') == std::string::npos || !fs::exists(candidate, error));
+    if (!first && !absent) first = CuptiAnswer{candidate, answer};
   }
-  throw std::runtime_error("not found in Python's packages, CUDA_HOME or the system");
+  return first;
 }
 
-MachineCheck CheckCupti(const std::vector<fs::path>& package_folders, SignalInbox& inbox,
-                        const Driver& driver, std::string& path) {
+// As the collector says it in the end card.
+std::string WhyNotUsed(const fs::path& collector, const CuptiAnswer& asked) {
+  char trouble[256] = "";
+  if (collectors::DriverMayBeTheCause(asked.answer)) {
+    collectors::AskDriverToStart(collector.c_str(), "libcuda.so.1", collectors::kAnswerLimitNs,
+                                 trouble, sizeof trouble);
+  }
+  char text[1536];
+  collectors::DescribeAnswer(asked.library.c_str(), asked.answer, trouble, text, sizeof text);
+  return text;
+}
+
+MachineCheck CheckCupti(const std::vector<fs::path>& package_folders,
+                        const IsolatedResult& collector_works, const Driver& driver,
+                        std::string& path) {
   MachineCheck check{"cupti", "CUPTI", CheckState::kMissing, "", ""};
-  const auto candidates = CuptiCandidates(package_folders);
-  const IsolatedResult asked =
-      RunIsolated([&] { return AskCupti(candidates); }, {kProbeLimit}, inbox);
-  if (!asked.ok) {
-    check.finding = asked.text;
+  const auto collector = FindCollector();
+  if (!collector_works.ok || !collector.ok()) {
+    check.finding = "not asked: " + collector_works.text;
+    return check;
+  }
+  const auto asked = AskCupti(collector.value(), CuptiCandidates(package_folders));
+  if (!asked) {
+    check.finding = "not found in Python's packages, CUDA_HOME or the system";
     check.fix =
         "comes with torch for CUDA (nvidia-cuda-cupti) and with the CUDA toolkit (CUDA_HOME)";
     return check;
   }
-  const size_t line_end = asked.text.find('\n');
-  const int version = std::atoi(asked.text.c_str());
-  path = asked.text.substr(line_end + 1);
-  const int cuda_version = collectors::CudaVersionOf(static_cast<uint32_t>(version));
-  check.finding = fmt::format("libcupti {} at {}", CudaVersion(cuda_version), path);
-  check.state = CheckState::kOk;
-  if (!driver.loaded) return check;
-  check.finding += ", driver " + CudaVersion(driver.cuda_version);
-  if (cuda_version / 1000 > driver.cuda_version / 1000) {
-    check.state = CheckState::kMissing;
-    check.fix =
-        "newer than the driver: update the driver, install torch for its CUDA version, or name "
-        "another libcupti in TRAINPROF_CUPTI";
+  const collectors::LibraryReport& report = asked->answer.report;
+  if (report.verdict == collectors::LibraryVerdict::kUsable) {
+    path = report.path;
+    check.state = CheckState::kOk;
+    check.finding = fmt::format("libcupti {} at {}", CudaVersion(report.cupti_version), path);
+    if (driver.loaded) check.finding += ", driver " + CudaVersion(driver.cuda_version);
+    return check;
   }
+  check.finding = WhyNotUsed(collector.value(), *asked);
+  const bool too_new = report.verdict == collectors::LibraryVerdict::kTooNew;
+  check.fix = too_new ? "newer than the driver: update the driver, install torch for its CUDA "
+                        "version, or name another libcupti in TRAINPROF_CUPTI"
+              : driver.works ? "install another release of nvidia-cuda-cupti, or name its path in "
+                               "TRAINPROF_CUPTI"
+                             : "see GPU driver";
   return check;
 }
 
@@ -228,11 +262,10 @@ std::string AskCollector() {
 
 // What of all this lets GPU work be recorded.
 MachineCheck CheckRecording(const std::vector<MachineCheck>& checks, const std::string& cupti,
-                            SignalInbox& inbox) {
+                            const IsolatedResult& collector_works, SignalInbox& inbox) {
   MachineCheck check{"gpu_recording", "GPU recording", CheckState::kMissing, "", ""};
-  const IsolatedResult asked = RunIsolated(AskCollector, {kProbeLimit}, inbox);
-  if (!asked.ok) {
-    check.finding = asked.text;
+  if (!collector_works.ok) {
+    check.finding = collector_works.text;
     check.fix = "build it where the CUDA toolkit or pip's nvidia-cuda-cupti is";
     return check;
   }
@@ -280,11 +313,12 @@ std::vector<MachineCheck> CheckGpu(const MachineOptions& options,
   Driver driver;
   std::vector<MachineCheck> checks = {CheckDriver(options.root, inbox, driver)};
   std::string cupti;
-  checks.push_back(CheckCupti(package_folders, inbox, driver, cupti));
+  const IsolatedResult collector_works = RunIsolated(AskCollector, {kProbeLimit}, inbox);
+  checks.push_back(CheckCupti(package_folders, collector_works, driver, cupti));
   checks.push_back(CheckCounters(options.root));
   if (auto wsl = CheckWsl(options.root)) checks.push_back(*wsl);
   if (auto mig = CheckMig(options.root)) checks.push_back(*mig);
-  checks.push_back(CheckRecording(checks, cupti, inbox));
+  checks.push_back(CheckRecording(checks, cupti, collector_works, inbox));
   return checks;
 }
 

@@ -1,7 +1,9 @@
 #include "profiler/session/machine_trial.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -40,6 +42,9 @@ class TemporaryFolder {
 
 // In a process of its own: cuInit loads the collector, which sets CUPTI up.
 std::string SetCudaUp(const fs::path& run, const std::string& collector, const std::string& cupti) {
+  // What a library prints is no part of the report.
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
   setenv(recording::kEnvRunDirectory, run.c_str(), 1);
   setenv(kCudaInjectionVariable, collector.c_str(), 1);
   if (!cupti.empty()) setenv("TRAINPROF_CUPTI", cupti.c_str(), 1);

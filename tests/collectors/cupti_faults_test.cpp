@@ -56,7 +56,7 @@ TEST(CuptiFaults, WrongLibraryIsNamedWithBothVersions) {
   EXPECT_NE(old.state.find("driver 13.0"), std::string::npos) << old.state;
   // With such a driver CUDA's runtime fails, too: the program says so itself, with code 3.
   const FaultRun newer = RunWith("", {"kernels", "5"}, "driver_version=12040", 3 << 8);
-  EXPECT_NE(newer.state.find("libcupti 13.0 at "), std::string::npos) << newer.state;
+  EXPECT_NE(newer.state.find("libcupti 13 at "), std::string::npos) << newer.state;
   EXPECT_NE(newer.state.find("driver 12.4"), std::string::npos) << newer.state;
 }
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -204,6 +205,12 @@ class Skips(Tree):
     def test_needs_root_is_a_reason_without_its_powers_alone(self):
         unexpected = ["A.B"] if check_skips.is_administrator() else []
         self.assertEqual(self.unexpected(self.case("mounting needs root")), unexpected)
+
+    def test_pypi_is_a_reason_where_it_is_not_reached(self):
+        for reached in (False, True):
+            with unittest.mock.patch("check_skips.reaches_pypi", return_value=reached):
+                unexpected = self.unexpected(self.case("PyPI cannot be reached: no route"))
+            self.assertEqual(unexpected, ["A.B"] if reached else [])
 
     def test_a_skip_without_a_known_reason_is_unexpected(self):
         self.assertEqual(self.unexpected(self.case("felt like it")), ["A.B"])

@@ -21,7 +21,7 @@ FAULTS = {
     ]),
     "old_driver": (MIXED, {}, [
         ("doctor", "GPU recording    not here: see CUPTI"),
-        ("card", "note: GPU: libcupti 13.0 at "),
+        ("card", "note: GPU: libcupti 13 at "),
         ("cupti.state", "driver 12.0"),
     ]),
     "wrong_libcupti": (MIXED, {}, [

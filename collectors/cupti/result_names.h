@@ -1,0 +1,9 @@
+// Names of CUPTI's results that need no CUPTI: where the library cannot start it names none.
+#pragma once
+
+namespace trainprof::collectors {
+
+// "CUPTI_ERROR_UNKNOWN" of 999; "an unknown error" where no version has such a number.
+const char* KnownResultName(int result);
+
+}  // namespace trainprof::collectors
