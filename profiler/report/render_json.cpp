@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
 
 #include "analysis/verdict.h"
 #include "profiler/report/renderer.h"
@@ -171,13 +173,27 @@ Json QualityJson(const JobAnalysis& job) {
   return quality;
 }
 
+// In the order of the trace, the last value of a name. A trace may have any number of them, and
+// Json's own lookup passes over all names.
+Json EnvironmentJson(const RankAnalysis& rank) {
+  Json::object_t members;
+  std::unordered_map<std::string_view, size_t> places;
+  for (const auto& [name, value] : rank.environment) {
+    const auto [place, is_new] = places.try_emplace(name, members.size());
+    if (is_new) {
+      members.emplace_back(name, value);
+    } else {
+      (members.begin() + static_cast<ptrdiff_t>(place->second))->second = value;
+    }
+  }
+  return Json(std::move(members));
+}
+
 std::string Render(const JobAnalysis& job, const RenderOptions&) {
   Json report;
   report["schema_version"] = kSchemaVersion;
   report["input"] = {{"kind", job.kind}, {"path", job.path}};
-  report["environment"] = Json::object();
-  for (const auto& [name, value] : job.ranks.front().environment)
-    report["environment"][name] = value;
+  report["environment"] = EnvironmentJson(job.ranks.front());
   report["verdict"] = Verdict(SlowestRank(job));
   report["ranks"] = Json::array();
   report["findings"] = Json::array();
