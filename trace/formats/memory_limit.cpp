@@ -1,6 +1,8 @@
 // Limits that are absent or unreadable count as unlimited.
 #include "trace/formats/memory_limit.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,6 +38,18 @@ uint64_t AvailableMemoryBytes() {
                                : UINT64_MAX;
   return std::min(
       {machine, ProcessLimit(RLIMIT_AS), ProcessLimit(RLIMIT_DATA), ControlGroupLimit()});
+}
+
+uint64_t ResidentMemoryBytes() {
+  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[128] = {};
+  const bool read_it = read(fd, text, sizeof text - 1) > 0;
+  close(fd);
+  unsigned long long all = 0;
+  unsigned long long resident = 0;
+  if (!read_it || sscanf(text, "%llu %llu", &all, &resident) != 2) return 0;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace trainprof

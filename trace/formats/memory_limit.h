@@ -1,4 +1,4 @@
-// How much memory an import may take when its caller names no limit.
+// How much memory reading a trace may take when its caller names no limit, and how much is taken.
 #pragma once
 
 #include <cstdint>
@@ -8,5 +8,8 @@ namespace trainprof {
 // The least of the machine's memory, this process's limits (RLIMIT_AS, RLIMIT_DATA) and its control
 // group's, in bytes.
 uint64_t AvailableMemoryBytes();
+
+// What this process has of it now; 0: not known.
+uint64_t ResidentMemoryBytes();
 
 }  // namespace trainprof

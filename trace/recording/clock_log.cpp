@@ -5,9 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
 #include <utility>
 
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::recording {
@@ -39,7 +40,7 @@ Result<ClockLog> ClockLog::Open(const std::filesystem::path& run_dir) {
   const auto failed = [&](const char* what) {
     return Error{path.string() + ": cannot " + what + ": " + strerror(errno)};
   };
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (fd < 0) return failed("create the clock log");
   ClockLog log(fd, HostClockKind());
   const LogHeader header = {LogHeader::kMagic, log.kind_, 0};
@@ -70,17 +71,19 @@ bool ClockLog::Append() {
 
 ClockLogContents ReadClockLog(const std::filesystem::path& run_dir) {
   ClockLogContents contents;
-  std::ifstream file(run_dir / kClockFile, std::ios::binary);
+  const Result<RecordedFile> file = OpenRecorded(run_dir / kClockFile, Links::kFollow);
   LogHeader header{};
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header) ||
-      header.magic != LogHeader::kMagic) {
+  if (!file.ok()) return contents;
+  const int fd = file.value().fd.get();
+  if (!ReadFully(fd, 0, &header, sizeof header) || header.magic != LogHeader::kMagic) {
     return contents;
   }
   contents.kind = header.kind;
-  ClockSample sample{};
-  while (contents.samples.size() < kMostSamples &&
-         file.read(reinterpret_cast<char*>(&sample), sizeof sample)) {
-    contents.samples.push_back(sample);
+  const uint64_t samples = (file.value().bytes - sizeof header) / sizeof(ClockSample);
+  contents.samples.resize(std::min<uint64_t>(samples, kMostSamples));
+  if (!ReadFully(fd, sizeof header, contents.samples.data(),
+                 contents.samples.size() * sizeof(ClockSample))) {
+    contents.samples.clear();
   }
   return contents;
 }

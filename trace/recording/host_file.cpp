@@ -1,15 +1,15 @@
 #include "trace/recording/host_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
+
+#include "trace/recording/recorded_files.h"
 
 namespace trainprof::recording {
 namespace {
@@ -51,19 +51,15 @@ std::vector<char> Inflate(std::span<const char> packed, bool& whole) {
 }
 
 // On disk before it returns true.
-bool WriteSealed(const fs::path& path, const HostFile& file, std::span<const char> packed) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return false;
+bool WriteSealed(const RecordedFolder& run, const std::string& name, const HostFile& file,
+                 std::span<const char> packed) {
+  const OwnedFd fd(run.Create(name));
+  if (!fd.is_open()) return false;
   HostHeader header = file.header;
   header.magic = kSealedHostMagic;
   header.check = CheckOf(&header, offsetof(HostHeader, check));
-  const auto put = [fd](const void* data, size_t size) {
-    return write(fd, data, size) == static_cast<ssize_t>(size);
-  };
-  const bool written =
-      put(&header, sizeof header) && put(packed.data(), packed.size()) && fdatasync(fd) == 0;
-  close(fd);
-  return written;
+  return WriteFully(fd.get(), &header, sizeof header) &&
+         WriteFully(fd.get(), packed.data(), packed.size()) && fdatasync(fd.get()) == 0;
 }
 
 }  // namespace
@@ -75,11 +71,13 @@ std::string_view HostFile::boot_id() const {
 
 std::vector<fs::path> HostFilesIn(const fs::path& run_dir) {
   std::map<fs::path, fs::path> by_stem;
-  std::error_code error;
-  for (fs::directory_iterator it(run_dir, error), end; !error && it != end; it.increment(error)) {
-    if (!IsHostFile(it->path())) continue;
-    fs::path& kept = by_stem[it->path().stem()];
-    if (kept.empty() || it->path().extension() == kSealedHostSuffix) kept = it->path();
+  const Result<RecordedFolder> run = OpenFolder(run_dir, Links::kFollow);
+  if (!run.ok()) return {};
+  for (const std::string& name : run.value().Names()) {
+    const fs::path path = run_dir / name;
+    if (!IsHostFile(path)) continue;
+    fs::path& kept = by_stem[path.stem()];
+    if (kept.empty() || path.extension() == kSealedHostSuffix) kept = path;
   }
   std::vector<fs::path> files;
   for (const auto& [stem, path] : by_stem) files.push_back(path);
@@ -89,9 +87,11 @@ std::vector<fs::path> HostFilesIn(const fs::path& run_dir) {
 Result<HostFile> ReadHostFile(const fs::path& path) {
   HostFile file;
   file.path = path;
-  std::ifstream in(path, std::ios::binary);
+  const Result<RecordedFile> opened = OpenRecorded(path, Links::kFollow);
+  if (!opened.ok()) return Error{opened.error()};
+  const int fd = opened.value().fd.get();
   HostHeader& header = file.header;
-  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) {
+  if (!ReadFully(fd, 0, &header, sizeof header)) {
     return Error{path.string() + ": too short for a host file, or unreadable"};
   }
   const bool sealed = header.magic == kSealedHostMagic;
@@ -103,11 +103,11 @@ Result<HostFile> ReadHostFile(const fs::path& path) {
     return Error{path.string() + ": host file version " + std::to_string(header.version) +
                  "; this trainprof reads up to " + std::to_string(kHostVersion)};
   }
-  std::error_code error;
-  const uint64_t size = std::min<uint64_t>(fs::file_size(path, error), kMostHostFileBytes);
-  std::vector<char> rest(error || size < sizeof header ? 0 : size - sizeof header);
-  in.read(rest.data(), static_cast<std::streamsize>(rest.size()));
-  rest.resize(static_cast<size_t>(in.gcount()));
+  const uint64_t size = std::min(opened.value().bytes, kMostHostFileBytes);
+  std::vector<char> rest(size - sizeof header);
+  if (!ReadFully(fd, sizeof header, rest.data(), rest.size())) {
+    return Error{path.string() + ": cannot be read"};
+  }
   file.frames = sealed ? Inflate(rest, file.whole) : std::move(rest);
   return file;
 }
@@ -120,18 +120,17 @@ Result<void> SealHostFile(const fs::path& path) {
   const size_t n =
       ZSTD_compress(packed.data(), packed.size(), frames.data(), frames.size(), kCompressionLevel);
   if (ZSTD_isError(n)) return Error{path.string() + ": cannot compress: " + ZSTD_getErrorName(n)};
-  fs::path sealed = fs::path(path).replace_extension(kSealedHostSuffix);
-  fs::path fresh = sealed;
-  fresh += ".tmp";
-  std::error_code error;
-  if (!WriteSealed(fresh, file.value(), {packed.data(), n})) {
+  const Result<RecordedFolder> run = OpenFolder(path.parent_path(), Links::kFollow);
+  if (!run.ok()) return Error{run.error()};
+  const std::string sealed = fs::path(path.filename()).replace_extension(kSealedHostSuffix);
+  const std::string fresh = sealed + ".tmp";
+  if (!WriteSealed(run.value(), fresh, file.value(), {packed.data(), n}) ||
+      !run.value().Rename(fresh, sealed)) {
     const std::string cause = strerror(errno);
-    fs::remove(fresh, error);
-    return Error{fresh.string() + ": cannot write: " + cause};
+    run.value().Remove(fresh);
+    return Error{(run.value().path() / sealed).string() + ": cannot write: " + cause};
   }
-  fs::rename(fresh, sealed, error);
-  if (error) return Error{sealed.string() + ": cannot write: " + error.message()};
-  fs::remove(path, error);
+  run.value().Remove(path.filename());
   return {};
 }
 

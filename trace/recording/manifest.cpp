@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "trace/recording/format.h"
+#include "trace/recording/recorded_files.h"
 
 namespace trainprof::recording {
 namespace {
@@ -67,23 +67,19 @@ json ToJson(const RunDescription& run, const RecordingSummary* summary) {
 
 Result<void> WriteManifest(const std::filesystem::path& run_dir, const RunDescription& run,
                            const RecordingSummary* summary) {
-  const std::filesystem::path path = run_dir / kManifestFile;
-  std::filesystem::path fresh = path;
-  fresh += ".tmp";
+  const Result<RecordedFolder> folder = OpenFolder(run_dir, Links::kFollow);
+  if (!folder.ok()) return Error{folder.error()};
+  const std::string fresh = std::string(kManifestFile) + ".tmp";
   // Arguments and names of the program need not be UTF-8: replaced, never a reason to fail.
-  const std::string text = ToJson(run, summary).dump(2, ' ', false, json::error_handler_t::replace);
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  file << text << '\n';
-  file.close();
-  if (!file) {
+  std::string text = ToJson(run, summary).dump(2, ' ', false, json::error_handler_t::replace);
+  text += '\n';
+  const OwnedFd file(folder.value().Create(fresh));
+  if (!file.is_open() || !WriteFully(file.get(), text.data(), text.size()) ||
+      !folder.value().Rename(fresh, kManifestFile)) {
     const std::string cause = strerror(errno);
-    std::error_code ignored;
-    std::filesystem::remove(fresh, ignored);
-    return Error{fresh.string() + ": cannot write: " + cause};
+    folder.value().Remove(fresh);
+    return Error{(run_dir / kManifestFile).string() + ": cannot write: " + cause};
   }
-  std::error_code error;
-  std::filesystem::rename(fresh, path, error);
-  if (error) return Error{path.string() + ": cannot write: " + error.message()};
   return {};
 }
 

@@ -1,12 +1,14 @@
 #include "trace/recording/reader.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
+#include <new>
 
+#include "trace/formats/memory_limit.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/host_counters.h"
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_decoder.h"
 #include "trace/recording/segment_reader.h"
@@ -36,7 +38,28 @@ struct Recording {
   std::vector<OpenedFolder> folders;
   std::map<ClockKey, std::vector<ClockSample>> clocks;  // by ticks
   HostSamples host;
+  std::vector<std::string> errors;  // of files that concern all ranks
 };
+
+// Memory that reading has no right to, of which there may be more. As for imports, reading takes at
+// most 3/4 of what this process may have.
+class TooLarge : public std::bad_alloc {};
+
+constexpr std::pair<uint64_t, uint64_t> kMemoryShare{3, 4};
+
+uint64_t MostMemoryBytes() {
+  return AvailableMemoryBytes() / kMemoryShare.second * kMemoryShare.first;
+}
+
+void CheckMemory(uint64_t most_bytes) {
+  if (ResidentMemoryBytes() > most_bytes) throw TooLarge();
+}
+
+Error NotEnoughMemory(const fs::path& path) {
+  return {path.string() + ": takes more than the " + std::to_string(MostMemoryBytes() >> 20) +
+          " MiB of memory that it may. Read one of its ranks, or read it on a machine with more "
+          "memory"};
+}
 
 ClockKey KeyOf(const SegmentInfo& info) { return {info.boot_id, info.clock_kind}; }
 
@@ -47,12 +70,18 @@ constexpr size_t kMostOpenFiles = 64;
 Result<SegmentReader> OpenSegment(fs::path path, Quality& quality) {
   std::error_code error;
   // Sealed since the folder was listed.
-  if (!fs::exists(path, error)) path.replace_extension(kSealedSuffix);
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) {
+    path.replace_extension(kSealedSuffix);
+  }
   return SegmentReader::Open(path, quality);
 }
 
-OpenedFolder OpenFolder(RankFolder folder, size_t& open_files) {
+OpenedFolder OpenSegmentsOf(RankFolder folder, size_t& open_files) {
   OpenedFolder opened;
+  if (!folder.error.empty()) {
+    opened.quality.Count("unreadable_segment", QualitySeverity::kDataLoss, 1, folder.error);
+    opened.first_error = folder.error;
+  }
   for (const fs::path& path : folder.segments) {
     Result<SegmentReader> segment = OpenSegment(path, opened.quality);
     if (!segment.ok()) {
@@ -170,6 +199,9 @@ std::vector<HostAudience> AudiencesOf(const std::vector<OpenedFolder>& folders) 
 }
 
 void CountRunLosses(const Recording& recording, Trace& trace) {
+  for (const std::string& error : recording.errors) {
+    trace.quality.Count("unreadable_file", QualitySeverity::kWarning, 1, error);
+  }
   if (!recording.control || recording.control->failed_processes == 0) return;
   trace.quality.Count("process_not_recorded", QualitySeverity::kDataLoss,
                       recording.control->failed_processes, recording.control->failure);
@@ -204,6 +236,7 @@ class Meter {
   }
 
   void Add(uint64_t bytes) {
+    CheckMemory(most_memory_);
     if (!on_progress_) return;
     read_ += bytes;
     if (all_ > 0) progress_.share = static_cast<double>(read_) / static_cast<double>(all_);
@@ -215,6 +248,7 @@ class Meter {
   ReadProgress progress_;
   const Trace& trace_;
   const OnProgress& on_progress_;
+  const uint64_t most_memory_ = MostMemoryBytes();
   uint64_t all_ = 0;
   uint64_t read_ = 0;
 };
@@ -269,6 +303,23 @@ Trace MakeTrace(const Recording& recording, OpenedFolder& folder, ReadProgress p
   return std::move(builder).Build();
 }
 
+// Where there is such a file of the run and it cannot be read, why.
+void NoteUnreadable(const char* name, Recording& recording) {
+  const fs::path path = recording.run_dir / name;
+  std::error_code error;
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return;
+  const Result<RecordedFile> file = OpenRecorded(path, Links::kFollow);
+  if (!file.ok()) recording.errors.push_back(file.error());
+}
+
+// Without links on its way, where there is such a path: what the user names may be one, what lies
+// in a recording may not.
+fs::path Resolved(const fs::path& path) {
+  std::error_code error;
+  fs::path resolved = fs::canonical(path, error);
+  return error ? fs::absolute(path, error) : resolved;
+}
+
 // The folders that `path` stands for, and the run directory they belong to.
 Recording Locate(const fs::path& path) {
   Recording recording;
@@ -278,8 +329,8 @@ Recording Locate(const fs::path& path) {
     folders = RankFoldersIn(path);
     recording.run_dir = path;
     if (folders.empty() && !ReadControl(path)) {
-      fs::path folder = path.filename().empty() ? path.parent_path() : path;
-      recording.run_dir = fs::absolute(folder, error).parent_path();
+      const fs::path folder = Resolved(path);
+      recording.run_dir = folder.parent_path();
       for (RankFolder& sibling : RankFoldersIn(recording.run_dir)) {
         if (fs::equivalent(sibling.path, folder, error)) folders.push_back(std::move(sibling));
       }
@@ -287,15 +338,15 @@ Recording Locate(const fs::path& path) {
         folders.push_back({folder, -1, SegmentsIn(folder)});
       }
     }
-  } else if (IsSegmentFile(path)) {
-    const fs::path absolute = fs::absolute(path, error);
-    recording.run_dir = absolute.parent_path().parent_path();
-    folders.push_back({absolute.parent_path(), -1, {absolute}});
+  } else if (const fs::path segment = Resolved(path); IsSegmentFile(segment)) {
+    recording.run_dir = segment.parent_path().parent_path();
+    folders.push_back({segment.parent_path(), -1, {segment}});
   }
   recording.control = ReadControl(recording.run_dir);
+  for (const char* name : {kControlFile, kClockFile}) NoteUnreadable(name, recording);
   size_t open_files = kMostOpenFiles;
   for (RankFolder& folder : folders) {
-    recording.folders.push_back(OpenFolder(std::move(folder), open_files));
+    recording.folders.push_back(OpenSegmentsOf(std::move(folder), open_files));
   }
   return recording;
 }
@@ -323,10 +374,11 @@ bool LooksLikeRecording(const fs::path& path) {
     return ReadControl(path).has_value() || !RankFoldersIn(path).empty() ||
            !SegmentsIn(path).empty();
   }
-  if (!fs::is_regular_file(path, error)) return false;
+  const fs::path resolved = Resolved(path);
+  if (!IsSegmentFile(resolved)) return false;
   uint64_t magic = 0;
-  std::ifstream file(path, std::ios::binary);
-  return file.read(reinterpret_cast<char*>(&magic), sizeof magic) &&
+  const Result<RecordedFile> file = OpenRecorded(resolved, Links::kRefuse);
+  return file.ok() && ReadFully(file.value().fd.get(), 0, &magic, sizeof magic) &&
          (magic == kSegmentMagic || magic == kSealedMagic);
 }
 
@@ -340,9 +392,11 @@ Result<std::vector<RankTrace>> ReadRecording(const fs::path& path) {
   return ranks;
 }
 
-Result<void> VisitRecording(const fs::path& path,
-                            const std::function<Result<void>(RankTrace rank)>& visit,
-                            const OnProgress& on_progress) {
+namespace {
+
+Result<void> VisitAll(const fs::path& path,
+                      const std::function<Result<void>(RankTrace rank)>& visit,
+                      const OnProgress& on_progress) {
   Recording recording = Locate(path);
   const bool readable =
       std::any_of(recording.folders.begin(), recording.folders.end(),
@@ -362,6 +416,18 @@ Result<void> VisitRecording(const fs::path& path,
     ++progress.folder;
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> VisitRecording(const fs::path& path,
+                            const std::function<Result<void>(RankTrace rank)>& visit,
+                            const OnProgress& on_progress) {
+  try {
+    return VisitAll(path, visit, on_progress);
+  } catch (const std::bad_alloc&) {
+    return NotEnoughMemory(path);
+  }
 }
 
 }  // namespace trainprof::recording

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
+#include <tuple>
+
+#include "trace/recording/recorded_files.h"
 
 namespace trainprof::recording {
 namespace {
@@ -15,21 +17,36 @@ namespace fs = std::filesystem;
 constexpr std::string_view kRankPrefix = "rank-";
 constexpr std::string_view kPidPrefix = "pid-";
 
-// The number behind a prefix, or -1.
+// The number behind a prefix, or -1. A dash and anything may follow it.
 int64_t NumberAfter(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix)) return -1;
   name.remove_prefix(prefix.size());
   int64_t number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() && number >= 0 ? number : -1;
+  const bool ends = end == name.data() + name.size() || *end == '-';
+  return error == std::errc() && ends && number >= 0 ? number : -1;
+}
+
+std::vector<fs::path> SegmentsIn(const RecordedFolder& folder) {
+  std::map<fs::path, fs::path> by_stem;
+  for (const std::string& name : folder.Names()) {
+    const fs::path path = folder.path() / name;
+    if (!IsSegmentFile(path)) continue;
+    fs::path& kept = by_stem[path.stem()];
+    if (kept.empty() || path.extension() == kSealedSuffix) kept = path;
+  }
+  std::vector<fs::path> segments;
+  for (const auto& [stem, path] : by_stem) segments.push_back(path);
+  return segments;
 }
 
 }  // namespace
 
 std::optional<ControlInfo> ReadControl(const fs::path& run_dir) {
-  std::ifstream file(run_dir / kControlFile, std::ios::binary);
+  const Result<RecordedFile> file = OpenRecorded(run_dir / kControlFile, Links::kFollow);
   RunControl control{};
-  if (!file.read(reinterpret_cast<char*>(&control), sizeof control) ||
+  if (!file.ok() ||
+      !ReadFully(file.value().fd.get(), 0, static_cast<void*>(&control), sizeof control) ||
       control.magic != RunControl::kMagic || control.version != RunControl::kVersion) {
     return std::nullopt;
   }
@@ -51,32 +68,29 @@ bool IsSegmentFile(const fs::path& path) {
 }
 
 std::vector<fs::path> SegmentsIn(const fs::path& folder) {
-  std::map<fs::path, fs::path> by_stem;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const fs::path& path = it->path();
-    if (!IsSegmentFile(path)) continue;
-    fs::path& kept = by_stem[path.stem()];
-    if (kept.empty() || path.extension() == kSealedSuffix) kept = path;
-  }
-  std::vector<fs::path> segments;
-  for (const auto& [stem, path] : by_stem) segments.push_back(path);
-  return segments;
+  const Result<RecordedFolder> opened = OpenFolder(folder, Links::kRefuse);
+  return opened.ok() ? SegmentsIn(opened.value()) : std::vector<fs::path>();
+}
+
+bool IsRankFolderName(const std::string& name) {
+  return NumberAfter(kRankPrefix, name) >= 0 || NumberAfter(kPidPrefix, name) >= 0;
 }
 
 std::vector<RankFolder> RankFoldersIn(const fs::path& run_dir) {
   std::vector<RankFolder> folders;
-  std::error_code error;
-  for (fs::directory_iterator it(run_dir, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (!it->is_directory(ignored)) continue;
-    const std::string name = it->path().filename().string();
+  const Result<RecordedFolder> run = OpenFolder(run_dir, Links::kFollow);
+  if (!run.ok()) return folders;
+  for (const std::string& name : run.value().Names()) {
+    if (!IsRankFolderName(name)) continue;
     const int64_t rank = NumberAfter(kRankPrefix, name);
-    if (rank < 0 && NumberAfter(kPidPrefix, name) < 0) continue;
-    std::vector<fs::path> segments = SegmentsIn(it->path());
-    if (segments.empty()) continue;
-    folders.push_back(
-        {it->path(), rank <= INT32_MAX ? static_cast<int>(rank) : -1, std::move(segments)});
+    RankFolder folder{run_dir / name, rank <= INT32_MAX ? static_cast<int>(rank) : -1, {}};
+    const Result<RecordedFolder> opened = OpenFolder(folder.path, Links::kRefuse);
+    if (opened.ok()) {
+      folder.segments = SegmentsIn(opened.value());
+    } else {
+      folder.error = opened.error();
+    }
+    if (!folder.segments.empty() || !folder.error.empty()) folders.push_back(std::move(folder));
   }
   std::sort(folders.begin(), folders.end(), [](const RankFolder& a, const RankFolder& b) {
     const auto key = [](const RankFolder& f) {

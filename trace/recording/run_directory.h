@@ -26,15 +26,20 @@ std::optional<ControlInfo> ReadControl(const std::filesystem::path& run_dir);
 bool IsSegmentFile(const std::filesystem::path& path);  // by its name
 
 // The segments of one rank's folder, by name. Where a raw and a sealed file of one process stand
-// side by side (the sealer was killed between two steps), the sealed one alone.
+// side by side (the sealer was killed between two steps), the sealed one alone. None where the
+// folder is a link.
 std::vector<std::filesystem::path> SegmentsIn(const std::filesystem::path& folder);
+
+// Whether a folder of this name is a rank's, or that of a process without one.
+bool IsRankFolderName(const std::string& name);
 
 struct RankFolder {
   std::filesystem::path path;
   int rank = -1;  // of rank-00003
   std::vector<std::filesystem::path> segments;
+  std::string error = {};  // why it cannot be read: no folder, a link, not permitted
 };
-// Folders that hold segments: ranks by number, then processes by pid.
+// Folders that hold segments or cannot be read: ranks by number, then processes by pid.
 std::vector<RankFolder> RankFoldersIn(const std::filesystem::path& run_dir);
 
 }  // namespace trainprof::recording

@@ -11,6 +11,7 @@
 
 #include "trace/recording/clock_log.h"
 #include "trace/recording/manifest.h"
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_liveness.h"
 #include "trace/recording/segment_reader.h"
@@ -32,44 +33,28 @@ Error SystemError(const fs::path& path, const char* what) {
   return {path.string() + ": cannot " + what + ": " + strerror(errno)};
 }
 
-bool WriteAll(int fd, const void* data, size_t size) {
-  const auto* p = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = write(fd, p, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    p += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
 // A file that is removed again unless Keep() is called.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(fs::path path)
-      : path_(std::move(path)),
-        fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
+  TemporaryFile(const RecordedFolder& folder, std::string name)
+      : folder_(folder), name_(std::move(name)), fd_(folder.Create(name_)) {}
   ~TemporaryFile() {
-    if (fd_ >= 0) close(fd_);
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove(path_, ignored);
+    if (fd_.is_open() && !name_.empty()) folder_.Remove(name_);
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  int fd() const { return fd_; }
-  bool RenameTo(const fs::path& target) {
-    std::error_code error;
-    fs::rename(path_, target, error);
-    if (error) return false;
-    path_.clear();
+  int fd() const { return fd_.get(); }
+  bool RenameTo(const std::string& target) {
+    if (!folder_.Rename(name_, target)) return false;
+    name_.clear();
     return true;
   }
 
  private:
-  fs::path path_;
-  int fd_;
+  const RecordedFolder& folder_;
+  std::string name_;
+  OwnedFd fd_;
 };
 
 std::string SealedInfoOf(const SegmentScan& scan) {
@@ -119,7 +104,7 @@ class SealedWriter {
     packed_.resize(ZSTD_compressBound(words_.size() * 8));
     const size_t n = ZSTD_compress2(context_.get(), packed_.data(), packed_.size(), words_.data(),
                                     words_.size() * 8);
-    if (ZSTD_isError(n) || !WriteAll(fd_, packed_.data(), n)) return false;
+    if (ZSTD_isError(n) || !WriteFully(fd_, packed_.data(), n)) return false;
     table_.push_back({offset_, static_cast<uint32_t>(n), chunk.payload_bytes, chunk.kind,
                       chunk.row_bytes, chunk.writer, chunk.sequence,
                       static_cast<uint32_t>(encoding), chunk.opened});
@@ -143,9 +128,9 @@ class SealedWriter {
     const SealedHeader sealed = {static_cast<uint32_t>(table_.size()),
                                  static_cast<uint32_t>(info.size()),
                                  CheckOf(directory.data(), directory.size())};
-    return lseek(fd_, 0, SEEK_SET) == 0 && WriteAll(fd_, &header, sizeof header) &&
-           WriteAll(fd_, &sealed, sizeof sealed) &&
-           WriteAll(fd_, directory.data(), directory.size());
+    return lseek(fd_, 0, SEEK_SET) == 0 && WriteFully(fd_, &header, sizeof header) &&
+           WriteFully(fd_, &sealed, sizeof sealed) &&
+           WriteFully(fd_, directory.data(), directory.size());
   }
 
   const SegmentReader& segment_;
@@ -157,27 +142,34 @@ class SealedWriter {
   std::vector<char> packed_;
 };
 
+// The raw segment is left beside the sealed one when the sealer was stopped between its last two
+// steps.
+void RemoveLeftRaw(const RecordedFolder& folder, const fs::path& sealed_path) {
+  const fs::path raw_path = fs::path(sealed_path).replace_extension(kSegmentSuffix);
+  if (!folder.Has(raw_path.filename())) return;
+  Quality ignored;
+  const Result<SegmentReader> sealed = SegmentReader::Open(sealed_path, ignored);
+  const Result<SegmentReader> raw = SegmentReader::Open(raw_path, ignored);
+  const bool is_same =
+      sealed.ok() && raw.ok() && sealed.value().info().identity == raw.value().info().identity;
+  if (is_same && !MayBeAlive(raw.value())) folder.Remove(raw_path.filename());
+}
+
 // Leaves the raw segment where anything stands in the way.
 void SealSegment(const fs::path& path, Deadline deadline) {
-  if (path.extension() == kSealedSuffix) {
-    // The raw one is left when the sealer was stopped between its last two steps.
-    std::error_code ignored;
-    fs::remove(fs::path(path).replace_extension(kSegmentSuffix), ignored);
-    return;
-  }
+  const Result<RecordedFolder> folder = OpenFolder(path.parent_path(), Links::kRefuse);
+  if (!folder.ok()) return;
+  if (path.extension() == kSealedSuffix) return RemoveLeftRaw(folder.value(), path);
   Quality quality;
   Result<SegmentReader> segment = SegmentReader::Open(path, quality);
   if (!segment.ok() || !quality.items().empty() || MayBeAlive(segment.value())) return;
-  fs::path sealed = fs::path(path).replace_extension(kSealedSuffix);
-  fs::path fresh = sealed;
-  fresh += ".tmp";
-  TemporaryFile file(fresh);
+  const std::string sealed = fs::path(path.filename()).replace_extension(kSealedSuffix);
+  TemporaryFile file(folder.value(), sealed + ".tmp");
   if (file.fd() < 0) return;
   if (!SealedWriter(segment.value(), file.fd()).Write(deadline)) return;
   // On disk before the raw one goes, whatever happens to the machine.
   if (IsOver(deadline) || fdatasync(file.fd()) != 0 || !file.RenameTo(sealed)) return;
-  std::error_code ignored;
-  fs::remove(path, ignored);
+  folder.value().Remove(path.filename());
 }
 
 // The program that was started, where its children are the ranks: torchrun, mpirun.
@@ -206,7 +198,7 @@ Result<void> CreateRun(const fs::path& run_dir, const RunDescription& run) {
   control.clock_kind = HostClockKind();
   control.max_bytes = run.max_bytes;
   control.created = SampleClocks(control.clock_kind);
-  const bool written = WriteAll(fd, &control, sizeof control);
+  const bool written = WriteFully(fd, &control, sizeof control);
   const Error failure = SystemError(path, "write");
   close(fd);
   if (!written) return failure;

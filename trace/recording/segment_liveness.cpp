@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "trace/recording/process_place.h"
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 
 namespace trainprof::recording {
@@ -43,18 +48,58 @@ bool Runs(int pid, uint64_t start) {
   return state != "Z" && state != "X" && field == std::to_string(start);
 }
 
-// A read lease is refused while anyone has the file open, or mapped, for writing.
-bool IsMappedForWriting(const std::filesystem::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool refused = fcntl(fd, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN;
-  close(fd);
-  return refused;
+enum class Writers { kNone, kSome, kUnknown };
+
+// Where a lease tells of all that a kernel does to a file: not on overlays, whose files are
+// others', and not where other hosts have the file too.
+bool IsLocal(int fd) {
+  constexpr long kExt = 0xEF53, kXfs = 0x58465342, kTmpfs = 0x01021994, kF2fs = 0xF2F52010;
+  constexpr long kBtrfs = 0x9123683E;
+  struct statfs status {};
+  if (fstatfs(fd, &status) != 0) return false;
+  const long types[] = {kExt, kXfs, kTmpfs, kF2fs, kBtrfs};
+  return std::find(std::begin(types), std::end(types), static_cast<long>(status.f_type)) !=
+         std::end(types);
 }
+
+// A read lease is refused while anyone has the file open, or mapped, for writing.
+Writers WritersOf(const std::filesystem::path& path) {
+  const Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
+  if (!file.ok()) return Writers::kUnknown;
+  const int fd = file.value().fd.get();
+  if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+    return IsLocal(fd) ? Writers::kNone : Writers::kUnknown;
+  }
+  return errno == EAGAIN ? Writers::kSome : Writers::kUnknown;
+}
+
+std::string OurBoot() { return FirstLine(kBootIdFile); }
 
 // False when either is not known.
 bool IsOfAnotherBoot(const SegmentInfo& info, const std::string& boot) {
   return !boot.empty() && !info.boot_id.empty() && Trimmed(info.boot_id) != boot;
+}
+
+uint32_t OurPlace(const std::string& boot) {
+  char link[64];
+  const ssize_t bytes = readlink(kPidNamespaceLink, link, sizeof link);
+  return PlaceOf(boot.data(), boot.size(), link, bytes < 0 ? 0 : static_cast<size_t>(bytes));
+}
+
+// Of <pid>-<start>-<place>.tps; 0: not known.
+uint32_t PlaceInName(const std::filesystem::path& path) {
+  const std::string stem = path.stem().string();
+  long long pid = 0;
+  long long start = 0;
+  unsigned place = 0;
+  return sscanf(stem.c_str(), "%lld-%lld-%8x", &pid, &start, &place) == 3 ? place : 0;
+}
+
+// Whether this process's /proc tells of the segment's.
+bool IsOfAnotherPlace(const std::filesystem::path& path, const std::string& boot) {
+  const uint32_t place = PlaceInName(path);
+  const uint32_t ours = OurPlace(boot);
+  return place != 0 && ours != 0 && place != ours;
 }
 
 bool IsAlive(const std::filesystem::path& path) {
@@ -63,8 +108,10 @@ bool IsAlive(const std::filesystem::path& path) {
   const Result<SegmentReader> segment = SegmentReader::Open(path, ignored);
   if (!segment.ok() || segment.value().info().boot_id.empty()) return false;
   const SegmentInfo& info = segment.value().info();
-  return !IsOfAnotherBoot(info, FirstLine("/proc/sys/kernel/random/boot_id")) &&
-         (Runs(info.pid, info.process_start) || IsMappedForWriting(path));
+  const std::string boot = OurBoot();
+  if (IsOfAnotherBoot(info, boot)) return false;
+  const bool runs = !IsOfAnotherPlace(path, boot) && Runs(info.pid, info.process_start);
+  return runs || WritersOf(path) == Writers::kSome;
 }
 
 }  // namespace
@@ -78,15 +125,20 @@ bool IsStillRecorded(const std::filesystem::path& path) {
   return std::any_of(segments.begin(), segments.end(), IsAlive);
 }
 
+bool IsOfThisBoot(const SegmentInfo& info) {
+  const std::string boot = OurBoot();
+  return !boot.empty() && Trimmed(info.boot_id) == boot;
+}
+
 bool MayBeAlive(const SegmentReader& segment) {
   const SegmentInfo& info = segment.info();
-  const std::string boot = FirstLine("/proc/sys/kernel/random/boot_id");
-  if (IsOfAnotherBoot(info, boot)) {
-    char host[sizeof(SegmentHeader::host)] = {};
-    gethostname(host, sizeof host - 1);
-    return info.host != host;  // the same machine, before its last boot: surely dead
-  }
-  return Runs(info.pid, info.process_start) || IsMappedForWriting(segment.path());
+  const std::string boot = OurBoot();
+  // Another host of that name, or this one before it was booted: not to be told apart.
+  if (IsOfAnotherBoot(info, boot)) return true;
+  const Writers writers = WritersOf(segment.path());
+  // /proc does not show the processes of other containers.
+  if (IsOfAnotherPlace(segment.path(), boot)) return writers != Writers::kNone;
+  return Runs(info.pid, info.process_start) || writers == Writers::kSome;
 }
 
 }  // namespace trainprof::recording

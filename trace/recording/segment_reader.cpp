@@ -1,14 +1,14 @@
 #include "trace/recording/segment_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "trace/recording/recorded_files.h"
 
 namespace trainprof::recording {
 namespace {
@@ -16,6 +16,10 @@ namespace {
 constexpr uint32_t kLeastHeaderBytes = 4096;
 constexpr uint32_t kMostHeaderBytes = 1024 * 1024;
 constexpr uint32_t kMostInfoBytes = 64 * 1024 * 1024;
+// Sealed segments shrink to 1/40, of a modelled GPU to 1/200. What claims to hold far more than its
+// file has room for was made to fill our memory.
+constexpr uint64_t kMostExpansion = 1024;
+constexpr uint64_t kAlwaysAllowedBytes = 256 * 1024 * 1024;
 
 template <size_t N>
 std::string Text(const char (&field)[N]) {
@@ -70,6 +74,19 @@ bool IsUnfinishedClaim(const ChunkHeader& header) {
          header.committed.load(std::memory_order_acquire) == 0;
 }
 
+// False where chunks share bytes, or lie in the directory: the sealer writes one behind the other.
+// Those beyond the file's end are left out when they are loaded.
+bool AreApart(const std::vector<Chunk>& chunks, uint64_t begin) {
+  std::vector<std::pair<uint64_t, uint64_t>> places;
+  for (const Chunk& chunk : chunks) places.emplace_back(chunk.file_offset, chunk.stored_bytes);
+  std::sort(places.begin(), places.end());
+  for (const auto& [offset, bytes] : places) {
+    if (offset < begin || bytes > UINT64_MAX - offset) return false;
+    begin = offset + bytes;
+  }
+  return true;
+}
+
 bool IsZero(const ChunkHeader& h) {
   static const char kZeros[sizeof(ChunkHeader)] = {};
   return memcmp(&h, kZeros, sizeof h) == 0;
@@ -99,14 +116,23 @@ ChunkScratch::ChunkScratch(ChunkScratch&& other) noexcept = default;
 ChunkScratch::~ChunkScratch() = default;
 
 Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Quality& quality) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Error{path.string() + ": cannot open: " + strerror(errno)};
-  SegmentReader reader(path, fd);
+  Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
+  if (!file.ok()) return Error{file.error()};
+  SegmentReader reader(path, file.value().fd.Release());
+  reader.file_bytes_ = file.value().bytes;
+  reader.device_ = file.value().device;
+  reader.inode_ = file.value().inode;
   if (Result<void> header = reader.ReadHeader(); !header.ok()) return Error{header.error()};
   if (reader.sealed_) {
     if (Result<void> read = reader.ReadSealedDirectory(); !read.ok()) return Error{read.error()};
   } else {
     reader.FindRawChunks(quality);
+  }
+  // A file system that does not count blocks says 0.
+  const uint64_t on_disk = file.value().bytes_on_disk;
+  const uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
+  if (Result<void> plausible = reader.CheckPlausible(stored); !plausible.ok()) {
+    return Error{plausible.error()};
   }
   std::stable_sort(reader.chunks_.begin(), reader.chunks_.end(), [](const auto& a, const auto& b) {
     return std::pair(a.writer, a.sequence) < std::pair(b.writer, b.sequence);
@@ -119,6 +145,8 @@ SegmentReader::SegmentReader(SegmentReader&& other) noexcept : fd_(-1) { *this =
 SegmentReader& SegmentReader::operator=(SegmentReader&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   std::swap(info_, other.info_);
   std::swap(sealed_, other.sealed_);
   std::swap(file_bytes_, other.file_bytes_);
@@ -136,24 +164,10 @@ void SegmentReader::CloseFile() {
 }
 
 bool SegmentReader::ReadAt(uint64_t offset, void* out, size_t size) const {
-  auto* p = static_cast<char*>(out);
-  while (size > 0) {
-    const ssize_t n = pread(fd_, p, size, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    p += n;
-    offset += static_cast<uint64_t>(n);
-    size -= static_cast<size_t>(n);
-  }
-  return true;
+  return ReadFully(fd_, offset, out, size);
 }
 
 Result<void> SegmentReader::ReadHeader() {
-  struct stat status {};
-  if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    return Error{path_.string() + ": not a file"};
-  }
-  file_bytes_ = static_cast<uint64_t>(status.st_size);
   raw_header_.resize(sizeof(SegmentHeader));
   if (!ReadAt(0, raw_header_.data(), raw_header_.size())) {
     return Error{path_.string() +
@@ -232,8 +246,8 @@ Result<void> SegmentReader::ReadSealedDirectory() {
   if (!ReadAt(offset, &sealed, sizeof sealed)) return damaged();
   offset += sizeof sealed;
   const uint64_t table_bytes = uint64_t{sealed.chunks} * sizeof(SealedChunk);
-  if (sealed.info_bytes > kMostInfoBytes || sealed.info_bytes % 8 != 0 ||
-      offset + table_bytes + sealed.info_bytes > file_bytes_) {
+  const uint64_t payloads = offset + table_bytes + sealed.info_bytes;
+  if (sealed.info_bytes > kMostInfoBytes || sealed.info_bytes % 8 != 0 || payloads > file_bytes_) {
     return damaged();
   }
   std::vector<char> directory(table_bytes + sealed.info_bytes);
@@ -249,14 +263,29 @@ Result<void> SegmentReader::ReadSealedDirectory() {
                        static_cast<ChunkEncoding>(c.encoding), c.kind, c.row_bytes, c.writer,
                        c.sequence, c.opened});
   }
+  if (!AreApart(chunks_, payloads)) {
+    return Error{path_.string() + ": the sealed segment's directory is damaged: chunks overlap"};
+  }
   const char* text = directory.data() + table_bytes;
   sealed_info_.assign(text, strnlen(text, sealed.info_bytes));
   return {};
 }
 
+Result<void> SegmentReader::CheckPlausible(uint64_t stored_bytes) const {
+  uint64_t claimed = 0;
+  for (const Chunk& chunk : chunks_) claimed += chunk.payload_bytes;
+  if (claimed <= std::max(kAlwaysAllowedBytes, stored_bytes * kMostExpansion)) return {};
+  return Error{path_.string() + ": damaged: claims to hold " + std::to_string(claimed >> 20) +
+               " MiB in a file of " + std::to_string(stored_bytes >> 10) + " KiB"};
+}
+
 bool SegmentReader::OpenFile() const {
-  if (fd_ < 0) fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  return fd_ >= 0;
+  if (fd_ >= 0) return true;
+  Result<RecordedFile> file = OpenRecorded(path_, Links::kRefuse);
+  // What has taken its place is another file, of which nothing is known.
+  if (!file.ok() || file.value().device != device_ || file.value().inode != inode_) return false;
+  fd_ = file.value().fd.Release();
+  return true;
 }
 
 // The payload in the chunk's encoding. What is wrong with it, or nullptr.

@@ -112,6 +112,7 @@ class SegmentReader {
   Result<void> ReadHeader();
   void FindRawChunks(Quality& quality);
   Result<void> ReadSealedDirectory();
+  Result<void> CheckPlausible(uint64_t stored_bytes) const;
   bool ReadAt(uint64_t offset, void* out, size_t size) const;
   const char* LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
                           ChunkScratch& scratch) const;
@@ -121,6 +122,8 @@ class SegmentReader {
 
   std::filesystem::path path_;
   mutable int fd_ = -1;
+  uint64_t device_ = 0;  // of the file that was opened first
+  uint64_t inode_ = 0;
   SegmentInfo info_;
   bool sealed_ = false;
   uint64_t file_bytes_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "trace/recording/segment_liveness.h"
 #include "trace/recording/symbols_file.h"
 #include "trace/symbols/native_frames.h"
 
@@ -14,17 +15,28 @@ namespace {
 // A report waits this long for symbols that the supervisor had no time for.
 constexpr std::chrono::seconds kOnTheSpot{5};
 
+bool HasUnknownFrames(const ModuleSymbols& module) {
+  return std::any_of(module.frames.begin(), module.frames.end(),
+                     [](const auto& frame) { return frame.second.empty(); });
+}
+
 }  // namespace
 
-StackTexts::StackTexts(const std::filesystem::path& segment, const SegmentScan& scan,
-                       TraceBuilder& builder)
+StackTexts::StackTexts(const SegmentReader& segment, const SegmentScan& scan, TraceBuilder& builder)
     : scan_(scan), builder_(builder) {
   if (scan.stack_of_call.empty()) return;
   symbols_ = AddressesOf(scan);
-  ReadSymbols(segment, symbols_);
+  if (const std::string error = ReadSymbols(segment.path(), symbols_); !error.empty()) {
+    builder_.quality().Count("unreadable_file", QualitySeverity::kWarning, 1, error);
+  }
+  const bool is_of_here = IsOfThisBoot(segment.info());
   const auto deadline = std::chrono::steady_clock::now() + kOnTheSpot;
   for (ModuleSymbols& module : symbols_) {
-    Symbolize(module, deadline);
+    if (is_of_here) {
+      Symbolize(module, deadline);
+    } else if (module.state.empty() && HasUnknownFrames(module)) {
+      module.state = "recorded on another machine, or before its last boot: its file is not opened";
+    }
     if (module.state.empty() || module.frames.empty() || IsForeignModule(module.path)) continue;
     builder_.quality().Count("stack_not_symbolised", QualitySeverity::kInfo,
                              static_cast<int64_t>(module.frames.size()),

@@ -5,10 +5,10 @@
 // innermost first, from the CUDA call on: what stands inside of it is the driver's, CUPTI's and
 // ours. Frames of libraries that are not the user's name the library, others their line. Symbols
 // come from the file that SymbolizeRecording has written beside the segment; what that lacks is
-// looked up on the spot.
+// looked up on the spot, in a recording of this machine since its last boot: files that another
+// machine's recording names are not opened.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -21,7 +21,7 @@ namespace trainprof::recording {
 class StackTexts {
  public:
   // Keeps references. Without stacks in the segment no file is read.
-  StackTexts(const std::filesystem::path& segment, const SegmentScan& scan, TraceBuilder& builder);
+  StackTexts(const SegmentReader& segment, const SegmentScan& scan, TraceBuilder& builder);
 
   // Of the call with that correlation; kEmptyString where none was taken.
   StringId Of(uint32_t correlation);

@@ -1,6 +1,4 @@
 // What each process left in a recording: from the sealed segments' own summaries, else by a scan.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -43,11 +41,6 @@ bool AddSealedInfo(const std::string& text, ProcessSummary& process) {
   return true;
 }
 
-uint64_t BytesOnDisk(const fs::path& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
-}
-
 ProcessSummary Describe(const SegmentReader& segment, const RankFolder& folder) {
   const SegmentInfo& info = segment.info();
   ProcessSummary process;
@@ -57,7 +50,7 @@ ProcessSummary Describe(const SegmentReader& segment, const RankFolder& folder) 
   process.folder = folder.path.filename().string();
   process.file = segment.path().filename().string();
   process.command = info.command;
-  process.bytes = BytesOnDisk(segment.path());
+  process.bytes = segment.file_bytes();
   process.dropped_detail = info.dropped_detail;
   process.dropped_all = info.dropped_all;
   process.sealed = segment.sealed();

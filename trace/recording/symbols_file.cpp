@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
+#include "trace/recording/segment_liveness.h"
 #include "trace/recording/segment_reader.h"
 
 namespace trainprof::recording {
@@ -19,6 +19,8 @@ using Json = nlohmann::json;
 
 constexpr int kSymbolsVersion = 1;
 constexpr char kSymbolsSuffix[] = ".symbols.json";
+// Some 300,000 addresses. As a tree it takes ten times as much.
+constexpr uint64_t kMostSymbolsBytes = 32 * 1024 * 1024;
 
 fs::path SymbolsPath(fs::path segment) { return segment.replace_extension(kSymbolsSuffix); }
 
@@ -72,15 +74,17 @@ bool Write(const fs::path& path, const std::vector<ModuleSymbols>& modules) {
     if (!module.frames.empty()) list.push_back(ToJson(module));
   }
   const Json json{{"version", kSymbolsVersion}, {"modules", std::move(list)}};
-  fs::path beside = path;
-  beside += ".new";
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  file << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(beside, path, error);
-  if (!file || error) fs::remove(beside, error);
-  return static_cast<bool>(file);
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const Result<RecordedFolder> folder = OpenFolder(path.parent_path(), Links::kRefuse);
+  if (!folder.ok()) return false;
+  const std::string name = path.filename();
+  const std::string beside = name + ".new";
+  const OwnedFd file(folder.value().Create(beside));
+  if (!file.is_open()) return false;
+  const bool written =
+      WriteFully(file.get(), text.data(), text.size()) && folder.value().Rename(beside, name);
+  if (!written) folder.value().Remove(beside);
+  return written;
 }
 
 bool AnyFrameMissing(const std::vector<ModuleSymbols>& modules) {
@@ -125,15 +129,19 @@ std::vector<ModuleSymbols> AddressesOf(const SegmentScan& scan) {
   return modules;
 }
 
-void ReadSymbols(const fs::path& segment, std::vector<ModuleSymbols>& modules) {
-  std::ifstream file(SymbolsPath(segment), std::ios::binary);
-  if (!file) return;
-  std::ostringstream text;
-  text << file.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, false);
-  if (!json.is_object() || json.value("version", Json()) != kSymbolsVersion) return;
-  const auto list = json.find("modules");
-  if (list == json.end() || !list->is_array()) return;
+std::string ReadSymbols(const fs::path& segment, std::vector<ModuleSymbols>& modules) {
+  const fs::path path = SymbolsPath(segment);
+  std::error_code error;
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return {};
+  const Result<std::string> text = ReadRecorded(path, Links::kRefuse, kMostSymbolsBytes);
+  if (!text.ok()) return text.error();
+  const Json json = Json::parse(text.value(), nullptr, false);
+  const bool known = json.is_object() && json.value("version", Json()) == kSymbolsVersion;
+  const auto list = known ? json.find("modules") : json.end();
+  if (!known || list == json.end() || !list->is_array()) {
+    return path.string() +
+           ": is damaged, or of a newer version; its functions and lines are missing";
+  }
   for (const Json& item : *list) {
     if (!item.is_object()) continue;
     const std::string path = StringAt(item, "path");
@@ -149,6 +157,7 @@ void ReadSymbols(const fs::path& segment, std::vector<ModuleSymbols>& modules) {
       }
     }
   }
+  return {};
 }
 
 Result<void> SymbolizeRecording(const fs::path& run_dir,
@@ -159,6 +168,7 @@ Result<void> SymbolizeRecording(const fs::path& run_dir,
       Quality quality;
       Result<SegmentReader> segment = SegmentReader::Open(path, quality);
       if (!segment.ok()) continue;  // ReadRecording names it
+      if (!IsOfThisBoot(segment.value().info())) continue;
       const SegmentScan scan = ScanSegment(segment.value(), quality);
       std::vector<ModuleSymbols> modules = AddressesOf(scan);
       ReadSymbols(path, modules);

@@ -20,11 +20,12 @@ std::vector<ModuleSymbols> AddressesOf(const SegmentScan& scan);
 bool PlaceOf(const SegmentScan& scan, uint64_t return_address, size_t* module, uint64_t* key);
 
 // Fills in what the file beside the segment knows. Without it, or where it is damaged: nothing.
-void ReadSymbols(const std::filesystem::path& segment, std::vector<ModuleSymbols>& modules);
+// Returns why it cannot be read where it is there, or "".
+std::string ReadSymbols(const std::filesystem::path& segment, std::vector<ModuleSymbols>& modules);
 
-// Symbolises the stacks of all segments of a run and writes the files, until `deadline`; what is
-// not done by then is looked up by readers, where the program's files are at hand. May be called
-// again.
+// Symbolises the stacks of all segments of a run that were recorded on this machine since its last
+// boot and writes the files, until `deadline`; what is not done by then is looked up by readers,
+// where the program's files are at hand. May be called again.
 Result<void> SymbolizeRecording(const std::filesystem::path& run_dir,
                                 std::chrono::steady_clock::time_point deadline);
 

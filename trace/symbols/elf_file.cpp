@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,10 +16,29 @@ namespace {
 constexpr uint64_t kMostTableBytes = uint64_t{1} << 30;  // of a symbol table; libtorch's has 10 MB
 constexpr uint64_t kMostNoteBytes = 1 << 16;
 
+// What the kernel makes up while it is read, which may take for ever or do something: no programs.
+bool IsMadeUp(const char* path) {
+  constexpr long kProc = 0x9FA0, kSys = 0x62656572, kDebug = 0x64626720, kTrace = 0x74726163;
+  constexpr long kSecurity = 0x73636673, kConfig = 0x62656570, kBpf = 0xCAFE4A11;
+  constexpr long kControlGroup = 0x27E0EB, kControlGroup2 = 0x63677270, kPstore = 0x6165676C;
+  struct statfs status {};
+  if (statfs(path, &status) != 0) return false;
+  const long types[] = {kProc,   kSys, kDebug,        kTrace,         kSecurity,
+                        kConfig, kBpf, kControlGroup, kControlGroup2, kPstore};
+  return std::find(std::begin(types), std::end(types), static_cast<long>(status.f_type)) !=
+         std::end(types);
+}
+
 }  // namespace
 
 std::optional<ElfFile> ElfFile::Open(const std::string& path, std::string* error) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  // To open a pipe or a device may already do something to it: it is asked what it is first.
+  struct stat before {};
+  if (stat(path.c_str(), &before) == 0 && (!S_ISREG(before.st_mode) || IsMadeUp(path.c_str()))) {
+    *error = "not a file";
+    return std::nullopt;
+  }
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     *error = errno == ENOENT ? "the file is not here" : strerror(errno);
     return std::nullopt;

@@ -2,6 +2,7 @@
 // files are gone.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -30,6 +31,7 @@ class CallStacks : public ::testing::Test {
     dladdr(address, &info);
     offset_ = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.dli_fbase);
     fs::copy_file(info.dli_fname, program_);
+    std::ifstream("/proc/sys/kernel/random/boot_id").read(writer_.header().boot_id, 36);
     writer_.BeginWriter(0, 100, "main");
     writer_.Module(FactsOf(program_, kBase), program_.string());
     writer_.Module({kTorch, kTorch + 0x100000, 0, kTorch, 0, {}}, "/opt/libtorch/lib/libtorch.so");
@@ -141,6 +143,31 @@ TEST_F(CallStacks, ADamagedSymbolsFileIsAsNone) {
     std::ofstream(symbols) << text;
     EXPECT_TRUE(NamesTheLine(Read())) << text;
   }
+}
+
+// Nothing is known of the files that another machine's recording names; they may be anything here.
+TEST_F(CallStacks, AreNotLookedUpForAnotherMachine) {
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.header().boot_id[0] = 'x';
+  writer_.Finish();
+  Trace trace;
+  EXPECT_EQ(Read(&trace).find("TrainStep"), std::string::npos);
+  EXPECT_EQ(trace.quality.CountOf("stack_not_symbolised"), 1);
+  ASSERT_TRUE(
+      SymbolizeRecording(scratch_.path(), std::chrono::steady_clock::now() + std::chrono::hours(1))
+          .ok());
+  fs::path symbols = writer_.path();
+  EXPECT_FALSE(fs::exists(symbols.replace_extension(".symbols.json")));
+}
+
+TEST_F(CallStacks, APipeInTheModulesPlaceIsNotOpened) {
+  writer_.CallStack(1, 5, CallDomain::kRuntime);
+  writer_.Finish();
+  fs::remove(program_);
+  ASSERT_EQ(mkfifo(program_.c_str(), 0600), 0);
+  Trace trace;
+  EXPECT_EQ(Read(&trace).find("TrainStep"), std::string::npos);
+  EXPECT_EQ(trace.quality.CountOf("stack_not_symbolised"), 1);
 }
 
 TEST_F(CallStacks, OfTheRuntimeWinsOverTheDriversInside) {
