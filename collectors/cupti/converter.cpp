@@ -20,6 +20,11 @@ constexpr uint32_t kProcessObject = 1;
 using recording::kThreadObject;
 constexpr uint32_t kStreamObject = 5;
 
+// CUPTI's time as the host's. A dead process's file may hold anything: wraps, never traps.
+int64_t HostTimeOf(uint64_t time, int64_t offset) {
+  return static_cast<int64_t>(time + static_cast<uint64_t>(offset));
+}
+
 uint8_t Byte(uint32_t value) { return static_cast<uint8_t>(value < 255 ? value : 255); }
 uint16_t Half(int32_t value) { return static_cast<uint16_t>(value < 65535 ? value : 65535); }
 
@@ -165,8 +170,8 @@ DeviceRow Converter::RowOf(DeviceRowType type, const Record& record, uint64_t be
   if constexpr (requires { record.graph; }) row.graph = record.graph;
   if constexpr (requires { record.graph_node; }) row.graph_node = record.graph_node;
   if constexpr (requires { record.channel; }) row.channel = record.channel;
-  row.begin_ns = static_cast<int64_t>(begin) + (begin == 0 ? 0 : header_->time_offset_ns);
-  row.end_ns = static_cast<int64_t>(end) + (end == 0 ? 0 : header_->time_offset_ns);
+  row.begin_ns = begin == 0 ? 0 : HostTimeOf(begin, header_->time_offset_ns);
+  row.end_ns = end == 0 ? 0 : HostTimeOf(end, header_->time_offset_ns);
   return row;
 }
 
@@ -328,8 +333,8 @@ void Converter::Api(const ApiRecord& record) {
   if (!runtime && runtime_calls_[record.correlation % kRuntimeCalls] == record.correlation) return;
   CallRow row;
   memset(static_cast<void*>(&row), 0, sizeof row);
-  row.begin_ns = static_cast<int64_t>(record.start) + header_->time_offset_ns;
-  row.end_ns = static_cast<int64_t>(record.end) + header_->time_offset_ns;
+  row.begin_ns = HostTimeOf(record.start, header_->time_offset_ns);
+  row.end_ns = HostTimeOf(record.end, header_->time_offset_ns);
   row.correlation = record.correlation;
   row.tid = record.thread;
   row.name = NameOfCall(domain, record.kind, record.cbid);

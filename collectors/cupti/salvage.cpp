@@ -1,8 +1,6 @@
 #include "collectors/cupti/salvage.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "collectors/cupti/converter.h"
 #include "collectors/host/adopt.h"
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_liveness.h"
 #include "trace/recording/segment_reader.h"
@@ -22,7 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using recording::ChunkKind;
+using recording::Links;
+using recording::RecordedFolder;
 using recording::SegmentReader;
+
+// CUPTI's records are multiples of 8 bytes. Smaller ones than any of them would make many rows of
+// few bytes.
+constexpr uint32_t kLeastRecordBytes = 16;
+bool IsRecordSize(uint32_t bytes) { return bytes >= kLeastRecordBytes && bytes % 8 == 0; }
 
 // No process defines so many strings: ours do not meet its own.
 constexpr uint32_t kFirstOwnString = 1u << 30;
@@ -30,14 +36,11 @@ constexpr uint32_t kFirstOwnString = 1u << 30;
 // A slot file, mapped privately: what is noted in it while salvaging stays out of the file.
 class SlotFile {
  public:
-  explicit SlotFile(const fs::path& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= kSlotBytes) {
-      bytes_ = static_cast<uint64_t>(status.st_size);
-      map_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    }
-    if (fd >= 0) close(fd);
+  explicit SlotFile(const recording::RecordedFile& file) {
+    constexpr uint64_t kMostBytes = uint64_t{kSlotBytes} * (kMostSlots + 1);
+    bytes_ = std::min(file.bytes, kMostBytes);
+    if (bytes_ < kSlotBytes) return;
+    map_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.fd.get(), 0);
   }
   ~SlotFile() {
     if (map_ != MAP_FAILED) munmap(map_, bytes_);
@@ -55,7 +58,14 @@ class SlotFile {
     // Those beyond the file were in memory.
     const uint64_t places = bytes_ / kSlotBytes - 1;
     if (header->slots > places) header->slots = static_cast<uint32_t>(places);
+    for (uint32_t& bytes : header->record_bytes) {
+      if (!IsRecordSize(bytes)) bytes = 0;
+    }
     return header;
+  }
+  // The collector had made it and was killed before it had a header.
+  bool HasNotBegun() const {
+    return map_ == MAP_FAILED || static_cast<const SlotFileHeader*>(map_)->magic == 0;
   }
   const char* Data(uint32_t slot) const {
     return static_cast<const char*>(map_) + uint64_t{kSlotBytes} * (slot + 1);
@@ -132,8 +142,9 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
   for (const uint32_t i : SlotsToRead(header)) {
     Slot& slot = header.slot[i];
     const bool held = slot.state == SlotState::kHeld;
-    converter->Convert(file.Data(i), held ? kSlotBytes : slot.valid_bytes.load(), &slot.done_bytes,
-                       held);
+    converter->Convert(file.Data(i),
+                       held ? kSlotBytes : std::min(slot.valid_bytes.load(), kSlotBytes),
+                       &slot.done_bytes, held);
   }
   const Converter::Counts& counts = converter->counts();
   if (counts.rows > 0) {
@@ -146,21 +157,36 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
   return counts.rows;
 }
 
-// True when the slot file has served its purpose.
-bool SalvageFile(const fs::path& run_directory, const fs::path& slots_path, SalvageCounts* counts) {
-  const fs::path segment_path = fs::path(slots_path).replace_extension();  // X.tps.slots -> X.tps
-  std::error_code error;
-  if (!fs::exists(segment_path, error)) return true;  // sealed: a former salvage went before
-  Quality quality;
-  const auto segment = SegmentReader::Open(segment_path, quality);
-  if (!segment.ok() || recording::MayBeAlive(segment.value())) return false;
-  const SlotFile file(slots_path);
+// The identity of the segment beside the slot file, sealed by now; 0 where there is none.
+uint64_t SealedIdentity(const RecordedFolder& folder, const fs::path& segment) {
+  const fs::path sealed = fs::path(segment).replace_extension(recording::kSealedSuffix);
+  Quality ignored;
+  const auto reader = SegmentReader::Open(folder.path() / sealed, ignored);
+  return reader.ok() ? reader.value().info().identity : 0;
+}
+
+// True when the slot file has served its purpose. All that is not surely of a dead process of this
+// run stays as it is.
+bool SalvageFile(const RecordedFolder& run, const RecordedFolder& folder, const std::string& name,
+                 SalvageCounts* counts) {
+  const fs::path segment = fs::path(name).replace_extension();  // X.tps.slots -> X.tps
+  const auto slots = folder.Change(name);
+  if (!slots.ok() || !recording::IsSegmentFile(segment)) return false;
+  const SlotFile file(slots.value());
   SlotFileHeader* header = file.header();
-  if (header == nullptr) return true;  // killed before CUPTI got a buffer
-  if (header->segment_identity != segment.value().info().identity) return true;
+  if (!folder.Has(segment)) {  // sealed: a former salvage went before
+    return header != nullptr && header->segment_identity != 0 &&
+           header->segment_identity == SealedIdentity(folder, segment);
+  }
+  Quality quality;
+  const auto reader = SegmentReader::Open(folder.path() / segment, quality);
+  if (!reader.ok() || recording::MayBeAlive(reader.value())) return false;
+  if (header == nullptr) return file.HasNotBegun();
+  if (header->segment_identity != reader.value().info().identity) return false;
   if (SlotsToRead(*header).empty()) return true;
-  const WriterEnd end = EndOf(segment.value(), header->writer);
-  if (!AdoptSegment(run_directory.c_str(), segment_path.c_str())) return false;
+  const WriterEnd end = EndOf(reader.value(), header->writer);
+  const auto to_change = folder.Change(segment);
+  if (!to_change.ok() || !AdoptSegment(run.fd(), to_change.value().fd.get())) return false;
   counts->rows += MakeRows(file, *header, end);
   ReleaseSegment();
   return true;
@@ -168,24 +194,28 @@ bool SalvageFile(const fs::path& run_directory, const fs::path& slots_path, Salv
 
 }  // namespace
 
+bool IsSlotFile(const std::string& name) { return fs::path(name).extension() == kSlotFileSuffix; }
+
 SalvageCounts SalvageSlots(const fs::path& run_directory,
                            std::chrono::steady_clock::time_point deadline) {
   SalvageCounts counts;
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& folder : fs::directory_iterator(run_directory, error)) {
-    if (!folder.is_directory(error)) continue;
-    for (const auto& entry : fs::directory_iterator(folder.path(), error)) {
-      if (entry.path().extension() == kSlotFileSuffix) found.push_back(entry.path());
-    }
-  }
-  for (const fs::path& path : found) {
-    const bool in_time = std::chrono::steady_clock::now() < deadline;
-    if (in_time && SalvageFile(run_directory, path, &counts)) {
-      fs::remove(path, error);
-      ++counts.files;
-    } else {
-      ++counts.left;
+  const auto run = recording::OpenFolder(run_directory, Links::kFollow);
+  if (!run.ok()) return counts;
+  for (const std::string& folder_name : run.value().Names()) {
+    if (!recording::IsRankFolderName(folder_name)) continue;
+    const auto folder = run.value().Enter(folder_name);
+    if (!folder.ok()) continue;
+    const uint32_t owner = folder.value().owner();
+    const bool is_ours = owner == run.value().owner() || owner == geteuid();
+    for (const std::string& name : folder.value().Names()) {
+      if (!IsSlotFile(name)) continue;
+      const bool in_time = std::chrono::steady_clock::now() < deadline;
+      if (is_ours && in_time && SalvageFile(run.value(), folder.value(), name, &counts)) {
+        folder.value().Remove(name);
+        ++counts.files;
+      } else {
+        ++counts.left;
+      }
     }
   }
   return counts;

@@ -28,7 +28,7 @@ bool SlotRing::Open(const char* segment_path, int* file_error) {
   void* place = ReserveAddresses(kAddresses);
   if (place == nullptr) return false;
   snprintf(path_, sizeof path_, "%s%s", segment_path, kSlotFileSuffix);
-  *file_error = OpenFile(path_, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+  *file_error = OpenRecorded(path_, O_RDWR | O_CREAT | O_EXCL, kFileMode);
   is_file_ = *file_error >= 0;
   if (is_file_) {
     const int fd = *file_error;
@@ -52,7 +52,7 @@ bool SlotRing::Grow(uint32_t count) {
   int error = count == 0 ? -1 : 0;
   const uint64_t size = uint64_t{count} * kSlotBytes;
   if (error == 0 && is_file_) {
-    const int fd = OpenFile(path_, O_RDWR);
+    const int fd = OpenRecorded(path_, O_RDWR);
     error = fd < 0 ? fd : AllocateBlocks(fd, uint64_t{kSlotBytes} * (first + 1), size);
     if (error == 0)
       error = MapSharedAt(DataAt(first), fd, uint64_t{kSlotBytes} * (first + 1), size);

@@ -1,7 +1,5 @@
 #include "collectors/host/adopt.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,29 +12,31 @@ using recording::SegmentHeader;
 
 namespace {
 
-SegmentHeader* MapHeader(const char* path) {
-  const int fd = OpenFile(path, O_RDWR);
-  if (fd < 0) return nullptr;
+SegmentHeader* MapHeader(int fd) {
   uint64_t magic = 0;
   int error = 0;
-  void* map = nullptr;
+  const off_t bytes = lseek(fd, 0, SEEK_END);
   // The file must really be that long: reading past the end of a mapped file kills.
-  if (pread(fd, &magic, sizeof magic, 0) == sizeof magic && magic == recording::kSegmentMagic &&
-      lseek(fd, 0, SEEK_END) >= static_cast<off_t>(sizeof(SegmentHeader))) {
-    map = MapShared(fd, 0, sizeof(SegmentHeader), true, &error);
+  if (pread(fd, &magic, sizeof magic, 0) != sizeof magic || magic != recording::kSegmentMagic ||
+      bytes < static_cast<off_t>(sizeof(SegmentHeader))) {
+    return nullptr;
   }
-  CloseFile(fd);
-  return static_cast<SegmentHeader*>(map);
+  auto* header = static_cast<SegmentHeader*>(MapShared(fd, 0, sizeof(SegmentHeader), true, &error));
+  if (header == nullptr || header->header_bytes == 0) return nullptr;
+  // Behind all that is there, whatever a damaged header says: nobody else claims any more.
+  const auto step = static_cast<uint64_t>(header->header_bytes);
+  header->next_offset.store((static_cast<uint64_t>(bytes) + step - 1) / step * step);
+  return header;
 }
 
 }  // namespace
 
-bool AdoptSegment(const char* run_directory, const char* segment_path) {
+bool AdoptSegment(int run_directory, int segment) {
   auto* state = static_cast<ProcessState*>(AllocatePages(sizeof(ProcessState)));
-  if (state == nullptr || !MapRunControl(run_directory)) return false;
-  state->segment = MapHeader(segment_path);
+  if (state == nullptr || !MapRunControlIn(run_directory)) return false;
+  state->segment = MapHeader(segment);
   if (state->segment == nullptr) return false;
-  snprintf(state->segment_path, sizeof state->segment_path, "%s", segment_path);
+  state->adopted = segment + 1;
   g_runtime.clock = state->segment->clock_kind;
   g_runtime.options = Options{};
   char options[sizeof state->segment->options + 1] = {};

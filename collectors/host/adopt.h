@@ -4,8 +4,9 @@
 
 namespace trainprof::collectors {
 
-// Maps run.ctl of the run directory and the segment. False when either is not what it should be.
-bool AdoptSegment(const char* run_directory, const char* segment_path);
+// Maps run.ctl of the run directory, and the segment, which must be open for writing: no path is
+// looked up. False when either is not what it should be.
+bool AdoptSegment(int run_directory, int segment);
 
 // Unmaps the segment: a file that is mapped for writing is taken for a living process's.
 void ReleaseSegment();

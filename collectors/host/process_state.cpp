@@ -23,10 +23,8 @@ enum InstallStage : uint32_t { kUntouched = 0, kUnderWay = 1, kInstalled = 2, kR
 // opening a file takes far less, and the program must never hang on us.
 constexpr int kMostYields = 100'000;
 
-RunControl* MapControl(const char* directory) {
-  char path[sizeof(Options::run_directory) + 64];
-  snprintf(path, sizeof path, "%s/%s", directory, recording::kControlFile);
-  const int fd = OpenFile(path, O_RDWR);
+RunControl* MapControl(int run_directory) {
+  const int fd = OpenRecordedIn(run_directory, recording::kControlFile, O_RDWR);
   if (fd < 0) return nullptr;
   RunControl probe{};
   int error = 0;
@@ -57,6 +55,14 @@ void WriteFailure(char* out, size_t size, const char* what, int negative_errno) 
 }  // namespace
 
 bool MapRunControl(const char* run_directory) {
+  const int folder = OpenFile(run_directory, O_RDONLY | O_DIRECTORY);
+  if (folder < 0) return false;
+  const bool mapped = MapRunControlIn(folder);
+  CloseFile(folder);
+  return mapped;
+}
+
+bool MapRunControlIn(int run_directory) {
   g_runtime.control = MapControl(run_directory);
   return g_runtime.control != nullptr;
 }

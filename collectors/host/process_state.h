@@ -51,6 +51,7 @@ struct ProcessState {
   std::atomic<uint64_t> signal_at_step;
   std::atomic<uint32_t> step_signal;
   int64_t first_event_ns;  // CLOCK_MONOTONIC
+  int adopted;             // adopt.h: its segment's descriptor + 1; 0: the path below is opened
   char segment_path[3500];
 };
 
@@ -86,6 +87,7 @@ bool InstallRuntime();
 
 // Maps run.ctl into Runtime::control; false when there is none of ours.
 bool MapRunControl(const char* run_directory);
+bool MapRunControlIn(int run_directory);  // a descriptor
 
 // Opens this process's segment, once; other threads wait for it. False when that takes too long.
 bool StartProcess();

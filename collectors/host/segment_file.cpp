@@ -8,6 +8,7 @@
 
 #include "collectors/host/process_state.h"
 #include "collectors/host/system.h"
+#include "trace/recording/process_place.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -43,8 +44,22 @@ bool Reserve(uint64_t size, uint64_t bound) {
 
 void Unreserve(uint64_t size) { g_runtime.control->used_bytes.fetch_sub(size); }
 
+// "-a3c8271d": our pid namespace and boot, in which the ids of processes are their own; "" where
+// they are not known.
+void PlaceSuffix(char (&suffix)[16]) {
+  char boot[64];
+  char link[64];
+  const int boot_bytes = ReadSmallFile(recording::kBootIdFile, boot, sizeof boot);
+  const int link_bytes = ReadLink(recording::kPidNamespaceLink, link, sizeof link);
+  const uint32_t place =
+      recording::PlaceOf(boot, boot_bytes < 0 ? 0 : static_cast<size_t>(boot_bytes), link,
+                         link_bytes < 0 ? 0 : static_cast<size_t>(link_bytes));
+  suffix[0] = 0;
+  if (place != 0) snprintf(suffix, sizeof suffix, "-%08x", place);
+}
+
 // Spawned workers record beside the process that spawned them; ranks have a folder each.
-void ChooseFolder(char* folder, size_t size) {
+void ChooseFolder(const char* place, char* folder, size_t size) {
   if (g_runtime.options.rank >= 0) {
     snprintf(folder, size, "rank-%05d", g_runtime.options.rank);
     return;
@@ -54,13 +69,13 @@ void ChooseFolder(char* folder, size_t size) {
     uint64_t start = 0;
     if (!ReadProcessStat(pid, &pid, &start)) break;
     char path[sizeof(Options::run_directory) + 64];
-    snprintf(path, sizeof path, "%s/pid-%d", g_runtime.options.run_directory, pid);
+    snprintf(path, sizeof path, "%s/pid-%d%s", g_runtime.options.run_directory, pid, place);
     if (FolderExists(path)) {
-      snprintf(folder, size, "pid-%d", pid);
+      snprintf(folder, size, "pid-%d%s", pid, place);
       return;
     }
   }
-  snprintf(folder, size, "pid-%d", ProcessId());
+  snprintf(folder, size, "pid-%d%s", ProcessId(), place);
 }
 
 void ReadCommand(char* out, size_t size) {
@@ -81,30 +96,47 @@ void FillHeader(SegmentHeader* header, uint32_t header_bytes) {
   header->parent_pid = parent;
   header->opened = recording::SampleClockTriple(g_runtime.clock);
   gethostname(header->host, sizeof header->host - 1);
-  ReadSmallFile("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+  ReadSmallFile(recording::kBootIdFile, header->boot_id, sizeof header->boot_id);
   memcpy(header->options, g_runtime.options.text, sizeof header->options);
   ReadCommand(header->command, sizeof header->command);
-  // Ticks and pid of the moment: no two segments of a machine share both.
+  // Ticks and pid of the moment: no two segments of a place share both.
   header->identity = header->opened.ticks * 0x9E3779B97F4A7C15 ^
-                     static_cast<uint64_t>(header->pid) << 32 ^ header->process_start;
+                     static_cast<uint64_t>(header->pid) << 32 ^ header->process_start ^
+                     recording::CheckOf(header->boot_id, sizeof header->boot_id) ^
+                     static_cast<uint64_t>(header->opened.realtime_ns);
   header->next_offset.store(header_bytes, std::memory_order_relaxed);
+}
+
+// A name that no other process has, here or in another container or host that shares the run's
+// folder. Puts it into the state; the file's descriptor, or a negative errno.
+int CreateNamed(const char* place) {
+  constexpr int kMostTries = 100;  // of clocks that hardly move
+  char* path = g_runtime.state->segment_path;
+  const size_t size = sizeof g_runtime.state->segment_path;
+  const int64_t now = recording::ReadClock(CLOCK_REALTIME);
+  int fd = -EEXIST;
+  for (int i = 0; i < kMostTries && fd == -EEXIST; ++i) {
+    snprintf(path, size, "%s/%s/%d-%lld%s%s", g_runtime.options.run_directory, g_runtime.folder,
+             ProcessId(), static_cast<long long>(now + i), place, recording::kSegmentSuffix);
+    fd = OpenRecorded(path, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+  }
+  return fd;
 }
 
 // Creates the segment and gives back its mapped first bytes, or nullptr after Fail().
 SegmentHeader* CreateSegment(uint32_t header_bytes) {
   char* path = g_runtime.state->segment_path;
   const size_t size = sizeof g_runtime.state->segment_path;
-  if (g_runtime.folder[0] == 0) ChooseFolder(g_runtime.folder, sizeof g_runtime.folder);
+  char place[16];
+  PlaceSuffix(place);
+  if (g_runtime.folder[0] == 0) ChooseFolder(place, g_runtime.folder, sizeof g_runtime.folder);
   snprintf(path, size, "%s/%s", g_runtime.options.run_directory, g_runtime.folder);
   int error = MakeFolder(path, kFolderMode);
   if (error < 0) {
     Fail("cannot make the folder of this process in the run directory", error);
     return nullptr;
   }
-  const int64_t now = recording::ReadClock(CLOCK_REALTIME);
-  snprintf(path, size, "%s/%s/%d-%lld%s", g_runtime.options.run_directory, g_runtime.folder,
-           ProcessId(), static_cast<long long>(now), recording::kSegmentSuffix);
-  const int fd = OpenFile(path, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+  const int fd = CreateNamed(place);
   if (fd < 0) {
     Fail("cannot create a segment in the run directory", fd);
     return nullptr;
@@ -145,7 +177,9 @@ uint64_t ReserveChunk(const ChunkRequest& request) {
 }
 
 ChunkHeader* MapNewChunk(uint64_t offset, uint64_t size, int* error) {
-  const int fd = OpenFile(g_runtime.state->segment_path, O_RDWR);
+  const ProcessState& state = *g_runtime.state;
+  const int fd = state.adopted != 0 ? DuplicateFile(state.adopted - 1)
+                                    : OpenRecorded(state.segment_path, O_RDWR);
   if (fd < 0) {
     *error = fd;
     return nullptr;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -89,6 +90,35 @@ int OpenFile(const char* path, int flags, int mode) {
   }
 }
 
+int OpenRecorded(const char* path, int flags, int mode) {
+  const char* const name = strrchr(path, '/');
+  char folder[PATH_MAX];
+  if (name == nullptr || name == path || name - path >= PATH_MAX) return -ENOENT;
+  memcpy(folder, path, static_cast<size_t>(name - path));
+  folder[name - path] = 0;
+  const int parent = OpenFile(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (parent < 0) return parent;
+  const int fd = OpenRecordedIn(parent, name + 1, flags, mode);
+  CloseFile(parent);
+  return fd;
+}
+
+int OpenRecordedIn(int folder, const char* name, int flags, int mode) {
+  KeepErrno keep;
+  flags |= O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  int fd = -EINTR;
+  while (fd == -EINTR) fd = ToResult(syscall(SYS_openat, folder, name, flags, mode));
+  struct stat status {};
+  if (fd < 0 || (syscall(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode))) return fd;
+  CloseFile(fd);
+  return -EXDEV;
+}
+
+int DuplicateFile(int fd) {
+  KeepErrno keep;
+  return ToResult(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0));
+}
+
 void CloseFile(int fd) {
   KeepErrno keep;
   syscall(SYS_close, fd);
@@ -110,6 +140,11 @@ int ReadSmallFile(const char* path, char* buffer, size_t size) {
   return static_cast<int>(used);
 }
 
+int ReadLink(const char* path, char* buffer, size_t size) {
+  KeepErrno keep;
+  return ToResult(syscall(SYS_readlinkat, AT_FDCWD, path, buffer, size));
+}
+
 int MakeFolder(const char* path, int mode) {
   KeepErrno keep;
   const int result = ToResult(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
@@ -117,7 +152,7 @@ int MakeFolder(const char* path, int mode) {
 }
 
 bool FolderExists(const char* path) {
-  const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY);
+  const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (fd < 0) return false;
   CloseFile(fd);
   return true;
@@ -250,6 +285,10 @@ const char* DescribeError(int negative_errno) {
       return "EEXIST (exists)";
     case ENODEV:
       return "ENODEV (this file system cannot be mapped)";
+    case ELOOP:
+      return "ELOOP (a link, which is not followed)";
+    case EXDEV:
+      return "not a regular file";
     case ENOTDIR:
       return "ENOTDIR (not a folder)";
     case EINVAL:

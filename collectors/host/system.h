@@ -13,9 +13,15 @@ namespace trainprof::collectors {
 
 // All return a negative errno on failure.
 int OpenFile(const char* path, int flags, int mode = 0);
+// A file in a folder of a recording: neither it nor its folder is followed where it is a link,
+// since the folder may be one that others write in, too. -EXDEV: it is no regular file.
+int OpenRecorded(const char* path, int flags, int mode = 0);
+int OpenRecordedIn(int folder, const char* name, int flags, int mode = 0);
+int DuplicateFile(int fd);
 void CloseFile(int fd);
 // Reads up to size - 1 bytes and ends them with a zero; the number of bytes read.
 int ReadSmallFile(const char* path, char* buffer, size_t size);
+int ReadLink(const char* path, char* buffer, size_t size);  // not ended with a zero
 int MakeFolder(const char* path, int mode);
 bool FolderExists(const char* path);
 

@@ -53,7 +53,7 @@ class MachineLock {
     std::string id;
     std::getline(boot, id);
     const auto path = settings.run_dir / fmt::format("sampler-{}.lock", id.substr(0, 8));
-    fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
   }
   ~MachineLock() {
     if (fd_ >= 0) close(fd_);
