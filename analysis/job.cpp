@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <new>
 #include <optional>
 
+#include "analysis/recover.h"
 #include "trace/cancel.h"
 #include "trace/formats/importer.h"
 #include "trace/formats/split_ranks.h"
@@ -83,14 +85,36 @@ LoadStatus StatusOf(const recording::ReadProgress& progress) {
   return status;
 }
 
+// Counts what could not be recovered of a trace's folder.
+void CountUnrecovered(const Recovery& recovery, Trace& trace) {
+  const std::string folder = fs::path(trace.path).filename().string();
+  for (const Unrecovered& left : recovery.left) {
+    if (left.folder != folder) continue;
+    trace.quality.Count("unrecovered_device_records", QualitySeverity::kDataLoss, 1, left.why);
+  }
+}
+
 Result<void> VisitRecording(const fs::path& path, const LoadOptions& options,
                             const VisitTrace& visit) {
+  const Recovery recovery = RecoverDead(path, options.cancel);
+  CancelPoint();
+  if (options.notice && recovery.rows > 0) {
+    options.notice(
+        fmt::format("{}: {} GPU events of killed processes were recovered from their buffers into "
+                    "the recording",
+                    path.string(), recovery.rows));
+  }
   recording::OnProgress progress;
   if (options.progress) {
     progress = [&](const recording::ReadProgress& at) { options.progress(StatusOf(at)); };
   }
   return recording::VisitRecording(
-      path, [&](recording::RankTrace rank) { return visit(std::move(rank.trace)); }, progress);
+      path,
+      [&](recording::RankTrace rank) {
+        CountUnrecovered(recovery, rank.trace);
+        return visit(std::move(rank.trace));
+      },
+      progress);
 }
 
 Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions& options) {
@@ -120,6 +144,20 @@ Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions
     if (!visited.ok()) return visited;
   }
   return {};
+}
+
+// Work that may need more memory than there is: that is an error of the input then.
+template <class Work>
+auto InMemory(const fs::path& path, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Error{
+        fmt::format("{}: there is not enough memory for it. Record fewer steps or ranks, read one "
+                    "rank alone, or "
+                    "read it on a machine with more memory",
+                    path.string())};
+  }
 }
 
 uint64_t SizeOf(const fs::path& file) {
@@ -204,8 +242,10 @@ Result<std::vector<std::string>> VisitAll(const fs::path& path, const LoadOption
 
 Result<std::vector<std::string>> VisitTraces(const fs::path& path, const LoadOptions& options,
                                              const VisitTrace& visit) {
-  return ResultUnlessCancelled(path.string(), options.cancel,
-                               [&] { return VisitAll(path, options, visit); });
+  return InMemory(path, [&] {
+    return ResultUnlessCancelled(path.string(), options.cancel,
+                                 [&] { return VisitAll(path, options, visit); });
+  });
 }
 
 Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& options) {
@@ -293,13 +333,17 @@ Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options)
 
 Result<JobFacts> VisitJob(const fs::path& path, const LoadOptions& options,
                           const VisitTrace& visit) {
-  return ResultUnlessCancelled(path.string(), options.cancel,
-                               [&] { return VisitRanks(path, options, visit); });
+  return InMemory(path, [&] {
+    return ResultUnlessCancelled(path.string(), options.cancel,
+                                 [&] { return VisitRanks(path, options, visit); });
+  });
 }
 
 Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
-  return ResultUnlessCancelled(path.string(), options.cancel,
-                               [&] { return AnalyzeAll(path, options); });
+  return InMemory(path, [&] {
+    return ResultUnlessCancelled(path.string(), options.cancel,
+                                 [&] { return AnalyzeAll(path, options); });
+  });
 }
 
 std::string_view KindName(SourceKind kind) {

@@ -30,13 +30,16 @@ struct LoadStatus {
 struct LoadOptions {
   // Called about once a megabyte, and at the begin of each file or rank; may be empty.
   std::function<void(const LoadStatus&)> progress;
+  // Called with what was done to a recording, for its user to know; may be empty.
+  std::function<void(const std::string&)> notice;
   // When it turns true, the work ends within milliseconds, with an error that says "cancelled":
   // reading, what `visit` does with cancel points (trace/cancel.h), and analysis.
   const std::atomic<bool>* cancel = nullptr;
 };
 
 // The traces behind a path: a run directory or a rank folder of ours (finished or still running),
-// a trace file of one rank or several, or a folder of trace files.
+// a trace file of one rank or several, or a folder of trace files. Of a run that was killed the
+// buffers of its GPU records are made readable first (recover.h).
 Result<std::vector<Trace>> LoadTraces(const std::filesystem::path& path,
                                       const LoadOptions& options);
 

@@ -1,6 +1,7 @@
 // The trainprof program. Whatever escapes a command is reported here and ends as exit code 70.
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ int main(int argc, char** argv) {
   try {
     return trainprof::cli::Dispatch(
         std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "trainprof: there is not enough memory for this input\n");
+    return trainprof::cli::kExitUnreadable;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "trainprof: internal error: %s\n", error.what());
   } catch (...) {

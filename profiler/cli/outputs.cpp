@@ -15,7 +15,6 @@
 #include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
-#include "profiler/session/recover.h"
 
 namespace trainprof::cli {
 namespace {
@@ -59,6 +58,7 @@ class ProgressLine {
   LoadOptions Options() {
     LoadOptions options;
     options.cancel = &g_interrupted;
+    options.notice = [](const std::string& text) { fmt::print(stderr, "trainprof: {}\n", text); };
     if (active_) options.progress = [this](const LoadStatus& status) { Show(status.text); };
     return options;
   }
@@ -140,14 +140,12 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {
   const InterruptGuard guard;
-  RecoverDead(path);
   ProgressLine progress;
   return AnalyzePath(path, progress.Options());
 }
 
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
   const InterruptGuard guard;
-  RecoverDead(path);
   ProgressLine progress;
   return LoadTraces(path, progress.Options());
 }
@@ -155,7 +153,6 @@ Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
 Result<std::vector<std::string>> VisitWithProgress(
     const std::string& path, const std::function<Result<void>(Trace trace)>& visit) {
   const InterruptGuard guard;
-  RecoverDead(path);
   ProgressLine progress;
   return VisitTraces(path, progress.Options(), visit);
 }

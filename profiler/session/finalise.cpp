@@ -12,8 +12,8 @@
 
 #include "collectors/cupti/salvage.h"
 #include "profiler/session/gpu_state.h"
-#include "profiler/session/run_lock.h"
 #include "trace/recording/host_file.h"
+#include "trace/recording/run_lock.h"
 
 namespace trainprof {
 namespace {
@@ -80,7 +80,7 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
   const Clock::time_point deadline = Clock::now() + kSealLimit;
   const auto work = [&]() -> std::string {
     // Supervisors of several ranks share a folder; one seals at a time.
-    if (!LockRun(place.directory, deadline)) {
+    if (!recording::LockRun(place.directory, deadline)) {
       throw std::runtime_error("another rank is still sealing it");
     }
     collectors::SalvageSlots(place.directory, deadline);

@@ -1,14 +1,14 @@
-#include "profiler/session/run_lock.h"
+#include "trace/recording/run_lock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/file.h>
 
 #include <thread>
 
 #include "trace/recording/layout.h"
+#include "trace/recording/recorded_files.h"
 
-namespace trainprof {
+namespace trainprof::recording {
 namespace {
 
 constexpr std::chrono::milliseconds kLockPoll{10};
@@ -16,13 +16,14 @@ constexpr std::chrono::milliseconds kLockPoll{10};
 }  // namespace
 
 bool LockRun(const std::filesystem::path& run_dir, std::chrono::steady_clock::time_point deadline) {
-  const int file = open((run_dir / recording::kControlFile).c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return true;
-  while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  Result<RecordedFile> file = OpenRecorded(run_dir / kControlFile, Links::kFollow);
+  if (!file.ok()) return true;
+  const int fd = file.value().fd.Release();
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(kLockPoll);
   }
   return true;
 }
 
-}  // namespace trainprof
+}  // namespace trainprof::recording
