@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <random>
 #include <system_error>
 #include <thread>
 
@@ -57,6 +58,15 @@ Error CannotCreate(const fs::path& directory, int error_number) {
                            strerror(error_number))};
 }
 
+// A name that nobody has: in other containers and on other hosts that share the folder, another
+// process has our pid. One that was killed here leaves its own behind, which may as well be at
+// work.
+fs::path StageBeside(const fs::path& target) {
+  std::random_device random;
+  return target.parent_path() /
+         fmt::format(".trainprof-new-{}-{:08x}{:08x}", getpid(), random(), random());
+}
+
 // Prepares the folder under a hidden name beside `target`, so that it appears complete or not at
 // all.
 Result<void> Stage(const Claim& claim, const fs::path& target,
@@ -64,7 +74,6 @@ Result<void> Stage(const Claim& claim, const fs::path& target,
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
   if (error) return CannotCreate(target, error.value());
-  fs::remove_all(claim.stage, error);  // of a process that had our pid and was killed here
   if (auto made = recording::CreateRun(claim.stage, run); !made.ok()) {
     fs::remove_all(claim.stage, error);
     std::string message = made.error();
@@ -167,8 +176,7 @@ Result<RunPlace> ClaimRunDirectory(const std::string& requested,
     return Error{"cannot read the current folder: " + error.message()};
   const int rank = RankOfEnvironment();
   const fs::path first = FirstChoice(requested, rank);
-  const Claim claim{first.parent_path() / fmt::format(".trainprof-new-{}", getpid()), rank,
-                    LaunchIdentity()};
+  const Claim claim{StageBeside(first), rank, LaunchIdentity()};
   if (auto staged = Stage(claim, first, run); !staged.ok()) {
     fs::remove_all(claim.stage, error);
     return Error{staged.error()};
