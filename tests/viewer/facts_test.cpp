@@ -53,6 +53,19 @@ TEST(Facts, OfAKernelAreItsShapeAndOccupancy) {
   EXPECT_EQ(ArgumentsOf(trace, Table::kDeviceOps, Row{0})[0].value, "[64, 1, 1]");
 }
 
+// As a file of one value a line has them; Kineto writes 0 % where it does not know.
+TEST(Facts, OfAPrettyPrintedKernelStandOnOneLine) {
+  OneOp op;
+  op.Json("grid", "[\n        132,\r\n\t1,\n        1\n      ]");
+  op.Json("block", "[ 128, 1, 1 ]");
+  op.Int("est. achieved occupancy %", 0);
+  op.builder_.AddDeviceOp(op.At(0, 10, "gemm", op.stream_), DeviceOpKind::kKernel,
+                          CopyDirection::kUnknown, 0, 1);
+  const Trace trace = std::move(op.builder_).Build();
+  const std::vector<Fact> expected = {{"grid", "132 x 1 x 1"}, {"block", "128 x 1 x 1"}};
+  EXPECT_EQ(FactsOf(trace, Table::kDeviceOps, Row{0}), expected);
+}
+
 TEST(Facts, OfACopyAreBytesDirectionAndRate) {
   OneOp op;
   op.builder_.AddDeviceOp(op.At(0, 2000, "Memcpy HtoD (Pageable -> Device)", op.stream_),

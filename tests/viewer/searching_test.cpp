@@ -53,6 +53,22 @@ TEST(SearchThread, GoesToTheHitThatWasAskedForBefore) {
   EXPECT_EQ(*state.search.current, (first + 1) % 12);
 }
 
+TEST(SearchThread, WhatItSaidGoesWhenItIsNotSoAnyMore) {
+  OpenJob job({LongScript()});
+  State& state = job.state();
+  RunSearch(state, "aten");
+  ShowHit(state, 1);
+  ASSERT_EQ(state.message, "Searching ...");
+  WaitForHits(state);
+  EXPECT_EQ(state.message, "");
+  RunSearch(state, "nothing is called so");
+  ShowHit(state, 1);
+  WaitForHits(state);
+  EXPECT_EQ(state.message, "No hits");
+  RunSearch(state, "");
+  EXPECT_EQ(state.message, "");
+}
+
 TEST(SearchThread, ANewTextEndsTheFormerOne) {
   OpenJob job({LongScript()});
   State& state = job.state();

@@ -44,6 +44,7 @@ void RunSearch(State& state, std::string_view wanted) {
   SearchState& search = state.search;
   search.job = std::move(former);
   search.text = text;
+  state.message.clear();  // what the former search said
   if (!state.HasLines()) return;
   Result<Query> query = ParseQuery(text);
   if (!query.ok()) {
@@ -66,6 +67,7 @@ void UpdateSearch(State& state) {
 
 void ShowHit(State& state, int direction) {
   if (!state.HasLines()) return;
+  state.message.clear();
   SearchState& search = state.search;
   const std::vector<EventRef>& events = search.hits.events;
   if (events.empty()) {

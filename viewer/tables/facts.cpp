@@ -35,13 +35,14 @@ std::string ArgText(const Trace& trace, ArgsId args, std::string_view key) {
   return value ? ValueText(trace, *value) : std::string();
 }
 
-// "[64, 1, 1]" -> "64 x 1 x 1"; other texts as they are.
+// "[64, 1, 1]" -> "64 x 1 x 1", however a file breaks its lines; other texts as they are.
 std::string ShapeText(std::string text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return text;
   std::string shape;
   for (char c : text.substr(1, text.size() - 2)) {
     if (c == ',') shape += " x ";
-    if (c != ',' && c != ' ') shape += c;
+    if (c != ',' && kBlanks.find(c) == std::string_view::npos) shape += c;
   }
   return shape;
 }
@@ -76,6 +77,11 @@ class FactList {
     if (!text.empty()) text += unit;
     Add(label, std::move(text));
   }
+  // Of a number that the source writes as 0 where it is not known.
+  void AddKnown(std::string_view label, std::string_view key, std::string_view unit) {
+    const std::string text = ArgText(trace_, args_, key);
+    if (text != "0") AddArg(label, key, unit);
+  }
   void AddShape(std::string_view label, std::string_view key) {
     Add(label, ShapeText(ArgText(trace_, args_, key)));
   }
@@ -95,7 +101,7 @@ void AddKernel(FactList& facts) {
   facts.AddArg("shared memory", "shared memory", " B per block");
   facts.AddArg("local memory", "local memory per thread", " B per thread");
   facts.AddArg("occupancy", "theoretical occupancy %", " % (theoretical)");
-  facts.AddArg("occupancy", "est. achieved occupancy %", " % (estimated)");
+  facts.AddKnown("occupancy", "est. achieved occupancy %", " % (estimated)");
 }
 
 void AddCopy(const Trace& trace, size_t i, FactList& facts) {
