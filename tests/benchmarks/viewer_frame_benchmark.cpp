@@ -110,7 +110,7 @@ void BuildTracyFold(const std::vector<const Lane*>& lanes, const Interval& view,
 }
 
 void BuildOurs(const std::vector<const Lane*>& lanes, const Interval& view, Frame& frame) {
-  BuildFrame(lanes, view, kWidth, frame);
+  BuildFrame(std::vector<FrameLane>(lanes.begin(), lanes.end()), view, kWidth, frame);
 }
 
 struct Contender {

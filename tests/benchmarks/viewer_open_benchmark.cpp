@@ -48,8 +48,8 @@ class Stopwatch {
 };
 
 // The lanes of the first lines, as many as a screen shows.
-std::vector<const Lane*> FirstLanes(const Lines& lines, LaneStore& store) {
-  std::vector<const Lane*> lanes;
+std::vector<FrameLane> FirstLanes(const Lines& lines, LaneStore& store) {
+  std::vector<FrameLane> lanes;
   for (uint32_t line = 0; line < lines.lines().size() && lanes.size() < kVisibleLanes; ++line) {
     for (const Lane& lane : store.LanesOf(line)) lanes.push_back(&lane);
   }
@@ -84,7 +84,7 @@ Opening Open(const fs::path& path) {
   const Lines lines({{&trace, &none, &no_accounts}});
   opening.lines = watch.Lap();
   LaneStore store(lines);
-  const std::vector<const Lane*> lanes = FirstLanes(lines, store);
+  const std::vector<FrameLane> lanes = FirstLanes(lines, store);
   opening.lanes = watch.Lap();
   Frame frame;
   BuildFrame(lanes, lines.extent(), kWidth, frame);

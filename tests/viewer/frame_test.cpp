@@ -18,7 +18,7 @@ Lane LaneOf(std::initializer_list<Interval> events) {
   return lane;
 }
 
-Frame FrameOf(const std::vector<const Lane*>& lanes, const Interval& view, int32_t width = 1600) {
+Frame FrameOf(const std::vector<FrameLane>& lanes, const Interval& view, int32_t width = 1600) {
   Frame frame;
   BuildFrame(lanes, view, width, frame);
   return frame;
@@ -53,6 +53,31 @@ TEST(Frame, ANanosecondBesideAMillionSecondsIsSeen) {
   EXPECT_FLOAT_EQ(close.rects[0].right, 400);
 }
 
+// 2 % of idle time beside a busy GPU is no lane full of it.
+TEST(Frame, AShareThatIsToldByHeightIsAsLowAsItIs) {
+  Lane lane;
+  for (int64_t at = 0; at < 100'000; at += 100) {
+    const int64_t idle = at < 50'000 ? 2 : 50;
+    lane.Add({at}, {at + idle}, Category::kDependency, Table::kIdle, {});
+  }
+  lane.Finish();
+  Frame frame;
+  BuildFrame(std::vector<FrameLane>{{&lane, true}}, {{0}, {100'000}}, 100, frame);
+  ASSERT_FALSE(frame.rects.empty());
+  for (const Rect& rect : frame.rects) {
+    EXPECT_EQ(rect.shade, kShades);
+    if (rect.right < 48) {
+      EXPECT_EQ(rect.height, 1) << rect.left;
+    }
+    if (rect.left > 52 && rect.right < 98) {
+      EXPECT_NEAR(rect.height, kHeights / 2, 1) << rect.left;
+    }
+  }
+  for (const Rect& rect : FrameOf({&lane}, {{0}, {100'000}}, 100).rects) {
+    EXPECT_EQ(rect.height, kHeights);
+  }
+}
+
 TEST(Frame, NeitherNothingNorEventsWithoutLengthAreATrap) {
   const Lane empty = LaneOf({});
   const Lane points = LaneOf({{{5}, {5}}, {{5}, {5}}, {{5}, {5}}, {{9}, {9}}});
@@ -80,7 +105,7 @@ TEST(Frame, NeverHoldsMoreThanTwentyThousandRectangles) {
   }
   dense.Finish();
   for (size_t count : {40u, 300u, 5000u, 100'000u}) {
-    const std::vector<const Lane*> lanes(count, &dense);
+    const std::vector<FrameLane> lanes(count, &dense);
     for (int64_t us : {100, 1600, 4000, 30'000, 320'000}) {
       const Frame frame = FrameOf(lanes, {{1'000'000}, {1'000'000 + us * 1000}});
       ASSERT_LE(frame.rects.size(), kMostRects) << count << " lanes, " << us << " us";

@@ -147,13 +147,41 @@ TEST(LaneStoreThread, EndsWithTheStore) {
   }
 }
 
+// The innermost events of a long line are made on the thread as its lanes are, each for itself.
+TEST(LaneStoreThread, MakesTheInnermostLaneWhenItIsAskedFor) {
+  const Job job({0});
+  const std::shared_ptr<const Lines> lines = job.LinesOf(1);
+  LaneStore store(lines);
+  store.LanesOf(kLong);
+  const size_t before = store.size_bytes();
+  EXPECT_FALSE(store.Has(kLong, Form::kInnermost));
+  EXPECT_FALSE(store.Ask(kLong, Form::kInnermost));
+  EXPECT_TRUE(store.busy());
+  while (!store.Ask(kLong, Form::kInnermost)) {
+    store.Trim(SIZE_MAX);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_FALSE(store.busy());
+  EXPECT_GT(store.size_bytes(), before);
+  LaneStore at_once(lines);
+  ExpectSame({store.LaneOf(kLong, Form::kInnermost)}, {at_once.LaneOf(kLong, Form::kInnermost)});
+  store.Trim(SIZE_MAX);
+  store.Trim(0);
+  EXPECT_FALSE(store.Has(kLong, Form::kInnermost) || store.Has(kLong));
+  EXPECT_EQ(store.size_bytes(), 0u);
+}
+
 TEST(LineContents, EndEarlyWhenTheyAreCancelled) {
   const Job job({0});
   const std::shared_ptr<const Lines> lines = job.LinesOf(1);
   const Categorizer categorizer(job.traces[0]);
   const std::atomic<bool> cancel = true;
   EXPECT_FALSE(RunUnlessCancelled(&cancel, [&] {
-    MakeContents(*lines, kLong, categorizer);
+    MakeContents(*lines, kLong, Form::kLanes, categorizer);
+    ADD_FAILURE() << "went on to the end";
+  }));
+  EXPECT_FALSE(RunUnlessCancelled(&cancel, [&] {
+    MakeContents(*lines, kLong, Form::kInnermost, categorizer);
     ADD_FAILURE() << "went on to the end";
   }));
 }

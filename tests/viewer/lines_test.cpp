@@ -295,7 +295,7 @@ TEST(LaneStore, IdleByCauseIsThatOfTheReport) {
       if (lines.lines()[line].kind != LineKind::kIdle) continue;
       CategoryTotals in_window{};
       for (const Interval& part : job.analysis.device_steps.window.intervals()) {
-        const RangeTotals totals = TotalsOf(store.LanesOf(line), part);
+        const RangeTotals totals = TotalsOf(store.LanesOf(line)[0], part);
         for (size_t c = 0; c < kCategories; ++c) in_window[c] += totals.time[c];
       }
       const int64_t id = job.trace.devices[Index(lines.lines()[line].device)].id;
@@ -326,7 +326,7 @@ TEST(LaneStore, BusyTimeByClassIsThatOfTheReport) {
       if (lines.lines()[line].kind != LineKind::kGpu) continue;
       CategoryTotals in_window{};
       for (const Interval& part : job.analysis.device_steps.window.intervals()) {
-        const RangeTotals totals = TotalsOf(store.LanesOf(line), part);
+        const RangeTotals totals = TotalsOf(store.LanesOf(line)[0], part);
         for (size_t c = 0; c < kCategories; ++c) in_window[c] += totals.time[c];
       }
       const int64_t id = job.trace.devices[Index(lines.lines()[line].device)].id;

@@ -8,16 +8,18 @@ Duration RangeTotals::Total() const {
   return total;
 }
 
-RangeTotals TotalsOf(std::span<const Lane> lanes, const Interval& range) {
-  RangeTotals totals;
-  if (range.Empty()) return totals;
-  for (const Lane& lane : lanes) {
-    const size_t first = lane.FirstEndingAfter(range.begin);
-    const size_t last = lane.FirstBeginningAt(range.end, first);
-    const CategoryTotals time = lane.TotalsWithin(range, first, last);
-    for (size_t c = 0; c < kCategories; ++c) totals.time[c] += time[c];
-    totals.events += last - first;
-  }
+RangeTotals TotalsOf(const Lane& lane, const Interval& range) {
+  if (range.Empty()) return {};
+  const size_t first = lane.FirstEndingAfter(range.begin);
+  const size_t last = lane.FirstBeginningAt(range.end, first);
+  return {lane.TotalsWithin(range, first, last), last - first};
+}
+
+std::optional<RangeTotals> TotalsOf(LaneStore& store, uint32_t line, const Interval& range) {
+  if (!store.Has(line) || !store.Ask(line, Form::kInnermost)) return std::nullopt;
+  RangeTotals totals = TotalsOf(store.LaneOf(line, Form::kInnermost), range);
+  totals.events = 0;
+  for (const Lane& lane : store.LanesOf(line)) totals.events += TotalsOf(lane, range).events;
   return totals;
 }
 

@@ -4,11 +4,11 @@
 #include <optional>
 #include <span>
 
-#include "viewer/timeline/lane.h"
+#include "viewer/timeline/lane_store.h"
 
 namespace trainprof {
 
-// Time and number of the events of some lanes within a range; exact.
+// Time and number of the events within a range; exact.
 struct RangeTotals {
   CategoryTotals time{};
   size_t events = 0;  // that touch the range
@@ -16,9 +16,14 @@ struct RangeTotals {
   Duration Total() const;
 };
 
-// Events are cut at the range's ends. Of a line with nesting all depths count, each by itself.
-// O(lanes log n).
-RangeTotals TotalsOf(std::span<const Lane> lanes, const Interval& range);
+// Events are cut at the range's ends. O(log n).
+RangeTotals TotalsOf(const Lane& lane, const Interval& range);
+
+// The totals of a line, wherever they are shown: the number of its events at all depths; of its
+// time each moment once, for the innermost event, so that the sum is never more than the range. For
+// a frame: nothing while lanes are being made; the line's own lanes are not asked for. O(lanes log
+// n).
+std::optional<RangeTotals> TotalsOf(LaneStore& store, uint32_t line, const Interval& range);
 
 // The begin or end of an event that is nearest to `t`, at most `tolerance` away: the earlier of
 // two. O(lanes log n).

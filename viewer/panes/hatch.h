@@ -3,25 +3,41 @@
 
 #include <imgui.h>
 
+#include <vector>
+
 #include "viewer/panes/rect_limits.h"
 #include "viewer/panes/timeline_frame.h"
 #include "viewer/timeline/category.h"
 
 namespace trainprof {
 
+// First takes all boxes, then draws them: where that would be more than `most_strokes`, the strokes
+// of all stand further apart, so that the hatches end nowhere.
 class Hatcher {
  public:
-  // What is beyond so many strokes stays plain.
-  Hatcher(const Theme& theme, ImDrawList* draw, int most_strokes)
-      : theme_(theme), draw_(draw), strokes_left_(most_strokes) {}
+  Hatcher(const Theme& theme, int most_strokes) : theme_(theme), most_strokes_(most_strokes) {}
 
-  // Draws strokes on `box`, which has the colour `background`. Strokes of neighbouring boxes meet.
-  void Draw(const Box& box, Category cause, ImU32 background);
+  // `box` has the colour `background`. Strokes of neighbouring boxes meet.
+  void Add(const Box& box, Category cause, ImU32 background);
+  size_t size() const { return boxes_.size(); }
+  // The boxes [first, last) in the order in which they were added, or all. None may be added any
+  // more.
+  void Draw(ImDrawList* draw, size_t first, size_t last);
+  void Draw(ImDrawList* draw) { Draw(draw, 0, size()); }
 
  private:
+  struct Hatched {
+    Box box;
+    Category cause{};
+    ImU32 color = 0;
+  };
+
+  float Wider();
+
   const Theme& theme_;
-  ImDrawList* draw_;
-  int strokes_left_;
+  const int most_strokes_;
+  std::vector<Hatched> boxes_;
+  float wider_ = 0;  // how many times as far apart as usual; 0: not known yet
 };
 
 }  // namespace trainprof

@@ -62,6 +62,7 @@ struct RangeLine {
 struct RangeFacts {
   Interval range;
   size_t bytes_there = 0;  // of lanes that were there: a later frame may have more
+  bool counting = false;   // some lines are still being counted
   std::vector<RangeLine> lines;
 };
 

@@ -23,15 +23,14 @@ constexpr float kHitTickHeight = 0.3f;  // of the pane's
 std::vector<uint32_t> SourcesOf(const State& state) {
   const uint32_t rank = state.document->SlowestRank();
   const std::span<const Line> lines = state.lines().lines();
-  uint32_t thread = kNoLine;
   uint32_t gpu = kNoLine;
   for (uint32_t i = 0; i < lines.size(); ++i) {
     if (lines[i].rank != rank) continue;
-    if (lines[i].kind == LineKind::kThread && thread == kNoLine) thread = i;
     if (lines[i].kind == LineKind::kGpu && gpu == kNoLine) gpu = i;
     if (lines[i].kind == LineKind::kIdle && gpu != kNoLine) return {gpu, i};
   }
   if (gpu != kNoLine) return {gpu};
+  const uint32_t thread = MainThreadOf(state.lines(), rank);
   if (thread != kNoLine) return {thread};
   return {};
 }
@@ -40,27 +39,25 @@ void DrawBusy(PaneContext& context, ImDrawList* draw, const Box& box, const Scal
   TimelineCache& cache = context.cache.timeline;
   LaneStore& store = context.state.document->store();
   if (!cache.overview_sources) cache.overview_sources = SourcesOf(context.state);
-  std::vector<const Lane*> lanes;
+  std::vector<FrameLane> lanes;
   for (uint32_t line : *cache.overview_sources) {
-    const bool there = store.Ask(line);
+    const bool there = store.Ask(line, Form::kStrip);
     if (!there) cache.overview_pending = true;
-    const uint32_t depth = StripDepth(context.state.lines().lines()[line]);
-    lanes.push_back(there ? &store.LanesOf(line)[depth] : nullptr);
+    // As in the strip of a collapsed rank: idle time over busy time, as high as its share.
+    lanes.push_back({there ? &store.LaneOf(line, Form::kStrip) : nullptr, !lanes.empty()});
   }
   BuildFrame(lanes, scale.view, scale.width_px, cache.overview, kMostOverviewRects);
-  Hatcher hatcher(context.theme, draw, kMostOverviewStrokes);
+  Hatcher hatcher(context.theme, kMostOverviewStrokes);
   for (const Rect& rect : cache.overview.rects) {
-    // As in the strip of a collapsed rank: idle time over busy time, as high as its share.
-    const bool idle = rect.lane == 1;
     const bool alone = lanes.size() == 1;
     const float left = box.left + rect.left;
-    const float share = idle ? static_cast<float>(rect.shade) / kShades : 1;
     const Box at{left, box.top, std::max(left + 1, box.left + rect.right),
-                 box.top + box.height() * share};
+                 box.top + box.height() * static_cast<float>(rect.height) / kHeights};
     const ImU32 color = context.theme.Shaded(rect.category, alone ? rect.shade : kShades);
     draw->AddRectFilled(at.min(), at.max(), color);
-    if (idle) hatcher.Draw(at, rect.category, color);
+    if (lanes[rect.lane].by_height) hatcher.Add(at, rect.category, color);
   }
+  hatcher.Draw(draw);
 }
 
 // Where there are bookmarks and evidence of the open finding.

@@ -42,7 +42,7 @@ void DrawBins(const Theme& theme, const Histogram& histogram, Duration marked) {
 
 // Lines whose lanes are there: those on screen. Others would hold up the frame.
 RangeFacts TotalsOfLines(State& state, const Interval& range, size_t there) {
-  RangeFacts facts{.range = range, .bytes_there = there, .lines = {}};
+  RangeFacts facts{.range = range, .bytes_there = there, .counting = false, .lines = {}};
   LaneStore& store = state.document->store();
   const auto lines =
       state.lines().lines().first(std::min(kMostLines, state.lines().lines().size()));
@@ -50,12 +50,9 @@ RangeFacts TotalsOfLines(State& state, const Interval& range, size_t there) {
     const bool series = lines[line].lanes == 0;
     const bool steps = lines[line].kind == LineKind::kRank;
     if (series || steps || !store.Has(line)) continue;
-    const std::vector<Lane>& lanes = store.LanesOf(line);
-    // Of nested events the outermost: each nanosecond counts once.
-    const bool nests = lines[line].kind == LineKind::kThread && !lanes.empty();
-    const auto counted = nests ? std::span(lanes).first(1) : std::span(lanes);
-    const RangeTotals totals = TotalsOf(counted, range);
-    if (totals.events > 0) facts.lines.push_back({line, totals});
+    const std::optional<RangeTotals> totals = TotalsOf(store, line, range);
+    if (!totals) facts.counting = true;
+    if (totals && totals->events > 0) facts.lines.push_back({line, *totals});
   }
   return facts;
 }
@@ -150,15 +147,16 @@ void DrawRange(PaneContext& context, const Interval& range) {
   State& state = context.state;
   std::optional<RangeFacts>& facts = context.cache.inspector.range_facts;
   const size_t there = state.document->store().size_bytes();
-  if (!facts || facts->range != range || facts->bytes_there != there) {
+  if (!facts || facts->counting || facts->range != range || facts->bytes_there != there) {
     facts = TotalsOfLines(state, range, there);
   }
   WrappedText(fmt::format("Range of {}", ExactText(range.Length())));
   ImGui::PushStyleColor(ImGuiCol_Text, context.theme.text_dim);
   WrappedText(
-      fmt::format("from {}; totals of the tracks on screen, the tables beside are of this "
-                  "range",
+      fmt::format("from {}; of the tracks on screen, each moment counted for the innermost event. "
+                  "The tables beside are of this range",
                   ExactText(range.begin - TraceTime{0})));
+  if (facts->counting) Text("counting ...");
   ImGui::PopStyleColor();
   for (const RangeLine& line : facts->lines) DrawLine(context, line, range.Length());
   if (facts->lines.empty()) Text("no events on the tracks that are shown");

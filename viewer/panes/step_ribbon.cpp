@@ -99,7 +99,7 @@ void DrawBar(const PaneContext& context, ImDrawList* draw, const StepBars& bars,
     if (box.height() < 0.5f) continue;
     const ImU32 color = theme.Of(bars.parts[p].category);
     draw->AddRectFilled(box.min(), box.max(), color);
-    if (bars.parts[p].idle) hatcher.Draw(box, bars.parts[p].category, color);
+    if (bars.parts[p].idle) hatcher.Add(box, bars.parts[p].category, color);
   }
   if (below.ns == 0) {  // nothing is known of it but its length
     draw->AddRectFilled({box.left, y_of(length)}, {box.right, ribbon.bars.bottom}, theme.grid);
@@ -148,14 +148,14 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
   std::vector<StepBars::Part> parts = bars.parts;
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.total > b.total; });
-  Hatcher hatcher(theme, draw, kMostSampleStrokes);
+  Hatcher hatcher(theme, kMostSampleStrokes);
   for (const StepBars::Part& part : parts) {
     y += line;
     if (part.total.ns == 0 || y + line > box.bottom) break;
     const float side = ImGui::GetFontSize() - theme.Px(3);
     const Box sample{box.left, y + theme.Px(2), box.left + side * 1.4f, y + theme.Px(2) + side};
     draw->AddRectFilled(sample.min(), sample.max(), theme.Of(part.category));
-    if (part.idle) hatcher.Draw(sample, part.category, theme.Of(part.category));
+    if (part.idle) hatcher.Add(sample, part.category, theme.Of(part.category));
     const std::string time = ShortText(Duration{part.total.ns / std::max<int64_t>(count, 1)});
     const float time_left = box.right - ImGui::CalcTextSize(time.c_str()).x;
     const float left = sample.right + theme.Px(5);
@@ -163,6 +163,7 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
     draw->AddText({left, y}, theme.text_dim, title.data(), title.data() + title.size());
     draw->AddText({time_left, y}, theme.text_dim, time.c_str());
   }
+  hatcher.Draw(draw);
 }
 
 void DrawBarTooltip(const PaneContext& context, const StepBars& bars, const Ribbon& ribbon,
@@ -227,10 +228,11 @@ void DrawStepRibbon(PaneContext& context) {
                   bars.analysed ? "no steps found in this trace" : "looking for steps ...");
     return;
   }
-  Hatcher hatcher(context.theme, draw, kMostRibbonStrokes);
+  Hatcher hatcher(context.theme, kMostRibbonStrokes);
   for (size_t bar = 0; bar < ribbon.steps.size(); ++bar) {
     DrawBar(context, draw, bars, ribbon, bar, hatcher);
   }
+  hatcher.Draw(draw);
   DrawViewMark(context, draw, bars, ribbon);
   DrawFacts(context, draw, bars, ribbon);
   HandleMouse(context, draw, bars, ribbon);

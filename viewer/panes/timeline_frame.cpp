@@ -25,7 +25,7 @@ bool IsReady(LaneStore& store, const TrackRow& row) {
   if (row.form != RowForm::kStrip) return store.Ask(row.line);
   bool ready = true;
   for (const uint32_t line : {row.busy, row.idle}) {
-    if (line != kNoLine && !store.Ask(line)) ready = false;
+    if (line != kNoLine && !store.Ask(line, Form::kStrip)) ready = false;
   }
   return ready;
 }
@@ -38,7 +38,7 @@ void AddLanes(uint32_t line, uint32_t count, float top, LaneLook look, const Box
   for (auto depth = static_cast<uint32_t>(above); depth < count; ++depth) {
     const float lane_top = top + static_cast<float>(depth) * height;
     if (lane_top >= clip.bottom) break;
-    frame.lanes.push_back({line, depth, lane_top, lane_top + height, look});
+    frame.lanes.push_back({line, Form::kLanes, depth, lane_top, lane_top + height, look});
   }
 }
 
@@ -53,12 +53,11 @@ void AddRow(PaneContext& context, const TrackRow& row, float top, bool is_pinned
   if (shown.ready && row.form == RowForm::kStrip) {
     for (const uint32_t line : {row.busy, row.idle}) {
       if (line == kNoLine) continue;
-      const uint32_t depth = StripDepth(context.state.lines().lines()[line]);
       const float bottom = top + static_cast<float>(frame.lane_height);
       const LaneLook look = line == row.idle      ? LaneLook::kStripIdle
                             : row.idle != kNoLine ? LaneLook::kStripBusy
                                                   : LaneLook::kPlain;
-      frame.lanes.push_back({line, depth, top, bottom, look});
+      frame.lanes.push_back({line, Form::kStrip, 0, top, bottom, look});
     }
   } else if (shown.ready && row.form == RowForm::kLanes) {
     const LaneLook look = kind == LineKind::kIdle ? LaneLook::kIdle : LaneLook::kPlain;
@@ -189,6 +188,25 @@ TimelineFrame MakeTimelineFrame(PaneContext& context, const TimelineAreas& areas
   const auto scroll = static_cast<int64_t>(state.scroll * context.theme.scale);
   AddRows(context, cache.layout.tracks, scroll, false, frame);
   return frame;
+}
+
+PlaceFinder::PlaceFinder(State& state, const EventRef& event)
+    : lines_(state.lines()), event_(event), line_(lines_.LineOf(event)) {
+  LaneStore& store = state.document->store();
+  if (line_ == kNoLine || !store.Has(line_)) return;
+  const LaneStore::Place place = store.PlaceOf(event);
+  if (place.line != kNoLine) depth_ = place.lane;
+}
+
+bool PlaceFinder::IsOn(const ShownLane& lane) const {
+  return line_ != kNoLine && lane.line == line_ &&
+         (lane.form != Form::kLanes || lane.depth == depth_);
+}
+
+bool PlaceFinder::IsPartOf(const ShownLane& lane) const {
+  const Line& shown = lines_.lines()[lane.line];
+  return line_ != kNoLine && event_.table == Table::kDeviceOps && shown.kind == LineKind::kGpu &&
+         shown.rank == event_.rank && shown.device == lines_.lines()[line_].device;
 }
 
 std::string EventName(const Lines& lines, const EventRef& event) {

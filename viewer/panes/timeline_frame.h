@@ -44,11 +44,13 @@ enum class LaneLook : uint8_t { kPlain, kIdle, kStripBusy, kStripIdle };
 
 struct ShownLane {
   uint32_t line = 0;
+  Form form{};
   uint32_t depth = 0;
   float top = 0;
   float bottom = 0;
   LaneLook look = LaneLook::kPlain;
 
+  // Idle time, which says how much there is of it by its height.
   bool IsHatched() const { return look == LaneLook::kIdle || look == LaneLook::kStripIdle; }
 };
 
@@ -80,6 +82,11 @@ struct TimelineFrame {
   const ShownLane* LaneAt(ImVec2 p) const;
 };
 
+// What a shown lane shows; valid until the store is trimmed.
+inline const Lane& LaneOf(LaneStore& store, const ShownLane& lane) {
+  return store.LaneOf(lane.line, lane.form, lane.depth);
+}
+
 TimelineAreas MakeAreas(const PaneContext& context, ImVec2 min, ImVec2 max);
 RowHeights HeightsOf(const Theme& theme);
 // Makes the layout anew where something changed; scrolls to what was to be revealed; keeps the
@@ -88,6 +95,22 @@ void UpdateLayout(PaneContext& context, TimelineAreas& areas);
 // The rows and lanes in sight. Rows whose lanes are being made on a thread are not ready; then
 // cache.timeline.pending is set.
 TimelineFrame MakeTimelineFrame(PaneContext& context, const TimelineAreas& areas);
+
+// Which shown lanes show an event.
+class PlaceFinder {
+ public:
+  PlaceFinder(State& state, const EventRef& event);
+  // Its own lane, as far as that is made, or a strip in its place.
+  bool IsOn(const ShownLane& lane) const;
+  // Of what a GPU did, the row that says when the GPU was busy.
+  bool IsPartOf(const ShownLane& lane) const;
+
+ private:
+  const Lines& lines_;
+  EventRef event_;
+  uint32_t line_ = kNoLine;
+  uint32_t depth_ = kNoLine;  // not known, or nowhere
+};
 
 // What an event is called, cut to what a line of text can show.
 std::string EventName(const Lines& lines, const EventRef& event);

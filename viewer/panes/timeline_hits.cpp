@@ -30,7 +30,7 @@ class HitMarker {
     for (const Rect& rect : context_.cache.timeline.frame.rects) {
       if (rect.event == kNoEvent) continue;
       const ShownLane& shown = frame_.lanes[rect.lane];
-      if (rect.lane != lane_index) lane = &store.LanesOf(shown.line)[shown.depth];
+      if (rect.lane != lane_index) lane = &LaneOf(store, shown);
       lane_index = rect.lane;
       const EventRef event{lines_.lines()[shown.line].rank, lane->table(rect.event),
                            lane->row(rect.event)};
@@ -54,16 +54,14 @@ class HitMarker {
   void MarkShortHits() {
     const auto [first, last] = HitsWithin(lines_, search_.hits, context_.state.view);
     if (last - first > kMostShortHits) return;
-    LaneStore& store = context_.state.document->store();
     for (size_t hit = first; hit < last; ++hit) {
       const EventRef& event = search_.hits.events[hit];
       const Interval time = lines_.TimeOf(event);
       if (time.Length() >= frame_.scale.event_length) continue;
-      const uint32_t line = lines_.LineOf(event);
-      if (line == kNoLine || !IsInSight(line)) continue;
-      const LaneStore::Place place = store.PlaceOf(event);
+      if (!IsInSight(lines_.LineOf(event))) continue;
+      const PlaceFinder places(context_.state, event);
       for (uint32_t i = 0; i < frame_.lanes.size(); ++i) {
-        if (frame_.lanes[i].line != place.line || frame_.lanes[i].depth != place.lane) continue;
+        if (!places.IsOn(frame_.lanes[i])) continue;
         const float left = frame_.scale.PixelOf(time.begin);
         Mark(i, left, left + 2, event == current_ ? 2 : 1);
       }

@@ -36,17 +36,13 @@ Box BoxOf(const TimelineFrame& frame, const Rect& rect) {
   const float left = frame.areas.time.left + rect.left;
   float right = std::max(frame.areas.time.left + rect.right, left + 1);
   if (rect.event != kNoEvent && right - left >= kApartFrom) right -= 1;
-  float bottom = lane.bottom - 1;
-  if (lane.look == LaneLook::kStripIdle) {
-    bottom = lane.top + (bottom - lane.top) * static_cast<float>(rect.shade) / kShades;
-  }
-  return {left, lane.top, right, bottom};
+  const float height = (lane.bottom - 1 - lane.top) * static_cast<float>(rect.height) / kHeights;
+  return {left, lane.top, right, lane.top + std::max(height, 1.f)};
 }
 
-// In a strip the share is told by the height.
+// In a strip the idle time over it says how busy it was.
 ImU32 ColorOf(const TimelineFrame& frame, const Rect& rect, const Shades& shades) {
-  const LaneLook look = frame.lanes[rect.lane].look;
-  const bool strip = look == LaneLook::kStripBusy || look == LaneLook::kStripIdle;
+  const bool strip = frame.lanes[rect.lane].look == LaneLook::kStripBusy;
   return shades[static_cast<size_t>(rect.category)][strip ? kShades : rect.shade];
 }
 
@@ -64,11 +60,11 @@ void DrawRects(const TimelineFrame& frame, std::span<const Rect> rects, const Sh
   }
 }
 
-void DrawHatches(const TimelineFrame& frame, std::span<const Rect> rects, const Shades& shades,
-                 Hatcher& hatcher) {
+void AddHatches(const TimelineFrame& frame, std::span<const Rect> rects, const Shades& shades,
+                Hatcher& hatcher) {
   for (const Rect& rect : rects) {
     if (!frame.lanes[rect.lane].IsHatched()) continue;
-    hatcher.Draw(BoxOf(frame, rect), rect.category, ColorOf(frame, rect, shades));
+    hatcher.Add(BoxOf(frame, rect), rect.category, ColorOf(frame, rect, shades));
   }
 }
 
@@ -115,7 +111,7 @@ std::vector<Label> LabelsOf(PaneContext& context, const TimelineFrame& frame,
   for (const Rect& rect : rects) {
     if (rect.event == kNoEvent || rect.right - rect.left < least) continue;
     const ShownLane& lane = frame.lanes[rect.lane];
-    const Lane& on = store.LanesOf(lane.line)[lane.depth];
+    const Lane& on = LaneOf(store, lane);
     const Table table = on.table(rect.event);
     if (table == Table::kBusy) continue;
     const EventRef event{lines.lines()[lane.line].rank, table, on.row(rect.event)};
@@ -182,10 +178,10 @@ void DrawUnready(const PaneContext& context, const TimelineFrame& frame, ImDrawL
 void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
   TimelineCache& cache = context.cache.timeline;
   LaneStore& store = context.state.document->store();
-  std::vector<const Lane*> lanes;
+  std::vector<FrameLane> lanes;
   lanes.reserve(frame.lanes.size());
   for (const ShownLane& lane : frame.lanes) {
-    lanes.push_back(&store.LanesOf(lane.line)[lane.depth]);
+    lanes.push_back({&LaneOf(store, lane), lane.IsHatched()});
   }
   BuildFrame(lanes, context.state.view, frame.scale.width_px, cache.frame,
              RectsLeft(context.state, *draw));
@@ -193,19 +189,23 @@ void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
   const Shades shades = ShadesOf(context.theme);
   const std::span<const Rect> all = cache.frame.rects;
   const std::vector<Label> labels = LabelsOf(context, frame, all);
-  Hatcher hatcher(context.theme, draw, kMostLaneStrokes);
-  const auto draw_part = [&](const Box& rows, std::span<const Rect> rects) {
-    draw->PushClipRect({frame.areas.time.left, rows.top}, rows.max(), true);
-    DrawRects(frame, rects, shades, draw);
-    DrawHatches(frame, rects, shades, hatcher);
-    DrawLabels(context, frame, labels, rects, draw);
-    draw->PopClipRect();
-  };
   const auto first_track = std::partition_point(
       all.begin(), all.end(), [&](const Rect& rect) { return rect.lane < frame.pinned_lanes; });
   const auto pinned = static_cast<size_t>(first_track - all.begin());
-  draw_part(frame.areas.pinned, all.first(pinned));
-  draw_part(frame.areas.tracks, all.subspan(pinned));
+  Hatcher hatcher(context.theme, kMostLaneStrokes);
+  AddHatches(frame, all.first(pinned), shades, hatcher);
+  const size_t pinned_hatches = hatcher.size();
+  AddHatches(frame, all.subspan(pinned), shades, hatcher);
+  const auto draw_part = [&](const Box& rows, std::span<const Rect> rects, size_t first_hatch,
+                             size_t last_hatch) {
+    draw->PushClipRect({frame.areas.time.left, rows.top}, rows.max(), true);
+    DrawRects(frame, rects, shades, draw);
+    hatcher.Draw(draw, first_hatch, last_hatch);
+    DrawLabels(context, frame, labels, rects, draw);
+    draw->PopClipRect();
+  };
+  draw_part(frame.areas.pinned, all.first(pinned), 0, pinned_hatches);
+  draw_part(frame.areas.tracks, all.subspan(pinned), pinned_hatches, hatcher.size());
   draw->PushClipRect(frame.areas.time.min(), frame.areas.time.max(), true);
   DrawFoldedRows(context, frame, draw);
   DrawUnready(context, frame, draw);

@@ -34,18 +34,18 @@ bool HasChildren(std::span<const Line> lines, uint32_t line) {
 }
 
 // What a collapsed line's strip stands for: of its first GPU. O(lines below it).
-void FindStripSources(std::span<const Line> lines, TrackRow& row) {
+void FindStripSources(const Lines& all, TrackRow& row) {
+  const std::span<const Line> lines = all.lines();
   const Line& top = lines[row.line];
   if (top.kind == LineKind::kGpu) row.busy = row.line;
   for (uint32_t i = row.line + 1; i < lines.size() && lines[i].level > top.level; ++i) {
-    const LineKind kind = lines[i].kind;
-    const bool first_thread = kind == LineKind::kThread && row.busy == kNoLine;
-    const bool first_gpu = kind == LineKind::kGpu && row.idle == kNoLine;
-    if (first_thread || first_gpu) row.busy = i;
-    if (kind != LineKind::kIdle) continue;
+    if (lines[i].kind == LineKind::kGpu && row.busy == kNoLine) row.busy = i;
+    if (lines[i].kind != LineKind::kIdle) continue;
+    row.busy = lines[i].parent;
     row.idle = i;
     return;
   }
+  if (row.busy == kNoLine) row.busy = MainThreadOf(all, top.rank);
 }
 
 TrackRow RowOf(const Lines& lines, uint32_t index, const LayoutChoice& choice) {
@@ -61,7 +61,7 @@ TrackRow RowOf(const Lines& lines, uint32_t index, const LayoutChoice& choice) {
   }
   if (row.collapsed && has_children) {
     row.form = RowForm::kStrip;
-    FindStripSources(lines.lines(), row);
+    FindStripSources(lines, row);
   } else if (!row.collapsed) {
     const bool all = line.lanes <= kLanesUnlessUnfolded || choice.unfolded.contains(index);
     row.lanes = all ? line.lanes : kLanesUnlessUnfolded;
@@ -78,6 +78,19 @@ void Append(TrackRow row, const RowHeights& heights, RowList& list) {
 }
 
 }  // namespace
+
+uint32_t MainThreadOf(const Lines& lines, uint32_t rank) {
+  const RankAnalysis* const analysis = lines.ranks()[rank].analysis;
+  const TrackId stepping = analysis != nullptr ? analysis->steps.thread : kNoTrack;
+  const std::span<const Line> all = lines.lines();
+  uint32_t first = kNoLine;
+  for (uint32_t line = 0; line < all.size(); ++line) {
+    if (all[line].rank != rank || all[line].kind != LineKind::kThread) continue;
+    if (stepping == kNoTrack || all[line].track == stepping) return line;
+    if (first == kNoLine) first = line;
+  }
+  return first;
+}
 
 std::pair<size_t, size_t> RowList::Within(int64_t top, int64_t height) const {
   const auto first = std::partition_point(rows.begin(), rows.end(),

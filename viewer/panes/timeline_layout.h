@@ -39,7 +39,7 @@ struct TrackRow {
   uint32_t lanes = 0;   // shown, from depth 0 on; of a strip or a series 1
   uint32_t deeper = 0;  // lanes that are not: said in a row of its own
   // Of a strip: the lines that it stands for; kNoLine where there is none.
-  uint32_t busy = kNoLine;  // a GPU, without any the first thread, which is the one that steps
+  uint32_t busy = kNoLine;  // a GPU, without any the thread that steps
   uint32_t idle = kNoLine;
   int64_t top = 0;     // pixels from the top of the first row
   int32_t height = 0;  // without the gap
@@ -58,11 +58,8 @@ struct LayoutChoice {
   bool operator==(const LayoutChoice&) const = default;
 };
 
-// The lane that stands for a whole line: its outermost one, of a thread the next, as the outermost
-// ones are the steps.
-inline uint32_t StripDepth(const Line& line) {
-  return line.kind == LineKind::kThread && line.lanes > 1 ? 1 : 0;
-}
+// The thread of a rank that steps; where that is not known, the first. kNoLine: it has none.
+uint32_t MainThreadOf(const Lines& lines, uint32_t rank);
 
 // Rows of pixels one below the other.
 struct RowList {

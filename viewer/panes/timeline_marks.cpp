@@ -25,20 +25,17 @@ const Finding* OpenFindingOf(const State& state) {
 template <class Visitor>
 void VisitPlaces(PaneContext& context, const TimelineFrame& frame, const EventRef& event,
                  Visitor visit) {
-  LaneStore& store = context.state.document->store();
-  const Lines& lines = context.state.lines();
-  const uint32_t line = lines.LineOf(event);
-  if (line == kNoLine || !store.Has(line)) return;
-  const LaneStore::Place place = store.PlaceOf(event);
-  const Interval time = lines.TimeOf(event);
+  const PlaceFinder places(context.state, event);
+  const Interval time = context.state.lines().TimeOf(event);
   for (size_t i = 0; i < frame.lanes.size(); ++i) {
     const ShownLane& lane = frame.lanes[i];
-    if (lane.line != place.line || lane.depth != place.lane) continue;
+    if (!places.IsOn(lane) && !places.IsPartOf(lane)) continue;
     visit(i, Box{frame.XOf(time.begin), lane.top, frame.XOf(time.end), lane.bottom - 1});
   }
 }
 
-// Of a pinned row the one among the others, where the way between two tracks is not long.
+// Of a pinned row the one among the others, where the way between two tracks is not long; of a
+// GPU's work the stream before the GPU.
 std::optional<Box> BoxOf(PaneContext& context, const TimelineFrame& frame, const EventRef& event) {
   std::optional<Box> last;
   VisitPlaces(context, frame, event, [&](size_t, const Box& box) { last = box; });

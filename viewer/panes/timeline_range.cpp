@@ -16,14 +16,16 @@ constexpr size_t kMostItems = 7;
 std::optional<RangeReport::Group> GroupOf(State& state, const Interval& range, uint32_t line) {
   LaneStore& store = state.document->store();
   if (!store.Has(line)) return std::nullopt;
-  const RangeTotals totals = TotalsOf(store.LanesOf(line), range);
   const Lines& lines = state.lines();
   RangeReport::Group group;
   group.title = FirstOf(lines.NameOf(line), 60);
-  group.events = totals.events;
   group.idle = lines.lines()[line].kind == LineKind::kIdle;
+  const std::optional<RangeTotals> totals = TotalsOf(store, line, range);
+  group.counting = !totals;
+  if (!totals) return group;
+  group.events = totals->events;
   for (size_t c = 0; c < kCategories; ++c) {
-    if (totals.time[c].ns > 0) group.items.push_back({static_cast<Category>(c), totals.time[c]});
+    if (totals->time[c].ns > 0) group.items.push_back({static_cast<Category>(c), totals->time[c]});
   }
   std::stable_sort(group.items.begin(), group.items.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
@@ -58,16 +60,19 @@ std::vector<PanelLine> LinesOf(const RangeReport& report) {
   lines.push_back({ShortText(report.length), "Esc clears", std::nullopt, false});
   for (const RangeReport::Group& group : report.groups) {
     const auto count = static_cast<int64_t>(group.events);
-    lines.push_back({group.title,
-                     group.idle ? "" : Grouped(count) + (count == 1 ? " event" : " events"),
-                     std::nullopt, false});
+    std::string events = Grouped(count) + (count == 1 ? " event" : " events");
+    if (group.idle) events.clear();
+    if (group.counting) events = "counting ...";
+    lines.push_back({group.title, std::move(events), std::nullopt, false});
     for (const RangeReport::Item& item : group.items) {
       const double share = 100 * RankAnalysis::Part(item.time, report.length);
       lines.push_back({std::string(Title(item.category)),
                        fmt::format("{}  {:.0f} %", ShortText(item.time), share), item.category,
                        group.idle});
     }
-    if (group.items.empty()) lines.push_back({"nothing", "", std::nullopt, false});
+    if (group.items.empty() && !group.counting) {
+      lines.push_back({"nothing", "", std::nullopt, false});
+    }
   }
   return lines;
 }
@@ -93,14 +98,14 @@ void DrawPanel(const PaneContext& context, ImDrawList* draw, const Box& time, fl
   const Box box{x, y, x + width, y + height};
   draw->AddRectFilled(box.min(), box.max(), theme.panel, theme.Px(4));
   draw->AddRect(box.min(), box.max(), theme.selection, theme.Px(4));
-  Hatcher hatcher(theme, draw, kMostSampleStrokes);
+  Hatcher hatcher(theme, kMostSampleStrokes);
   float at = y + gap;
   for (const PanelLine& line : lines) {
     float text_x = x + gap;
     if (line.category) {
       const Box sample{text_x, at + theme.Px(1), text_x + swatch, at + ImGui::GetFontSize()};
       draw->AddRectFilled(sample.min(), sample.max(), theme.Of(*line.category));
-      if (line.hatched) hatcher.Draw(sample, *line.category, theme.Of(*line.category));
+      if (line.hatched) hatcher.Add(sample, *line.category, theme.Of(*line.category));
       text_x += swatch + theme.Px(6);
     }
     draw->AddText({text_x, at}, line.category ? theme.text_dim : theme.text, line.left.c_str());
@@ -108,6 +113,7 @@ void DrawPanel(const PaneContext& context, ImDrawList* draw, const Box& time, fl
     draw->AddText({right_x, at}, line.category ? theme.text : theme.text_dim, line.right.c_str());
     at += line_height;
   }
+  hatcher.Draw(draw);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void DrawTooltip(PaneContext& context, const TimelineFrame& frame, const Target&
   }
   if (target.lane == nullptr) return;
   if (target.hit.Empty() && !target.gap) return;
-  const Lane& lane = context.state.document->store().LanesOf(target.lane->line)[target.lane->depth];
+  const Lane& lane = LaneOf(context.state.document->store(), *target.lane);
   ImGui::BeginTooltip();
   if (target.hit.Empty()) {
     TextIn(context.theme.text_dim, "gap of " + ShortText(target.gap->Length()));

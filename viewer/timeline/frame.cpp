@@ -3,31 +3,34 @@
 namespace trainprof {
 namespace {
 
-uint8_t ShadeOf(Column column) {
-  const int shade = (column.busy * kShades + 127) / 255;
-  return static_cast<uint8_t>(std::clamp(shade, 1, int{kShades}));
+// `busy` of 255, in steps from 1 on: what is hardly there is still to be seen.
+uint8_t StepOf(int busy, uint8_t steps) {
+  return static_cast<uint8_t>(std::clamp((busy * steps + 127) / 255, 1, int{steps}));
 }
 
 // Joins neighbouring columns that look the same.
 class RectMaker {
  public:
-  RectMaker(Frame& frame, uint32_t lane) : frame_(frame), lane_(lane) {}
+  RectMaker(Frame& frame, uint32_t lane, bool by_height)
+      : frame_(frame), lane_(lane), by_height_(by_height) {}
 
   void Add(const Piece& piece) {
     const float left = frame_.scale.PixelOf(piece.time.begin);
     const float right = frame_.scale.PixelOf(piece.time.end);
     if (piece.event != kFolded) {
       const auto event = static_cast<uint32_t>(piece.event);
-      frame_.rects.push_back({left, right, lane_, event, piece.column.category, kShades});
+      frame_.rects.push_back({left, right, lane_, event, piece.column.category, kShades, kHeights});
       open_ = false;
       return;
     }
-    const uint8_t shade = ShadeOf(piece.column);
+    const uint8_t shade = by_height_ ? kShades : StepOf(piece.column.busy, kShades);
+    const uint8_t height = by_height_ ? StepOf(piece.column.busy, kHeights) : kHeights;
     if (open_ && end_ == piece.time.begin && frame_.rects.back().shade == shade &&
+        frame_.rects.back().height == height &&
         frame_.rects.back().category == piece.column.category) {
       frame_.rects.back().right = right;
     } else {
-      frame_.rects.push_back({left, right, lane_, kNoEvent, piece.column.category, shade});
+      frame_.rects.push_back({left, right, lane_, kNoEvent, piece.column.category, shade, height});
     }
     end_ = piece.time.end;
     open_ = true;
@@ -36,17 +39,18 @@ class RectMaker {
  private:
   Frame& frame_;
   uint32_t lane_;
+  bool by_height_;
   bool open_ = false;  // the last rectangle is a column of this lane
   TraceTime end_;
 };
 
 // Whether all lanes fit.
-bool Fill(std::span<const Lane* const> lanes, size_t most_rects, Frame& frame) {
+bool Fill(std::span<const FrameLane> lanes, size_t most_rects, Frame& frame) {
   frame.rects.clear();
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    if (lanes[lane] == nullptr) continue;
-    RectMaker maker(frame, static_cast<uint32_t>(lane));
-    VisitPieces(*lanes[lane], frame.scale, [&](const Piece& piece) { maker.Add(piece); });
+    if (lanes[lane].lane == nullptr) continue;
+    RectMaker maker(frame, static_cast<uint32_t>(lane), lanes[lane].by_height);
+    VisitPieces(*lanes[lane].lane, frame.scale, [&](const Piece& piece) { maker.Add(piece); });
     if (frame.rects.size() > most_rects) return false;
   }
   return true;
@@ -54,7 +58,7 @@ bool Fill(std::span<const Lane* const> lanes, size_t most_rects, Frame& frame) {
 
 }  // namespace
 
-void BuildFrame(std::span<const Lane* const> lanes, const Interval& view, int32_t width_px,
+void BuildFrame(std::span<const FrameLane> lanes, const Interval& view, int32_t width_px,
                 Frame& frame, size_t most_rects) {
   lanes = lanes.first(std::min(lanes.size(), kMostLanes));
   int32_t event_px = 2;

@@ -17,6 +17,7 @@ std::shared_ptr<const Lines> Borrowed(const Lines& lines) {
 
 struct Order {
   uint32_t line = 0;
+  Form form{};
   std::shared_ptr<const Categorizer> categorizer;
 };
 
@@ -25,7 +26,7 @@ std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& 
   std::vector<LineContents> made;
   RunUnlessCancelled(cancel, [&] {
     for (const Order& order : orders) {
-      made.push_back(MakeContents(lines, order.line, *order.categorizer));
+      made.push_back(MakeContents(lines, order.line, order.form, *order.categorizer));
     }
   });
   return made;
@@ -43,7 +44,7 @@ LaneStore::LaneStore(std::shared_ptr<const Lines> lines, LaneStore&& before)
   const std::shared_ptr<const Lines> former = std::exchange(lines_, std::move(lines));
   categorizers_.resize(lines_->ranks().size());
   std::erase_if(made_, [&](const auto& made) {
-    const bool same = ShowTheSame(*former, *lines_, made.first);
+    const bool same = ShowTheSame(*former, *lines_, made.first.line);
     if (!same) size_bytes_ -= made.second.contents.size_bytes;
     return !same;
   });
@@ -52,22 +53,27 @@ LaneStore::LaneStore(std::shared_ptr<const Lines> lines, LaneStore&& before)
 LaneStore::LaneStore(const Lines& lines, LaneStore&& before)
     : LaneStore(Borrowed(lines), std::move(before)) {}
 
-const std::vector<Lane>& LaneStore::LanesOf(uint32_t line) { return Make(line).lanes; }
-const Series& LaneStore::SeriesOf(uint32_t line) { return Make(line).series; }
+const std::vector<Lane>& LaneStore::LanesOf(uint32_t line) {
+  return Make({line, Form::kLanes}).lanes;
+}
+const Lane& LaneStore::LaneOf(uint32_t line, Form form, uint32_t depth) {
+  return Make(WhatOf(line, form)).lanes[depth];
+}
+const Series& LaneStore::SeriesOf(uint32_t line) { return Make({line, Form::kLanes}).series; }
 
-LineContents& LaneStore::Make(uint32_t line) {
-  if (const auto found = made_.find(line); found != made_.end()) {
+LineContents& LaneStore::Make(const What& what) {
+  if (const auto found = made_.find(what); found != made_.end()) {
     found->second.used = turn_;
     return found->second.contents;
   }
-  const uint32_t rank = lines_->lines()[line].rank;
-  return Keep(line, MakeContents(*lines_, line, *CategorizerOf(rank)));
+  const uint32_t rank = lines_->lines()[what.line].rank;
+  return Keep(what, MakeContents(*lines_, what.line, what.form, *CategorizerOf(rank)));
 }
 
-LineContents& LaneStore::Keep(uint32_t line, LineContents contents) {
+LineContents& LaneStore::Keep(const What& what, LineContents contents) {
   size_bytes_ += contents.size_bytes;
-  std::erase_if(asked_, [&](const Asked& asked) { return asked.line == line; });
-  return made_.emplace(line, Made{std::move(contents), turn_}).first->second.contents;
+  std::erase_if(asked_, [&](const Asked& asked) { return asked.what == what; });
+  return made_.emplace(what, Made{std::move(contents), turn_}).first->second.contents;
 }
 
 const std::shared_ptr<const Categorizer>& LaneStore::CategorizerOf(uint32_t rank) {
@@ -76,28 +82,29 @@ const std::shared_ptr<const Categorizer>& LaneStore::CategorizerOf(uint32_t rank
   return categorizer;
 }
 
-bool LaneStore::Ask(uint32_t line) {
+bool LaneStore::Ask(uint32_t line, Form form) {
   TakeOver();
-  if (Has(line)) {
-    Make(line);  // it is in use
+  const What what = WhatOf(line, form);
+  if (made_.contains(what)) {
+    Make(what);  // it is in use
     return true;
   }
   const size_t effort = EffortFor(*lines_, line);
   if (effort <= effort_left_) {
     effort_left_ -= effort;
-    Make(line);
+    Make(what);
     return true;
   }
-  Remember(line);
+  Remember(what);
   MakeNext();
   return false;
 }
 
-void LaneStore::Remember(uint32_t line) {
+void LaneStore::Remember(const What& what) {
   const auto known = std::find_if(asked_.begin(), asked_.end(),
-                                  [&](const Asked& asked) { return asked.line == line; });
+                                  [&](const Asked& asked) { return asked.what == what; });
   if (known == asked_.end()) {
-    asked_.push_back({line, turn_});
+    asked_.push_back({what, turn_});
   } else {
     known->turn = turn_;
   }
@@ -107,8 +114,9 @@ void LaneStore::TakeOver() {
   std::optional<std::vector<LineContents>> made = job_.Take();
   if (!made) return;
   for (size_t i = 0; i < made->size(); ++i) {
-    const uint32_t line = being_made_[i];
-    if (!Has(line) && ShowTheSame(*made_of_, *lines_, line)) Keep(line, std::move((*made)[i]));
+    const What& what = being_made_[i];
+    if (made_.contains(what) || !ShowTheSame(*made_of_, *lines_, what.line)) continue;
+    Keep(what, std::move((*made)[i]));
   }
   made_of_.reset();
 }
@@ -119,10 +127,11 @@ void LaneStore::MakeNext() {
   std::vector<Order> orders;
   size_t effort = 0;
   for (const Asked& asked : asked_) {
-    effort += EffortFor(*lines_, asked.line);
+    const auto [line, form] = asked.what;
+    effort += EffortFor(*lines_, line);
     if (!orders.empty() && effort > kEffortOfAJob) break;
-    orders.push_back({asked.line, CategorizerOf(lines_->lines()[asked.line].rank)});
-    being_made_.push_back(asked.line);
+    orders.push_back({line, form, CategorizerOf(lines_->lines()[line].rank)});
+    being_made_.push_back(asked.what);
   }
   made_of_ = lines_;
   job_.Start([lines = lines_, orders = std::move(orders)](const std::atomic<bool>* cancel) {
@@ -133,7 +142,7 @@ void LaneStore::MakeNext() {
 void LaneStore::ForgetWhatNobodyAskedFor() {
   std::erase_if(asked_, [&](const Asked& asked) { return asked.turn != turn_; });
   const bool wanted = std::any_of(asked_.begin(), asked_.end(), [&](const Asked& asked) {
-    return std::find(being_made_.begin(), being_made_.end(), asked.line) != being_made_.end();
+    return std::find(being_made_.begin(), being_made_.end(), asked.what) != being_made_.end();
   });
   if (!wanted) job_.Cancel();
 }
@@ -142,15 +151,15 @@ void LaneStore::Trim(size_t most_bytes) {
   ForgetWhatNobodyAskedFor();
   effort_left_ = kMostEffortAtOnce;
   if (size_bytes_ > most_bytes) {
-    std::vector<std::pair<uint64_t, uint32_t>> by_age;
-    for (const auto& [line, made] : made_) {
-      if (made.used != turn_) by_age.emplace_back(made.used, line);
+    std::vector<std::pair<uint64_t, What>> by_age;
+    for (const auto& [what, made] : made_) {
+      if (made.used != turn_) by_age.emplace_back(made.used, what);
     }
     std::sort(by_age.begin(), by_age.end());
-    for (const auto& [used, line] : by_age) {
+    for (const auto& [used, what] : by_age) {
       if (size_bytes_ <= most_bytes) break;
-      size_bytes_ -= made_[line].contents.size_bytes;
-      made_.erase(line);
+      size_bytes_ -= made_[what].contents.size_bytes;
+      made_.erase(what);
     }
   }
   ++turn_;

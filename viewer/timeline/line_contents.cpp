@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "viewer/timeline/innermost.h"
 #include "viewer/timeline/line_events.h"
 
 namespace trainprof {
@@ -91,6 +92,20 @@ std::vector<Lane> MakeLanes(const Lines& lines, const Line& line, const Categori
   return lanes;
 }
 
+Lane MakeInnermost(const Lines& lines, const Line& line, bool outermost,
+                   const Categorizer& categorizer) {
+  const Duration shift = lines.Shift(line.rank);
+  InnermostMaker maker(outermost);
+  DepthPlacer placer;
+  VisitEvents(lines, line, [&](const Interval& event, Table table, uint32_t row) {
+    const uint32_t depth = placer.Place(event);
+    if (depth >= line.lanes) return;
+    maker.Add({event.begin + shift, event.end + shift}, depth,
+              CategoryOfRow(categorizer, table, row), table, Row{row});
+  });
+  return maker.Finish();
+}
+
 size_t RowsOf(const EventColumns& table, TrackId track) {
   const auto [first, last] = table.rows_of(track);
   return last - first;
@@ -115,17 +130,22 @@ std::vector<Segment<DeviceClass>> BusyByClass(const DeviceAccount& account) {
   return segments;
 }
 
-LineContents MakeContents(const Lines& lines, uint32_t index, const Categorizer& categorizer) {
+LineContents MakeContents(const Lines& lines, uint32_t index, Form form,
+                          const Categorizer& categorizer) {
   const Line& line = lines.lines()[index];
   LineContents contents;
   if (line.lanes == 0) {
     contents.series = MakeSeries(lines.TraceOf(index), lines.SeriesOf(line.rank)[line.series],
                                  lines.Shift(line.rank));
     contents.size_bytes = contents.series.size_bytes();
-  } else {
-    contents.lanes = MakeLanes(lines, line, categorizer);
-    for (const Lane& lane : contents.lanes) contents.size_bytes += lane.size_bytes();
+    return contents;
   }
+  if (form == Form::kLanes || line.lanes == 1) {
+    contents.lanes = MakeLanes(lines, line, categorizer);
+  } else {
+    contents.lanes.push_back(MakeInnermost(lines, line, form == Form::kInnermost, categorizer));
+  }
+  for (const Lane& lane : contents.lanes) contents.size_bytes += lane.size_bytes();
   return contents;
 }
 

@@ -1,4 +1,5 @@
-// What a line shows: its lanes, or its series. Made in one go, on any thread.
+// What a line shows: its lanes, its series, or one lane in place of all. Made in one go, on any
+// thread.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,13 @@
 
 namespace trainprof {
 
+// What is made of a line. A line without nesting has nothing but kLanes.
+enum class Form : uint8_t {
+  kLanes,      // its lanes by depth, or its series
+  kInnermost,  // one lane: of nested events the innermost (viewer/timeline/innermost.h)
+  kStrip,      // the same, less what outermost events around others did by themselves
+};
+
 struct LineContents {
   std::vector<Lane> lanes;  // by depth; none for a series
   Series series;
@@ -15,10 +23,11 @@ struct LineContents {
 };
 
 // `categorizer`: of the line's rank. O(EffortFor), may be cancelled (trace/cancel.h).
-LineContents MakeContents(const Lines& lines, uint32_t line, const Categorizer& categorizer);
+LineContents MakeContents(const Lines& lines, uint32_t line, Form form,
+                          const Categorizer& categorizer);
 
-// How much there is to do for it: the events that have to be looked at, 50 ns each. O(1), for the
-// busy time and the idle time of a GPU O(devices).
+// How much there is to do for one of them: the events that have to be looked at, 50 ns each. O(1),
+// for the busy time and the idle time of a GPU O(devices).
 size_t EffortFor(const Lines& lines, uint32_t line);
 
 // Whether both show the same in a line, which both have: `after` may know more of its rank, or

@@ -90,5 +90,71 @@ TEST_F(Overview, ShowsWhenTheGpuWorkedAndWhyNot) {
   EXPECT_LT(ui_.drawn().rects, 3000);
 }
 
+// Without a GPU: whatever depth it ran at. Operators below nothing, and a step that says nothing of
+// what it was made of.
+TEST(OverviewOfAThread, ShowsWorkAtAnyDepth) {
+  testing::OpenJob job({R"(
+thread 1
+op 0 1000000 aten::outermost
+annotation 1000000 2000000 forward
+  op 1000000 1900000 aten::mm
+    op 1100000 1800000 aten::deep
+step 2000000 4000000 ProfilerStep#1
+  op 2000000 2500000 aten::mm
+step 4000000 5000000 ProfilerStep#2
+)"});
+  State& state = job.state();
+  PaneCache cache;
+  UiDriver ui{{1600, 56}, [&](const Theme& theme) {
+                PaneContext context{state, theme, cache};
+                DrawOverview(context);
+              }};
+  ui.Frames(3);
+  const Scale scale = cache.timeline.overview.scale;
+  const auto covered = [&](double ms) {
+    const float x = scale.PixelOf({static_cast<int64_t>(ms * 1e6)});
+    for (const Rect& rect : cache.timeline.overview.rects) {
+      if (rect.left <= x && x < rect.right) return true;
+    }
+    return false;
+  };
+  for (const double ms : {100., 900., 1050., 1500., 1850., 2200.}) EXPECT_TRUE(covered(ms)) << ms;
+  EXPECT_FALSE(covered(3000)) << "nothing says what the step did";
+}
+
+// The hatches of many blocks are sparse, but end nowhere.
+TEST_F(Overview, HatchesReachTheEnd) {
+  std::string script = "thread 1\nrepeat 240 every 1000\n  step 0 1000 ProfilerStep#1\n";
+  script += "  op 100 600 aten::item\n  call 110 590 cudaStreamSynchronize\nend\n";
+  script += "stream 0 7\nrepeat 240 every 1000\n  kernel 200 580 gemm_kernel\nend\n";
+  testing::OpenJob job({script});
+  State& state = job.state();
+  PaneCache cache;
+  UiDriver ui{{3000, 56}, [&](const Theme& theme) {
+                PaneContext context{state, theme, cache};
+                DrawOverview(context);
+              }};
+  ui.Frames(3);
+  const auto strokes = [&](float from, float to) {
+    const ImDrawData& data = *ImGui::GetDrawData();
+    int count = 0;
+    for (int list = 0; list < data.CmdListsCount; ++list) {
+      for (const ImDrawVert& v : data.CmdLists[list]->VtxBuffer) {
+        const ImU32 alpha = (v.col >> IM_COL32_A_SHIFT) & 0xff;
+        count += alpha == static_cast<ImU32>(255 * 0.38f) && v.pos.x >= from && v.pos.x < to;
+      }
+    }
+    return count;
+  };
+  const float left = 228;
+  const float tenth = (2980 - left) / 10;
+  const int first = strokes(left, left + tenth);
+  EXPECT_GT(first, 0);
+  for (int part = 1; part < 10; ++part) {
+    const float from = left + tenth * static_cast<float>(part);
+    EXPECT_GT(strokes(from, from + tenth), first / 3) << part;
+  }
+}
+
 }  // namespace
 }  // namespace trainprof
