@@ -205,8 +205,8 @@ TEST(Selecting, EscapeClearsOneThingAtATime) {
   OpenJob job;
   State& state = job.state();
   OpenFinding(state, {0, 0});
-  Select(state, job.Named("gemm_kernel").front());
   SelectRange(state, {At(1), At(2)});
+  Select(state, job.Named("gemm_kernel").front());
   state.help_open = true;
   ClearSelection(state);
   EXPECT_FALSE(state.help_open);
@@ -218,6 +218,23 @@ TEST(Selecting, EscapeClearsOneThingAtATime) {
   EXPECT_TRUE(state.finding);
   ClearSelection(state);
   EXPECT_FALSE(state.finding);
+}
+
+// What F and [ ] are about is what the pane shows first: what was selected last.
+TEST(Selecting, ARangeTakesThePlaceOfTheEventBefore) {
+  OpenJob job;
+  State& state = job.state();
+  Select(state, job.Named("cudaStreamSynchronize")[0]);
+  SelectRange(state, {At(20), At(30)});
+  EXPECT_FALSE(state.selected);
+  ZoomToSelection(state);
+  EXPECT_EQ(state.view, (Interval{At(18), At(32)}));
+  FollowLaunch(state);
+  EXPECT_EQ(state.message, "No event is selected");
+  Select(state, job.Named("gemm_kernel")[5]);
+  EXPECT_TRUE(state.range) << "tables are still about it";
+  FollowLaunch(state);
+  EXPECT_EQ(state.selected, job.Named("cudaLaunchKernel")[5]);
 }
 
 TEST(Selecting, ZoomsToTheEventElseToTheRange) {

@@ -210,9 +210,10 @@ void DrawSelection(PaneContext& context) {
   ImGui::AlignTextToFramePadding();
   Text("Selection");
   ImGui::BeginChild("details");
-  if (state.range) DrawRange(context, *state.range);
-  if (state.range && state.selected) ImGui::Separator();
+  // The event was selected later: it is what the keys are about.
   if (state.selected) DrawEvent(context);
+  if (state.range && state.selected) ImGui::Separator();
+  if (state.range) DrawRange(context, *state.range);
   if (!state.range && !state.selected) {
     ImGui::PushStyleColor(ImGuiCol_Text, theme.text_dim);
     WrappedText(

@@ -111,8 +111,15 @@ TraceTime Snapped(PaneContext& context, const TimelineFrame& frame, ImVec2 at) {
   return SnapToEdge(lanes, t, Duration{reach}).value_or(t);
 }
 
-void SelectTarget(PaneContext& context, const Target& target) {
+// A block of idle time, or of busy time of which nothing else is known, is a range of time.
+void SelectBlock(PaneContext& context, const ShownLane& shown, const Lane& lane, size_t block) {
+  context.cache.timeline.range_line = shown.line;
+  SelectRange(context.state, lane.interval(block));
+}
+
+void SelectTarget(PaneContext& context, const Target& target, TraceTime at) {
   State& state = context.state;
+  state.message.clear();
   if (target.row != nullptr && target.row->row.deeper > 0 && target.lane == nullptr) {
     state.unfolded.insert(target.row->row.line);
     return;
@@ -128,12 +135,17 @@ void SelectTarget(PaneContext& context, const Target& target) {
                                 Grouped(static_cast<int64_t>(count)));
     return;
   }
-  LaneStore& store = state.document->store();
-  const ShownLane& lane = *target.lane;
-  const EventRef event = store.RefOf(lane.line, lane.depth, target.hit.first);
-  if (event.table == Table::kIdle || event.table == Table::kBusy) {
-    context.cache.timeline.range_line = lane.line;
-    return SelectRange(state, store.LanesOf(lane.line)[lane.depth].interval(target.hit.first));
+  const ShownLane& shown = *target.lane;
+  const Lane& lane = LaneOf(state.document->store(), shown);
+  const size_t hit = target.hit.first;
+  if (lane.table(hit) == Table::kIdle) return SelectBlock(context, shown, lane, hit);
+  std::optional<EventRef> event =
+      EventRef{state.lines().lines()[shown.line].rank, lane.table(hit), lane.row(hit)};
+  if (event->table == Table::kBusy) {  // a block may be many kernels: that under the mouse
+    const Interval block = lane.interval(hit);
+    at = std::clamp(at, block.begin, std::max(block.begin, block.end - Nanoseconds(1)));
+    event = DeviceOpAt(state.lines(), shown.line, lane.category(hit), at);
+    if (!event) return SelectBlock(context, shown, lane, hit);
   }
   state.selected = event;  // it is in sight: nothing is to be revealed
 }
@@ -147,7 +159,7 @@ void ZoomToTarget(PaneContext& context, const Target& target) {
     state.message = "A gap of " + ShortText(target.gap->Length());
     return;
   }
-  const Lane& lane = state.document->store().LanesOf(target.lane->line)[target.lane->depth];
+  const Lane& lane = LaneOf(state.document->store(), *target.lane);
   Show(state, {lane.interval(target.hit.first).begin, lane.interval(target.hit.last - 1).end});
 }
 
@@ -174,7 +186,9 @@ void HandleLeft(PaneContext& context, const TimelineFrame& frame) {
     SelectRange(context.state, {std::min(drag.from, to), std::max(drag.from, to)});
   }
   if (ImGui::IsItemActive()) return;
-  if (!drag.moved) SelectTarget(context, TargetAt(context, frame, io.MousePos));
+  if (!drag.moved) {
+    SelectTarget(context, TargetAt(context, frame, io.MousePos), frame.TimeAt(io.MousePos.x));
+  }
   drag = {};
 }
 
@@ -227,7 +241,7 @@ Target TargetAt(PaneContext& context, const TimelineFrame& frame, ImVec2 at) {
   for (size_t i = target.row->first_lane; i < target.row->last_lane; ++i) {
     const ShownLane& shown = frame.lanes[i];
     if (at.y < shown.top || at.y >= shown.bottom) continue;
-    const Lane& lane = store.LanesOf(shown.line)[shown.depth];
+    const Lane& lane = LaneOf(store, shown);
     const Hit hit = HitTest(lane, frame.scale, at.x - frame.areas.time.left);
     if (!hit.Empty() || i == target.row->first_lane) {
       target.lane = &shown;

@@ -32,12 +32,18 @@ void ShowStep(State& state, int64_t number);
 // The step in the middle of the view, of the same rank, and its number; nothing between steps.
 std::optional<int64_t> StepInView(const State& state);
 
-// Selecting. A selected event is shown when it lies outside of the view.
+// Selecting. A selected event is shown when it lies outside of the view. There is one selection,
+// the last: a range takes the place of the event; an event is looked at within the range that was
+// selected before, which stays what the tables are about.
 void Select(State& state, const EventRef& event);
 void ZoomToSelection(State& state);                 // the event, else the range
 void SelectNeighbour(State& state, int direction);  // -1, +1: along its lane
 void FollowLaunch(State& state);                    // call <-> what it launched
 void SelectRange(State& state, const Interval& range);
+// What ran on a GPU (its line) at a moment: of several the last begun, if possible of that
+// category. O(operations of the GPU).
+std::optional<EventRef> DeviceOpAt(const Lines& lines, uint32_t gpu, Category category,
+                                   TraceTime at);
 void ClearSelection(State& state);  // popups first, then range, event, finding
 
 // Findings. Zooms to the worst instance, opens the lines that show it.

@@ -5,6 +5,7 @@
 
 #include "viewer/navigation/ruler.h"
 #include "viewer/state/actions.h"
+#include "viewer/timeline/category.h"
 
 namespace trainprof {
 namespace {
@@ -87,7 +88,33 @@ void SelectRange(State& state, const Interval& range) {
     state.range.reset();
   } else {
     state.range = range;
+    state.selected.reset();
   }
+}
+
+std::optional<EventRef> DeviceOpAt(const Lines& lines, uint32_t gpu, Category category,
+                                   TraceTime at) {
+  const Line& line = lines.lines()[gpu];
+  const Trace& trace = *lines.ranks()[line.rank].trace;
+  const TraceTime t = at - lines.Shift(line.rank);
+  const DeviceOpTable& ops = trace.device_ops;
+  const Categorizer categorizer(trace);
+  std::optional<uint32_t> best;
+  bool best_fits = false;
+  for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
+    if (trace.tracks[track].device != line.device) continue;
+    const auto [first, last] = ops.rows_of(TrackId{track});
+    for (uint32_t row = first; row < last && ops.begin[row] <= t; ++row) {
+      if (ops.end[row] <= t) continue;
+      const bool fits = categorizer.OfDeviceOp(row) == category;
+      const bool later = !best || ops.begin[row] > ops.begin[*best];
+      if (best && best_fits != fits ? best_fits : !later) continue;
+      best = row;
+      best_fits = fits;
+    }
+  }
+  if (!best) return std::nullopt;
+  return EventRef{line.rank, Table::kDeviceOps, Row{*best}};
 }
 
 void ClearSelection(State& state) {

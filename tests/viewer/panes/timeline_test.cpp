@@ -127,6 +127,98 @@ TEST_F(Timeline, ClickOnIdleTimeSelectsItAsARange) {
   EXPECT_EQ(hand_.cache().range_line, idle);
 }
 
+TEST_F(Timeline, ClickOnIdleTimeAndADragTakeThePlaceOfTheEvent) {
+  const EventRef kernel = job_.Named("gemm_kernel")[1];
+  const TraceTime end = state().lines().TimeOf(kernel).end;
+  const uint32_t idle = hand_.Line(LineKind::kIdle);
+  hand_.ui().Click(hand_.At(kernel));
+  ASSERT_EQ(state().selected, kernel);
+  hand_.ui().Click(hand_.At(idle, 0, end + Milliseconds(1)));
+  EXPECT_FALSE(state().selected);
+  hand_.ui().Click(hand_.At(kernel));
+  ASSERT_EQ(state().selected, kernel);
+  hand_.ui().Drag({600, 400}, {900, 400});
+  EXPECT_FALSE(state().selected);
+  EXPECT_TRUE(state().range);
+}
+
+TEST_F(Timeline, ClickOnTheGpuSelectsWhatRanOnIt) {
+  const EventRef kernel = job_.Named("gemm_kernel")[1];
+  const Interval time = state().lines().TimeOf(kernel);
+  const uint32_t gpu = hand_.Line(LineKind::kGpu);
+  const ImVec2 at = hand_.At(gpu, 0, time.begin + Milliseconds(1));
+  hand_.ui().Click(at);
+  EXPECT_EQ(state().selected, kernel);
+  EXPECT_FALSE(state().range);
+  // Both the stream and the block that was clicked say so.
+  const ImU32 selection = hand_.ui().theme().selection;
+  for (const float y : {at.y, hand_.At(kernel).y}) {
+    EXPECT_TRUE(hand_.ui().Shows(selection, {hand_.XOf(time.begin) - 4, y - 10},
+                                 {hand_.XOf(time.end) + 4, y + 10}));
+  }
+}
+
+// A block of busy time is as many operations as touch each other: the one under the mouse.
+TEST(TimelineOfStreams, ClickOnTheGpuSelectsTheOperationUnderTheMouse) {
+  OpenJob job({R"(
+thread 1
+repeat 3 every 10000
+  step 0 9900 ProfilerStep#1
+end
+stream 0 7
+repeat 3 every 10000
+  kernel 1000 3000 first_gemm
+  kernel 3000 6000 second_gemm
+end
+stream 0 20
+repeat 3 every 10000
+  kernel 2000 8000 ncclDevKernel_AllReduce
+end
+)"});
+  State& state = job.state();
+  TimelineHand hand(state);
+  const uint32_t gpu = hand.Line(LineKind::kGpu);
+  const TraceTime begin = state.lines().TimeOf(job.Named("first_gemm")[1]).begin;
+  constexpr std::pair<int64_t, const char*> kExpected[] = {
+      {500, "first_gemm"},                 // alone
+      {1500, "first_gemm"},                // compute, with communication beside it
+      {3000, "second_gemm"},               // the same
+      {6000, "ncclDevKernel_AllReduce"}};  // exposed
+  for (const auto& [after_us, name] : kExpected) {
+    hand.ui().Click(hand.At(gpu, 0, begin + Microseconds(after_us)));
+    ASSERT_TRUE(state.selected) << name;
+    EXPECT_EQ(*state.selected, job.Named(name)[1]) << name;
+  }
+}
+
+// 2 % of idle time must not look like a lane full of it.
+TEST(TimelineOfIdleTime, IsAsLowAsItsShare) {
+  std::string script = "thread 1\nrepeat 4 every 100000\n  step 0 100000 ProfilerStep#1\nend\n";
+  script += "stream 0 7\nrepeat 10000 every 40\n  kernel 0 39 gemm_kernel\nend\n";
+  OpenJob job({script});
+  State& state = job.state();
+  TimelineHand hand(state);
+  ShowAll(state);
+  hand.ui().Frames(2);
+  hand.Settle();
+  const uint32_t idle = hand.Line(LineKind::kIdle);
+  const float middle = hand.YOf(idle);
+  size_t columns = 0;
+  for (const Rect& rect : hand.cache().frame.rects) {
+    if (rect.category != Category::kUnknown && rect.category != Category::kDependency) continue;
+    columns += rect.event == kNoEvent;
+    EXPECT_TRUE(rect.event != kNoEvent || rect.height <= 2) << int{rect.height};
+  }
+  EXPECT_GT(columns, 0u);
+  for (const Category cause : {Category::kUnknown, Category::kDependency, Category::kLaunch}) {
+    const ImVec2 inner_min{hand.XOf(state.lines().extent().begin) + 20, middle};
+    const ImVec2 inner_max{hand.XOf(state.lines().extent().end) - 20, middle + 7};
+    for (uint8_t shade = 1; shade <= kShades; ++shade) {
+      EXPECT_FALSE(hand.ui().Shows(hand.ui().theme().Shaded(cause, shade), inner_min, inner_max));
+    }
+  }
+}
+
 TEST_F(Timeline, DoubleClickZoomsToTheEvent) {
   const EventRef kernel = job_.Named("gemm_kernel")[2];
   const Interval time = state().lines().TimeOf(kernel);
