@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "trace/io/output_file.h"
+
 namespace trainprof {
 
 #define TRAINPROF_ENTRY(symbol, slug) const Exporter& Exporter_##symbol();
@@ -22,10 +24,18 @@ std::span<const Exporter* const> Exporters() {
 
 namespace {
 
+constexpr std::string_view kOfStreams = "chrome";
+
+// /dev/stdout and the like have no ending.
+bool HasNoEnding(const std::string& path) {
+  return IsWrittenInto(path) && path.find('.', path.rfind('/') + 1) == std::string::npos;
+}
+
 Result<const Exporter*> ExporterOf(const std::string& path) {
+  const bool any = HasNoEnding(path);
   std::string known;
   for (const Exporter* exporter : Exporters()) {
-    if (exporter->owns(path)) return exporter;
+    if (exporter->owns(path) || (any && exporter->slug == kOfStreams)) return exporter;
     known +=
         fmt::format("{}{} ({})", known.empty() ? "" : ", ", exporter->slug, exporter->description);
   }
@@ -34,6 +44,11 @@ Result<const Exporter*> ExporterOf(const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> CheckExportName(const std::string& path) {
+  const Result<const Exporter*> exporter = ExporterOf(path);
+  return exporter.ok() ? Result<void>() : Error{exporter.error()};
+}
 
 Result<void> ExportTrace(const Trace& trace, const std::string& path,
                          const ExportOptions& options) {

@@ -45,8 +45,11 @@ struct Exporter {
 // All exporters, in alphabetical order.
 std::span<const Exporter* const> Exporters();
 
-// Writes `trace` in the format that the file's ending asks for. The file appears whole or not at
-// all: it is written beside and then renamed.
+// Whether a file's ending asks for a format that there is. What has no ending, as /dev/stdout, gets
+// Chrome trace JSON.
+Result<void> CheckExportName(const std::string& path);
+
+// Writes `trace` in the format that the file's ending asks for, as trace/io/output_file.h does.
 Result<void> ExportTrace(const Trace& trace, const std::string& path,
                          const ExportOptions& options = {});
 
