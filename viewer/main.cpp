@@ -9,7 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "trace/exit_codes.h"
+#include "trace/io/end_signals.h"
+#include "trace/io/output_file.h"
+#include "trace/io/print.h"
 #include "viewer/app/app.h"
+#include "viewer/platform/png_file.h"
 #include "viewer/platform/screenshot.h"
 #include "viewer/platform/settings_file.h"
 #include "viewer/platform/window.h"
@@ -19,13 +24,6 @@ namespace trainprof {
 namespace {
 
 namespace fs = std::filesystem;
-
-// As of the other commands: see profiler/cli/command.h.
-constexpr int kExitOk = 0;
-constexpr int kExitNoDisplay = 1;
-constexpr int kExitUsage = 2;
-constexpr int kExitUnreadable = 4;
-constexpr int kExitInternal = 70;
 
 constexpr int kLeastSide = 64;
 constexpr int kMostSide = 16'384;
@@ -38,7 +36,8 @@ constexpr char kExamples[] = R"(Examples:
   trainprof view                                   opens a file dropped on it, a recent one, a demo
 
 TRAINPROF_OPENGL=surfaceless|device|window: how a picture gets its OpenGL (default: the first that works).
-Exit codes: 0 done, 1 nothing to draw with (no display, no OpenGL), 2 usage, 4 the input cannot be read.)";
+Exit codes: 0 done, 1 nothing to draw with (no display, no OpenGL), 2 usage, 4 the input cannot be read,
+74 the picture cannot be written, 130 Ctrl-C.)";
 
 struct Flags {
   std::string path;
@@ -50,7 +49,7 @@ struct Flags {
 };
 
 int Fail(const std::string& message, int code) {
-  fmt::print(stderr, "trainprof view: {}\n", message);
+  Print(stderr, "trainprof view: {}\n", message);
   return code;
 }
 
@@ -106,18 +105,23 @@ bool ReadOpenGl(ScreenshotOptions& options) {
 // Settings of earlier runs have no say in a picture: the same command gives the same one.
 int Picture(const Flags& flags, const std::optional<Size>& size) {
   ScreenshotOptions options{.file = flags.screenshot};
+  const auto writable = CheckOutputFile(flags.screenshot, OutputFile::Existing::kReplace);
+  if (!writable.ok()) return Fail(writable.error(), kExitUnwritable);
   if (size) options.width = size->width, options.height = size->height;
   if (!ReadOpenGl(options)) return kExitUsage;
   Settings settings;
   Override(settings, flags);
   App app(settings, flags.goal);
   Start(app, flags);
-  const auto taken = TakeScreenshot(app, options);
-  if (taken.ok()) return kExitOk;
-  if (!app.goal_error().empty()) return Fail(taken.error(), kExitUsage);
+  const auto drawn = DrawPicture(app, options);
+  if (drawn.ok()) {
+    const auto written = WritePng(options.file, options.width, options.height, drawn.value());
+    return written.ok() ? kExitOk : Fail(written.error(), kExitUnwritable);
+  }
+  if (!app.goal_error().empty()) return Fail(drawn.error(), kExitUsage);
   const State& state = app.state();
   const bool unreadable = state.document && !state.document->progress().error.empty();
-  return Fail(taken.error(), unreadable ? kExitUnreadable : kExitNoDisplay);
+  return Fail(drawn.error(), unreadable ? kExitUnreadable : kExitNoDisplay);
 }
 
 int Show(const Flags& flags, const std::optional<Size>& size) {
@@ -144,6 +148,7 @@ int Run(const Flags& flags) {
                   kExitUsage);
     }
   }
+  EndOnSignals("trainprof view: cancelled\n");
   std::error_code error;
   if (!flags.path.empty() && !fs::exists(flags.path, error)) {
     return Fail(flags.path + ": no such file or folder", kExitUnreadable);
@@ -182,11 +187,10 @@ int Main(int argc, char** argv) {
   try {
     parser.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}\n", parser.help());
+    PrintText(stdout, parser.help() + "\n");
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "trainprof view: {}\nFlags and examples: trainprof help view\n",
-               error.what());
+    Print(stderr, "trainprof view: {}\nFlags and examples: trainprof help view\n", error.what());
     return kExitUsage;
   }
   return Run(flags);
@@ -199,9 +203,9 @@ int main(int argc, char** argv) {
   try {
     return trainprof::Main(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "trainprof view: internal error: %s\n", error.what());
+    trainprof::Print(stderr, "trainprof view: internal error: {}\n", error.what());
   } catch (...) {
-    std::fprintf(stderr, "trainprof view: internal error of unknown kind\n");
+    trainprof::Print(stderr, "trainprof view: internal error of unknown kind\n");
   }
   return trainprof::kExitInternal;
 }

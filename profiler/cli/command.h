@@ -8,18 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace trainprof::cli {
+#include "trace/exit_codes.h"
 
-// Exit codes of every command but `run`, whose code is its child's.
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitGateFailed = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitInconclusive = 3;
-inline constexpr int kExitUnreadable = 4;
-inline constexpr int kExitInterrupted = 130;  // Ctrl-C, as shells report it
-inline constexpr int kExitInternal = 70;      // EX_SOFTWARE of sysexits.h
-// `run` failed before the program started; the convention of env(1), timeout(1) and nice(1).
-inline constexpr int kExitRunFailed = 125;
+namespace trainprof::cli {
 
 // A program to start and its arguments, exactly as the user typed them; empty for most commands.
 using ProgramArguments = std::vector<std::string>;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "profiler/cli/commands.h"
+#include "trace/io/print.h"
 
 #ifndef TRAINPROF_VERSION
 #error "profiler/CMakeLists.txt defines TRAINPROF_VERSION"
@@ -57,27 +58,26 @@ const Command* NearestCommand(std::string_view name) {
 }
 
 int PrintOverview(std::FILE* out, int exit_code) {
-  fmt::print(out,
-             "trainprof says why a training run is slow, in milliseconds per step.\n\n"
-             "Usage: trainprof COMMAND [options]\n\nCommands:\n");
+  Print(out,
+        "trainprof says why a training run is slow, in milliseconds per step.\n\n"
+        "Usage: trainprof COMMAND [options]\n\nCommands:\n");
   for (const Command& command : Commands()) {
-    fmt::print(out, "  {:<9} {}\n", command.name, command.summary);
+    Print(out, "  {:<9} {}\n", command.name, command.summary);
   }
-  fmt::print(out,
-             "\nStart here:\n  trainprof run -- python train.py\n\n"
-             "trainprof help COMMAND   flags and examples of one command\n"
-             "trainprof --version\n");
+  Print(out,
+        "\nStart here:\n  trainprof run -- python train.py\n\n"
+        "trainprof help COMMAND   flags and examples of one command\n"
+        "trainprof --version\n");
   return exit_code;
 }
 
 int UnknownCommand(std::string_view name) {
-  fmt::print(stderr, "trainprof: there is no command '{}'.", name);
+  Print(stderr, "trainprof: there is no command '{}'.", name);
   if (const Command* nearest = NearestCommand(name)) {
-    fmt::print(stderr, " Did you mean '{}'?", nearest->name);
+    Print(stderr, " Did you mean '{}'?", nearest->name);
   }
-  fmt::print(stderr,
-             "\nTo profile a program: trainprof run -- {} ...\nAll commands: trainprof --help\n",
-             name);
+  Print(stderr, "\nTo profile a program: trainprof run -- {} ...\nAll commands: trainprof --help\n",
+        name);
   return kExitUsage;
 }
 
@@ -137,17 +137,16 @@ int RunOne(const Command& command, const std::vector<std::string>& tokens) {
     // The parser wants its tokens last first.
     parser.parse(std::vector<std::string>(split.flags.rbegin(), split.flags.rend()));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}\n", parser.help());
+    PrintText(stdout, parser.help() + "\n");
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "trainprof {0}: {1}\nFlags and examples: trainprof help {0}\n", command.name,
-               error.what());
+    Print(stderr, "trainprof {0}: {1}\nFlags and examples: trainprof help {0}\n", command.name,
+          error.what());
     return command.usage_error_code;
   }
   if (command.takes_program && split.program.empty()) {
-    fmt::print(stderr,
-               "trainprof {0}: name a program to start, e.g. trainprof {0} -- python train.py\n",
-               command.name);
+    Print(stderr, "trainprof {0}: name a program to start, e.g. trainprof {0} -- python train.py\n",
+          command.name);
     return command.usage_error_code;
   }
   return action(split.program);
@@ -160,7 +159,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   const std::string& first = arguments[0];
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (first == "--version" || first == "-V" || first == "version") {
-    fmt::print("trainprof {}\n", TRAINPROF_VERSION);
+    Print(stdout, "trainprof {}\n", TRAINPROF_VERSION);
     return kExitOk;
   }
   const bool asks_help = first == "--help" || first == "-h" || first == "help";

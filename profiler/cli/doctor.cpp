@@ -7,6 +7,7 @@
 
 #include "profiler/cli/commands.h"
 #include "profiler/session/machine.h"
+#include "trace/io/print.h"
 
 namespace trainprof::cli {
 namespace {
@@ -47,15 +48,15 @@ bool RecordsGpu(const std::vector<MachineCheck>& checks) {
 
 void PrintText(const std::vector<MachineCheck>& checks) {
   for (const MachineCheck& check : checks) {
-    fmt::print("{:<4}  {:<15}  {}\n", Word(check.state), check.title, check.finding);
-    if (!check.fix.empty()) fmt::print("{:<23}fix: {}\n", "", check.fix);
+    Print(stdout, "{:<4}  {:<15}  {}\n", Word(check.state), check.title, check.finding);
+    if (!check.fix.empty()) Print(stdout, "{:<23}fix: {}\n", "", check.fix);
   }
   if (CanRecord(checks)) {
-    fmt::print("\ntrainprof run works here: it records {}.\n",
-               RecordsGpu(checks) ? "NVTX ranges of the host and the work of the GPU"
-                                  : "NVTX ranges of the host, and no GPU work");
+    Print(stdout, "\ntrainprof run works here: it records {}.\n",
+          RecordsGpu(checks) ? "NVTX ranges of the host and the work of the GPU"
+                             : "NVTX ranges of the host, and no GPU work");
   } else {
-    fmt::print("\ntrainprof run would record nothing here: fix what says FAIL.\n");
+    Print(stdout, "\ntrainprof run would record nothing here: fix what says FAIL.\n");
   }
 }
 
@@ -72,7 +73,7 @@ void PrintJson(const std::vector<MachineCheck>& checks) {
   const nlohmann::ordered_json report = {
       {"schema_version", kSchemaVersion}, {"can_record", CanRecord(checks)}, {"checks", list}};
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;
-  fmt::print("{}\n", report.dump(2, ' ', false, replace));
+  PrintRaw(stdout, HarmlessJson(report.dump(2, ' ', false, replace)) + "\n");
 }
 
 int Run(const DoctorFlags& flags) {

@@ -7,6 +7,8 @@
 #include "profiler/cli/commands.h"
 #include "profiler/cli/outputs.h"
 #include "trace/formats/exporter.h"
+#include "trace/io/output_file.h"
+#include "trace/io/print.h"
 
 namespace trainprof::cli {
 namespace {
@@ -20,7 +22,8 @@ A run of several ranks gives one file a rank: trace.json.gz becomes trace-rank3.
 it gives one file, in which process, flow and correlation ids of different ranks differ; ranks whose
 traces have absolute times stand on one clock, others each start at 0. trainprof reads such a file as
 the ranks that it holds. HTA and TensorBoard want a file a rank.
-Exit codes: 0 done, 2 usage, 4 the input cannot be read, 70 the output cannot be written,
+Without --force a file that exists is left alone. /dev/stdout, a FIFO or a device is written into.
+Exit codes: 0 done, 2 usage, 4 the input cannot be read, 74 the output cannot be written,
 130 Ctrl-C.)";
 
 struct Flags {
@@ -53,6 +56,11 @@ std::string WithRank(const std::string& output, int64_t rank) {
       .string();
 }
 
+// Its name, for scripts; not into a stream that the trace itself may have gone to.
+void SayWritten(const std::string& output) {
+  if (!IsWrittenInto(output)) Print(stdout, "{}\n", output);
+}
+
 // All ranks in one file, read one after the other.
 int RunMerged(const Flags& flags) {
   bool input_failed = false;
@@ -74,27 +82,38 @@ int RunMerged(const Flags& flags) {
   };
   const auto merged = ExportMerged(ranks, flags.output, {.overwrite = flags.force});
   if (!merged.ok()) {
-    return Fail("export", merged.error(), input_failed ? kExitUnreadable : kExitInternal);
+    return Fail("export", merged.error(), input_failed ? kExitUnreadable : kExitUnwritable);
   }
   for (const std::string& error : unreadable) {
-    fmt::print(stderr, "trainprof export: left out: {}\n", error);
+    Print(stderr, "trainprof export: left out: {}\n", error);
   }
   const MergedRanks& result = merged.value();
-  fmt::print(stderr, "{} rank{}{}\n", result.count, result.count == 1 ? "" : "s",
-             result.count == 1 ? ""
-             : result.aligned  ? ", on one clock"
-                               : ", not aligned, each starts at 0: " + result.why_not);
-  fmt::print("{}\n", flags.output);
+  Print(stderr, "{} rank{}{}\n", result.count, result.count == 1 ? "" : "s",
+        result.count == 1 ? ""
+        : result.aligned  ? ", on one clock"
+                          : ", not aligned, each starts at 0: " + result.why_not);
+  SayWritten(flags.output);
   return kExitOk;
 }
 
 int Run(const Flags& flags) {
+  EndOnCtrlC("export", flags.path);
+  if (const auto known = CheckExportName(flags.output); !known.ok()) {
+    return Fail("export", known.error(), kExitUsage);
+  }
+  const bool into_stream = IsWrittenInto(flags.output);
   if (flags.merge) return RunMerged(flags);
   Result<std::vector<Trace>> loaded = LoadWithProgress(flags.path);
   if (!loaded.ok()) return Fail("export", loaded.error(), kExitUnreadable);
   std::vector<Trace>& traces = loaded.value();
   RankNumbers numbers;
   for (Trace& trace : traces) numbers.Number(trace);
+  if (into_stream && traces.size() > 1 && flags.rank < 0) {
+    return Fail("export",
+                fmt::format("{} holds {} ranks, and {} takes one file: add --rank N or --merge",
+                            flags.path, traces.size(), flags.output),
+                kExitUsage);
+  }
   bool any = false;
   for (const Trace& trace : traces) {
     if (flags.rank >= 0 && trace.rank != flags.rank) continue;
@@ -102,8 +121,8 @@ int Run(const Flags& flags) {
     const bool one = flags.rank >= 0 || traces.size() == 1;
     const std::string output = one ? flags.output : WithRank(flags.output, trace.rank);
     const auto written = ExportTrace(trace, output, {.overwrite = flags.force});
-    if (!written.ok()) return Fail("export", written.error(), kExitInternal);
-    fmt::print("{}\n", output);
+    if (!written.ok()) return Fail("export", written.error(), kExitUnwritable);
+    SayWritten(output);
   }
   if (!any) {
     return Fail("export", fmt::format("{}: holds no rank {}", flags.path, flags.rank), kExitUsage);

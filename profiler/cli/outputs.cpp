@@ -1,12 +1,9 @@
 #include "profiler/cli/outputs.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -15,34 +12,20 @@
 #include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
+#include "trace/io/end_signals.h"
+#include "trace/io/output_file.h"
+#include "trace/io/print.h"
+#include "trace/io/write_all.h"
 
 namespace trainprof::cli {
 namespace {
 
-// Set by Ctrl-C while a trace is loaded.
-std::atomic<bool> g_interrupted{false};
-
-// While it lives, Ctrl-C asks the loading to end; a second one ends the program at once. An ignored
-// SIGINT (nohup, a background job) stays ignored.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    if (sigaction(SIGINT, nullptr, &before_) != 0 || before_.sa_handler == SIG_IGN) return;
-    struct sigaction ask {};
-    ask.sa_handler = [](int) { g_interrupted.store(true); };
-    ask.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    installed_ = sigaction(SIGINT, &ask, nullptr) == 0;
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-  ~InterruptGuard() {
-    if (installed_) sigaction(SIGINT, &before_, nullptr);
-  }
-
- private:
-  struct sigaction before_ {};
-  bool installed_ = false;
-};
+// A terminal shows a cut character as a stray byte.
+std::string_view CutAtCharacter(std::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
 
 // One line on a terminal's standard error, rewritten in place and gone at the end.
 class ProgressLine {
@@ -52,13 +35,12 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() {
     if (!shown_) return;
-    fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    PrintRaw(stderr, "\r\033[K");
+    NoteProgressLine(false);
   }
   LoadOptions Options() {
     LoadOptions options;
-    options.cancel = &g_interrupted;
-    options.notice = [](const std::string& text) { fmt::print(stderr, "trainprof: {}\n", text); };
+    options.notice = [](const std::string& text) { Print(stderr, "trainprof: {}\n", text); };
     if (active_) options.progress = [this](const LoadStatus& status) { Show(status.text); };
     return options;
   }
@@ -74,33 +56,18 @@ class ProgressLine {
     last_ = now;
     winsize size{};
     const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    const std::string shown = OneLine(line);
     // A line that wraps could not be rewritten.
-    if (known) line = line.substr(0, size.ws_col - 1u);
-    fmt::print(stderr, "\r\033[K{}", line);
-    std::fflush(stderr);
+    const size_t room = known ? size.ws_col - 1u : shown.size();
     shown_ = true;
+    NoteProgressLine(true);
+    PrintRaw(stderr, fmt::format("\r\033[K{}", CutAtCharacter(shown, room)));
   }
 
   bool active_;
   bool shown_ = false;
   Clock::time_point last_ = Clock::now();
 };
-
-Result<void> WriteFile(const std::string& file, const std::string& text) {
-  const std::string temporary = file + ".partial";
-  std::FILE* const out = std::fopen(temporary.c_str(), "wb");
-  if (out == nullptr) {
-    return Error{fmt::format("{}: cannot be written: {}", file, std::strerror(errno))};
-  }
-  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  const bool closed = std::fclose(out) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), file.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return Error{fmt::format("{}: writing failed: {}", file, why)};
-  }
-  return {};
-}
 
 // "text (for people), json (for programs)"
 std::string FormatsHelp() {
@@ -139,44 +106,57 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
 }
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {
-  const InterruptGuard guard;
   ProgressLine progress;
   return AnalyzePath(path, progress.Options());
 }
 
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
-  const InterruptGuard guard;
   ProgressLine progress;
   return LoadTraces(path, progress.Options());
 }
 
 Result<std::vector<std::string>> VisitWithProgress(
     const std::string& path, const std::function<Result<void>(Trace trace)>& visit) {
-  const InterruptGuard guard;
   ProgressLine progress;
   return VisitTraces(path, progress.Options(), visit);
 }
 
+Result<void> CheckOutputs(const std::vector<OutputSpec>& outputs) {
+  for (const OutputSpec& output : outputs) {
+    if (output.IsStandardOutput()) continue;
+    const auto writable = CheckOutputFile(output.file, OutputFile::Existing::kReplace);
+    if (!writable.ok()) return writable;
+  }
+  return {};
+}
+
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs) {
   for (const OutputSpec& output : outputs) {
-    const bool to_stdout = output.file.empty() || output.file == "-";
+    const bool to_stdout = output.IsStandardOutput();
     const RenderOptions options{.color = to_stdout && WantsColor(STDOUT_FILENO)};
-    const std::string text = FindRenderer(output.format)->render(job, options);
+    const std::string text = RenderJob(*FindRenderer(output.format), job, options);
     if (!to_stdout) {
-      if (auto written = WriteFile(output.file, text); !written.ok()) return written;
-      continue;
-    }
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (!written || std::fflush(stdout) != 0) {
-      return Error{fmt::format("standard output: writing failed: {}", std::strerror(errno))};
+      if (auto written = WriteOutputFile(output.file, text); !written.ok()) return written;
+    } else if (!PrintRaw(stdout, text)) {
+      return Error{StandardOutputFailure()};
     }
   }
   return {};
 }
 
+std::string StandardOutputFailure() {
+  const int error = StandardOutputError();
+  return fmt::format("standard output: writing failed: {}{}", std::strerror(error),
+                     WhatToDoAboutWriting(error));
+}
+
+void EndOnCtrlC(const char* command, const std::string& path) {
+  EndOnSignals(fmt::format("trainprof {}: {}: cancelled\n", command, OneLine(path)));
+}
+
 int Fail(const char* command, const std::string& message, int code) {
-  fmt::print(stderr, "trainprof {}: {}\n", command, message);
-  return g_interrupted.load() ? kExitInterrupted : code;
+  Print(stderr, "trainprof {}: {}\n", command, message);
+  return code;
 }
 
 }  // namespace trainprof::cli

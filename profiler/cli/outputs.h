@@ -15,6 +15,7 @@ namespace trainprof::cli {
 struct OutputSpec {
   std::string format;
   std::string file;  // empty or "-": standard output
+  bool IsStandardOutput() const { return file.empty() || file == "-"; }
 };
 
 // What analyze, report and check take: PATH and repeated --format.
@@ -25,18 +26,24 @@ struct ReportFlags {
 void AddReportFlags(CLI::App& parser, ReportFlags& flags);
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats);
 
-// Loads and analyses; shows progress on a terminal, nothing elsewhere. Ctrl-C ends it with an
-// error.
+// From now on Ctrl-C ends the program at once, wherever it is, with exit code 130.
+void EndOnCtrlC(const char* command, const std::string& path);
+
+// Loads and analyses; shows progress on a terminal, nothing elsewhere.
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path);
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path);
 Result<std::vector<std::string>> VisitWithProgress(
     const std::string& path, const std::function<Result<void>(Trace trace)>& visit);
 
-// Renders once a spec and writes each. Files are written beside their name and renamed, so that a
-// reader never sees half a report.
+// Before the work: whether the files can be written, as far as can be told.
+Result<void> CheckOutputs(const std::vector<OutputSpec>& outputs);
+// Renders once a spec and writes each (trace/io/output_file.h).
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs);
 
-// Prints "trainprof COMMAND: message" and returns `code`, or 130 once Ctrl-C has ended the loading.
+// Why standard output could not be written, once it could not.
+std::string StandardOutputFailure();
+
+// Prints "trainprof COMMAND: message" and returns `code`.
 int Fail(const char* command, const std::string& message, int code);
 
 }  // namespace trainprof::cli

@@ -13,7 +13,8 @@ constexpr char kAnalyzeExamples[] = R"(Examples:
   trainprof analyze traces/                        a folder of traces, one a rank
   trainprof analyze trace.json --format json=report.json --format text
 
-Exit codes: 0 done, 2 usage, 4 the input cannot be read, 130 Ctrl-C.)";
+Exit codes: 0 done, 2 usage, 4 the input cannot be read, 74 the output cannot be written,
+130 Ctrl-C.)";
 
 constexpr char kReportExamples[] = R"(Examples:
   trainprof report trainprof-20261120T101500Z
@@ -21,16 +22,20 @@ constexpr char kReportExamples[] = R"(Examples:
   trainprof report run/ --format json=report.json --format text=-
 
 Works while the run goes on: it reads what is there.
-Exit codes: 0 done, 2 usage, 4 the input cannot be read, 130 Ctrl-C.)";
+Exit codes: 0 done, 2 usage, 4 the input cannot be read, 74 the output cannot be written,
+130 Ctrl-C.)";
 
 int Run(const char* command, const ReportFlags& flags) {
   auto outputs = ParseOutputs(flags.formats);
   if (!outputs.ok()) return Fail(command, outputs.error(), kExitUsage);
   if (outputs.value().empty()) outputs.value().push_back({"text", ""});
+  EndOnCtrlC(command, flags.path);
+  const auto writable = CheckOutputs(outputs.value());
+  if (!writable.ok()) return Fail(command, writable.error(), kExitUnwritable);
   const auto job = AnalyzeWithProgress(flags.path);
   if (!job.ok()) return Fail(command, job.error(), kExitUnreadable);
   const auto written = WriteOutputs(job.value(), outputs.value());
-  return written.ok() ? kExitOk : Fail(command, written.error(), kExitInternal);
+  return written.ok() ? kExitOk : Fail(command, written.error(), kExitUnwritable);
 }
 
 Action SetUp(CLI::App& parser, const char* command) {

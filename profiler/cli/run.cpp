@@ -9,9 +9,11 @@
 #include <string>
 
 #include "profiler/cli/commands.h"
+#include "profiler/report/for_people.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 #include "profiler/session/run_session.h"
+#include "trace/io/print.h"
 #include "trace/result.h"
 
 namespace trainprof::cli {
@@ -149,7 +151,7 @@ Result<std::string> CollectorOptions(const RunFlags& flags) {
 Result<std::string> CardVerdict(const std::filesystem::path& run_dir) {
   const Result<JobAnalysis> job = AnalyzePath(run_dir, {});
   if (!job.ok()) return Error{job.error()};
-  return RenderCard(job.value(), {.color = WantsColor(STDERR_FILENO)});
+  return RenderCard(ForPeople(job.value()), {.color = WantsColor(STDERR_FILENO)});
 }
 
 Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& program) {
@@ -175,7 +177,7 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
 int Run(const RunFlags& flags, const ProgramArguments& program) {
   auto settings = SettingsOf(flags, program);
   if (!settings.ok()) {
-    fmt::print(stderr, "trainprof run: {}\n", settings.error());
+    Print(stderr, "trainprof run: {}\n", settings.error());
     return kExitRunFailed;
   }
   return RunSession(settings.value());

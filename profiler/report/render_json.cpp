@@ -9,6 +9,7 @@
 
 #include "analysis/verdict.h"
 #include "profiler/report/renderer.h"
+#include "trace/io/printable.h"
 
 namespace trainprof::renderers {
 namespace {
@@ -206,7 +207,7 @@ std::string Render(const JobAnalysis& job, const RenderOptions&) {
   report["skipped"] = SkippedJson(job);
   report["quality"] = QualityJson(job);
   // Names come from traces and may be no UTF-8: replaced, never fatal.
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return HarmlessJson(report.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace

@@ -258,7 +258,7 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
 }
 
 namespace renderers {
-extern const Renderer text = {"text for people", Render};
+extern const Renderer text = {"text for people", Render, true};
 }  // namespace renderers
 
 }  // namespace trainprof

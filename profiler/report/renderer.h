@@ -17,6 +17,7 @@ struct RenderOptions {
 struct Renderer {
   std::string_view description;
   std::string (*render)(const JobAnalysis&, const RenderOptions&);
+  bool for_people = false;  // what a terminal would obey is shown as text, in files too
 };
 
 struct RegisteredRenderer {
@@ -26,6 +27,10 @@ struct RegisteredRenderer {
 
 std::span<const RegisteredRenderer> AllRenderers();
 const Renderer* FindRenderer(std::string_view slug);
+
+// The job's report in this format.
+std::string RenderJob(const Renderer& renderer, const JobAnalysis& job,
+                      const RenderOptions& options);
 
 // What `trainprof run` prints when the program has ended: at most 20 lines.
 std::string RenderCard(const JobAnalysis& job, const RenderOptions& options);

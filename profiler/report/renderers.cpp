@@ -1,5 +1,7 @@
 // The list of renderers, generated from render_*.cpp.
+#include "profiler/report/for_people.h"
 #include "profiler/report/renderer.h"
+#include "trace/io/printable.h"
 
 #define TRAINPROF_ENTRY(symbol, slug) \
   namespace trainprof::renderers {    \
@@ -24,6 +26,12 @@ const Renderer* FindRenderer(std::string_view slug) {
     if (entry.slug == slug) return entry.renderer;
   }
   return nullptr;
+}
+
+std::string RenderJob(const Renderer& renderer, const JobAnalysis& job,
+                      const RenderOptions& options) {
+  if (!renderer.for_people) return renderer.render(job, options);
+  return SeveralLines(renderer.render(ForPeople(job), options), options.color);
 }
 
 }  // namespace trainprof

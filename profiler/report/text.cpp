@@ -7,16 +7,18 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "trace/io/printable.h"
+
 namespace trainprof {
 
 std::string Style::Bold(std::string_view text) const {
-  return color_ ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);
+  return color_ ? fmt::format("{}{}{}", kBold, text, kStyleEnd) : std::string(text);
 }
 
 std::string Style::Severity(trainprof::Severity severity) const {
-  constexpr int kColors[] = {36, 33, 31};  // note cyan, warning yellow, error red
+  constexpr std::string_view kColors[] = {kCyan, kYellow, kRed};  // note, warning, error
   const std::string text = fmt::format("[{}]", Name(severity));
-  return color_ ? fmt::format("\033[{}m{}\033[0m", kColors[static_cast<size_t>(severity)], text)
+  return color_ ? fmt::format("{}{}{}", kColors[static_cast<size_t>(severity)], text, kStyleEnd)
                 : text;
 }
 

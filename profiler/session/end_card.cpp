@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "trace/io/printable.h"
+
 namespace trainprof {
 namespace {
 
@@ -27,14 +29,6 @@ std::string Grouped(uint64_t number) {
 
 std::string Count(uint64_t number, const char* one, const char* many) {
   return fmt::format("{} {}", Grouped(number), number == 1 ? one : many);
-}
-
-// What a terminal would act on, or what would break the line, becomes '?'.
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text;
 }
 
 std::string CommandLine(const std::vector<std::string>& program) {
@@ -143,9 +137,25 @@ std::string ShellQuoted(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) || c >= 0x80 || strchr("/._-+=:,@%", c) != nullptr;
   });
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  const bool harmless = OneLine(word) == word;
+  if (plain && harmless) return word;
+  if (harmless) {
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+  }
+  // What a terminal would obey, or a paste would run, goes as bash's own escapes.
+  std::string quoted = "$'";
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\'' || c == '\\') {
+      quoted += fmt::format("\\{}", c);
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      quoted += fmt::format("\\{:03o}", byte);
+    } else {
+      quoted += c;
+    }
+  }
   return quoted + "'";
 }
 
@@ -161,7 +171,8 @@ std::string RenderEndCard(const CardContents& card, bool colour) {
   }
   std::vector<std::string> lines = VerdictLines(card, kMaxCardLines - 1 - tail.size());
   lines.insert(lines.end(), tail.begin(), tail.end());
-  std::string text = (colour ? "\x1b[1m" + Title(card) + "\x1b[0m" : Title(card)) + "\n";
+  std::string text = Title(card) + "\n";
+  if (colour) text = fmt::format("{}{}{}\n", kBold, Title(card), kStyleEnd);
   for (const std::string& line : lines) text += line + "\n";
   return text;
 }

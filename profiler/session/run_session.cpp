@@ -19,6 +19,7 @@
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
 #include "profiler/session/supervise.h"
+#include "trace/io/print.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/sealer.h"
 
@@ -32,7 +33,7 @@ namespace {
 constexpr int kNotStarted = 125;
 constexpr int kSkipFinalising = 2;  // Ctrl-C pressed twice
 
-void Say(const std::string& message) { fmt::print(stderr, "trainprof: {}\n", message); }
+void Say(const std::string& message) { Print(stderr, "trainprof: {}\n", message); }
 
 // A recording that is ready before the program starts.
 struct Preparation {
@@ -198,8 +199,9 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
       if (!trouble.empty()) card.notes.push_back("GPU: " + trouble);
     }
     AddVerdict(card, settings, ended, inbox);
-    const std::string text = RenderEndCard(card, WantsColor(STDERR_FILENO));
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    const bool color = WantsColor(STDERR_FILENO);
+    const std::string text = RenderEndCard(card, color);
+    PrintText(stderr, text, color);
   }
   return outcome.facts.failed_processes == 0 && outcome.facts.failure.empty();
 }

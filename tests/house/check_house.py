@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks the house: what a reader may rely on when opening any file of this project.
 
-usage: check_house.py {layers|sizes|rules|leftovers|format} [ROOT]
+usage: check_house.py {layers|sizes|rules|leftovers|prints|format} [ROOT]
 
   layers     an include or a link never runs up the house
   sizes      no source file is longer than 500 lines without a reason
   rules      every rule has its test, its paragraph in docs/rules.md and a code of its own
   leftovers  every source file says first what it is for; nothing is left to do later
+  prints     text reaches people through trace/io/print.h alone
   format     clang-format 14 would change nothing (exit 77, a skip, where there is none)
 
 Exit status: 0 all well, 1 violations (one line each), 2 usage, 77 cannot be checked here.
@@ -34,6 +35,9 @@ LONGER_WITH_REASON = {}
 SOURCES = (".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".cu")
 NOT_OURS = {"build", ".git", ".venv", ".venv-hta", ".cache", "__pycache__"}
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b|\bnot (yet )?implemented\b")
+# With these a trace's names could command the terminal.
+PRINT = re.compile(r"\bfmt::print\b|\bv?f?printf\s*\(|\bf?puts\s*\(|\bfwrite\s*\(|\bstd::c(out|err)\b")
+PRINTING = "trace/io/"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 RULE_CODE = re.compile(r'"(TP\d+)"')
 
@@ -187,6 +191,15 @@ def check_leftovers(root):
             yield f"{path}:{line_of(text, match.start())}: left to do: {match.group(0)!r}"
 
 
+def check_prints(root):
+    for path in files_of(root, (".h", ".cpp")):
+        if path.split("/")[0] not in ("trace", "analysis", "viewer", "profiler") or path.startswith(PRINTING):
+            continue
+        text = read(root, path)
+        for match in PRINT.finditer(text):
+            yield f"{path}:{line_of(text, match.start())}: {match.group(0).rstrip('( ')}; print through trace/io/print.h"
+
+
 def clang_format():
     """The command of version 14: other versions lay code out differently."""
     for name in ("clang-format-14", "clang-format"):
@@ -219,7 +232,8 @@ def check_format(root):
 
 
 CHECKS = {"layers": check_layers, "sizes": check_sizes, "rules": check_rules,
-          "leftovers": check_leftovers, "format": check_format}
+          "leftovers": check_leftovers, "prints": check_prints,
+          "format": check_format}
 
 
 def main(arguments):

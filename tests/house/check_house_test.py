@@ -173,6 +173,17 @@ class Leftovers(Tree):
         self.assertEqual(len(self.violations("leftovers")), 1)
 
 
+class Prints(Tree):
+    def test_fails_on_a_print_of_its_own(self):
+        self.put("trace/io/print.cpp", "// The one place.\nstd::fwrite(text, 1, 2, stdout);\n")
+        self.put("profiler/a.cpp", '// Formats.\nstd::snprintf(text, 3, "a");\nPrint(stdout, "a");\n')
+        self.assertEqual(self.violations("prints"), [])
+        self.put("profiler/b.cpp", '// Prints.\nfmt::print(stderr, "{}", name);\n')
+        self.put("viewer/c.cpp", '// Prints.\nstd::cerr << name;\nstd::fprintf(stderr, "a");\n')
+        self.assertEqual([text.split(": ")[0] for text in self.violations("prints")],
+                         ["profiler/b.cpp:2", "viewer/c.cpp:2", "viewer/c.cpp:3"])
+
+
 class Format(Tree):
     @unittest.skipUnless(check_house.clang_format(), "needs clang-format 14")
     def test_fails_on_a_file_that_is_laid_out_otherwise(self):

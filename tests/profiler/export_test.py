@@ -109,13 +109,13 @@ class Export(TrainprofTest):
                 self.assertIn(os.path.basename(path).encode(), result.stderr)
         self.assertEqual(os.listdir(self.cwd), [])
 
-    def test_what_cannot_be_written_is_70(self):
+    def test_what_cannot_be_written_is_74_and_an_unknown_ending_2(self):
         folder = self.traces(rank_trace(0), rank_trace(1))
         with open(self.path("there.json"), "wb"):
             pass
-        for name in ("there.json", "no/such/folder.json", "a.unknown"):
-            self.export(folder, "--merge", "-o", name, code=70)
-            self.export(folder, "--rank", "1", "-o", name, code=70)
+        for name, code in (("there.json", 74), ("no/such/folder.json", 74), ("a.unknown", 2)):
+            self.export(folder, "--merge", "-o", name, code=code)
+            self.export(folder, "--rank", "1", "-o", name, code=code)
         self.export(folder, "--merge", "--force", "-o", "there.json")
         self.assertEqual(os.listdir(self.cwd), ["there.json"])
 

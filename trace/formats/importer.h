@@ -3,7 +3,7 @@
 // that recognises a file's first bytes with the highest priority reads it.
 //
 //   Result<Trace> trace = ImportTrace("worker0.pt.trace.json.gz");
-//   if (!trace.ok()) fmt::print(stderr, "{}\n", trace.error());
+//   if (!trace.ok()) Print(stderr, "{}\n", trace.error());
 #pragma once
 
 #include <atomic>

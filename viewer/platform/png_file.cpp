@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <png.h>
 
-#include <system_error>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "trace/io/output_file.h"
 
 namespace trainprof {
 
@@ -14,16 +18,18 @@ Result<void> WritePng(const std::filesystem::path& path, int width, int height,
   image.width = static_cast<png_uint_32>(width);
   image.height = static_cast<png_uint_32>(height);
   image.format = PNG_FORMAT_RGBA;
-  std::filesystem::path partial = path;
-  partial += ".part";
-  std::error_code error;
-  if (!png_image_write_to_file(&image, partial.c_str(), 0, pixels.data(), 0, nullptr)) {
-    std::filesystem::remove(partial, error);
-    return Error{fmt::format("{}: cannot be written: {}", path.string(), image.message)};
+  char* bytes = nullptr;
+  size_t size = 0;
+  std::FILE* const memory = open_memstream(&bytes, &size);
+  const bool made = memory != nullptr &&
+                    png_image_write_to_stdio(&image, memory, 0, pixels.data(), 0, nullptr) != 0;
+  const bool whole = memory != nullptr && std::fclose(memory) == 0 && made;
+  const std::unique_ptr<char, decltype(&std::free)> owned(bytes, &std::free);
+  if (!whole) {
+    const char* const why = image.message[0] != 0 ? image.message : "no memory is left";
+    return Error{fmt::format("{}: no picture could be made: {}", path.string(), why)};
   }
-  std::filesystem::rename(partial, path, error);
-  if (error) return Error{fmt::format("{}: cannot be written: {}", path.string(), error.message())};
-  return {};
+  return WriteOutputFile(path.string(), {bytes, size});
 }
 
 }  // namespace trainprof

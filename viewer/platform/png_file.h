@@ -9,7 +9,7 @@
 
 namespace trainprof {
 
-// 4 bytes a pixel, rows from the top. Written beside its name and renamed.
+// 4 bytes a pixel, rows from the top. Written as trace/io/output_file.h does.
 Result<void> WritePng(const std::filesystem::path& path, int width, int height,
                       std::span<const uint8_t> pixels);
 

@@ -65,17 +65,25 @@ void BuildUntilStill(Gui& gui, App& app, const ScreenshotOptions& options) {
 
 }  // namespace
 
-Result<void> TakeScreenshot(App& app, const ScreenshotOptions& options) {
+Result<std::vector<uint8_t>> DrawPicture(App& app, const ScreenshotOptions& options) {
   const auto context = MakeOffscreenContext(options.opengl);
   if (!context.ok()) return Error{context.error()};
   auto canvas = Canvas::Make(options.width, options.height);
   if (!canvas.ok()) return Error{canvas.error()};
-  if (auto loaded = WaitForDocument(app.state()); !loaded.ok()) return loaded;
+  if (auto loaded = WaitForDocument(app.state()); !loaded.ok()) {
+    return Error{loaded.error()};
+  }
   Gui gui;
   BuildUntilStill(gui, app, options);
   if (!app.goal_error().empty()) return Error{app.goal_error()};
   gui.Draw(app.theme().window);
-  return WritePng(options.file, options.width, options.height, canvas.value()->Pixels());
+  return canvas.value()->Pixels();
+}
+
+Result<void> TakeScreenshot(App& app, const ScreenshotOptions& options) {
+  const auto pixels = DrawPicture(app, options);
+  if (!pixels.ok()) return Error{pixels.error()};
+  return WritePng(options.file, options.width, options.height, pixels.value());
 }
 
 }  // namespace trainprof

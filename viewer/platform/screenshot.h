@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "trace/result.h"
 #include "viewer/app/app.h"
@@ -18,8 +19,9 @@ struct ScreenshotOptions {
 };
 
 // Waits until the app's document is loaded and its goal reached, and until the picture stands
-// still. The error says when a file could not be read or a goal not be shown; nothing is written
-// then.
+// still. The error says when a file could not be read or a goal not be shown. As WritePng wants it.
+Result<std::vector<uint8_t>> DrawPicture(App& app, const ScreenshotOptions& options);
+// Draws and writes it; nothing is written when it could not be drawn.
 Result<void> TakeScreenshot(App& app, const ScreenshotOptions& options);
 
 }  // namespace trainprof

@@ -1,11 +1,11 @@
 #include "viewer/platform/settings_file.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "trace/io/output_file.h"
 
 namespace trainprof {
 namespace {
@@ -104,15 +104,11 @@ Result<void> SaveSettings(const std::filesystem::path& path, const Settings& set
   if (path.empty()) return Error{"settings are not kept: neither XDG_CONFIG_HOME nor HOME is set"};
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  std::filesystem::path partial = path;
-  partial += ".part";
-  std::ofstream file(partial);
   // Names of files need not be UTF-8.
-  file << JsonOf(settings).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  file.close();
-  if (file) std::filesystem::rename(partial, path, error);
-  if (file && !error) return {};
-  return Error{fmt::format("settings are not kept: {} cannot be written", path.string())};
+  const std::string text = JsonOf(settings).dump(2, ' ', false, Json::error_handler_t::replace);
+  const Result<void> written = WriteOutputFile(path.string(), text + "\n");
+  if (written.ok()) return written;
+  return Error{"settings are not kept: " + written.error()};
 }
 
 }  // namespace trainprof

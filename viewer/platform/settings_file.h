@@ -13,7 +13,7 @@ std::filesystem::path SettingsPath();
 
 // What the file does not say, or says wrongly, is as in Settings{}.
 Settings LoadSettings(const std::filesystem::path& path);
-// Written beside its name and renamed.
+// Written as trace/io/output_file.h does.
 Result<void> SaveSettings(const std::filesystem::path& path, const Settings& settings);
 
 }  // namespace trainprof

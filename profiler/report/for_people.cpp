@@ -1,0 +1,41 @@
+#include "profiler/report/for_people.h"
+
+#include "trace/io/printable.h"
+
+namespace trainprof {
+namespace {
+
+template <class... Texts>
+void MakeOneLine(Texts&... texts) {
+  ((texts = OneLine(texts)), ...);
+}
+
+void Clean(Finding& finding) {
+  MakeOneLine(finding.rule, finding.code, finding.title, finding.advice, finding.verify);
+  finding.fix = SeveralLines(finding.fix);
+  for (Site& site : finding.where) MakeOneLine(site.file, site.function, site.op);
+  for (Evidence& item : finding.evidence) MakeOneLine(item.what);
+  for (std::string& reason : finding.confidence_reasons) MakeOneLine(reason);
+}
+
+void Clean(RankAnalysis& rank) {
+  MakeOneLine(rank.path);
+  for (DeviceReport& device : rank.devices) MakeOneLine(device.name, device.compute_capability);
+  for (Finding& finding : rank.findings) Clean(finding);
+  for (SkippedRule& skipped : rank.skipped) MakeOneLine(skipped.rule, skipped.reason);
+  for (std::string& rule : rank.passed) MakeOneLine(rule);
+  for (QualityItem& item : rank.quality) MakeOneLine(item.kind, item.detail);
+  for (auto& [name, value] : rank.environment) MakeOneLine(name, value);
+  for (HostFact& fact : rank.host_facts) MakeOneLine(fact.id, fact.text, fact.unit);
+}
+
+}  // namespace
+
+JobAnalysis ForPeople(JobAnalysis job) {
+  MakeOneLine(job.kind, job.path);
+  for (RankAnalysis& rank : job.ranks) Clean(rank);
+  for (std::string& process : job.other_processes) MakeOneLine(process);
+  return job;
+}
+
+}  // namespace trainprof
