@@ -30,7 +30,10 @@ constexpr char kExamples[] = R"(Examples:
 The program's output and exit code stay its own (128 + N after signal N).
 125: trainprof failed before the program started; 126, 127: the program cannot
 be executed, was not found. A failure to record changes that only with --strict.
-A first Ctrl-C is the program's; a second one skips sealing the recording.)";
+A first Ctrl-C is the program's; a second one skips sealing the recording.
+Any other signal sent to trainprof run reaches the program, and ends it alone.
+With too few file descriptors or processes left the program runs unrecorded;
+with --strict it does not start.)";
 
 // Longest --delay or --duration: past a year it is a slip, and milliseconds still fit anywhere.
 constexpr double kMaxSeconds = 366.0 * 24 * 3600;

@@ -12,13 +12,13 @@
 #include <string>
 #include <thread>
 
+#include "profiler/session/signals.h"
+
 namespace trainprof {
 namespace {
 
 [[noreturn]] void Stand(pid_t supervisor) {
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_BLOCK, &all, nullptr);
+  SetSignalMask(kAllSignals);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != supervisor) _exit(0);  // it died before the line above
   close_range(0, ~0U, 0);
@@ -62,12 +62,10 @@ bool GroupWitness::AlsoReceived(int signal) {
   // Nothing but a handler or a new process takes a pending signal away.
   Stop();
   Start();
-  // A sender that signals us first and the group next (timeout) is one request: drop our second.
-  sigset_t same;
-  sigemptyset(&same);
-  sigaddset(&same, signal);
-  const timespec now = {0, 0};
-  sigtimedwait(&same, nullptr, &now);
+  // A sender that signals us first and the group next (timeout) is one request: drop our second,
+  // and of the real-time signals, which queue up, all that have come meanwhile.
+  while (TakeSignal(SignalBits{1} << (signal - 1), {})) {
+  }
   return true;
 }
 

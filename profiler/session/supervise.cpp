@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 
 #include "profiler/session/group_witness.h"
@@ -17,8 +19,10 @@ namespace {
 // Clock samples are taken at this rate: a step of the clock is placed to a tenth of a second.
 constexpr std::chrono::milliseconds kSupervisorTick{100};
 
+// What is sent to end a program: by people, schedulers, watchdogs, time limits.
 bool EndsPrograms(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+  constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGALRM, SIGXCPU, SIGPWR};
+  return std::find(std::begin(kEnding), std::end(kEnding), signal) != std::end(kEnding);
 }
 
 bool WeAreInTheForeground() {
@@ -75,7 +79,7 @@ ProgramEnd Supervise(pid_t program, SignalInbox& inbox, const std::function<void
       // The program is not reaped yet, so its pid is still its own.
       if (ShouldForward(*signal, program) &&
           (signal->si_signo == SIGCONT || !witness.AlsoReceived(signal->si_signo))) {
-        kill(program, signal->si_signo);
+        Forward(*signal, program);
       }
     }
     if (auto end = Collect(program)) {

@@ -13,7 +13,7 @@ struct ProgramEnd {
   int exit_code = 0;          // of the program; 128 + N when signal N ended it
   int signal = 0;             // N, or 0
   int interrupts = 0;         // SIGINTs that reached us
-  bool asked_to_end = false;  // a TERM, HUP, INT or QUIT reached us: someone waits for us to leave
+  bool asked_to_end = false;  // one that ends programs reached us: someone waits for us to leave
 };
 
 // Returns when the program itself has ended; its orphaned descendants are not waited for. `on_tick`

@@ -1,9 +1,14 @@
 """Signals of `trainprof run`: each reaches the program exactly as it would without us."""
+import concurrent.futures
+import ctypes
 import fcntl
+import json
 import os
 import pty
+import resource
 import signal
 import subprocess
+import sys
 import termios
 import time
 
@@ -143,6 +148,95 @@ class Kill(SignalTest):
         process.wait(TIMEOUT_S)
         self.assertEqual(self.read_when_there("finished"), "done")
         self.assertTrue(os.path.exists(os.path.join(self.the_run_folder(), "manifest.json")))
+
+
+# A program that blocks all signals and writes each that it takes, by its number; -1 is the end.
+TAKES_ALL = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+everything = ctypes.c_uint64(2 ** 64 - 1)
+RT_SIGPROCMASK, RT_SIGTIMEDWAIT = {"x86_64": (14, 128), "aarch64": (135, 137)}[os.uname().machine]
+libc.syscall(RT_SIGPROCMASK, 2, ctypes.byref(everything), None, 8)
+with open("pid", "w") as file: file.write(str(os.getpid()) + "\\n")
+info = ctypes.create_string_buffer(128)
+with open("taken", "w") as file:
+    while True:
+        number = libc.syscall(RT_SIGTIMEDWAIT, ctypes.byref(everything), info, None, 8)
+        if number == int(sys.argv[1]): sys.exit(42)
+        file.write(f"{number} {int.from_bytes(info.raw[24:28], 'little')}\\n")
+        file.flush()
+"""
+# What stops a process cannot be passed on, and CHLD and CONT have a meaning of their own.
+NOT_PASSED_ON = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+                 signal.SIGCHLD, signal.SIGCONT}
+PASSED_ON = [number for number in range(1, 65) if number not in NOT_PASSED_ON]
+HARMLESS = {signal.SIGURG, signal.SIGWINCH}
+
+
+class EveryNumber(SignalTest):
+    """Whatever kill(1) can send."""
+
+    def setUp(self):
+        super().setUp()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+    def test_each_reaches_a_program_that_takes_it(self):
+        last = signal.SIGTERM
+        process = self.start("run", "--", *self.script("takes.py", TAKES_ALL), str(int(last)))
+        self.read_when_there("pid")
+        sent = [number for number in PASSED_ON if number != last]
+        for count, number in enumerate(sent, 1):
+            os.kill(process.pid, number)
+            wait_until(lambda: self.read("taken").count(b"\n") >= count, f"signal {number}")
+        process.send_signal(last)
+        self.assertEqual(process.wait(TIMEOUT_S), 42)
+        self.assertEqual([int(line.split()[0]) for line in self.read("taken").splitlines()], sent)
+
+    def test_real_time_signals_are_queued_and_keep_their_value(self):
+        process = self.start("run", "--", *self.script("takes.py", TAKES_ALL), str(int(signal.SIGTERM)))
+        self.read_when_there("pid")
+        libc = ctypes.CDLL(None, use_errno=True)
+        for value in (7, 8, 9):
+            self.assertEqual(libc.sigqueue(process.pid, 40, ctypes.c_void_p(value)), 0)
+        wait_until(lambda: self.read("taken").count(b"\n") >= 3, "three signals")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(TIMEOUT_S), 42)
+        self.assertEqual(self.read("taken"), b"40 7\n40 8\n40 9\n")
+
+    def test_each_ends_a_program_that_does_not_and_the_run_is_sealed(self):
+        def run(number):
+            folder = self.path(f"run-{number}")
+            ready = self.path(f"ready-{number}")
+            process = self.start("run", "--no-report", "-o", folder, "--", "sh", "-c",
+                                 f"echo >{ready}; exec sleep 60")
+            wait_until(lambda: os.path.exists(ready), f"the program for {number}")
+            os.kill(process.pid, number)
+            _, card = process.communicate(timeout=TIMEOUT_S)
+            with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+                return process.returncode, b"recorded:" in card, json.load(file).get("signal")
+        fatal = [number for number in PASSED_ON if number not in HARMLESS]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for number, ended in zip(fatal, pool.map(run, fatal)):
+                self.assertEqual(ended, (128 + number, True, number))
+
+    def test_an_alarm_of_whoever_executed_us_is_the_programs(self):
+        alarmed = [sys.executable, "-c", "import os, signal, sys\nsignal.alarm(1)\n"
+                   "os.execv(sys.argv[1], sys.argv[1:])", harness.TRAINPROF, "run", "--"]
+        ended = self.run_plain([*alarmed, "sleep", "60"])
+        self.assertEqual(ended.returncode, 128 + signal.SIGALRM)
+        self.assertIn(b"ended by signal 14", ended.stderr)
+        # Replaced by one of its own, as without us; the timer is the program's, not ours.
+        script = self.script("own.py", "import signal, time\nsignal.alarm(0)\ntime.sleep(1.5)\n")
+        self.assertEqual(self.run_plain([*alarmed, *script]).returncode, 0)
+
+    def test_the_program_starts_with_the_mask_and_the_dispositions_that_we_had(self):
+        def become():
+            for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGALRM, signal.SIGRTMAX):
+                signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGSEGV, signal.SIGRTMIN})
+        show = ["grep", "^Sig[^Q]", "/proc/self/status"]
+        self.assertEqual(self.trainprof("run", "--", *show, preexec_fn=become).stdout,
+                         self.run_plain(show, preexec_fn=become).stdout)
 
 
 class Keyboard(SignalTest):

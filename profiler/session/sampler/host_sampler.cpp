@@ -15,9 +15,13 @@
 #include <utility>
 
 #include "profiler/session/sampler/sampling.h"
+#include "profiler/session/signals.h"
 
 namespace trainprof {
 namespace {
+
+// The sampler's exit code without memory or threads; 1 is what SampleUntilStopped gives.
+constexpr int kNoRoom = 2;
 
 // To reap what was killed; what hangs in the kernel is left to init.
 constexpr std::chrono::milliseconds kKillLimit{20};
@@ -63,18 +67,16 @@ void KeepOnly(int first, int second) {
 
 [[noreturn]] void RunSampler(const SamplerSettings& settings, SampleLog& log, int stop_fd,
                              pid_t supervisor) {
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_BLOCK, &all, nullptr);
+  SetSignalMask(kAllSignals);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "trainprof-host");
   if (getppid() != supervisor) _exit(0);
   KeepOnly(log.fd(), stop_fd);
-  int status = 1;
+  int status = kNoRoom;
   try {
     status = SampleUntilStopped(settings, log, stop_fd);
   } catch (...) {
-    // Out of memory or threads: the samples end here.
+    // The samples end here.
   }
   _exit(status);
 }
@@ -142,8 +144,10 @@ std::string HostSampler::Stop() {
     return std::string("host samples end early: the sampler died of signal ") +
            std::to_string(WTERMSIG(status));
   }
-  return WEXITSTATUS(status) == 0 ? std::string()
-                                  : "host samples are incomplete: the disk did not take them";
+  if (WEXITSTATUS(status) == 0) return {};
+  return WEXITSTATUS(status) == kNoRoom
+             ? "host samples are incomplete: there was no memory or no thread left for them"
+             : "host samples are incomplete: the disk did not take them";
 }
 
 }  // namespace trainprof
