@@ -2,7 +2,6 @@
 #include "profiler/session/program.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,63 +26,63 @@ StartedProgram Failure(const std::string& program, int exec_errno) {
   if (exec_errno != ENOENT) {
     const char* hint =
         exec_errno == EACCES ? " (is it executable? chmod +x, or name its interpreter)" : "";
-    return {-1, kCannotExecute,
+    return {-1, false, kCannotExecute,
             fmt::format("cannot execute '{}': {}{}", program, strerror(exec_errno), hint)};
   }
   if (program.find('/') != std::string::npos && access(program.c_str(), F_OK) == 0) {
-    return {-1, kNotFound,
+    return {-1, false, kNotFound,
             fmt::format("cannot start '{}': the interpreter in its first line does not exist",
                         program)};
   }
-  return {-1, kNotFound,
+  return {-1, false, kNotFound,
           fmt::format("'{}' was not found{}", program,
                       program.find('/') == std::string::npos ? " in PATH" : "")};
 }
 
-// In the child. Only async-signal-safe calls; does not return.
-[[noreturn]] void Execute(const std::vector<char*>& arguments,
-                          const std::vector<char*>& environment, const SignalInbox& inbox,
-                          int error_pipe) {
-  inbox.RestoreInherited();
-  environ = const_cast<char**>(environment.data());
-  execvp(arguments[0], arguments.data());
-  const int error = errno;
-  ssize_t written = 0;
-  do {
-    written = write(error_pipe, &error, sizeof error);
-  } while (written < 0 && errno == EINTR);
-  _exit(kNotFound);
+// Only async-signal-safe calls; returns the errno of a failure.
+int Execute(const std::vector<char*>& arguments, const std::vector<char*>& environment,
+            const Surroundings& surroundings) {
+  surroundings.inherited.Restore();
+  surroundings.inbox.RestoreInherited();
+  execvpe(arguments[0], arguments.data(), environment.data());
+  return errno;
+}
+
+StartedProgram NoProcess(int fork_errno) {
+  const char* limit = fork_errno == EAGAIN ? " (a limit of processes, see ulimit -u)" : "";
+  StartedProgram none{-1, true, kForkFailed, ""};
+  none.error = fmt::format("cannot start a process: {}{}", strerror(fork_errno), limit);
+  return none;
 }
 
 }  // namespace
 
 StartedProgram StartProgram(const std::vector<std::string>& arguments,
-                            const std::vector<std::string>& environment, const SignalInbox& inbox) {
+                            const std::vector<std::string>& environment,
+                            const Surroundings& surroundings) {
   const std::vector<char*> argument_pointers = PointersTo(arguments);
   const std::vector<char*> environment_pointers = PointersTo(environment);
-  // Closed by a successful exec: end of file says that the program runs, four bytes say why not.
-  // This tells our 126 and 127 from the program's own.
-  int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    return {-1, kForkFailed, fmt::format("cannot create a pipe: {}", strerror(errno))};
+  // We stand still until the program runs or has failed to, and read why from memory that we share
+  // till then. This tells our 126 and 127 from the program's own, and works without a descriptor.
+  // No handler of ours can run in the child: there is none.
+  volatile int exec_errno = 0;
+  const pid_t pid = vfork();
+  if (pid == 0) {
+    exec_errno = Execute(argument_pointers, environment_pointers, surroundings);
+    _exit(kNotFound);
   }
-  const pid_t pid = fork();
-  if (pid == 0) Execute(argument_pointers, environment_pointers, inbox, pipe_ends[1]);
-  const int fork_errno = errno;
-  close(pipe_ends[1]);
-  int exec_errno = 0;
-  ssize_t got = 0;
-  if (pid > 0) {
-    do {
-      got = read(pipe_ends[0], &exec_errno, sizeof exec_errno);
-    } while (got < 0 && errno == EINTR);
-  }
-  close(pipe_ends[0]);
-  if (pid < 0) return {-1, kForkFailed, fmt::format("cannot fork: {}", strerror(fork_errno))};
-  if (got != static_cast<ssize_t>(sizeof exec_errno)) return {pid, 0, {}};
+  if (pid < 0) return NoProcess(errno);
+  if (exec_errno == 0) return {pid, false, 0, {}};
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return Failure(arguments[0], exec_errno);
+}
+
+StartedProgram BecomeProgram(const std::vector<std::string>& arguments,
+                             const std::vector<std::string>& environment,
+                             const Surroundings& surroundings) {
+  return Failure(arguments[0],
+                 Execute(PointersTo(arguments), PointersTo(environment), surroundings));
 }
 
 }  // namespace trainprof

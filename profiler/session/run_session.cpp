@@ -2,7 +2,11 @@
 #include "profiler/session/run_session.h"
 #include "profiler/session/machine.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -45,6 +49,46 @@ struct Preparation {
   std::chrono::steady_clock::time_point started;
 };
 
+// What preparing, sealing and the verdict have open at most at the same time, and some to spare.
+constexpr int kNeededDescriptors = 16;
+
+// Nothing when there are enough, else how many are free.
+std::optional<int> TooFewDescriptors() {
+  std::vector<int> taken;
+  while (taken.size() < kNeededDescriptors) {
+    const int descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0) break;
+    taken.push_back(descriptor);
+  }
+  for (const int descriptor : taken) close(descriptor);
+  if (taken.size() == kNeededDescriptors) return std::nullopt;
+  return static_cast<int>(taken.size());
+}
+
+// The program, the sampler with its threads, the witness, the verdict, and some for the program.
+constexpr int kNeededProcesses = 8;
+
+// Nothing when so many may be started, else how many may.
+std::optional<int> TooFewProcesses() {
+  std::vector<pid_t> started;
+  while (started.size() < kNeededProcesses) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) pause();
+    }
+    if (pid < 0) break;
+    started.push_back(pid);
+  }
+  for (const pid_t pid : started) kill(pid, SIGKILL);
+  for (const pid_t pid : started) {
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (started.size() == kNeededProcesses) return std::nullopt;
+  return static_cast<int>(started.size());
+}
+
 // With standard descriptors closed (`2>&-`) the first files that we open would take their numbers
 // and our messages would go into the recording. The placeholders close when the program starts.
 void OccupyStandardDescriptors() {
@@ -85,6 +129,11 @@ Result<Preparation> Prepare(const RunSettings& settings) {
   }
   if (const auto holder = InjectionHolder()) {
     return Error{"NVTX is held by " + *holder + ": end that tool, or unset the variable"};
+  }
+  if (const auto free = TooFewDescriptors()) {
+    return Error{fmt::format(
+        "it needs {} free file descriptors and finds {}: raise the limit, see ulimit -n",
+        kNeededDescriptors, *free)};
   }
   const auto collector = FindCollector();
   if (!collector.ok()) return Error{collector.error()};
@@ -206,11 +255,27 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
   return outcome.facts.failed_processes == 0 && outcome.facts.failure.empty();
 }
 
+// In our place, so that the program has every process that there may be.
+int RunUnrecorded(const RunSettings& settings, const Surroundings& surroundings) {
+  const StartedProgram failed = BecomeProgram(settings.program, EnvironmentWith({}), surroundings);
+  Say(failed.error);
+  return failed.exit_code;
+}
+
 }  // namespace
 
 int RunSession(const RunSettings& settings) {
-  OccupyStandardDescriptors();
   SignalInbox inbox;
+  const Inherited inherited;
+  const Surroundings surroundings{inbox, inherited};
+  OccupyStandardDescriptors();
+  if (const auto free = TooFewProcesses()) {
+    Say(
+        fmt::format("not recording: it needs {} more processes and can start {}: "
+                    "raise the limit, see ulimit -u",
+                    kNeededProcesses, *free));
+    return settings.strict ? kNotStarted : RunUnrecorded(settings, surroundings);
+  }
   auto prepared = Prepare(settings);
   if (!prepared.ok()) {
     Say("not recording: " + prepared.error());
@@ -222,9 +287,13 @@ int RunSession(const RunSettings& settings) {
   const auto environment =
       EnvironmentWith(preparation ? preparation->variables : decltype(preparation->variables){});
   if (preparation) preparation->started = std::chrono::steady_clock::now();
-  const StartedProgram program = StartProgram(settings.program, environment, inbox);
+  const StartedProgram program = StartProgram(settings.program, environment, surroundings);
   if (program.pid < 0) {
     if (preparation) ReleaseRunDirectory(preparation->place);
+    if (program.no_process && !settings.strict) {
+      Say("not recording: " + program.error);
+      return RunUnrecorded(settings, surroundings);
+    }
     Say(program.error);
     return program.exit_code;
   }

@@ -28,8 +28,9 @@ class LibcuptiTest(TrainprofTest):
         variables = {"LD_LIBRARY_PATH": STUB, "TRAINPROF_CUPTI": library,
                      "STUB_DRIVER_VERSION": "13030" if driver == "fails" else str(driver),
                      "STUB_DRIVER_CUINIT": "100" if driver == "fails" else "0",
-                     # NVIDIA's libraries keep what they allocate.
-                     "ASAN_OPTIONS": "detect_leaks=0", **changes}
+                     # NVIDIA's libraries keep what they allocate; a crash must be one.
+                     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0",
+                     "TSAN_OPTIONS": "handle_segv=0", **changes}
         return self.environment(**variables)
 
     def run_and_check(self, environment, driver, output=OUTPUT):
