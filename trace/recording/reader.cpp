@@ -372,7 +372,7 @@ bool LooksLikeRecording(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     return ReadControl(path).has_value() || !RankFoldersIn(path).empty() ||
-           !SegmentsIn(path).empty();
+           !SegmentsIn(Resolved(path)).empty();
   }
   const fs::path resolved = Resolved(path);
   if (!IsSegmentFile(resolved)) return false;
