@@ -14,6 +14,7 @@
 #include "trace/formats/importer.h"
 #include "trace/formats/split_ranks.h"
 #include "trace/recording/reader.h"
+#include "trace/recording/run_directory.h"
 
 namespace trainprof {
 namespace {
@@ -269,6 +270,18 @@ void CountUnreadable(const std::vector<std::string>& errors, Quality& quality) {
 
 namespace {
 
+// A process that does not train. What was lost of it may be what would have shown that it does.
+void AddOther(const Trace& trace, JobFacts& facts) {
+  facts.other_processes.push_back(trace.path);
+  if (trace.rank_known) facts.silent_ranks.push_back(trace.rank);
+  for (const QualityItem& item : trace.quality.items()) {
+    if (item.severity != QualitySeverity::kDataLoss) continue;
+    facts.elsewhere.Count(
+        item.kind, item.severity, item.count,
+        fmt::format("{}: {}", fs::path(trace.path).filename().string(), item.detail));
+  }
+}
+
 Result<JobFacts> VisitRanks(const fs::path& path, const LoadOptions& options,
                             const VisitTrace& visit) {
   JobFacts facts;
@@ -286,7 +299,7 @@ Result<JobFacts> VisitRanks(const fs::path& path, const LoadOptions& options,
   Result<std::vector<std::string>> unreadable =
       VisitTraces(path, options, [&](Trace trace) -> Result<void> {
         if (trace.source == SourceKind::kRecording && !Trains(trace)) {
-          facts.other_processes.push_back(trace.path);
+          AddOther(trace, facts);
           if (!anyone_trains) held_back.push_back(std::move(trace));
           return {};
         }
@@ -296,7 +309,11 @@ Result<JobFacts> VisitRanks(const fs::path& path, const LoadOptions& options,
       });
   if (!unreadable.ok()) return Error{unreadable.error()};
   facts.unreadable = std::move(unreadable).value();
-  if (!anyone_trains) facts.other_processes.clear();
+  if (!anyone_trains) {
+    facts.other_processes.clear();
+    facts.silent_ranks.clear();
+    facts.elsewhere = Quality();
+  }
   for (Trace& trace : held_back) {
     if (Result<void> visited = pass_on(std::move(trace)); !visited.ok()) {
       return Error{visited.error()};
@@ -304,6 +321,13 @@ Result<JobFacts> VisitRanks(const fs::path& path, const LoadOptions& options,
   }
   if (ranks == 0) return Error{fmt::format("{}: holds no trace", path.string())};
   return facts;
+}
+
+// A run directory or a folder of traces: neither a file nor the folder of one rank.
+bool IsWholeJob(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return false;
+  return !recording::LooksLikeRecording(path) || recording::IsRunDirectory(path);
 }
 
 Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
@@ -324,6 +348,10 @@ Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options)
   job.kind = KindName(first->source);
   job.ranks.insert(job.ranks.begin(), Analyze(*first));
   job.other_processes = std::move(facts.value().other_processes);
+  job.silent_ranks = std::move(facts.value().silent_ranks);
+  job.elsewhere = facts.value().elsewhere.items();
+  job.whole = IsWholeJob(path);
+  if (first->source == SourceKind::kRecording) job.run = recording::ReadRunState(path);
   std::stable_sort(job.ranks.begin(), job.ranks.end(),
                    [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
   return job;

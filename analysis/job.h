@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "trace/recording/run_state.h"
 #include "trace/result.h"
 
 namespace trainprof {
@@ -19,6 +20,11 @@ struct JobAnalysis {
   // Processes that recorded something but neither train nor use a GPU: launchers, loader workers
   // with a folder of their own.
   std::vector<std::string> other_processes;
+  std::vector<int64_t> silent_ranks;   // their ranks, where they have one
+  std::vector<QualityItem> elsewhere;  // what is lost of them, or of files that are no rank's
+  // The path is a folder that should hold all ranks, not one of its files.
+  bool whole = false;
+  recording::RunState run;  // of a recording
 };
 
 struct LoadStatus {
@@ -52,6 +58,8 @@ Result<std::vector<std::string>> VisitTraces(const std::filesystem::path& path,
 // What a job has besides its ranks.
 struct JobFacts {
   std::vector<std::string> other_processes;  // see JobAnalysis
+  std::vector<int64_t> silent_ranks;         // see JobAnalysis
+  Quality elsewhere;                         // what is lost of other processes
   std::vector<std::string> unreadable;       // errors of files in a folder
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "analysis/account.h"
 #include "analysis/finding.h"
@@ -35,11 +36,22 @@ struct RuleContext {
   }
 };
 
+// A class of an account whose time a rule speaks for.
+struct ExplainedClass {
+  std::variant<DeviceClass, HostClass> of;
+  // The rule finds some of its causes: time in the class may have another one, which nobody looks
+  // for.
+  bool in_part = false;
+};
+
 struct Rule {
   std::string_view
       code;  // TPnnn, never reused: 1xx input, 2xx host, 3xx sync, 4xx communication, ...
   std::string_view title;  // what it looks for, in a few words
   RuleOutcome (*check)(const RuleContext&);
+  // Where the rule was checked and found nothing, these hold no loss that it would not have named.
+  // What no rule explains is named in every report (analysis/coverage.h).
+  std::span<const ExplainedClass> explains = {};
 };
 
 struct RegisteredRule {

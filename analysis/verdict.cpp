@@ -4,14 +4,10 @@
 
 #include <algorithm>
 
+#include "analysis/coverage.h"
+
 namespace trainprof {
 namespace {
-
-// Time in which device work may only be missing from the trace is nobody's loss.
-bool IsLoss(const AccountLine& line) {
-  if (line.name == Name(DeviceClass::kIdleUnrecorded)) return false;
-  return line.name.starts_with("idle_") || line.name.starts_with("exposed_");
-}
 
 // Of the devices that train.
 const DeviceReport* WorstDevice(const RankAnalysis& rank) {

@@ -154,8 +154,12 @@ RuleOutcome Check(const RuleContext& context) {
   return std::vector<Finding>{std::move(finding)};
 }
 
+// Of the drains, those behind copies to the host; an explicit synchronize is not looked for.
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kIdleSyncDrain, true}};
+
 }  // namespace
 
-extern const Rule host_sync = {"TP301", "copies to the host make it wait for the device", Check};
+extern const Rule host_sync = {"TP301", "copies to the host make it wait for the device", Check,
+                               kExplains};
 
 }  // namespace trainprof::rules

@@ -166,8 +166,10 @@ RuleOutcome Check(const RuleContext& context) {
   return std::vector<Finding>{std::move(finding)};
 }
 
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kIdleInputWait}, {HostClass::kInputWait}};
+
 }  // namespace
 
-extern const Rule input_bound = {"TP101", "data loading holds up the step", Check};
+extern const Rule input_bound = {"TP101", "data loading holds up the step", Check, kExplains};
 
 }  // namespace trainprof::rules

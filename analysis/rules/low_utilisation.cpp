@@ -17,10 +17,17 @@ namespace {
 constexpr double kWarnBelow = 0.50;
 constexpr double kErrorBelow = 0.20;
 
-// Idle time that a finding of its own explains is not counted again as gain here.
-bool HasItsOwnRule(DeviceClass c) {
-  return c == DeviceClass::kIdleInputWait || c == DeviceClass::kIdleSyncDrain ||
-         c == DeviceClass::kIdleUnrecorded;
+// Idle time that a finding of its own explains is not counted again as gain here, nor is time in
+// which the device may have worked.
+bool IsClaimed(DeviceClass c) {
+  if (c == DeviceClass::kIdleUnrecorded) return true;
+  const auto rules = AllRules();
+  return std::any_of(rules.begin(), rules.end(), [&](const RegisteredRule& entry) {
+    const auto& explains = entry.rule->explains;
+    return std::any_of(explains.begin(), explains.end(), [&](const ExplainedClass& explained) {
+      return explained.of == decltype(explained.of)(c);
+    });
+  });
 }
 
 // The idle classes of an account, largest first.
@@ -46,7 +53,7 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
   std::string causes;
   for (DeviceClass c : CausesOf(account)) {
     if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
-    if (!HasItsOwnRule(c)) unexplained += account.Of(c);
+    if (!IsClaimed(c)) unexplained += account.Of(c);
     if (context.ShareOfWindow(account.Of(c)) < 0.01) continue;
     causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Name(c),
                           context.PerStepMs(account.Of(c)), context.Unit());

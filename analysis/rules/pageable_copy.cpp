@@ -143,8 +143,12 @@ RuleOutcome Check(const RuleContext& context) {
   return std::vector<Finding>{std::move(finding)};
 }
 
+// Of the exposed copies, those from pageable memory.
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kExposedCopy, true}};
+
 }  // namespace
 
-extern const Rule pageable_copy = {"TP102", "copies from pageable memory block the host", Check};
+extern const Rule pageable_copy = {"TP102", "copies from pageable memory block the host", Check,
+                                   kExplains};
 
 }  // namespace trainprof::rules

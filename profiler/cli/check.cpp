@@ -1,10 +1,12 @@
-// trainprof check: the gate for CI. Fails when a finding of severity error is there.
+// trainprof check: the gate for CI. Fails when a finding of severity error is there, and passes
+// only what could be checked.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "profiler/cli/commands.h"
 #include "profiler/cli/outputs.h"
+#include "profiler/report/coverage_text.h"
 #include "trace/io/print.h"
 
 namespace trainprof::cli {
@@ -13,15 +15,77 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   trainprof check trainprof-20261120T101500Z
   trainprof check worker0.pt.trace.json.gz --format json=report.json
+  trainprof check run/ --allow-inconclusive        fail on findings alone
   trainprof check run/ --exit-zero                 report, never fail
 
-Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 4 the input cannot be read,
-74 the output cannot be written, 130 Ctrl-C.)";
+A finding of severity error fails the check, whatever else was lost. Without one
+the check is inconclusive where no rule could be checked, or where records,
+ranks or files are missing, damaged or not understood: it prints why.
+Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 3 inconclusive,
+4 the input cannot be read, 74 the output cannot be written, 130 Ctrl-C.
+--allow-inconclusive turns 3 into 0, --exit-zero 1 and 3.)";
 
 struct Flags {
   ReportFlags report;
+  bool allow_inconclusive = false;
   bool exit_zero = false;
 };
+
+void PrintFindings(std::FILE* out, const JobAnalysis& job) {
+  for (const RankAnalysis& rank : job.ranks) {
+    for (const Finding& finding : rank.findings) {
+      Print(out, "{:<7} {} {} (rank {}): {}\n", Name(finding.severity), finding.code,
+                 finding.rule, rank.rank, finding.title);
+    }
+  }
+}
+
+void PrintCoverage(std::FILE* out, const JobAnalysis& job) {
+  for (const std::string& line : NotCheckedLines(job)) Print(out, "not checked: {}\n", line);
+  for (const RankAnalysis& rank : job.ranks) {
+    const std::string uncovered = UncoveredText(rank);
+    if (uncovered.empty()) continue;
+    const std::string who = job.ranks.size() > 1 ? fmt::format("rank {}: ", rank.rank) : "";
+    Print(out, "{}no rule covers {}\n", who, uncovered);
+  }
+}
+
+// Each reason, with the counts of the trace's quality that it rests on.
+void PrintDoubts(std::FILE* out, const JobAnalysis& job) {
+  const std::vector<Doubt> doubts = DoubtsOf(job);
+  const std::vector<std::string> lines = DoubtLines(job);
+  for (size_t i = 0; i < doubts.size(); ++i) {
+    Print(out, "inconclusive: {}\n", lines[i]);
+    for (const QualityItem& item : doubts[i].quality) {
+      Print(out, "    quality: {} x {} [{}] {}\n", item.count, item.kind, Name(item.severity),
+                 item.detail);
+    }
+  }
+}
+
+int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
+  switch (ConclusionOf(job)) {
+    case Conclusion::kPassed:
+      Print(out, "PASS: no finding of severity error in what was checked\n");
+      return kExitOk;
+    case Conclusion::kFailed: {
+      const int64_t errors = ErrorsIn(job);
+      Print(out, "FAIL: {} finding{} of severity error\n", errors, errors == 1 ? "" : "s");
+      return flags.exit_zero ? kExitOk : kExitGateFailed;
+    }
+    case Conclusion::kInconclusive:
+      break;
+  }
+  if (flags.allow_inconclusive) {
+    Print(out, "INCONCLUSIVE, allowed: no finding of severity error in what was checked\n");
+    return kExitOk;
+  }
+  fmt::print(
+      out,
+      "INCONCLUSIVE: no finding of severity error in what was checked, for the reasons above "
+      "this is no pass (--allow-inconclusive makes it one)\n");
+  return flags.exit_zero ? kExitOk : kExitInconclusive;
+}
 
 int Run(const Flags& flags) {
   const auto outputs = ParseOutputs(flags.report.formats);
@@ -36,29 +100,19 @@ int Run(const Flags& flags) {
   }
   // With a report on standard output, the gate's own lines go beside it.
   std::FILE* const out = outputs.value().empty() ? stdout : stderr;
-  int errors = 0;
-  for (const RankAnalysis& rank : job.value().ranks) {
-    for (const Finding& finding : rank.findings) {
-      Print(out, "{:<7} {} {} (rank {}): {}\n", Name(finding.severity), finding.code, finding.rule,
-            rank.rank, finding.title);
-      if (finding.severity == Severity::kError) ++errors;
-    }
-    for (const SkippedRule& skipped : rank.skipped) {
-      Print(out, "skipped {} (rank {}): {}\n", skipped.rule, rank.rank, skipped.reason);
-    }
-  }
-  if (errors == 0) {
-    Print(out, "PASS: no finding of severity error\n");
-    return kExitOk;
-  }
-  Print(out, "FAIL: {} finding{} of severity error\n", errors, errors == 1 ? "" : "s");
-  return flags.exit_zero ? kExitOk : kExitGateFailed;
+  PrintFindings(out, job.value());
+  PrintCoverage(out, job.value());
+  PrintDoubts(out, job.value());
+  return Conclude(out, job.value(), flags);
 }
 
 Action SetUp(CLI::App& parser) {
   auto flags = std::make_shared<Flags>();
   AddReportFlags(parser, flags->report);
-  parser.add_flag("--exit-zero", flags->exit_zero, "Report, but exit 0 when the gate fails");
+  parser.add_flag("--allow-inconclusive", flags->allow_inconclusive,
+                  "Exit 0, not 3, where data is missing or nothing could be checked");
+  parser.add_flag("--exit-zero", flags->exit_zero,
+                  "Report, but exit 0 when the gate fails or is inconclusive");
   return [flags](const ProgramArguments&) { return Run(*flags); };
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analysis/coverage.h"
 #include "analysis/verdict.h"
 #include "profiler/report/renderer.h"
 #include "trace/io/printable.h"
@@ -70,6 +71,17 @@ Json HostFactsJson(const RankAnalysis& rank) {
   return facts;
 }
 
+Json UncoveredJson(const RankAnalysis& rank) {
+  Json classes = Json::array();
+  for (const UncoveredClass& uncovered : UncoveredClasses(rank)) {
+    classes.push_back({{"class", uncovered.name},
+                       {"fraction", uncovered.share},
+                       {"ms_per_step", uncovered.ms_per_step},
+                       {"rules_in_part", uncovered.in_part}});
+  }
+  return classes;
+}
+
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
@@ -94,7 +106,8 @@ Json RankJson(const RankAnalysis& rank) {
             {"api_calls", rank.api_calls},
             {"ranges", rank.ranges}}},
           {"host_facts", HostFactsJson(rank)},
-          {"rules_passed", rank.passed}};
+          {"rules_passed", rank.passed},
+          {"uncovered", UncoveredJson(rank)}};
 }
 
 Json SiteJson(const Site& site) {
@@ -154,23 +167,25 @@ Json SkippedJson(const JobAnalysis& job) {
   return skipped;
 }
 
-// Counts of one kind are summed over the ranks.
+// Counts of one kind are summed over the ranks and the processes beside them.
 Json QualityJson(const JobAnalysis& job) {
   Json quality = Json::array();
-  for (const RankAnalysis& rank : job.ranks) {
-    for (const QualityItem& item : rank.quality) {
-      const auto same = std::find_if(quality.begin(), quality.end(),
-                                     [&](const Json& q) { return q["kind"] == item.kind; });
-      if (same != quality.end()) {
-        (*same)["count"] = (*same)["count"].get<int64_t>() + item.count;
-      } else {
-        quality.push_back({{"kind", item.kind},
-                           {"severity", Name(item.severity)},
-                           {"count", item.count},
-                           {"detail", item.detail}});
-      }
+  const auto add = [&](const QualityItem& item) {
+    const auto same = std::find_if(quality.begin(), quality.end(),
+                                   [&](const Json& q) { return q["kind"] == item.kind; });
+    if (same != quality.end()) {
+      (*same)["count"] = (*same)["count"].get<int64_t>() + item.count;
+    } else {
+      quality.push_back({{"kind", item.kind},
+                         {"severity", Name(item.severity)},
+                         {"count", item.count},
+                         {"detail", item.detail}});
     }
+  };
+  for (const RankAnalysis& rank : job.ranks) {
+    for (const QualityItem& item : rank.quality) add(item);
   }
+  for (const QualityItem& item : job.elsewhere) add(item);
   return quality;
 }
 
@@ -190,12 +205,29 @@ Json EnvironmentJson(const RankAnalysis& rank) {
   return Json(std::move(members));
 }
 
+// What `trainprof check` says of the job, and why where that is nothing.
+Json CheckJson(const JobAnalysis& job) {
+  Json reasons = Json::array();
+  for (const Doubt& doubt : DoubtsOf(job)) {
+    Json kinds = Json::array();
+    for (const QualityItem& item : doubt.quality) kinds.push_back(item.kind);
+    reasons.push_back({{"id", doubt.id},
+                       {"text", doubt.text},
+                       {"ranks", doubt.ranks},
+                       {"quality", std::move(kinds)}});
+  }
+  return {{"result", Name(ConclusionOf(job))},
+          {"errors", ErrorsIn(job)},
+          {"inconclusive", std::move(reasons)}};
+}
+
 std::string Render(const JobAnalysis& job, const RenderOptions&) {
   Json report;
   report["schema_version"] = kSchemaVersion;
   report["input"] = {{"kind", job.kind}, {"path", job.path}};
   report["environment"] = EnvironmentJson(job.ranks.front());
   report["verdict"] = Verdict(SlowestRank(job));
+  report["check"] = CheckJson(job);
   report["ranks"] = Json::array();
   report["findings"] = Json::array();
   for (const RankAnalysis& rank : job.ranks) {

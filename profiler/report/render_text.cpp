@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "analysis/verdict.h"
+#include "profiler/report/coverage_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 
@@ -140,7 +142,8 @@ std::string GpuRecordingState(const RankAnalysis& rank) {
   return {};
 }
 
-void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) {
+void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& rank,
+                const Style& style) {
   AppendSteps(out, rank);
   const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms";
   for (const DeviceReport& device : rank.devices) {
@@ -176,21 +179,94 @@ void AppendRank(std::string& out, const RankAnalysis& rank, const Style& style) 
   }
   out += "\n";
   if (rank.findings.empty()) {
-    out += "No findings above the rules' thresholds.\n";
+    out += NoFindingsText(job, rank) + "\n";
   } else {
     out += style.Bold("Findings, largest gain first\n");
   }
   for (size_t i = 0; i < rank.findings.size(); ++i) {
     AppendFinding(out, rank, i + 1, rank.findings[i], style);
   }
-  if (!rank.passed.empty()) out += fmt::format("Checked, not found: {}\n", Join(rank.passed));
-  for (const SkippedRule& skipped : rank.skipped) {
-    out += fmt::format("Not checked: {} ({})\n", skipped.rule, skipped.reason);
+  if (!rank.findings.empty() && !rank.passed.empty()) {
+    out += fmt::format("Checked, not found: {}\n", Join(rank.passed));
   }
-  for (const QualityItem& item : rank.quality) {
-    out += fmt::format("Trace quality: {} x {} [{}] {}\n", item.count, item.kind,
-                       Name(item.severity), item.detail);
+}
+
+// What the verdict does not cover, of all ranks.
+void AppendCoverage(std::string& out, const JobAnalysis& job) {
+  for (const std::string& line : NotCheckedLines(job)) {
+    out += fmt::format("Not checked: {}\n", Wrap(line, 4, kTextWidth));
   }
+  // Ranks that lose time alike are not listed one by one: the slowest speaks for them.
+  const std::string uncovered = UncoveredText(SlowestRank(job));
+  if (!uncovered.empty()) {
+    out += Wrap("No rule covers " + uncovered, 4, kTextWidth) + "\n";
+  }
+  for (const std::string& line : QualityLines(job)) {
+    out += fmt::format("Trace quality: {}\n", line);
+  }
+}
+
+// One line a rule: the ranks that have the finding, and the one with the largest gain.
+void AppendOtherRanks(std::string& out, const JobAnalysis& job, const RankAnalysis& shown,
+                      const Style& style) {
+  struct Entry {
+    const Finding* worst;
+    std::vector<int64_t> ranks;
+    int64_t worst_rank;
+  };
+  std::vector<Entry> entries;
+  for (const RankAnalysis& rank : job.ranks) {
+    if (&rank == &shown) continue;
+    for (const Finding& finding : rank.findings) {
+      const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+        return entry.worst->rule == finding.rule && entry.worst->severity == finding.severity;
+      });
+      if (same == entries.end()) {
+        entries.push_back({&finding, {rank.rank}, rank.rank});
+        continue;
+      }
+      if (same->ranks.back() != rank.rank) same->ranks.push_back(rank.rank);
+      if (finding.gain.high_ms_per_step > same->worst->gain.high_ms_per_step) {
+        same->worst = &finding;
+        same->worst_rank = rank.rank;
+      }
+    }
+  }
+  if (entries.empty()) return;
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.worst->severity > b.worst->severity;
+  });
+  out += style.Bold("\nFindings of other ranks\n");
+  for (const Entry& entry : entries) {
+    const std::string where =
+        entry.ranks.size() > 1 ? fmt::format(", the most in rank {}", entry.worst_rank) : "";
+    out += fmt::format(
+        "  {} {} {}  {}\n", style.Severity(entry.worst->severity), entry.worst->code,
+        entry.worst->rule,
+        Wrap(fmt::format("{}{}: {}", RanksText(job, entry.ranks), where, entry.worst->title), 4,
+             kTextWidth));
+  }
+  out += "\n";
+}
+
+// "findings of other ranks: 2 errors, 1 warning (ranks 1 and 3)", where the card shows none of
+// them.
+std::string OtherRanksLine(const JobAnalysis& job, const RankAnalysis& shown) {
+  std::array<size_t, 3> counts{};  // by severity
+  std::vector<int64_t> ranks;
+  for (const RankAnalysis& rank : job.ranks) {
+    if (&rank == &shown || rank.findings.empty()) continue;
+    ranks.push_back(rank.rank);
+    for (const Finding& finding : rank.findings) ++counts[static_cast<size_t>(finding.severity)];
+  }
+  if (ranks.empty()) return {};
+  std::string text;
+  for (size_t i = counts.size(); i-- > 0;) {
+    if (counts[i] == 0) continue;
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", counts[i],
+                        Name(static_cast<Severity>(i)), counts[i] == 1 ? "" : "s");
+  }
+  return fmt::format("findings of other ranks: {} ({})\n", text, RanksText(job, ranks));
 }
 
 // All ranks': the machine's facts stand with one rank of each host.
@@ -206,6 +282,13 @@ void AppendHost(std::string& out, const JobAnalysis& job, const Style& style) {
   }
 }
 
+// Why the verdict is none, or not all of one: right behind it.
+void AppendDoubts(std::string& out, const JobAnalysis& job, const Style& style) {
+  for (const std::string& line : DoubtLines(job)) {
+    out += fmt::format("{} {}\n", style.Bold("INCONCLUSIVE"), Wrap(line, 4, kTextWidth));
+  }
+}
+
 std::string Render(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& slowest = SlowestRank(job);
@@ -213,15 +296,21 @@ std::string Render(const JobAnalysis& job, const RenderOptions& options) {
       "{} ({}{})\n", job.path, job.kind,
       job.ranks.size() > 1 ? fmt::format(", {} ranks", job.ranks.size()) : std::string());
   if (job.ranks.size() > 1) {
-    out += fmt::format("{} rank {}: {}\n\n", style.Bold("VERDICT"), slowest.rank, Verdict(slowest));
+    out += fmt::format("{} rank {}: {}\n", style.Bold("VERDICT"), slowest.rank, Verdict(slowest));
+    AppendDoubts(out, job, style);
+    out += "\n";
     for (const RankAnalysis& rank : job.ranks) {
       out += fmt::format("rank {:>4}  {}\n", rank.rank, Verdict(rank));
     }
     out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, the slowest", slowest.rank)));
   } else {
-    out += fmt::format("{} {}\n\n", style.Bold("VERDICT"), Verdict(slowest));
+    out += fmt::format("{} {}\n", style.Bold("VERDICT"), Verdict(slowest));
+    AppendDoubts(out, job, style);
+    out += "\n";
   }
-  AppendRank(out, slowest, style);
+  AppendRank(out, job, slowest, style);
+  AppendOtherRanks(out, job, slowest, style);
+  AppendCoverage(out, job);
   AppendHost(out, job, style);
   return out;
 }
@@ -232,6 +321,11 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& rank = SlowestRank(job);
   std::string out = fmt::format("{} {}\n", style.Bold("verdict"), Verdict(rank));
+  const std::vector<std::string> doubts = DoubtLines(job);
+  if (!doubts.empty()) {
+    out += fmt::format("inconclusive: {}{}\n", doubts.front(),
+                       doubts.size() == 1 ? "" : fmt::format(" (and {} more)", doubts.size() - 1));
+  }
   constexpr size_t kFindingsShown = 3;
   for (size_t i = 0; i < std::min(rank.findings.size(), kFindingsShown); ++i) {
     const Finding& finding = rank.findings[i];
@@ -242,18 +336,17 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     if (!finding.where.empty()) out += fmt::format("; {}", SiteText(finding.where.front()));
     out += "\n";
   }
-  if (rank.findings.empty()) out += "no findings above the rules' thresholds\n";
-  int64_t lost = 0;
-  for (const RankAnalysis& each : job.ranks) {
-    for (const QualityItem& item : each.quality) {
-      if (item.severity == QualitySeverity::kDataLoss) lost += item.count;
-    }
+  if (rank.findings.empty()) out += NoFindingsText(job, rank) + "\n";
+  out += OtherRanksLine(job, rank);
+  const std::vector<std::string> not_checked = NotCheckedLines(job);
+  if (!not_checked.empty()) {
+    out += fmt::format("not checked: {}\n", fmt::join(not_checked, "; "));
   }
-  out += fmt::format(
-      "{} steps after {} of warm-up; {} ranges, {} calls, {} device operations; "
-      "{} records lost\n",
-      rank.steps.count(), rank.steps.warmup_steps, rank.ranges, rank.api_calls,
-      rank.kernels + rank.copies, lost);
+  const std::string uncovered = UncoveredText(rank);
+  if (!uncovered.empty()) out += fmt::format("no rule covers {}\n", uncovered);
+  out += fmt::format("{} steps after {} of warm-up; {} ranges, {} calls, {} device operations\n",
+                     rank.steps.count(), rank.steps.warmup_steps, rank.ranges, rank.api_calls,
+                     rank.kernels + rank.copies);
   return out;
 }
 

@@ -61,5 +61,85 @@ TEST(Json, TakesLinearTimeForTheEnvironment) {
   EXPECT_LT(report.find("\"member 0\""), report.find("\"member 1\""));
 }
 
+// A rank of four steps, `skipped` for one reason each.
+RankAnalysis RankThatSkips(int64_t number, std::vector<std::string> skipped) {
+  RankAnalysis rank;
+  rank.rank = number;
+  rank.window = Milliseconds(4);
+  rank.steps.steps.resize(4);
+  rank.passed = {"input-bound"};
+  for (std::string& rule : skipped) {
+    rank.skipped.push_back({std::move(rule), "the trace holds no device work"});
+  }
+  return rank;
+}
+
+size_t CountOf(const std::string& text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+std::string TextReport(const JobAnalysis& job) { return FindRenderer("text")->render(job, {}); }
+
+TEST(Card, SaysWhatNoFindingsAreAbout) {
+  JobAnalysis job;
+  job.ranks.push_back(RankThatSkips(0, {"cpu-tensor", "host-sync", "pageable-copy"}));
+  const std::string card = RenderCard(job, {});
+  EXPECT_NE(card.find("No findings in what was checked: input-bound\n"), std::string::npos) << card;
+  EXPECT_NE(card.find("not checked: cpu-tensor, host-sync, pageable-copy: the trace holds no "),
+            std::string::npos)
+      << card;
+  job.ranks[0].passed.clear();
+  EXPECT_NE(RenderCard(job, {}).find("No rule could be checked\n"), std::string::npos);
+}
+
+// The supervisor's own lines count them.
+TEST(Card, DoesNotCountLostRecordsASecondTime) {
+  JobAnalysis job;
+  job.ranks.push_back(RankThatSkips(0, {}));
+  EXPECT_EQ(CountOf(RenderCard(job, {}), "lost"), 0u);
+  job.ranks[0].quality.push_back({"dropped_events", QualitySeverity::kDataLoss, 7, ""});
+  EXPECT_EQ(CountOf(RenderCard(job, {}), "lost"), 1u);
+  EXPECT_NE(RenderCard(job, {}).find("inconclusive: records are lost or damaged: 7 x dropped_ev"),
+            std::string::npos);
+}
+
+TEST(Card, NamesFindingsThatOnlyOtherRanksHave) {
+  JobAnalysis job;
+  job.ranks.push_back(RankThatSkips(0, {}));
+  job.ranks.push_back(RankThatSkips(1, {}));
+  job.ranks[0].window = Milliseconds(8);  // the slowest
+  job.ranks[1].findings.emplace_back().severity = Severity::kError;
+  EXPECT_NE(RenderCard(job, {}).find("findings of other ranks: 1 error (rank 1)\n"),
+            std::string::npos);
+}
+
+TEST(TextReport, SaysOnceWhySeveralRulesWereSkipped) {
+  JobAnalysis job;
+  const std::vector<std::string> rules{"cpu-tensor", "host-sync", "low-utilisation"};
+  job.ranks.push_back(RankThatSkips(0, rules));
+  EXPECT_EQ(CountOf(TextReport(job), "no device work"), 1u);
+  job.ranks.push_back(RankThatSkips(1, rules));
+  EXPECT_NE(TextReport(job).find("the trace holds no device work (ranks 0 to 1)"),
+            std::string::npos);
+}
+
+TEST(TextReport, ListsFindingsOfOtherRanksByRule) {
+  JobAnalysis job;
+  for (int64_t number = 0; number < 4; ++number) job.ranks.push_back(RankThatSkips(number, {}));
+  job.ranks[0].window = Milliseconds(8);  // the slowest, without a finding
+  for (const int64_t number : {1, 2, 3}) {
+    Finding& finding = job.ranks[static_cast<size_t>(number)].findings.emplace_back();
+    finding.rule = "input-bound";
+    finding.severity = Severity::kError;
+    finding.title = "waits in rank " + std::to_string(number);
+    finding.gain.high_ms_per_step = number == 2 ? 5 : 1;
+  }
+  const std::string text = TextReport(job);
+  EXPECT_EQ(CountOf(text, "input-bound  ranks 1 to 3, the most in rank 2: waits in rank 2"), 1u)
+      << text;
+}
+
 }  // namespace
 }  // namespace trainprof

@@ -133,7 +133,7 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
       syncs_.push_back(row);
       return;
     default:
-      builder_.quality().Count("unknown_record", QualitySeverity::kWarning, 1,
+      builder_.quality().Count("unknown_record", QualitySeverity::kDataLoss, 1,
                                "records of a newer version; skipped");
   }
 }

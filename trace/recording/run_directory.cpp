@@ -63,6 +63,10 @@ std::optional<ControlInfo> ReadControl(const fs::path& run_dir) {
   return info;
 }
 
+bool IsRunDirectory(const fs::path& path) {
+  return ReadControl(path).has_value() || !RankFoldersIn(path).empty();
+}
+
 bool IsSegmentFile(const fs::path& path) {
   return path.extension() == kSegmentSuffix || path.extension() == kSealedSuffix;
 }

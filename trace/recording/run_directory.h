@@ -25,6 +25,9 @@ std::optional<ControlInfo> ReadControl(const std::filesystem::path& run_dir);
 
 bool IsSegmentFile(const std::filesystem::path& path);  // by its name
 
+// True for the folder of a whole run, false for one of its ranks' folders.
+bool IsRunDirectory(const std::filesystem::path& path);
+
 // The segments of one rank's folder, by name. Where a raw and a sealed file of one process stand
 // side by side (the sealer was killed between two steps), the sealed one alone. None where the
 // folder is a link.

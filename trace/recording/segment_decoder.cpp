@@ -123,7 +123,7 @@ class Decoder {
   void DecodeRows() {
     for (const Chunk* chunk : row_chunks_) {
       if (!HasKnownRows(*chunk)) {
-        Count("unread_chunk", QualitySeverity::kWarning, 1,
+        Count("unread_chunk", QualitySeverity::kDataLoss, 1,
               "a kind of chunk that this version does not read");
         continue;
       }
@@ -157,7 +157,7 @@ class Decoder {
     if (loaded == nullptr) return LoseChunks(1);
     RecordParser parser(loaded->words);
     for (Record record; parser.Next(record);) Take(record);
-    Count("unknown_record", QualitySeverity::kWarning, parser.unknown(),
+    Count("unknown_record", QualitySeverity::kDataLoss, parser.unknown(),
           "records of a newer version; skipped");
     if (!parser.damaged()) return;
     Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,

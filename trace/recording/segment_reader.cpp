@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -126,7 +127,12 @@ Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Qua
   if (reader.sealed_) {
     if (Result<void> read = reader.ReadSealedDirectory(); !read.ok()) return Error{read.error()};
   } else {
-    reader.FindRawChunks(quality);
+    Quality damage;
+    const uint64_t found = reader.FindRawChunks(damage);
+    if (damage.items().empty()) reader.CheckClaims(found, damage);
+    for (const QualityItem& item : damage.items()) {
+      quality.Count(item.kind, item.severity, item.count, item.detail);
+    }
   }
   // A file system that does not count blocks says 0.
   const uint64_t on_disk = file.value().bytes_on_disk;
@@ -195,17 +201,18 @@ Result<void> SegmentReader::ReadHeader() {
   return {};
 }
 
-void SegmentReader::FindRawChunks(Quality& quality) {
+uint64_t SegmentReader::FindRawChunks(Quality& quality) {
   bool in_damage = false;
+  uint64_t found = 0;
   for (uint64_t offset = info_.header_bytes; offset + sizeof(ChunkHeader) <= file_bytes_;) {
     // Claims that were never written are holes: skip them at once.
     const off_t data = lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
-    if (data < 0 && errno == ENXIO) return;
+    if (data < 0 && errno == ENXIO) return found;
     if (data > static_cast<off_t>(offset)) {
       offset = static_cast<uint64_t>(data) / info_.header_bytes * info_.header_bytes;
     }
     ChunkHeader header{};
-    if (!ReadAt(offset, static_cast<void*>(&header), sizeof header)) return;
+    if (!ReadAt(offset, static_cast<void*>(&header), sizeof header)) return found;
     if (!IsOurs(header, info_, offset)) {
       if (!IsZero(header) && !IsUnfinishedClaim(header) && !in_damage) {
         in_damage = true;
@@ -234,6 +241,28 @@ void SegmentReader::FindRawChunks(Quality& quality) {
                        header.kind, header.row_bytes, header.writer, header.sequence,
                        header.opened});
     offset += header.size_bytes;
+    found += header.size_bytes;
+  }
+  return found;
+}
+
+// Chunks are claimed one behind the other: what the header says was claimed and is not here was cut
+// off or wiped. A process that was killed may have claimed without having written.
+void SegmentReader::CheckClaims(uint64_t found, Quality& quality) const {
+  SegmentHeader header{};
+  memcpy(static_cast<void*>(&header), raw_header_.data(), sizeof header);
+  const uint64_t claimed = Value(header.next_offset);
+  struct stat status {};  // it may have grown since
+  const bool is_short = fstat(fd_, &status) == 0 && static_cast<uint64_t>(status.st_size) < claimed;
+  if (is_short && !info_.failed) {
+    quality.Count("truncated_segment", QualitySeverity::kDataLoss, 1,
+                  path_.filename().string() + ": " + std::to_string(status.st_size) +
+                      " bytes of at least " + std::to_string(claimed) + "; the file was cut");
+  } else if (info_.clean_exit && !info_.failed && info_.header_bytes + found < claimed) {
+    quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                  path_.filename().string() + ": " +
+                      std::to_string(claimed - info_.header_bytes - found) +
+                      " bytes of its chunks are empty");
   }
 }
 

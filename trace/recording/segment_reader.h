@@ -110,7 +110,8 @@ class SegmentReader {
  private:
   SegmentReader(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
   Result<void> ReadHeader();
-  void FindRawChunks(Quality& quality);
+  uint64_t FindRawChunks(Quality& quality);  // bytes that they claim
+  void CheckClaims(uint64_t found, Quality& quality) const;
   Result<void> ReadSealedDirectory();
   Result<void> CheckPlausible(uint64_t stored_bytes) const;
   bool ReadAt(uint64_t offset, void* out, size_t size) const;

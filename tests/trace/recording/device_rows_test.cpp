@@ -277,7 +277,7 @@ TEST_F(DeviceRows, LaterVersionsMayAppendColumnsAndAddTypes) {
   const Trace t = Read();
   EXPECT_EQ(t.device_ops.size(), 1u);
   EXPECT_EQ(QualityText(t),
-            "unknown_record 1 (warning)\nunread_chunk 1 (warning)\ncopy_without_launch 1 (info)\n");
+            "unknown_record 1 (data_loss)\nunread_chunk 1 (data_loss)\ncopy_without_launch 1 (info)\n");
 }
 
 TEST_F(DeviceRows, RowsOfAnImpossibleSizeCostTheirChunk) {

@@ -231,7 +231,15 @@ void SegmentWriter::RawRow(ChunkKind kind, uint16_t row_bytes, const void* row, 
   chunk->words.insert(chunk->words.end(), words, words + bytes / 8);
 }
 
+uint32_t SegmentWriter::SizeOf(const Chunk& chunk) {
+  const uint64_t bytes = sizeof(ChunkHeader) + chunk.words.size() * 8;
+  return static_cast<uint32_t>((bytes + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment);
+}
+
 void SegmentWriter::Finish() {
+  uint64_t claimed = kChunkAlignment;
+  for (const Chunk& chunk : chunks_) claimed += SizeOf(chunk);
+  header_.next_offset.store(claimed);
   header_.static_check = CheckOf(&header_, offsetof(SegmentHeader, static_check));
   // Removed first: ext4 writes a file that is truncated and written anew to the disk at once.
   std::filesystem::remove(path_);
@@ -244,8 +252,7 @@ void SegmentWriter::Finish() {
     h.magic = kChunkMagic;
     h.identity = header_.identity;
     h.file_offset = offset;
-    h.size_bytes = static_cast<uint32_t>((sizeof h + bytes + kChunkAlignment - 1) /
-                                         kChunkAlignment * kChunkAlignment);
+    h.size_bytes = SizeOf(chunk);
     h.static_check = CheckOf(&h, offsetof(ChunkHeader, static_check));
     h.committed.store(bytes);
     file.seekp(static_cast<std::streamoff>(offset));

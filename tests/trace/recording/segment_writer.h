@@ -71,6 +71,7 @@ class SegmentWriter {
     recording::ChunkHeader header{};
     std::vector<uint64_t> words;
   };
+  static uint32_t SizeOf(const Chunk& chunk);
   void Named(recording::RecordType type, const std::string& name, uint64_t ticks, uint32_t domain,
              std::vector<uint64_t> rest);
   bool MustBeLong() const;

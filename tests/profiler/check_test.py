@@ -1,0 +1,221 @@
+"""`trainprof check` never passes what it did not check: each class of input by its exit code."""
+import gzip
+import json
+import os
+import shutil
+
+import harness
+from harness import TrainprofTest
+
+PASS, FAIL, INCONCLUSIVE, UNREADABLE = 0, 1, 3, 4
+
+
+def kineto(wait_us=5, rank=None, world_size=2):
+    """Twenty steps of 1 ms that wait for data, launch a kernel, and leave no other time."""
+    events = []
+    for i in range(20):
+        t = i * 1000
+        events += [
+            {"ph": "X", "name": f"ProfilerStep#{i}", "cat": "user_annotation", "ts": t, "dur": 1000,
+             "pid": 1, "tid": 1},
+            {"ph": "X", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+             "cat": "user_annotation", "ts": t, "dur": wait_us, "pid": 1, "tid": 1},
+            {"ph": "X", "name": "cudaLaunchKernel", "cat": "cuda_runtime", "ts": t + wait_us + 1,
+             "dur": 5, "pid": 1, "tid": 1, "args": {"correlation": i + 1}},
+            {"ph": "X", "name": "gemm", "cat": "kernel", "ts": t + wait_us + 8,
+             "dur": 992 - wait_us, "pid": 0, "tid": 7,
+             "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
+    trace = {"schemaVersion": 1, "traceEvents": events}
+    if rank is not None:
+        trace["distributedInfo"] = {"rank": rank, "world_size": world_size}
+    return trace
+
+
+class CheckTest(TrainprofTest):
+    def put(self, name, content):
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not isinstance(content, (str, bytes)):
+            content = json.dumps(content)
+        with open(path, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def check(self, path, code, *said, flags=()):
+        """The check's output, which is on stdout alone and holds each text of `said`."""
+        result = self.trainprof("check", path, *flags)
+        output = result.stdout.decode()
+        self.assertEqual(result.returncode, code, output + result.stderr.decode())
+        for text in said:
+            self.assertIn(text, output)
+        return output
+
+    def inconclusive(self, path, *said):
+        self.check(path, INCONCLUSIVE, "INCONCLUSIVE", *said)
+        report = json.loads(self.trainprof("report", path, "--format", "json").stdout)
+        self.assertEqual(report["check"]["result"], "inconclusive")
+        self.assertNotEqual(report["check"]["inconclusive"], [])
+        self.assertIn("INCONCLUSIVE", self.trainprof("report", path).stdout.decode())
+
+
+class Traces(CheckTest):
+    def test_a_healthy_trace_passes_and_a_failing_one_fails(self):
+        self.check(self.put("ok.json", kineto()), PASS, "PASS")
+        self.check(self.put("bad.json", kineto(wait_us=500)), FAIL, "FAIL: 1 finding")
+
+    def test_nothing_to_judge_is_no_pass(self):
+        self.inconclusive(self.put("list.json", "[]"), "no steps and no device work")
+        self.inconclusive(self.put("empty.json", {"traceEvents": []}))
+        self.inconclusive(self.put("names.json", [
+            {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}]))
+
+    def test_damaged_events_are_no_pass_and_their_count_is_printed(self):
+        events = ",".join('{"ph":"X","name":%d bad}' % i for i in range(500))
+        self.inconclusive(self.put("all.json", '{"traceEvents":[' + events + "]}"),
+                          "quality: 500 x unparsable_event [data_loss]")
+        text = json.dumps(kineto())
+        one = text.replace('"name": "gemm"', '"name" "gemm"', 1)
+        self.inconclusive(self.put("one.json", one), "1 x unparsable_event")
+
+    def test_a_trace_that_ends_early_is_no_pass(self):
+        text = json.dumps(kineto())
+        for percent in (30, 50, 90):
+            self.inconclusive(self.put("cut.json", text[:len(text) * percent // 100]),
+                              "1 x truncated_input")
+        self.inconclusive(self.put("between.json", text[:text.rindex(', {"ph"')]))
+        packed = gzip.compress(text.encode())
+        self.inconclusive(self.put("cut.json.gz", packed[:len(packed) * 6 // 10]))
+
+    def test_events_without_a_time_are_no_pass(self):
+        for member in ("ts", "dur"):
+            trace = kineto()
+            for event in trace["traceEvents"]:
+                if event["name"] == "gemm":
+                    del event[member]
+            self.inconclusive(self.put(f"no_{member}.json", trace), "no usable time")
+
+    def test_an_error_fails_also_beside_damage(self):
+        text = json.dumps(kineto(wait_us=500)).replace('"pid": 1', '"pid" 1', 1)
+        self.check(self.put("bad.json", text), FAIL, "inconclusive: ", "FAIL")
+
+    def test_flags_say_what_is_acceptable(self):
+        damaged = self.put("cut.json", json.dumps(kineto())[:-200])
+        self.check(damaged, INCONCLUSIVE)
+        self.check(damaged, PASS, "inconclusive: ", "allowed", flags=["--allow-inconclusive"])
+        self.check(damaged, PASS, "INCONCLUSIVE", flags=["--exit-zero"])
+        bad = self.put("bad.json", kineto(wait_us=500))
+        self.check(bad, FAIL, flags=["--allow-inconclusive"])
+        self.check(bad, PASS, "FAIL", flags=["--allow-inconclusive", "--exit-zero"])
+        self.check(self.put("no.txt", "x"), UNREADABLE,
+                   flags=["--allow-inconclusive", "--exit-zero"])
+
+    def test_what_was_not_checked_is_said_once_and_so_is_what_no_rule_covers(self):
+        trace = kineto()
+        for event in trace["traceEvents"]:
+            if event["cat"] == "kernel":
+                event.update(ts=event["ts"] + 300, dur=600)
+            if event["cat"] == "cuda_runtime":
+                event["ts"] += 295
+        output = self.check(self.put("idle.json", trace), PASS, "no rule covers ",
+                            "host issues work too slowly")
+        self.assertIn("PASS: no finding of severity error in what was checked", output)
+        host = kineto()
+        host["traceEvents"] = [e for e in host["traceEvents"] if e["cat"] == "user_annotation"]
+        path = self.put("host.json", host)
+        output = self.check(path, PASS)
+        self.assertEqual(output.count("the trace holds no device work"), 1)
+        report = self.trainprof("report", path).stdout.decode()
+        self.assertEqual(report.count("the trace holds no device work"), 1)
+        self.assertIn("No findings in what was checked: input-bound", report)
+
+
+class Ranks(CheckTest):
+    def test_ranks_that_are_all_there_are_judged_together(self):
+        self.put("job/rank0.json", kineto(rank=0))
+        self.put("job/rank1.json", kineto(rank=1))
+        self.check(self.path("job"), PASS)
+        self.put("job/rank1.json", kineto(rank=1, wait_us=500))
+        self.check(self.path("job"), FAIL)
+        report = self.trainprof("report", self.path("job")).stdout.decode()
+        self.assertIn("input-bound  rank 1: ", report)
+
+    def test_a_rank_that_is_gone_or_unreadable_is_no_pass(self):
+        self.put("job/rank0.json", kineto(rank=0))
+        self.inconclusive(self.path("job"), "of 2 ranks these were not judged")
+        self.check(self.path("job/rank0.json"), PASS)  # one file, named by the user
+        bad = json.dumps(kineto(rank=1, wait_us=500)).encode()
+        for content in (b"", b"\x00" * 5000, gzip.compress(bad)[:60]):
+            self.put("job/rank1.json", content)
+            self.inconclusive(self.path("job"))
+        self.put("job/rank1.json", {"traceEvents": [], "distributedInfo": {"rank": 1,
+                                                                           "world_size": 2}})
+        self.inconclusive(self.path("job"), "no steps and no device work")
+
+
+class Recordings(CheckTest):
+    def sample(self, name):
+        """A copy of a sample's recording, and its segment."""
+        copy = self.path(name)
+        shutil.copytree(os.path.join(os.environ["TRAINPROF_SAMPLES"], name, "recording"), copy)
+        folder = next(e.path for e in os.scandir(copy) if e.is_dir())
+        return copy, next(e.path for e in os.scandir(folder)
+                          if e.name.endswith((".tps", ".tpz")))
+
+    def test_whole_recordings_are_judged_by_their_findings(self):
+        self.check(self.sample("trainer_cpu_workers2")[0], PASS)
+        self.check(self.sample("trainer_killed")[0], PASS)  # SIGKILL loses nothing
+        self.check(self.sample("trainer_cpu_workers0")[0], FAIL)
+
+    def test_one_damaged_chunk_is_no_pass(self):
+        recording, segment = self.sample("trainer_cpu_workers0")
+        with open(segment, "r+b") as file:
+            file.seek(7000)
+            file.write(b"\xa5" * 64)
+        self.inconclusive(recording, "1 x corrupt_chunk [data_loss]")
+
+    def test_a_segment_that_was_cut_is_no_pass(self):
+        for name in ("trainer_cpu_workers2", "trainer_killed"):
+            for percent in (20, 50, 99):
+                with self.subTest(name=name, percent=percent):
+                    recording, segment = self.sample(name)
+                    os.truncate(segment, os.path.getsize(segment) * percent // 100)
+                    self.inconclusive(recording)
+                    shutil.rmtree(recording)
+
+
+class Runs(CheckTest):
+    def record(self, *program, flags=()):
+        result = self.trainprof("run", "-o", self.path("run"), *flags, "--", *program)
+        self.addCleanup(shutil.rmtree, self.path("run"), ignore_errors=True)
+        return result.stderr.decode()
+
+    def test_a_window_that_never_opened_is_no_pass(self):
+        program = [os.environ["TRAINPROF_TEST_NVTX"], "3", "1"]
+        for flags in (["--steps", "100:110"], ["--delay", "60"], ["--capture", "nvtx:epoch"]):
+            with self.subTest(flags=flags):
+                card = self.record(*program, flags=flags)
+                self.assertIn("inconclusive: the window of the recording never opened", card)
+                self.assertNotIn("No findings", card)
+                self.inconclusive(self.path("run"), "the window of the recording never opened")
+                shutil.rmtree(self.path("run"))
+
+    def test_a_program_that_died_before_a_step_is_no_pass(self):
+        steps = os.environ["TRAINPROF_TEST_NVTX"]
+        card = self.record("sh", "-c", f"{steps} 1 60000 & sleep 0.5; kill -9 $!; wait $!")
+        self.assertIn("inconclusive: no step is complete", card)
+        self.inconclusive(self.path("run"), "the program ended with exit code 137")
+
+    def test_dropped_events_are_no_pass(self):
+        self.record(os.environ["TRAINPROF_TEST_NVTX"], "3000", "0", flags=["--max-size", "80K"])
+        output = self.trainprof("check", self.path("run")).stdout.decode()
+        self.assertIn("dropped_events [data_loss]", output)
+        self.assertIn("inconclusive: records are lost or damaged", output)
+
+    def test_the_card_counts_what_was_dropped_once(self):
+        card = self.record(os.environ["TRAINPROF_TEST_NVTX"], "8", "2")
+        self.assertEqual(card.count("0 records"), 1, card)
+        self.assertEqual(card.count("the trace holds no device work"), 1, card)
+
+
+if __name__ == "__main__":
+    harness.main()

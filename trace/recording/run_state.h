@@ -1,0 +1,30 @@
+// How the profiled run ended, and which of its files are gone: what manifest.json says.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainprof::recording {
+
+struct RunState {
+  bool known = false;  // there is a manifest that can be read
+  bool ended = false;  // the supervisor has seen the program's end
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  // Segments that the manifest names and the recording lacks: "rank-00001/4711-23.tpz". A run
+  // directory's alone; of a rank's folder nothing is known to be missing.
+  std::vector<std::string> missing_files;
+
+  // True where the program neither ended by itself with success nor is known to.
+  bool Failed() const {
+    return known && (!ended || signal.has_value() || exit_code.value_or(0) != 0);
+  }
+};
+
+// Of a run directory, or of the one that a rank's folder lies in. A manifest that is absent, no
+// regular file, larger than 16 MiB or no JSON object is not known.
+RunState ReadRunState(const std::filesystem::path& path);
+
+}  // namespace trainprof::recording
