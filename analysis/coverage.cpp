@@ -117,7 +117,13 @@ std::vector<NotChecked> RulesNotChecked(const JobAnalysis& job) {
 
 int64_t ErrorsIn(const JobAnalysis& job) {
   int64_t errors = 0;
+  const std::vector<Doubt> doubts = DoubtsOf(job);
   for (const RankAnalysis& rank : job.ranks) {
+    const bool is_undermined = std::any_of(doubts.begin(), doubts.end(), [&](const Doubt& doubt) {
+      return doubt.undermines &&
+             std::find(doubt.ranks.begin(), doubt.ranks.end(), rank.rank) != doubt.ranks.end();
+    });
+    if (is_undermined) continue;
     errors += std::count_if(rank.findings.begin(), rank.findings.end(), [](const Finding& finding) {
       return finding.severity == Severity::kError;
     });

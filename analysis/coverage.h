@@ -21,16 +21,19 @@ struct Doubt {
   std::string text;                  // one line for people, without a full stop
   std::vector<int64_t> ranks;        // whom it concerns, in order; empty: the job
   std::vector<QualityItem> quality;  // the counts behind it
+  // It makes findings of its ranks doubtful, too: their times are wrong, or the device's side is
+  // absent as a whole, so that a host that waits says nothing. What else is lost can only hide.
+  bool undermines = false;
 };
 
 // Why the job's verdict is not conclusive, the gravest first; empty where it is.
 std::vector<Doubt> DoubtsOf(const JobAnalysis& job);
 
 // What the gate says. An error stands on the evidence that is there: what else was lost cannot undo
-// it, so that it comes before every doubt.
+// it, so that it comes before every doubt but those that undermine it.
 enum class Conclusion { kPassed, kFailed, kInconclusive };
 std::string_view Name(Conclusion conclusion);  // "pass", "fail", "inconclusive"
-int64_t ErrorsIn(const JobAnalysis& job);      // findings of severity error
+int64_t ErrorsIn(const JobAnalysis& job);      // findings of severity error that are not undermined
 Conclusion ConclusionOf(const JobAnalysis& job);
 
 // Rules that were skipped for one reason in the same ranks.

@@ -62,8 +62,8 @@ class Doubts {
   }
 
  private:
-  void Add(std::string_view id, std::string text, const RankAnalysis* rank = nullptr,
-           std::vector<QualityItem> quality = {}) {
+  Doubt& Add(std::string_view id, std::string text, const RankAnalysis* rank = nullptr,
+             std::vector<QualityItem> quality = {}) {
     const auto same = std::find_if(doubts_.begin(), doubts_.end(), [&](const Doubt& other) {
       return other.id == id && other.text == text;
     });
@@ -72,12 +72,13 @@ class Doubts {
     doubt.text = std::move(text);
     if (rank != nullptr) doubt.ranks.push_back(rank->rank);
     for (const QualityItem& item : quality) Merge(item, doubt.quality);
+    return doubt;
   }
 
   // Whatever is data loss counts. Losses have no place in time: each may touch the window.
   void CountLosses() {
-    Doubt lost{"data_loss", "", {}, {}};
-    Doubt unreadable{"unreadable", "", {}, {}};
+    Doubt lost{"data_loss", "", {}, {}, false};
+    Doubt unreadable{"unreadable", "", {}, {}, false};
     const auto take = [&](const QualityItem& item, const RankAnalysis* rank) {
       if (item.severity != QualitySeverity::kDataLoss) return;
       Doubt& doubt = IsUnreadable(item) ? unreadable : lost;
@@ -195,12 +196,14 @@ class Doubts {
                          state.find("forked after CUDA init") != std::string::npos;
     if (!is_fine) {
       Add("gpu_not_recorded", "the program used CUDA, and its GPU work was not recorded: " + state,
-          &rank);
+          &rank)
+          .undermines = rank.kernels + rank.copies == 0;
     }
     for (const QualityItem& item : rank.quality) {
       if (item.kind == "no_step_with_device_detail") {
         Add("gpu_not_recorded", "GPU work was recorded outside the counted steps only", &rank,
-            {item});
+            {item})
+            .undermines = true;
       }
     }
   }
@@ -211,7 +214,8 @@ class Doubts {
     for (const QualityItem& item : rank.quality) {
       if (item.kind == "unknown_clock_rate") {
         Add("clock_unknown", "times are in ticks of unknown length, not in nanoseconds", &rank,
-            {item});
+            {item})
+            .undermines = true;
       }
       const bool counts = item.severity == QualitySeverity::kWarning &&
                           std::find(std::begin(kSetAsideKinds), std::end(kSetAsideKinds),
@@ -226,7 +230,8 @@ class Doubts {
     Add("times_in_doubt",
         fmt::format("{:.0f} % of the events have no usable time or duration: {}",
                     100 * static_cast<double>(count) / events, Listed(set_aside)),
-        &rank, set_aside);
+        &rank, set_aside)
+        .undermines = true;
   }
 
   const JobAnalysis& job_;

@@ -34,8 +34,8 @@ struct Flags {
 void PrintFindings(std::FILE* out, const JobAnalysis& job) {
   for (const RankAnalysis& rank : job.ranks) {
     for (const Finding& finding : rank.findings) {
-      Print(out, "{:<7} {} {} (rank {}): {}\n", Name(finding.severity), finding.code,
-                 finding.rule, rank.rank, finding.title);
+      Print(out, "{:<7} {} {} (rank {}): {}\n", Name(finding.severity), finding.code, finding.rule,
+            rank.rank, finding.title);
     }
   }
 }
@@ -58,7 +58,7 @@ void PrintDoubts(std::FILE* out, const JobAnalysis& job) {
     Print(out, "inconclusive: {}\n", lines[i]);
     for (const QualityItem& item : doubts[i].quality) {
       Print(out, "    quality: {} x {} [{}] {}\n", item.count, item.kind, Name(item.severity),
-                 item.detail);
+            item.detail);
     }
   }
 }
@@ -77,13 +77,12 @@ int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
       break;
   }
   if (flags.allow_inconclusive) {
-    Print(out, "INCONCLUSIVE, allowed: no finding of severity error in what was checked\n");
+    Print(out, "INCONCLUSIVE, allowed: no finding of severity error that stands\n");
     return kExitOk;
   }
-  fmt::print(
-      out,
-      "INCONCLUSIVE: no finding of severity error in what was checked, for the reasons above "
-      "this is no pass (--allow-inconclusive makes it one)\n");
+  Print(out,
+        "INCONCLUSIVE: no finding of severity error that stands; for the reasons above this is no "
+        "pass (--allow-inconclusive makes it one)\n");
   return flags.exit_zero ? kExitOk : kExitInconclusive;
 }
 

@@ -177,6 +177,21 @@ TEST(Conclusion, AnErrorComesBeforeEveryDoubt) {
   EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kFailed);
 }
 
+// A host that waits says nothing where the device may have worked meanwhile.
+TEST(Conclusion, AnErrorFallsWhereTheDevicesSideIsAbsentOrTimesAreWrong) {
+  RankAnalysis rank = Healthy(1);
+  rank.kernels = 0;
+  rank.findings.emplace_back().severity = Severity::kError;
+  EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kFailed);
+  rank.environment.emplace_back("cupti.state", "CUPTI needs admin here");
+  EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kInconclusive);
+  RankAnalysis other = Healthy(0);
+  other.findings.emplace_back().severity = Severity::kError;  // another rank's stands
+  EXPECT_EQ(ConclusionOf(JobOf({other, rank})), Conclusion::kFailed);
+  other.quality.push_back({"missing_time", QualitySeverity::kWarning, 900, ""});
+  EXPECT_EQ(ConclusionOf(JobOf({other, rank})), Conclusion::kInconclusive);
+}
+
 TEST(NotChecked, WhatIsSkippedForOneReasonInTheSameRanksIsSaidOnce) {
   RankAnalysis first = Healthy(0);
   first.skipped = {{"a", "no device work"}, {"b", "no device work"}, {"c", "no steps"}};

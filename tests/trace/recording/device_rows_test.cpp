@@ -276,8 +276,9 @@ TEST_F(DeviceRows, LaterVersionsMayAppendColumnsAndAddTypes) {
   writer_.RawRow(static_cast<ChunkKind>(9), 16, longer, 32);
   const Trace t = Read();
   EXPECT_EQ(t.device_ops.size(), 1u);
-  EXPECT_EQ(QualityText(t),
-            "unknown_record 1 (data_loss)\nunread_chunk 1 (data_loss)\ncopy_without_launch 1 (info)\n");
+  EXPECT_EQ(
+      QualityText(t),
+      "unknown_record 1 (data_loss)\nunread_chunk 1 (data_loss)\ncopy_without_launch 1 (info)\n");
 }
 
 TEST_F(DeviceRows, RowsOfAnImpossibleSizeCostTheirChunk) {
