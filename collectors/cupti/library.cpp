@@ -82,8 +82,10 @@ bool Try(CuptiLibrary* library, const char* name) {
   if (IsKnown(library, name)) return false;
   const int64_t left = library->search_ends_ns - Now();
   if (left <= 0) return true;
+  const int64_t begin = Now();
   const LibraryAnswer answer = AskLibrary(library->injection, library->driver, name,
                                           left < kAnswerLimitNs ? left : kAnswerLimitNs);
+  library->answers_ns += Now() - begin;
   const LibraryReport& report = answer.report;
   if (report.driver_version != 0) library->driver_version = report.driver_version;
   const char* path = report.path[0] == 0 ? name : report.path;

@@ -22,6 +22,7 @@ struct CuptiLibrary {
   int64_t search_ends_ns;
   TriedFile tried[kMostTriedFiles];
   int tried_count;
+  int64_t answers_ns;  // what asking took, of the set-up
   int driver_version;  // as cuDriverGetVersion gives it; 0: unknown
   bool found;
   char why_not[1536];  // when not found, in words for the user

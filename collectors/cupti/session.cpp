@@ -144,6 +144,7 @@ void WriteFacts(Session& session, int slot_error) {
   WriteFact(session, "cupti.version", "%d.%d (%u)", version / 1000, version % 1000 / 10,
             library.api.version);
   WriteFact(session, "cupti.path", "%s", library.path);
+  WriteFact(session, "cupti.answer_us", "%lld", static_cast<long long>(library.answers_ns / 1000));
   if (library.driver_version != 0) {
     WriteFact(session, "driver.version", "%d.%d", library.driver_version / 1000,
               library.driver_version % 1000 / 10);

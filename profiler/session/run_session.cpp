@@ -257,6 +257,9 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
 
 // In our place, so that the program has every process that there may be.
 int RunUnrecorded(const RunSettings& settings, const Surroundings& surroundings) {
+  // A signal that waits goes with us; that our own children have ended concerns nobody.
+  while (TakeSignal(SignalBits{1} << (SIGCHLD - 1), {})) {
+  }
   const StartedProgram failed = BecomeProgram(settings.program, EnvironmentWith({}), surroundings);
   Say(failed.error);
   return failed.exit_code;

@@ -65,7 +65,7 @@ def complete(table, program, runner):
     table.judge("losses", program.name, str(lost or "none"), "none", not lost)
     table.add("size", program.name, f"{size / max(total, 1):.1f} bytes an event, {size} bytes")
     for key in ("cupti.state", "cupti.version", "cupti.path", "driver.version", "cupti.setup_us",
-                "cupti.largest_undelivered_ms"):
+                "cupti.answer_us", "cupti.largest_undelivered_ms"):
         if key in report["environment"]:
             table.add(key, program.name, report["environment"][key])
 

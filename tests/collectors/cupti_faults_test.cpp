@@ -134,6 +134,9 @@ TEST(CuptiFaults, AHangingFlushIsLeftAfterFiveSeconds) {
 TEST(CuptiFaults, SlowSetupIsMeasured) {
   const FaultRun run = RunWith("slow_setup=300");
   EXPECT_GE(std::stol(run.rows.Fact("cupti.setup_us")), 300'000);
+  const long asked = std::stol(run.rows.Fact("cupti.answer_us"));
+  EXPECT_GT(asked, 0);
+  EXPECT_LT(asked, std::stol(run.rows.Fact("cupti.setup_us"))) << "a part of it";
   EXPECT_EQ(Kernels(run), 50u);
 }
 
