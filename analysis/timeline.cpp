@@ -8,22 +8,6 @@
 namespace trainprof {
 namespace {
 
-// Calls visit(Interval, is_api, row) for ranges and API calls of a thread, by begin, outer first.
-template <class Visitor>
-void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
-  auto [range, range_end] = trace.ranges.rows_of(thread);
-  auto [call, call_end] = trace.api.rows_of(thread);
-  while (range < range_end || call < call_end) {
-    CancelPoint(size_t{range} + call);
-    const bool take_range = call == call_end || (range < range_end && trace.ranges.begin[range] <=
-                                                                          trace.api.begin[call]);
-    const EventColumns& table = take_range ? static_cast<const EventColumns&>(trace.ranges)
-                                           : static_cast<const EventColumns&>(trace.api);
-    const Row row{take_range ? range++ : call++};
-    visit(table.interval(row), !take_range, row);
-  }
-}
-
 // torch/utils/checkpoint.py, which computes activations again, is no I/O: a checkpoint must be
 // saved or loaded to count.
 bool IsIoName(std::string_view name) {
@@ -42,7 +26,7 @@ bool IsGarbageCollection(std::string_view name) {
   return ContainsNoCase(name, "built-in method collect") || name == "gc" || name == "gc.collect";
 }
 
-std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row) {
+std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool waits_for_input) {
   const size_t i = Index(row);
   const std::string_view name = trace.Text(trace.ranges.name[i]);
   switch (trace.ranges.kind[i]) {
@@ -56,7 +40,7 @@ std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row) {
     case RangeKind::kOverhead:
       break;
   }
-  if (PhaseOf(trace, row) == Phase::kInputWait) return HostActivity::kInputWait;
+  if (waits_for_input) return HostActivity::kInputWait;
   if (trace.ranges.kind[i] == RangeKind::kUserAnnotation) {
     if (IsIoName(name)) return HostActivity::kIo;
     if (IsGarbageCollection(name)) return HostActivity::kPython;
@@ -124,12 +108,40 @@ Phase PhaseOf(const Trace& trace, Row row) {
   }
 }
 
+std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
+  const auto [first, last] = trace.ranges.rows_of(thread);
+  std::vector<bool> waits(last - first, false);
+  // The closest range around each row that is named as a wait.
+  std::vector<Row> around(last - first, kNoRow);
+  for (uint32_t i = first; i < last; ++i) {
+    CancelPoint(i);
+    const Row parent = trace.ranges.parent[i];
+    if (parent != kNoRow) {
+      const size_t at = Index(parent) - first;
+      around[i - first] = waits[at] ? parent : around[at];
+    }
+    waits[i - first] = PhaseOf(trace, Row{i}) == Phase::kInputWait;
+    if (trace.ranges.kind[i] != RangeKind::kUserAnnotation ||
+        !IsStepName(trace.Text(trace.ranges.name[i]))) {
+      continue;
+    }
+    for (Row row = around[i - first]; row != kNoRow && waits[Index(row) - first];
+         row = around[Index(row) - first]) {
+      waits[Index(row) - first] = false;
+    }
+  }
+  return waits;
+}
+
 Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
+  const std::vector<bool> waits = FindInputWaits(trace, thread);
+  const uint32_t first = trace.ranges.rows_of(thread).first;
   std::vector<Labelled<Phase>> events;
   VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
     if (is_api) return;
     const Phase phase = PhaseOf(trace, row);
-    if (phase != Phase::kNone) events.push_back({interval, phase});
+    const bool holds = phase != Phase::kInputWait || waits[Index(row) - first];
+    if (phase != Phase::kNone && holds) events.push_back({interval, phase});
   });
   return Flatten(events);
 }
@@ -138,11 +150,14 @@ Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
 // reason that covers the same moment.
 Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
                                         const std::vector<bool>& is_blocking) {
+  const std::vector<bool> waits = FindInputWaits(trace, thread);
+  const uint32_t first = trace.ranges.rows_of(thread).first;
   std::vector<Labelled<HostActivity>> plain;
   std::vector<Labelled<HostActivity>> reasons;
   VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
     const std::optional<HostActivity> activity =
-        is_api ? ActivityOfCall(trace, row, is_blocking[Index(row)]) : ActivityOfRange(trace, row);
+        is_api ? ActivityOfCall(trace, row, is_blocking[Index(row)])
+               : ActivityOfRange(trace, row, waits[Index(row) - first]);
     if (activity) (IsPlain(*activity) ? plain : reasons).push_back({interval, *activity});
   });
   return Overlay(Flatten(plain), Flatten(reasons));

@@ -102,8 +102,28 @@ void VisitWithin(const Timeline<Value>& timeline, const Interval& within, Visito
   if (at < within.end) visit(Interval{at, within.end}, Value{});
 }
 
+// Calls visit(Interval, is_api, row) for ranges and API calls of a thread, by begin, outer first.
+template <class Visitor>
+void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
+  auto [range, range_end] = trace.ranges.rows_of(thread);
+  auto [call, call_end] = trace.api.rows_of(thread);
+  while (range < range_end || call < call_end) {
+    CancelPoint(size_t{range} + call);
+    const bool take_range = call == call_end || (range < range_end && trace.ranges.begin[range] <=
+                                                                          trace.api.begin[call]);
+    const EventColumns& table = take_range ? static_cast<const EventColumns&>(trace.ranges)
+                                           : static_cast<const EventColumns&>(trace.api);
+    const Row row{take_range ? range++ : call++};
+    visit(table.interval(row), !take_range, row);
+  }
+}
+
 // The phase that range `row` stands for (kNone for most).
 Phase PhaseOf(const Trace& trace, Row row);
+
+// Of a thread's ranges, in their order: which are waits for input? Those whose name says so; but a
+// range that covers a whole step holds the loop, whatever its name. O(the thread's ranges).
+std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread);
 
 Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread);
 // `is_blocking` tells, per row of trace.api, whether the call waited for the device.

@@ -93,6 +93,121 @@ constexpr std::string_view WithoutCounter(std::string_view name) {
   return name.substr(0, end);
 }
 
+// The letters of a name, in lower case: without separators and numbers, but with digits inside a
+// word ("h2d"). Empty for what is no plain name, or longer than any that is known.
+class Letters {
+ public:
+  constexpr explicit Letters(std::string_view name) {
+    for (size_t i = 0; i < name.size(); ++i) {
+      const char c = Lower(name[i]);
+      const bool in_word = IsDigit(c) && i > 0 && IsLetter(name[i - 1]) && i + 1 < name.size() &&
+                           IsLetter(name[i + 1]);
+      if (!IsLetter(c) && !in_word) {
+        if (IsDigit(c) || IsSeparator(c)) continue;
+        size_ = 0;
+        return;
+      }
+      if (size_ == kMost) {
+        size_ = 0;
+        return;
+      }
+      text_[size_++] = c;
+    }
+  }
+  constexpr std::string_view text() const { return {text_, size_}; }
+
+ private:
+  static constexpr size_t kMost = 48;
+  static constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+  static constexpr bool IsLetter(char c) { return Lower(c) >= 'a' && Lower(c) <= 'z'; }
+  static constexpr bool IsSeparator(char c) {
+    return std::string_view(" \t_-.:#/()[]{}<>|,=*~'\"").find(c) != std::string_view::npos;
+  }
+  char text_[kMost] = {};
+  size_t size_ = 0;
+};
+
+// What a word says in the name of a range that loads batches.
+enum LoadingWord : uint32_t {
+  kGet = 1 << 0,
+  kNext = 1 << 1,
+  kLoad = 1 << 2,
+  kFetch = 1 << 3,
+  kRead = 1 << 4,
+  kWait = 1 << 5,
+  kIter = 1 << 6,  // "iter" by itself is a step
+  kIterator = 1 << 7,
+  kData = 1 << 8,
+  kInput = 1 << 9,
+  kBatch = 1 << 10,
+  kExample = 1 << 11,  // "get samples" may well be generating them
+  kDataset = 1 << 12,  // loaded once, at start-up
+  kLoader = 1 << 13,
+  kMaker = 1 << 14,
+  kWhich = 1 << 15,
+  kFiller = 1 << 16,
+};
+
+struct KnownWord {
+  std::string_view text;
+  LoadingWord says;
+};
+
+// Longer ones before their beginnings.
+inline constexpr KnownWord kLoadingWords[] = {
+    {"get", kGet},        {"next", kNext},         {"loader", kLoader},     {"loading", kLoad},
+    {"load", kLoad},      {"prefetching", kFetch}, {"prefetcher", kLoader}, {"prefetch", kFetch},
+    {"fetching", kFetch}, {"fetch", kFetch},       {"reading", kRead},      {"read", kRead},
+    {"waiting", kWait},   {"wait", kWait},         {"iterator", kIterator}, {"iter", kIter},
+    {"enumerate", kIter}, {"dataset", kDataset},   {"data", kData},         {"inputs", kInput},
+    {"input", kInput},    {"batches", kBatch},     {"batch", kBatch},       {"samples", kExample},
+    {"sample", kExample}, {"examples", kExample},  {"example", kExample},   {"images", kExample},
+    {"image", kExample},  {"generator", kMaker},   {"pipeline", kMaker},    {"trainer", kWhich},
+    {"training", kWhich}, {"train", kWhich},       {"validation", kWhich},  {"valid", kWhich},
+    {"val", kWhich},      {"evaluation", kWhich},  {"eval", kWhich},        {"test", kWhich},
+    {"mini", kFiller},    {"micro", kFiller},      {"self", kFiller},       {"queue", kFiller},
+    {"from", kFiller},    {"for", kFiller},        {"the", kFiller},        {"on", kFiller},
+    {"time", kFiller}};
+
+// What the words of `text` say, or'ed; 0 where it does not fall into known words. `words` counts
+// them. "iterator" stands for an "iter" that is followed by "next", too.
+constexpr uint32_t WordsOf(std::string_view text, int& words) {
+  if (text.empty()) return 0;
+  for (const KnownWord& word : kLoadingWords) {
+    if (!text.starts_with(word.text)) continue;
+    const std::string_view rest = text.substr(word.text.size());
+    int more = 0;
+    const uint32_t after = WordsOf(rest, more);
+    if (!rest.empty() && after == 0) continue;
+    words = more + 1;
+    const bool is_iterator = word.says == kIter && (after & kNext) != 0;
+    return after | (is_iterator ? kIterator : word.says);
+  }
+  return 0;
+}
+
+// Whether `text`, of lower-case letters, names a wait for input: a verb of loading and what is
+// loaded, the loader, or a few words by themselves. One word more ("load_state_dict", "load
+// checkpoint", "prefetch_to_device", "download"), and it names something else.
+constexpr bool NamesLoading(std::string_view text) {
+  int words = 0;
+  const uint32_t says = WordsOf(text, words);
+  if (says == 0) return false;
+  const auto any = [&](uint32_t of) { return (says & of) != 0; };
+  if (words == 1) return any(kLoad | kFetch | kData | kLoader) || text == "input";
+  const uint32_t kThings = kData | kInput | kBatch | kExample;
+  // "get_train_dataloader" makes one.
+  if (any(kLoader)) return !any(kGet | kLoad) || any(kBatch | kExample | kNext);
+  if (any(kWait | kLoad | kFetch | kRead)) return any(kThings);
+  if (any(kNext)) return any(kThings | kDataset | kIterator);
+  if (any(kGet)) return any(kData | kInput | kBatch);
+  if (any(kIterator)) return any(kThings | kDataset);
+  if (any(kIter)) return any(kData | kInput | kDataset);
+  if (any(kMaker)) return any(kData | kInput | kBatch);  // Megatron: "batch-generator"
+  // "input data", "batch_input" (DeepSpeed), "data time" (timm, mmengine): not "train data".
+  return any(kData | kInput) && !any(kWhich | kExample) && (!any(kData) || !any(kBatch));
+}
+
 }  // namespace names_internal
 
 // A range that marks one training step: "step", "step 12", "ProfilerStep#12", "train_step",
@@ -117,49 +232,31 @@ constexpr Phase PhaseOfTorchName(std::string_view name) {
   return Phase::kNone;
 }
 
-// The phase that a user's own range (NVTX, record_function) names.
+// The phase that a user's own range (NVTX, record_function) names. Case, separators and numbers are
+// not looked at: "data_wait", "Data Wait 12", "dataWait" and "data-wait #3" are one name.
 constexpr Phase PhaseOfUserName(std::string_view name) {
   using names_internal::IsOneOf;
-  constexpr std::string_view kInput[] = {
-      "data_wait",    "data wait",   "data",        "dataloader", "data_loader", "data_loading",
-      "data loading", "dataloading", "load_data",   "load data",  "input_wait",  "input",
-      "get_batch",    "next_batch",  "fetch_batch", "batch_wait", "data_load",   "data_fetch",
-      "loader",       "dataload",    "load_batch"};
-  constexpr std::string_view kCopy[] = {"h2d",
-                                        "h2d_copy",
-                                        "h2d copy",
-                                        "to_device",
-                                        "to device",
-                                        "copy",
-                                        "copy_to_device",
-                                        "copy to device",
-                                        "host_to_device",
-                                        "host to device",
-                                        "batch_to_device",
-                                        "data_to_device",
-                                        "transfer",
-                                        "to_gpu",
-                                        "data_copy",
-                                        "transfer_batch_to_device"};
-  constexpr std::string_view kForward[] = {
-      "forward", "fwd", "forward_pass", "forward pass", "model_forward", "training_step_forward"};
-  constexpr std::string_view kBackward[] = {"backward",      "bwd",           "backward_pass",
-                                            "backward pass", "loss_backward", "loss.backward"};
+  constexpr std::string_view kCopy[] = {"h2d",           "h2dcopy",      "todevice",
+                                        "copy",          "copytodevice", "hosttodevice",
+                                        "batchtodevice", "datatodevice", "transfer",
+                                        "togpu",         "datacopy",     "transferbatchtodevice"};
+  constexpr std::string_view kForward[] = {"forward", "fwd", "forwardpass", "modelforward",
+                                           "trainingstepforward"};
+  constexpr std::string_view kBackward[] = {"backward", "bwd", "backwardpass", "lossbackward"};
   constexpr std::string_view kOptimizer[] = {
-      "optimizer", "optimizer_step", "optimizer step", "optimizer.step", "opt",
-      "opt_step",  "optim",          "optim_step",     "zero_grad",      "optimizer_zero_grad",
-      "update",    "weight_update"};
-  std::string_view base = names_internal::WithoutCounter(name);
-  // TorchRec: "## forward ##".
-  while (base.starts_with('#') || base.starts_with(' ')) base.remove_prefix(1);
+      "optimizer", "optimizerstep",     "opt",    "optstep",     "optim", "optimstep",
+      "zerograd",  "optimizerzerograd", "update", "weightupdate"};
   if (const Phase torch = PhaseOfTorchName(name); torch != Phase::kNone) return torch;
   // Lightning: "[pl][profile][_TrainingEpochLoop].train_dataloader_next".
   if (name.ends_with("dataloader_next")) return Phase::kInputWait;
-  if (IsOneOf(base, kInput)) return Phase::kInputWait;
-  if (IsOneOf(base, kCopy)) return Phase::kCopy;
-  if (IsOneOf(base, kForward)) return Phase::kForward;
-  if (IsOneOf(base, kBackward)) return Phase::kBackward;
-  if (IsOneOf(base, kOptimizer)) return Phase::kOptimizer;
+  const names_internal::Letters letters(name);
+  const std::string_view text = letters.text();
+  if (text.empty()) return Phase::kNone;
+  if (names_internal::NamesLoading(text)) return Phase::kInputWait;
+  if (IsOneOf(text, kCopy)) return Phase::kCopy;
+  if (IsOneOf(text, kForward)) return Phase::kForward;
+  if (IsOneOf(text, kBackward)) return Phase::kBackward;
+  if (IsOneOf(text, kOptimizer)) return Phase::kOptimizer;
   return Phase::kNone;
 }
 

@@ -120,18 +120,34 @@ bool SavesOrLogs(std::string_view name) {
          name.starts_with("torch/serialization.py");
 }
 
+// Is the range around a step?
+bool HoldsAStep(const Trace& trace, size_t range) {
+  for (size_t step = range + 1; step < trace.ranges.size(); ++step) {
+    if (trace.ranges.kind[step] != RangeKind::kUserAnnotation) continue;
+    if (!IsStepName(trace.Text(trace.ranges.name[step]))) continue;
+    for (Row row = trace.ranges.parent[step]; row != kNoRow;
+         row = trace.ranges.parent[Index(row)]) {
+      if (Index(row) == range) return true;
+    }
+  }
+  return false;
+}
+
 // What a range means for its thread; kNothing: nothing.
 HostActivity MeaningOf(const Trace& trace, size_t range) {
   const std::string_view name = trace.Text(trace.ranges.name[range]);
   switch (trace.ranges.kind[range]) {
     case RangeKind::kUserAnnotation:
-      if (PhaseOfUserName(name) == Phase::kInputWait) return HostActivity::kInputWait;
+      if (PhaseOfUserName(name) == Phase::kInputWait) {
+        return HoldsAStep(trace, range) ? HostActivity::kWork : HostActivity::kInputWait;
+      }
       if (SavesOrLogs(name)) return HostActivity::kIo;
       if (IsStepName(name)) return HostActivity::kNothing;
       return name == "gc.collect" ? HostActivity::kPython : HostActivity::kWork;
     case RangeKind::kCpuOp:
-      return PhaseOfTorchName(name) == Phase::kInputWait ? HostActivity::kInputWait
-                                                         : HostActivity::kWork;
+      return PhaseOfTorchName(name) == Phase::kInputWait && !HoldsAStep(trace, range)
+                 ? HostActivity::kInputWait
+                 : HostActivity::kWork;
     case RangeKind::kPythonFunction:
       return SavesOrLogs(name) ? HostActivity::kIo : HostActivity::kPython;
     case RangeKind::kOverhead:
@@ -382,7 +398,7 @@ HostClass Twin::HostClassAt(int64_t moment) const {
     const bool is_op = ranges.kind[row] == RangeKind::kCpuOp;
     if (!is_op && ranges.kind[row] != RangeKind::kUserAnnotation) continue;
     const Phase own = is_op ? PhaseOfTorchName(name) : PhaseOfUserName(name);
-    if (own == Phase::kNone) continue;
+    if (own == Phase::kNone || (own == Phase::kInputWait && HoldsAStep(trace_, row))) continue;
     if (ranges.track[row] != stepping_) {
       autograd = autograd || (is_op && own == Phase::kBackward);
     } else if (ranges.begin[row].ns > begin ||

@@ -52,6 +52,148 @@ TEST(Names, KnowsThePhasesOfUsersRanges) {
   EXPECT_EQ(PhaseOfUserName(""), Phase::kNone);
 }
 
+TEST(Names, KnowsLoadingByManyNames) {
+  for (const char* name : {"fetch",
+                           "fetch_data",
+                           "fetch data 12",
+                           "FetchData",
+                           "get batch",
+                           "get_batch",
+                           "Get Batch #3",
+                           "getBatch",
+                           "get-batch",
+                           "get_next_batch",
+                           "get_batch()",
+                           "load",
+                           "Load 7",
+                           "load()",
+                           "loading",
+                           "load_batch",
+                           "load data",
+                           "load image",
+                           "LOAD_DATA",
+                           "prefetch",
+                           "Prefetch_3",
+                           "prefetch next batch",
+                           "iter_next",
+                           "iterNext",
+                           "iterator.get_next",
+                           "next batch",
+                           "next-batch",
+                           "nextBatch:2",
+                           "next(loader)",
+                           "next(iter(train_loader))",
+                           "batch = next(loader)",
+                           "dataloader",
+                           "DataLoader",
+                           "data loader 1/100",
+                           "DataLoader.__next__",
+                           "train_loader",
+                           "val-dataloader",
+                           "train/data_wait",
+                           "trainer::next_batch",
+                           "wait for data",
+                           "waiting for the next batch",
+                           "data_wait",
+                           "batch wait",
+                           "input",
+                           "data",
+                           "## data ##",
+                           "batch-generator",
+                           "batch_input",
+                           "data_time",
+                           "data iter",
+                           "read_batch"}) {
+    EXPECT_EQ(PhaseOfUserName(name), Phase::kInputWait) << name;
+  }
+}
+
+// A name that only looks like one would turn work into a loader's wait.
+TEST(Names, DoesNotTakeOtherRangesForLoading) {
+  for (const char* name : {"load_state_dict",
+                           "load checkpoint",
+                           "load_model",
+                           "load weights",
+                           "load_dataset",
+                           "torch.load",
+                           "pickle.load",
+                           "loaded",
+                           "reload",
+                           "preload",
+                           "payload",
+                           "overload",
+                           "workload",
+                           "load_balance",
+                           "load_balancing_loss",
+                           "download",
+                           "downloading data",
+                           "upload",
+                           "unload",
+                           "prefetch_to_device",
+                           "prefetch to gpu",
+                           "fetch_sub_module",
+                           "fetch params",
+                           "all_gather_prefetch",
+                           "get_train_dataloader",
+                           "build_dataloader",
+                           "init data loader",
+                           "get",
+                           "get_lr",
+                           "get samples",
+                           "get_logits",
+                           "sample",
+                           "next",
+                           "next token",
+                           "next_iteration",
+                           "iter",
+                           "iteration",
+                           "train_iter",
+                           "batch",
+                           "batch 12",
+                           "train_batch",
+                           "micro batch 3",
+                           "batch_norm",
+                           "minibatch",
+                           "batch_time",
+                           "train data",
+                           "test_data",
+                           "dataset",
+                           "database",
+                           "metadata",
+                           "data_parallel",
+                           "DataParallel.forward",
+                           "data augmentation",
+                           "update",
+                           "wait",
+                           "wait_stream",
+                           "wait all_reduce",
+                           "read",
+                           "thread",
+                           "spread",
+                           "readout",
+                           "input_projection",
+                           "input_layernorm",
+                           "inputs embedding",
+                           "queue",
+                           "test",
+                           "validation",
+                           "the",
+                           "loader\xc3\xa9",
+                           "load2go"}) {
+    EXPECT_NE(PhaseOfUserName(name), Phase::kInputWait) << name;
+  }
+}
+
+TEST(Names, OfOtherPhasesAreKnownWithAnySeparators) {
+  EXPECT_EQ(PhaseOfUserName("h2d-copy 3"), Phase::kCopy);
+  EXPECT_EQ(PhaseOfUserName("Batch To Device"), Phase::kCopy);
+  EXPECT_EQ(PhaseOfUserName("forward-pass"), Phase::kForward);
+  EXPECT_EQ(PhaseOfUserName("loss.backward()"), Phase::kBackward);
+  EXPECT_EQ(PhaseOfUserName("OptimizerStep"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfUserName("d2h"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("feed_forward"), Phase::kNone);
+}
+
 struct NamedCall {
   const char* name;
   ApiKind kind;
