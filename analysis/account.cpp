@@ -12,26 +12,27 @@ namespace {
 struct Names {
   std::string_view name;
   std::string_view title;
+  std::string_view meaning{};
 };
 
 constexpr std::array<Names, kDeviceClasses> kDeviceNames{{
-    {"compute", "computing"},
-    {"exposed_communication", "communication not hidden by compute"},
-    {"exposed_copy", "copies not hidden by compute"},
-    {"idle_input_wait", "waiting for input"},
-    {"idle_sync_drain", "refilling the queue after a host sync"},
-    {"idle_allocation", "host allocating memory"},
-    {"idle_launch_bound", "host issues work too slowly"},
-    {"idle_python", "Python without operators"},
+    {"compute", "compute"},
+    {"exposed_communication", "communication", "not hidden by compute"},
+    {"exposed_copy", "copy", "not hidden by compute"},
+    {"idle_input_wait", "input wait"},
+    {"idle_sync_drain", "sync drain", "the queue refills after a sync"},
+    {"idle_allocation", "allocation", "on the host"},
+    {"idle_launch_bound", "launch-bound", "the host issues too slowly"},
+    {"idle_python", "Python", "host code without operators"},
     {"idle_io", "saving or logging"},
-    {"idle_dependency", "hand-over between queued operations"},
-    {"idle_unrecorded", "device work missing from the trace"},
-    {"idle_unknown", "cause not recorded"},
+    {"idle_dependency", "hand-over", "between queued operations"},
+    {"idle_unrecorded", "unrecorded", "device work is missing"},
+    {"idle_unknown", "unknown", "nothing recorded says why"},
 }};
 
 constexpr std::array<Names, kHostClasses> kHostNames{{
-    {"input_wait", "waiting for input"},
-    {"copy", "copying to the device"},
+    {"input_wait", "input wait"},
+    {"copy", "copy to the device"},
     {"forward", "forward"},
     {"backward", "backward"},
     {"optimizer", "optimizer"},
@@ -115,6 +116,7 @@ IntervalSet CopyCalls(const Trace& trace, TrackId thread) {
 
 std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
 std::string_view Title(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].title; }
+std::string_view Meaning(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].meaning; }
 std::string_view Name(HostClass c) { return kHostNames[static_cast<size_t>(c)].name; }
 std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].title; }
 

@@ -30,8 +30,10 @@ enum class DeviceClass : uint8_t {
 };
 inline constexpr size_t kDeviceClasses = 12;
 
-std::string_view Name(DeviceClass c);   // "compute", "idle_input_wait", ...
-std::string_view Title(DeviceClass c);  // for people: "waiting for input"
+std::string_view Name(DeviceClass c);  // "compute", "idle_input_wait", ...
+// For people: one word a cause, the same in verdict, report, findings and timeline.
+std::string_view Title(DeviceClass c);    // "input wait"
+std::string_view Meaning(DeviceClass c);  // what the word stands for; "" where it says it
 constexpr bool IsIdle(DeviceClass c) { return c >= DeviceClass::kIdleInputWait; }
 
 // What the stepping thread's time went to, by phase.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <type_traits>
 
 #include "analysis/idle.h"
 #include "analysis/rule.h"
@@ -16,7 +17,8 @@ std::vector<AccountLine> Lines(const std::array<Duration, N>& totals) {
   std::vector<AccountLine> lines;
   for (size_t i = 0; i < N; ++i) {
     const Class c = static_cast<Class>(i);
-    lines.push_back({Name(c), Title(c), totals[i]});
+    lines.push_back({Name(c), Title(c), totals[i], {}});
+    if constexpr (std::is_same_v<Class, DeviceClass>) lines.back().meaning = Meaning(c);
   }
   return lines;
 }
@@ -166,6 +168,7 @@ AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace) {
   }
   devices = devices.first(training);
   analysis.host_account = Lines<HostClass>(host.total);
+  analysis.host_other = OpenOther(trace, analysis.steps, host);
   analysis.loader_wait = LoaderWaitOf(analysis.device_steps, devices, host);
   analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;
 

@@ -8,14 +8,16 @@
 #include "analysis/account.h"
 #include "analysis/finding.h"
 #include "analysis/host_facts.h"
+#include "analysis/host_other.h"
 #include "analysis/steps.h"
 
 namespace trainprof {
 
 struct AccountLine {
   std::string_view name;   // "idle_input_wait"
-  std::string_view title;  // "idle: waiting for input"
+  std::string_view title;  // "input wait"
   Duration total;          // over the window
+  std::string_view meaning{};
 };
 
 struct DeviceReport {
@@ -63,6 +65,7 @@ struct RankAnalysis {
   Duration device_window;
   std::vector<DeviceReport> devices;
   std::vector<AccountLine> host_account;
+  OtherTime host_other;  // what "other" of that account holds
   LoaderWait loader_wait;
   bool has_host_phases = false;   // false: nothing named a phase, the account is all "other"
   std::vector<Finding> findings;  // largest gain first

@@ -297,6 +297,12 @@ std::optional<size_t> Steps::Find(int64_t number) const {
   return static_cast<size_t>(step - steps.begin());
 }
 
+const Step* Steps::At(TraceTime at) const {
+  const auto step = std::partition_point(steps.begin(), steps.end(),
+                                         [&](const Step& s) { return s.span.end <= at; });
+  return step == steps.end() || at < step->span.begin ? nullptr : &*step;
+}
+
 Duration Steps::Median() const {
   if (steps.empty()) return {};
   std::vector<int64_t> lengths;

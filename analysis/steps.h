@@ -43,6 +43,8 @@ struct Steps {
   // The index of the step of that number; nothing where there is none, or it was set aside.
   // O(log n).
   std::optional<size_t> Find(int64_t number) const;
+  // The step whose span `at` lies in, nullptr where there is none. O(log n).
+  const Step* At(TraceTime at) const;
   // By what totals are divided to get "per step": the number of steps, 1 where there are none.
   int64_t divisor() const { return steps.empty() ? 1 : static_cast<int64_t>(steps.size()); }
   // Of the steps' own ranges. 0 without steps.

@@ -62,6 +62,20 @@ Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
   return json;
 }
 
+Json OtherItemsJson(const RankAnalysis& rank, const std::vector<OtherItem>& items) {
+  Json list = Json::array();
+  for (const OtherItem& item : items) {
+    Json json{{"kind", Name(item.kind)}, {"name", item.name}};
+    if (item.kind != OtherKind::kNothing) json["count"] = item.count;
+    json["ms_per_step"] = rank.PerStepMs(item.total);
+    json["fraction"] = rank.Share(item.total);
+    json["total_ns"] = item.total.ns;
+    if (!item.inside.empty()) json["inside"] = OtherItemsJson(rank, item.inside);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json HostFactsJson(const RankAnalysis& rank) {
   Json facts = Json::array();
   for (const HostFact& fact : rank.host_facts) {
@@ -96,6 +110,7 @@ Json RankJson(const RankAnalysis& rank) {
             {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
                                                       : Json(nullptr)}}},
           {"host_account", AccountJson(rank.steps, rank.host_account)},
+          {"host_other", OtherItemsJson(rank, rank.host_other.items)},
           {"loader_wait",
            {{"ms_per_step", rank.DevicePerStepMs(rank.loader_wait.total)},
             {"during_idle_ms_per_step", rank.DevicePerStepMs(rank.loader_wait.during_idle)},
@@ -127,6 +142,8 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
   for (const Evidence& item : finding.evidence) {
     evidence.push_back(
         {{"what", item.what}, {"begin_ns", item.when.begin.ns}, {"end_ns", item.when.end.ns}});
+    const Step* const step = rank.steps.At(item.when.begin);
+    if (step != nullptr) evidence.back()["step"] = step->number;
   }
   const auto steps = static_cast<double>(rank.device_steps.divisor());
   Json json{{"rule", finding.rule},

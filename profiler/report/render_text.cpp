@@ -5,6 +5,7 @@
 #include <array>
 
 #include "analysis/verdict.h"
+#include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
@@ -28,6 +29,12 @@ const char* GainUnit(const RankAnalysis& rank) {
   return rank.steps.count() > 0 ? "ms/step" : "ms in all";
 }
 
+// ", step 12": which one the evidence begins in, by the number that people know it by.
+std::string StepText(const RankAnalysis& rank, const Evidence& evidence) {
+  const Step* const step = rank.steps.At(evidence.when.begin);
+  return step == nullptr ? "" : fmt::format(", step {}", step->number);
+}
+
 void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
                    const Finding& finding, const Style& style) {
   out += fmt::format("{:>3}. {} {} {}  {}\n", number, style.Severity(finding.severity),
@@ -35,20 +42,23 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
   const auto row = [&](std::string_view label, std::string_view text) {
     out += fmt::format("     {:<{}}{}\n", label, kIndent, Wrap(text, 5 + kIndent, kTextWidth));
   };
-  row("gain", fmt::format("{:.1f} to {:.1f} {}   (cost now {:.1f}, {} {}, confidence {:.0f} %)",
-                          finding.gain.low_ms_per_step, finding.gain.high_ms_per_step,
-                          GainUnit(rank), rank.DevicePerStepMs(finding.cost), finding.count,
-                          finding.count == 1 ? "instance" : "instances", 100 * finding.confidence));
+  row("gain",
+      fmt::format("{:.1f} to {:.1f} {}   (cost now {:.1f}, {}, confidence {:.0f} %)",
+                  finding.gain.low_ms_per_step, finding.gain.high_ms_per_step, GainUnit(rank),
+                  rank.DevicePerStepMs(finding.cost),
+                  Counted(finding.count, "instance", "instances"), 100 * finding.confidence));
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     row(i == 0 ? "where" : "", SiteText(finding.where[i]));
   }
   if (finding.where.size() > kSitesShown) {
-    row("", fmt::format("and {} more places", finding.where.size() - kSitesShown));
+    const auto more = static_cast<int64_t>(finding.where.size() - kSitesShown);
+    row("", fmt::format("and {}", Counted(more, "more place", "more places")));
   }
   for (size_t i = 0; i < finding.evidence.size(); ++i) {
     row(i == 0 ? "evidence" : "",
-        fmt::format("{} at {:.3f} ms", finding.evidence[i].what,
-                    Duration{finding.evidence[i].when.begin.ns}.ToMilliseconds()));
+        fmt::format("{} at {:.3f} ms{}", finding.evidence[i].what,
+                    Duration{finding.evidence[i].when.begin.ns}.ToMilliseconds(),
+                    StepText(rank, finding.evidence[i])));
   }
   row("do", finding.advice);
   if (!finding.fix.empty()) {
@@ -80,11 +90,52 @@ void AppendAccount(std::string& out, const Over& over, const std::vector<Account
     if (line.total.ns == 0) continue;
     const double share = RankAnalysis::Part(line.total, over.window);
     const bool idle = line.name.starts_with("idle_");
-    const std::string title = fmt::format("{}{}", idle ? "idle: " : "", line.title);
+    const std::string meaning = line.meaning.empty() ? "" : fmt::format(" ({})", line.meaning);
+    const std::string title = fmt::format("{}{}{}", idle ? "idle: " : "", line.title, meaning);
     out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %  {}\n", title, over.PerStepMs(line.total),
                        100 * share, Bar(share, kBarWidth));
   }
   out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", "sum", over.PerStepMs(over.window), 100.0);
+}
+
+// What "other" of the thread's account holds, where it is a large part. Adds up to it.
+void AppendOther(std::string& out, const RankAnalysis& rank) {
+  constexpr double kWorthOpening = 0.10;  // of the steps' time
+  constexpr double kWorthALine = 0.01;
+  constexpr size_t kMostLines = 8;
+  constexpr size_t kNameWidth = 48;
+  const OtherTime& other = rank.host_other;
+  const bool any_name = other.items.size() > 1 ||
+                        (other.items.size() == 1 && other.items[0].kind != OtherKind::kNothing);
+  if (rank.Share(other.total) < kWorthOpening || !any_name) return;
+  const auto line = [&](std::string_view indent, std::string name, Duration total) {
+    name = std::string(indent) + ShortName(name, kNameWidth - indent.size());
+    out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", name, rank.PerStepMs(total),
+                       100 * rank.Share(total));
+  };
+  out += fmt::format("\n  what \"other\" is, by name\n");
+  OtherItem rest{OtherKind::kMore, "", {}, 0, {}};
+  size_t lines = 0;
+  for (const OtherItem& item : other.items) {
+    if (item.kind == OtherKind::kNothing) continue;
+    if (item.kind == OtherKind::kMore || lines == kMostLines ||
+        rank.Share(item.total) < kWorthALine) {
+      rest.total += item.total;
+      rest.count += item.kind == OtherKind::kMore ? item.count : 1;
+      continue;
+    }
+    line("", fmt::format("{} {}", Name(item.kind), item.name), item.total);
+    ++lines;
+    for (const OtherItem& inside : item.inside) {
+      if (inside.kind == OtherKind::kMore || rank.Share(inside.total) < kWorthALine) continue;
+      line("  of it ", fmt::format("{} {}", Name(inside.kind), inside.name), inside.total);
+    }
+  }
+  if (rest.count > 0) {
+    line("", Counted(rest.count, "smaller name", "smaller names"), rest.total);
+  }
+  const OtherItem& last = other.items.back();
+  if (last.kind == OtherKind::kNothing) line("", "nothing recorded", last.total);
 }
 
 // "number 3", "numbers 3 to 12".
@@ -134,6 +185,11 @@ std::string Facts(const DeviceReport& device) {
   return facts.empty() ? std::string() : fmt::format(" ({})", Join(facts));
 }
 
+// "GPU 0 NVIDIA H100", "GPU 0" where the trace does not name it.
+std::string GpuName(const DeviceReport& device) {
+  return fmt::format("GPU {}{}{}", device.id, device.name.empty() ? "" : " ", device.name);
+}
+
 // Why a recording shows no device, as far as the collector knew; "" where it has nothing to say.
 std::string GpuRecordingState(const RankAnalysis& rank) {
   for (const auto& [name, value] : rank.environment) {
@@ -148,12 +204,11 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms";
   for (const DeviceReport& device : rank.devices) {
     if (device.stray) {
-      out += fmt::format("\nGPU {} {} did almost nothing ({:.3f} ms in all): left aside\n",
-                         device.id, device.name, device.busy.ToMilliseconds());
+      out += fmt::format("\n{} did almost nothing ({:.3f} ms in all): left aside\n",
+                         GpuName(device), device.busy.ToMilliseconds());
       continue;
     }
-    out +=
-        style.Bold(fmt::format("\nGPU {} {}{}, {}\n", device.id, device.name, Facts(device), unit));
+    out += style.Bold(fmt::format("\n{}{}, {}\n", GpuName(device), Facts(device), unit));
     AppendAccount(out, {rank.device_window, rank.device_steps.divisor()}, device.account);
     if (device.occupancy >= 0) {
       out += fmt::format("  theoretical occupancy of its kernels, by time: {:.0f} %\n",
@@ -165,17 +220,23 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     const std::string state = GpuRecordingState(rank);
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
-  if (rank.has_host_phases) {
+  const bool other_has_names =
+      std::any_of(rank.host_other.items.begin(), rank.host_other.items.end(),
+                  [](const OtherItem& item) { return item.kind != OtherKind::kNothing; });
+  if (rank.has_host_phases || other_has_names) {
     out += style.Bold(fmt::format("\nTraining thread, {}\n", unit));
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
+    AppendOther(out, rank);
   }
   if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
     out += fmt::format(
-        "\nLoader wait {:.3f} {}, of it {:.3f} ({:.1f} % of the window) while the GPU "
-        "was idle\n",
+        "\nThe training thread waited for its loader for {:.3f} {}; during {:.3f} of them ({:.1f} "
+        "% "
+        "of the {}) the GPU was idle\n",
         rank.DevicePerStepMs(rank.loader_wait.total), unit,
         rank.DevicePerStepMs(rank.loader_wait.during_idle),
-        100 * rank.DeviceShare(rank.loader_wait.during_idle));
+        100 * rank.DeviceShare(rank.loader_wait.during_idle),
+        rank.steps.count() > 0 ? "mean step" : "time");
   }
   out += "\n";
   if (rank.findings.empty()) {

@@ -50,6 +50,14 @@ std::string Bar(double share, size_t cells) {
   return bar;
 }
 
+std::string ShortName(std::string_view name, size_t most) {
+  constexpr std::string_view kCut = "...";
+  if (name.size() <= most) return std::string(name);
+  size_t kept = most - kCut.size();
+  while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xC0) == 0x80) --kept;  // UTF-8
+  return std::string(name.substr(0, kept)) + std::string(kCut);
+}
+
 std::string Join(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }

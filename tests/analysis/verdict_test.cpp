@@ -24,24 +24,25 @@ TEST(Verdict, NamesStepBusyAndBiggestLoss) {
                           .name = "A100",
                           .busy = Milliseconds(2),
                           .busy_high = Milliseconds(2),
-                          .account = {{"compute", "computing", Milliseconds(2)},
-                                      {"idle_input_wait", "waiting for input", Milliseconds(2)}}});
+                          .account = {{"compute", "compute", Milliseconds(2)},
+                                      {"idle_input_wait", "input wait", Milliseconds(2)}}});
   EXPECT_EQ(Verdict(rank),
-            "median step 1.0 ms; GPU busy 50.0 %; biggest loss: GPU idle, waiting for input, "
+            "median step 1.0 ms; GPU busy 50.0 %; biggest loss: GPU idle, input wait, "
             "0.5 ms/step (50 %)");
 }
 
 TEST(Verdict, UnrecordedTimeIsARangeAndNobodysLoss) {
   RankAnalysis rank = RankWith(Milliseconds(4), 4);
-  rank.devices.push_back({.id = 0,
-                          .name = "A100",
-                          .busy = Milliseconds(2),
-                          .busy_high = Milliseconds(3),
-                          .account = {{"idle_unrecorded", "missing", Milliseconds(1)},
-                                      {"idle_unknown", "cause not recorded", Microseconds(400)}}});
+  rank.devices.push_back(
+      {.id = 0,
+       .name = "A100",
+       .busy = Milliseconds(2),
+       .busy_high = Milliseconds(3),
+       .account = {{"idle_unrecorded", "unrecorded", Milliseconds(1)},
+                   {"idle_unknown", "unknown", Microseconds(400), "nothing recorded says why"}}});
   EXPECT_EQ(Verdict(rank),
             "median step 1.0 ms; GPU busy 50.0 to 75.0 % (device work is missing from the trace); "
-            "biggest loss: GPU idle, cause not recorded, 0.1 ms/step (10 %)");
+            "biggest loss: GPU idle, unknown (nothing recorded says why), 0.1 ms/step (10 %)");
 }
 
 TEST(Verdict, FiguresHaveTheUnitOfTheirSize) {
@@ -58,8 +59,8 @@ TEST(Verdict, ALossThatIsNoneIsNotNamed) {
                           .name = "A100",
                           .busy = Microseconds(3970),
                           .busy_high = Microseconds(3970),
-                          .account = {{"compute", "computing", Microseconds(3970)},
-                                      {"idle_unknown", "cause not recorded", Microseconds(30)}}});
+                          .account = {{"compute", "compute", Microseconds(3970)},
+                                      {"idle_unknown", "unknown", Microseconds(30)}}});
   EXPECT_EQ(Verdict(rank), "median step 1.0 ms; GPU busy 99.2 %; no loss of 1 % or more");
 }
 
@@ -67,6 +68,43 @@ TEST(Verdict, SaysWhenNothingIsKnown) {
   RankAnalysis rank = RankWith(Milliseconds(4), 0);
   EXPECT_EQ(Verdict(rank),
             "no steps found in 4.0 ms; nothing in the trace names what the host was doing");
+}
+
+// Median 1 ms, mean 1.5 ms: a share of the mean must not stand beside the median alone.
+TEST(Verdict, SaysWhatAShareIsOf) {
+  RankAnalysis rank = RankWith(Milliseconds(6), 4);
+  rank.host_account = {{"input_wait", "input wait", Milliseconds(2)}};
+  rank.has_host_phases = true;
+  EXPECT_EQ(Verdict(rank),
+            "median step 1.0 ms, mean 1.5 ms; biggest loss: input wait, 0.5 ms/step (33 % of the "
+            "mean)");
+}
+
+TEST(Verdict, ASharePartlyRecordedIsOfTheStepsWithDetail) {
+  RankAnalysis rank = RankWith(Milliseconds(6), 4);
+  rank.device_steps.steps.resize(2);
+  rank.device_window = Milliseconds(4);
+  rank.devices.push_back({.id = 0,
+                          .name = "A100",
+                          .busy = Milliseconds(3),
+                          .busy_high = Milliseconds(3),
+                          .account = {{"idle_input_wait", "input wait", Milliseconds(1)}}});
+  EXPECT_EQ(Verdict(rank),
+            "median step 1.0 ms, mean 1.5 ms; GPU busy 75.0 %; biggest loss: GPU idle, input "
+            "wait, 0.5 ms/step (25 % of the 2.0 ms of steps with GPU detail)");
+}
+
+TEST(Verdict, UnnamedHostTimeIsNamedByTheUsersOwnRange) {
+  RankAnalysis rank = RankWith(Milliseconds(4), 4);
+  rank.host_account = {{"input_wait", "input wait", Microseconds(40)}};
+  rank.has_host_phases = true;
+  rank.host_other = {Milliseconds(3),
+                     {{OtherKind::kOperator, "aten::conv2d", Microseconds(1100), 4},
+                      {OtherKind::kRange, "tokenize", Milliseconds(1), 4},
+                      {OtherKind::kNothing, "", Microseconds(900)}}};
+  EXPECT_EQ(Verdict(rank),
+            "median step 1.0 ms; largest part of the host's time outside known phases: range "
+            "\"tokenize\", 0.2 ms/step (25 %)");
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ class ReportSchema(unittest.TestCase):
                 mean = rank["steps"]["window_ms"] if mean is None else mean
                 total = sum(line["ms_per_step"] for line in account)
                 self.assertAlmostEqual(total, mean, delta=1e-6 * max(1, mean))
+            other = next(c for c in rank["host_account"] if c["class"] == "other")
+            self.assertEqual(sum(i["total_ns"] for i in rank["host_other"]), other["total_ns"])
         self.assertEqual(done.stdout, run("report", path, "--format", "json").stdout)
         return report
 

@@ -1,0 +1,23 @@
+// Counts and shares as people write them, for the sentences of verdict, findings and reports.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trainprof {
+
+// "1 copy", "12 copies".
+inline std::string Counted(int64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// Of a share in [0, 1]: "34 %", "less than 1 %", "0 %" only where it is none at all.
+inline std::string Percent(double share) {
+  if (share > 0 && share < 0.01) return "less than 1 %";
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+}  // namespace trainprof
