@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/rule.h"
+#include "analysis/words.h"
 
 #define TRAINPROF_ENTRY(symbol, slug) \
   namespace trainprof::rules {        \
@@ -48,12 +49,14 @@ void RateConfidence(const RuleContext& context, Finding& finding) {
     weaken(0.8, "steps were inferred from the device's periodic work");
   }
   if (context.steps.count() > 0 && context.steps.count() < kFewSteps) {
-    weaken(0.8, fmt::format("only {} step{} recorded", context.steps.count(),
-                            context.steps.count() == 1 ? " was" : "s were"));
+    const auto count = static_cast<int64_t>(context.steps.count());
+    weaken(0.8, fmt::format("only {} recorded", Counted(count, "step was", "steps were")));
   }
   for (const QualityItem& item : context.trace.quality.items()) {
     if (item.severity != QualitySeverity::kDataLoss) continue;
-    weaken(0.8, fmt::format("records were lost: {} x {}", item.count, item.kind));
+    std::string kind = item.kind;
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+    weaken(0.8, fmt::format("records were lost: {} x {}", item.count, kind));
   }
   for (const DeviceAccount& device : context.devices) {
     const double unrecorded = context.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded));
@@ -61,12 +64,12 @@ void RateConfidence(const RuleContext& context, Finding& finding) {
     constexpr double kMentionable = 0.05;
     if (unknown > kMentionable) {
       weaken(1 - unknown / 2,
-             fmt::format("the cause of idle time is not recorded during {:.0f} % of the steps",
+             fmt::format("the cause of idle time is not recorded during {:.0f} % of the time",
                          100 * unknown));
     }
     if (unrecorded > kMentionable) {
       weaken(1 - unrecorded / 2,
-             fmt::format("device work is missing from the trace during {:.0f} % of the steps",
+             fmt::format("device work is missing from the trace during {:.0f} % of the time",
                          100 * unrecorded));
     }
   }

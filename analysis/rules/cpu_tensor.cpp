@@ -8,7 +8,9 @@
 #include <algorithm>
 
 #include "analysis/call_sites.h"
+#include "analysis/program.h"
 #include "analysis/rule.h"
+#include "analysis/words.h"
 #include "trace/cancel.h"
 
 namespace trainprof::rules {
@@ -107,8 +109,8 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
   for (size_t i = 0; i < std::min(copies.rows.size(), kShown); ++i) {
     const Row call = ops.launch[copies.rows[i]];
     finding.evidence.push_back(
-        {fmt::format("{} of {} bytes: {} took {:.1f} us",
-                     context.trace.Text(ops.name[copies.rows[i]]), ops.bytes[copies.rows[i]],
+        {fmt::format("{} of {}: {} took {:.1f} us", context.trace.Text(ops.name[copies.rows[i]]),
+                     Counted(ops.bytes[copies.rows[i]], "byte", "bytes"),
                      context.trace.Text(context.trace.api.name[Index(call)]),
                      1000 * context.trace.api.interval(call).Length().ToMilliseconds()),
          context.trace.api.interval(call)});
@@ -133,11 +135,16 @@ RuleOutcome Check(const RuleContext& context) {
   const Duration cost = std::min(copies.host, bound);
   finding.severity =
       context.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
+  const bool one_a_step = count == context.steps.divisor();
   finding.title = fmt::format(
-      "Tensors made on the CPU: {:.1f} small host-to-device copies{} from pageable memory take the "
-      "host {:.2f} {}",
-      static_cast<double>(count) / static_cast<double>(context.steps.divisor()),
-      context.steps.count() > 0 ? " a step" : "", context.PerStepMs(copies.host), context.Unit());
+      "Tensors made on the CPU: {} small host-to-device {}{} from pageable memory {} the host "
+      "{:.2f} {}",
+      count % context.steps.divisor() == 0
+          ? std::to_string(count / context.steps.divisor())
+          : fmt::format("{:.1f}",
+                        static_cast<double>(count) / static_cast<double>(context.steps.divisor())),
+      one_a_step ? "copy" : "copies", context.steps.count() > 0 ? " a step" : "",
+      one_a_step ? "takes" : "take", context.PerStepMs(copies.host), context.Unit());
   finding.count = count;
   finding.cost = cost;
   // High: the host is the slower side, and wins all of it. Low: it was ahead at that moment.
@@ -148,13 +155,22 @@ RuleOutcome Check(const RuleContext& context) {
         "the trace does not show what made the tensors: a small batch looks the same");
   }
   Describe(context, copies, finding);
-  finding.advice =
-      "Make the tensor where it is used: torch.zeros(n, device=device), torch.full, torch.arange "
-      "and torch.randn take a device, in C++ torch::TensorOptions().device(device). Constants: "
-      "make "
-      "them once before the loop. Python lists and numbers: send one tensor a step, not one a "
-      "value. Random numbers drawn on the GPU differ from those of the CPU for the same seed.";
-  finding.fix = "noise = torch.randn(shape, device=device)   # not torch.randn(shape).to(device)";
+  const Language language = LanguageOf(context.trace);
+  finding.advice = fmt::format(
+      "Make the tensor where it is used: {}. Constants: make them once before the loop. {}: send "
+      "one tensor a step, not one a value. Random numbers drawn on the GPU differ from those of "
+      "the CPU for the same seed.",
+      InItsLanguage(language,
+                    "torch.zeros(n, device=device), torch.full, torch.arange and torch.randn take "
+                    "a device",
+                    "torch::zeros, torch::full, torch::arange and torch::randn take "
+                    "torch::TensorOptions().device(device)"),
+      language == Language::kCpp ? "Vectors and numbers" : "Python lists and numbers");
+  finding.fix =
+      language == Language::kCpp
+          ? "auto noise = torch::randn(shape, torch::TensorOptions().device(device));   // not "
+            "torch::randn(shape).to(device)"
+          : "noise = torch.randn(shape, device=device)   # not torch.randn(shape).to(device)";
   finding.verify = "Record again: the small \"Pageable -> Device\" copies are gone.";
   return std::vector<Finding>{std::move(finding)};
 }

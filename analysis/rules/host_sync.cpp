@@ -9,8 +9,10 @@
 #include <algorithm>
 
 #include "analysis/drain.h"
+#include "analysis/program.h"
 #include "analysis/rule.h"
 #include "analysis/run_ahead.h"
+#include "analysis/words.h"
 #include "trace/cancel.h"
 
 namespace trainprof::rules {
@@ -79,9 +81,9 @@ void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& find
   constexpr size_t kShown = 3;
   for (size_t i = 0; i < std::min(syncs.size(), kShown); ++i) {
     finding.evidence.push_back(
-        {fmt::format("{} of {} bytes blocked the host for {:.3f} ms",
+        {fmt::format("{} of {} blocked the host for {:.3f} ms",
                      context.trace.Text(context.trace.device_ops.name[syncs[i].op]),
-                     context.trace.device_ops.bytes[syncs[i].op],
+                     Counted(context.trace.device_ops.bytes[syncs[i].op], "byte", "bytes"),
                      syncs[i].blocked.ToMilliseconds()),
          syncs[i].call});
   }
@@ -131,26 +133,32 @@ RuleOutcome Check(const RuleContext& context) {
   Finding finding;
   finding.severity =
       context.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
-  finding.title = fmt::format(
-      "Host syncs: {} device-to-host copies block the host for {:.1f} {}; the GPU then idles "
-      "{:.1f}",
-      syncs.size(), context.PerStepMs(blocked), context.Unit(), context.PerStepMs(drain));
+  finding.title =
+      fmt::format("Host syncs: {} the host for {:.1f} {}; the GPU then idles {:.1f}",
+                  syncs.size() == 1 ? "1 device-to-host copy blocks"
+                                    : fmt::format("{} device-to-host copies block", syncs.size()),
+                  context.PerStepMs(blocked), context.Unit(), context.PerStepMs(drain));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
   finding.gain = GainOf(context, syncs, drain, blocked);
   Describe(context, syncs, finding);
+  const bool is_cpp = LanguageOf(context.trace) == Language::kCpp;
   finding.advice =
-      "Keep values on the GPU: accumulate loss.detach() there and call .item() every N steps; "
-      "avoid "
-      ".cpu(), .tolist(), print(tensor) and Python branches on tensors in the loop. detach() does "
-      "not "
-      "replace .cpu(), and losses.append(loss) keeps the graph. A GradScaler step that is not "
-      "fused "
-      "reads found_inf itself: prefer bf16 or a fused optimizer.";
-  finding.fix =
-      "running += loss.detach()          # stays on the GPU\n"
-      "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";
-  finding.verify = "Record again: fewer device-to-host copies, idle_sync_drain near 0.";
+      is_cpp
+          ? "Keep values on the GPU: accumulate loss.detach() there and call item<float>() every N "
+            "steps; avoid .cpu(), printing tensors and branches on their values in the loop."
+          : "Keep values on the GPU: accumulate loss.detach() there and call .item() every N "
+            "steps; avoid .cpu(), .tolist(), print(tensor) and Python branches on tensors in the "
+            "loop. detach() does not replace .cpu(), and losses.append(loss) keeps the graph. A "
+            "GradScaler step that is not fused reads found_inf itself: prefer bf16 or a fused "
+            "optimizer.";
+  finding.fix = is_cpp ? "running += loss.detach();          // stays on the GPU\n"
+                         "if (step % 100 == 0) {\n  std::cout << running.item<float>() / 100; "
+                         "running.zero_();\n}"
+                       : "running += loss.detach()          # stays on the GPU\n"
+                         "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";
+  finding.verify = fmt::format("Record again: fewer device-to-host copies, {} near 0.",
+                               Title(DeviceClass::kIdleSyncDrain));
   return std::vector<Finding>{std::move(finding)};
 }
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "analysis/program.h"
 #include "analysis/rule.h"
 #include "analysis/run_ahead.h"
+#include "analysis/words.h"
 #include "trace/cancel.h"
 
 namespace trainprof::rules {
@@ -87,12 +89,13 @@ Loader Describe(const RuleContext& context, Finding& finding) {
   Loader loader;
   const RangeTable& ranges = context.trace.ranges;
   const auto [first, last] = ranges.rows_of(context.steps.thread);
+  const std::vector<bool> waits = FindInputWaits(context.trace, context.steps.thread);
   for (uint32_t i = first; i < last; ++i) {
     CancelPoint(i);
-    if (PhaseOf(context.trace, Row{i}) != Phase::kInputWait) continue;
+    if (!waits[i - first]) continue;
     if (!context.InWindow(ranges.interval(Row{i}))) continue;
     const Row parent = ranges.parent[i];
-    if (parent != kNoRow && PhaseOf(context.trace, parent) == Phase::kInputWait) continue;
+    if (parent != kNoRow && waits[Index(parent) - first]) continue;
     ++loader.count;
     const std::string_view name = context.trace.Text(ranges.name[i]);
     loader.torch |= name.starts_with("enumerate(");
@@ -110,32 +113,89 @@ Loader Describe(const RuleContext& context, Finding& finding) {
   return loader;
 }
 
-std::string Advice(const RuleContext& context, const Loader& loader, Duration raw) {
-  const double wait = context.PerStepMs(raw);
-  const double rest = context.steps.MeanMilliseconds() - wait;
-  if (loader.in_process) {
-    const int workers = std::max(1, static_cast<int>(wait / std::max(rest, 1e-3)) + 1);
+constexpr double kBusyWorkerPercent = 80;  // of a core: more workers want more cores
+
+// " (this rank has 8 cores)"; "" where that was not recorded.
+std::string CoresText(int64_t cores) {
+  return cores == 0 ? "" : fmt::format(" (this rank has {})", Counted(cores, "core", "cores"));
+}
+
+std::string CheaperSamples(const RuleContext& context) {
+  return fmt::format("make samples cheaper: smaller images, packed or memory-mapped files{}",
+                     context.devices.empty()
+                         ? ", less augmentation"
+                         : ", augmentation on the GPU (send uint8, normalise there)");
+}
+
+// `workers` as the program's language writes it.
+std::string WorkersText(Language language, int64_t workers) {
+  return InItsLanguage(language, fmt::format("DataLoader(num_workers={})", workers),
+                       fmt::format("DataLoaderOptions().workers({}), which are threads", workers));
+}
+
+// With no worker to see, a batch takes as long to make as the loop waits for it.
+std::string AdviceWithoutWorkers(const RuleContext& context, const Loader& loader, double wait,
+                                 double rest) {
+  const int64_t cores = CoresOfRank(context.trace);
+  int64_t workers = static_cast<int64_t>(wait / std::max(rest, 1e-3)) + 1;
+  const bool enough = cores == 0 || workers <= cores;
+  if (!enough) workers = cores;
+  std::string text =
+      loader.in_process
+          ? fmt::format(
+                "The DataLoader works inside the training loop (num_workers=0) and takes "
+                "{:.1f} ms a batch; the rest of the step takes {:.1f} ms. Give it "
+                "num_workers={} or a little more",
+                wait, rest, workers)
+          : fmt::format(
+                "Each step waits {:.1f} ms for its batch; the rest of the step takes "
+                "{:.1f} ms. Load in parallel, with {} worker{} if loading is serial now: {}",
+                wait, rest, workers, workers == 1 ? "" : "s",
+                WorkersText(LanguageOf(context.trace), workers));
+  text += CoresText(cores);
+  if (loader.in_process) text += ", and persistent_workers=True when epochs are short";
+  if (loader.in_process && !context.devices.empty()) text += ", and pin_memory=True";
+  return text + (enough ? ". If that is not enough, " : ". That will not be enough: ") +
+         CheaperSamples(context) + ".";
+}
+
+// N workers that never rest make a batch in N steps each.
+std::string AdviceForWorkers(const RuleContext& context, double step, double rest) {
+  const int64_t cores = CoresOfRank(context.trace);
+  const LoaderWorkers seen = FindLoaderWorkers(context.trace, context.steps);
+  if (seen.count == 0) {
     return fmt::format(
-        "The DataLoader works inside the training loop (num_workers=0) and takes {:.1f} ms a "
-        "batch; "
-        "the rest of the step takes {:.1f} ms. Give it num_workers >= {} (at most the cores of "
-        "this "
-        "rank), persistent_workers=True when epochs are short, pin_memory=True.",
-        wait, rest, workers);
+        "The DataLoader's workers do not keep up: workers needed = time to make one "
+        "batch / {:.1f} ms (the rest of the step), rounded up, at most the cores of "
+        "this rank{}. Beyond that {}.",
+        rest, CoresText(cores), CheaperSamples(context));
   }
-  if (loader.torch) {
-    return "The DataLoader's workers do not keep up. Workers needed = time to make one batch / "
-           "time "
-           "of the rest of the step, rounded up, at most the cores of this rank; beyond that make "
-           "samples cheaper: decode smaller images, packed or memory-mapped files, augment on the "
-           "GPU (send uint8, normalise there).";
+  const auto needed =
+      static_cast<int64_t>(static_cast<double>(seen.count) * step / std::max(rest, 1e-3)) + 1;
+  std::string text = fmt::format(
+      "The DataLoader's {} {} not keep up (each busy for {:.0f} % of a core): a step needs a batch "
+      "every {:.1f} ms. ",
+      Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do", seen.cpu_percent,
+      rest);
+  if (cores > 0 && needed > cores) {
+    text +=
+        fmt::format("About {} would keep up, more than this rank has cores ({}): ", needed, cores);
+  } else {
+    text +=
+        fmt::format("About {} would keep up{}: num_workers={}. ", needed, CoresText(cores), needed);
+    if (seen.cpu_percent < kBusyWorkerPercent) {
+      text += "They wait rather than compute: look at the storage first. ";
+    }
+    text += "Else ";
   }
-  return fmt::format(
-      "Each step waits {:.1f} ms for its batch; the rest of the step takes {:.1f} ms. Load in "
-      "parallel: workers = time to make one batch / time of the rest of the step, rounded up, at "
-      "most the cores of this rank (LibTorch: DataLoaderOptions().workers(N), threads; Python: "
-      "num_workers=N). Else make samples cheaper: smaller images, packed files, less augmentation.",
-      wait, rest);
+  return text + CheaperSamples(context) + ".";
+}
+
+std::string Advice(const RuleContext& context, const Loader& loader, Duration raw) {
+  const double step = context.steps.MeanMilliseconds();
+  const double wait = context.PerStepMs(raw);
+  if (loader.torch && !loader.in_process) return AdviceForWorkers(context, step, step - wait);
+  return AdviceWithoutWorkers(context, loader, wait, step - wait);
 }
 
 RuleOutcome Check(const RuleContext& context) {
@@ -151,18 +211,19 @@ RuleOutcome Check(const RuleContext& context) {
   const Duration raw = wait.raw.IntersectWith(context.steps.window).Total();
   Finding finding;
   finding.severity = share > kErrorShare ? Severity::kError : Severity::kWarning;
-  finding.title = fmt::format("Input wait: {:.1f} {}, {:.0f} % of the time, {}",
-                              context.PerStepMs(exposed), context.Unit(), 100 * share,
-                              context.devices.empty() ? "the training loop waits for its batch"
-                                                      : "the GPU stands idle for the next batch");
+  finding.title =
+      fmt::format("Input wait: {:.1f} {}, {} of the {}, {}", context.PerStepMs(exposed),
+                  context.Unit(), Percent(share), context.steps.count() > 0 ? "mean step" : "time",
+                  context.devices.empty() ? "the training loop waits for its batch"
+                                          : "the GPU stands idle for the next batch");
   finding.cost = exposed;
   finding.gain = GainOf(context, raw, exposed);
   const Loader loader = Describe(context, finding);
   finding.count = loader.count;
   finding.advice = Advice(context, loader, raw);
-  finding.verify = fmt::format(
-      "Record again: {} should fall below 5 % of the step.",
-      context.devices.empty() ? "waiting for input" : Name(DeviceClass::kIdleInputWait));
+  finding.verify = fmt::format("Record again: {} should fall below 5 % of the {}.",
+                               Title(DeviceClass::kIdleInputWait),
+                               context.steps.count() > 0 ? "mean step" : "time");
   return std::vector<Finding>{std::move(finding)};
 }
 

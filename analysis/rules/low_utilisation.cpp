@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "analysis/program.h"
 #include "analysis/rule.h"
+#include "analysis/words.h"
 #include "trace/cancel.h"
 
 namespace trainprof::rules {
@@ -46,8 +48,10 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
   Finding finding;
   const int64_t id = context.trace.devices[Index(account.device)].id;
   finding.severity = busy_high < kErrorBelow ? Severity::kError : Severity::kWarning;
-  finding.title = fmt::format("Low utilisation: GPU {} is busy for at most {:.0f} % of the step",
-                              id, 100 * busy_high);
+  // "At most" where recorded work is a lower bound only.
+  const bool is_range = account.Of(DeviceClass::kIdleUnrecorded).ns > 0 && busy_high >= 0.01;
+  finding.title = fmt::format("Low utilisation: GPU {} is busy for {}{} of the step", id,
+                              is_range ? "at most " : "", Percent(busy_high));
   finding.count = static_cast<int64_t>(context.steps.count());
   Duration unexplained;
   std::string causes;
@@ -55,7 +59,7 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
     if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
     if (!IsClaimed(c)) unexplained += account.Of(c);
     if (context.ShareOfWindow(account.Of(c)) < 0.01) continue;
-    causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Name(c),
+    causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Title(c),
                           context.PerStepMs(account.Of(c)), context.Unit());
   }
   finding.gain = {0, context.PerStepMs(unexplained)};
@@ -73,15 +77,20 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
   for (size_t i = 0; i < std::min(longest.size(), kShown); ++i) {
     finding.evidence.push_back(
         {fmt::format("GPU {} idle for {:.2f} ms: {}", id,
-                     longest[i].interval.Length().ToMilliseconds(), Name(longest[i].value)),
+                     longest[i].interval.Length().ToMilliseconds(), Title(longest[i].value)),
          longest[i].interval});
   }
   finding.advice = fmt::format(
-      "Where the idle time goes: {}. Take the largest first; where launches are the limit, use "
-      "larger "
-      "batches, torch.compile or CUDA graphs.",
-      causes.empty() ? "not known" : causes);
-  finding.verify = "Record again: busy_fraction rises and the named class falls.";
+      "Where the idle time goes: {}. Take the largest first{}.",
+      causes.empty() ? "not known" : causes,
+      account.Of(DeviceClass::kIdleLaunchBound).ns > 0
+          ? fmt::format("; against {}: larger batches, CUDA graphs{}",
+                        Title(DeviceClass::kIdleLaunchBound),
+                        LanguageOf(context.trace) == Language::kCpp ? "" : ", torch.compile")
+          : "");
+  finding.verify =
+      "Record again: the GPU is busy for more of the step, and the cause that you took "
+      "on has shrunk.";
   return finding;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/drain.h"
+#include "analysis/program.h"
 #include "analysis/rule.h"
 #include "trace/cancel.h"
 
@@ -133,12 +134,18 @@ RuleOutcome Check(const RuleContext& context) {
   // Low is 0: the thread's wait may be for earlier kernels, which pinning does not shorten.
   finding.gain = {0, context.PerStepMs(cost)};
   Describe(context, copies, finding);
-  finding.advice =
-      "Let the loader pin its batches (DataLoader(pin_memory=True)) and copy with "
-      "non_blocking=True, so that the copy overlaps with compute. Do not call tensor.pin_memory() "
-      "in the loop: it copies on the host first. Send images as uint8 and normalise on the GPU: "
-      "float batches move four times the bytes.";
-  finding.fix = "loader = DataLoader(..., pin_memory=True)\nx = x.to(device, non_blocking=True)";
+  const Language language = LanguageOf(context.trace);
+  finding.advice = fmt::format(
+      "Let the loader pin its batches and copy them without waiting, so that the copy overlaps "
+      "with compute: {}. Do not call pin_memory() in the loop itself: it copies on the host first. "
+      "Send images as uint8 and normalise on the GPU: float batches move four times the bytes.",
+      InItsLanguage(language, "DataLoader(pin_memory=True), then x.to(device, non_blocking=True)",
+                    "pin_memory() on the loader's own threads, then x.to(device, "
+                    "/*non_blocking=*/true)"));
+  finding.fix = language == Language::kCpp ? "data = data.pin_memory();   // on a worker's thread\n"
+                                             "x = data.to(device, /*non_blocking=*/true);"
+                                           : "loader = DataLoader(..., pin_memory=True)\n"
+                                             "x = x.to(device, non_blocking=True)";
   finding.verify = "Record again: copies read \"Pinned -> Device\" and their calls return at once.";
   return std::vector<Finding>{std::move(finding)};
 }

@@ -208,6 +208,20 @@ size_t HostSamples::AudienceOf(const HostFile& file) const {
   return lowest;
 }
 
+void HostSamples::AddCores(size_t audience, TraceBuilder& builder) const {
+  const std::string& host = audiences_[audience].boot_id;
+  for (const HostFile& file : files_) {
+    if (file.boot_id() != host || file.header.cores == 0) continue;
+    const auto ranks = std::count_if(
+        audiences_.begin(), audiences_.end(),
+        [&](const HostAudience& other) { return other.boot_id == host && other.rank >= 0; });
+    auto& environment = builder.trace().environment;
+    environment.emplace_back("cores", std::to_string(file.header.cores));
+    if (ranks > 0) environment.emplace_back("ranks on this host", std::to_string(ranks));
+    return;
+  }
+}
+
 void HostSamples::AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder& builder) const {
   Quality& quality = builder.quality();
   if (audience == 0) {
@@ -215,6 +229,7 @@ void HostSamples::AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder
       quality.Count("unreadable_host_file", QualitySeverity::kWarning, 1, error);
     }
   }
+  AddCores(audience, builder);
   for (const HostFile& file : files_) {
     const size_t machine = AudienceOf(file);
     if (machine == kNobody) continue;

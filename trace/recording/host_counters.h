@@ -44,6 +44,8 @@ class HostSamples {
  private:
   // Whose the machine's counters of a file are.
   size_t AudienceOf(const HostFile& file) const;
+  // "cores" and "ranks on this host", for every rank.
+  void AddCores(size_t audience, TraceBuilder& builder) const;
 
   std::vector<HostAudience> audiences_;
   std::vector<HostFile> files_;
