@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <numeric>
 #include <string_view>
 
 #include "profiler/cli/commands.h"
+#include "profiler/cli/suggest.h"
 #include "trace/io/print.h"
 
 #ifndef TRAINPROF_VERSION
@@ -19,42 +19,11 @@
 namespace trainprof::cli {
 namespace {
 
-// A name this many edits away, or fewer, is offered as what was meant.
-constexpr size_t kSuggestionDistance = 3;
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 const Command* FindCommand(std::string_view name) {
   for (const Command& command : Commands()) {
     if (name == command.name) return &command;
   }
   return nullptr;
-}
-
-const Command* NearestCommand(std::string_view name) {
-  const Command* nearest = nullptr;
-  size_t best = kSuggestionDistance + 1;
-  for (const Command& command : Commands()) {
-    const size_t distance = EditDistance(name, command.name);
-    if (distance < best) {
-      best = distance;
-      nearest = &command;
-    }
-  }
-  return nearest;
 }
 
 int PrintOverview(std::FILE* out, int exit_code) {
@@ -71,13 +40,9 @@ int PrintOverview(std::FILE* out, int exit_code) {
   return exit_code;
 }
 
-int UnknownCommand(std::string_view name) {
-  Print(stderr, "trainprof: there is no command '{}'.", name);
-  if (const Command* nearest = NearestCommand(name)) {
-    Print(stderr, " Did you mean '{}'?", nearest->name);
-  }
-  Print(stderr, "\nTo profile a program: trainprof run -- {} ...\nAll commands: trainprof --help\n",
-        name);
+int UnknownCommand(const std::string& name, const std::vector<std::string>& rest) {
+  Print(stderr, "trainprof: {}\nAll commands: trainprof --help\n",
+        UnknownCommandMessage(name, rest));
   return kExitUsage;
 }
 
@@ -122,6 +87,12 @@ class ProgramFormatter : public CLI::Formatter {
   }
 };
 
+int UsageError(const Command& command, const std::string& message) {
+  Print(stderr, "trainprof {0}: {1}\nFlags and examples: trainprof help {0}\n", command.name,
+        message);
+  return command.usage_error_code;
+}
+
 int RunOne(const Command& command, const std::vector<std::string>& tokens) {
   CLI::App parser(command.summary, fmt::format("trainprof {}", command.name));
   parser.footer(command.examples);
@@ -133,16 +104,23 @@ int RunOne(const Command& command, const std::vector<std::string>& tokens) {
   } else {
     split.flags = tokens;
   }
+  if (!parser.get_prefix_command()) {
+    if (const auto unknown = UnknownOption(parser, split.flags)) {
+      return UsageError(command, *unknown);
+    }
+  }
   try {
     // The parser wants its tokens last first.
     parser.parse(std::vector<std::string>(split.flags.rbegin(), split.flags.rend()));
   } catch (const CLI::CallForHelp&) {
     PrintText(stdout, parser.help() + "\n");
     return kExitOk;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extra = parser.remaining();
+    return UsageError(command, fmt::format("'{}' is one argument too many",
+                                           extra.empty() ? std::string() : extra.front()));
   } catch (const CLI::ParseError& error) {
-    Print(stderr, "trainprof {0}: {1}\nFlags and examples: trainprof help {0}\n", command.name,
-          error.what());
-    return command.usage_error_code;
+    return UsageError(command, error.what());
   }
   if (command.takes_program && split.program.empty()) {
     Print(stderr, "trainprof {0}: name a program to start, e.g. trainprof {0} -- python train.py\n",
@@ -166,7 +144,9 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (asks_help && rest.empty()) return PrintOverview(stdout, kExitOk);
   const std::string& name = asks_help ? rest[0] : first;
   const Command* command = FindCommand(name);
-  if (command == nullptr) return UnknownCommand(name);
+  if (command == nullptr) {
+    return UnknownCommand(name, asks_help ? std::vector<std::string>{} : rest);
+  }
   return RunOne(*command, asks_help ? std::vector<std::string>{"--help"} : rest);
 }
 

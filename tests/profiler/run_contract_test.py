@@ -2,6 +2,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -265,6 +266,66 @@ class CommandLine(TrainprofTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"'doctor'", result.stderr)
         self.assertEqual(self.trainprof().returncode, 2)
+
+    def refusal(self, *words, code=2):
+        result = self.trainprof(*words)
+        self.assertEqual((result.returncode, result.stdout), (code, b""), words)
+        return result.stderr.decode()
+
+    def test_words_of_other_tools_lead_to_the_right_command(self):
+        for word, command in (("record", "run"), ("profile", "run"), ("stat", "report"),
+                              ("open", "view"), ("show", "view"), ("analyse", "analyze"),
+                              ("convert", "export"), ("gate", "check"), ("rep", "report")):
+            self.assertIn(f"there is no command '{word}'. Did you mean '{command}'", self.refusal(word))
+            self.assertIn(f"Did you mean '{command}'", self.refusal("help", word))
+        for word in ("diff", "compare"):
+            message = self.refusal(word, "a", "b")
+            self.assertIn("trainprof report A, trainprof report B", message)
+            self.assertNotIn("Did you mean", message)
+
+    def test_a_file_or_a_program_for_a_command_leads_to_what_is_done_with_it(self):
+        for name in ("train.py", "trace.json", "my trace.json"):
+            open(self.path(name), "wb").close()
+        self.assertIn("trainprof run -- python train.py --lr '1 e'",
+                      self.refusal("train.py", "--lr", "1 e"))
+        self.assertIn("Did you mean: trainprof report trace.json", self.refusal("trace.json"))
+        self.assertIn("trainprof report 'my trace.json'", self.refusal("my trace.json"))
+        self.assertIn("trainprof run -- env FOO=1 x", self.refusal("env", "FOO=1", "x"))
+        self.assertIn("trainprof run -- python x", self.refusal("--", "python", "x"))
+
+    def test_an_unknown_option_is_blamed_and_the_nearest_suggested(self):
+        for words, option, meant in (
+                (("report", "--formt", "json", "x"), "--formt", "'--format'"),
+                (("report", "x", "--fromat=json"), "--fromat", "'--format'"),
+                (("report", "-format", "json", "x"), "-format", "'--format'"),
+                (("check", "--exit-zer", "x"), "--exit-zer", "'--exit-zero'"),
+                (("doctor", "--forma", "json"), "--forma", "'--format'"),
+                (("report", "--merge", "x"), "--merge", "'trainprof export'")):
+            message = self.refusal(*words)
+            self.assertIn(f"there is no option '{option}'", message)
+            self.assertIn(meant, message)
+        message = self.refusal("run", "--stpes", "1:2", "--", "true", code=125)
+        self.assertIn("there is no option '--stpes'. Did you mean '--steps'?", message)
+        message = self.refusal("report", "--qqqqqqqq", "x")
+        self.assertIn("there is no option '--qqqqqqqq'.\n", message)
+        self.assertIn("'two' is one argument too many", self.refusal("report", "one", "two"))
+
+    def test_values_of_options_are_not_taken_for_options(self):
+        result = self.trainprof("run", "-q", "--capture", "nvtx:-x", "--", "printenv", "TRAINPROF_OPTIONS")
+        self.assertEqual(result.stdout, b"capture=-x\n")
+        self.assertEqual(self.trainprof("run", "-qo", "-dash", "--", "true").returncode, 0)
+        self.assertTrue(os.path.isdir(self.path("-dash")))
+
+    def test_help_of_view_needs_no_viewer(self):
+        alone = os.path.join(self.folder, "bin")
+        os.mkdir(alone)
+        program = shutil.copy(harness.TRAINPROF, alone)
+        for words in (["help", "view"], ["view", "--help"], ["view", "-h"]):
+            result = self.run_plain([program, *words], env=self.environment(PATH=alone))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"Usage: trainprof view", result.stdout)
+            self.assertIn(b"scripts/install_packages.sh viewer", result.stdout)
+        self.assertEqual(self.run_plain([program, "view", "x"], env=self.environment(PATH=alone)).returncode, 2)
 
 
 if __name__ == "__main__":
