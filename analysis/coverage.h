@@ -47,7 +47,7 @@ std::vector<NotChecked> RulesNotChecked(const JobAnalysis& job);
 // A visible share of lost time that no checked rule explains.
 struct UncoveredClass {
   std::string_view name;   // "idle_launch_bound"
-  std::string_view title;  // "host issues work too slowly"
+  std::string_view title;  // "launch-bound"
   double share = 0;        // of the window
   double ms_per_step = 0;
   std::vector<std::string> in_part;  // checked rules that look for some of its causes

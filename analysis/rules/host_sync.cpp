@@ -153,7 +153,7 @@ RuleOutcome Check(const RuleContext& context) {
             "GradScaler step that is not fused reads found_inf itself: prefer bf16 or a fused "
             "optimizer.";
   finding.fix = is_cpp ? "running += loss.detach();          // stays on the GPU\n"
-                         "if (step % 100 == 0) {\n  std::cout << running.item<float>() / 100; "
+                         "if (step % 100 == 0) {\n  Log(running.item<float>() / 100); "
                          "running.zero_();\n}"
                        : "running += loss.detach()          # stays on the GPU\n"
                          "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";

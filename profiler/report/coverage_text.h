@@ -18,8 +18,8 @@ std::vector<std::string> DoubtLines(const JobAnalysis& job);
 // One line a reason: "cpu-tensor, host-sync: the trace holds no device work (ranks 0 to 3)".
 std::vector<std::string> NotCheckedLines(const JobAnalysis& job);
 
-// "78.5 % of the time: GPU idle, host issues work too slowly 40.2 %; communication not hidden by
-// compute 38.3 %"; "" where rules explain all that is lost.
+// "78.5 % of the time: GPU idle, launch-bound 40.2 %; communication 38.3 %"; "" where rules explain
+// all that is lost.
 std::string UncoveredText(const RankAnalysis& rank);
 
 // One line a kind: "2 x corrupt_chunk [data_loss] ... (rank 1)".
