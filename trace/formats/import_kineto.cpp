@@ -24,8 +24,6 @@ namespace {
 using json::Scan;
 using json::SkipSpace;
 
-// Of the memory there is, where the caller names no limit.
-constexpr std::pair<uint64_t, uint64_t> kMemoryShare{3, 4};
 // Columns double as they grow: while one moves, what is held needs half as much again.
 constexpr std::pair<uint64_t, uint64_t> kGrowth{3, 2};
 // Top-level members of distinct names that are told apart; real files hold some ten.
@@ -50,9 +48,7 @@ class DocumentReader {
         tables_(builder_, notes_) {
     struct stat info {};
     if (stat(path.c_str(), &info) == 0) progress_.file_bytes = static_cast<uint64_t>(info.st_size);
-    max_bytes_ = options.max_memory_bytes != 0
-                     ? options.max_memory_bytes
-                     : AvailableMemoryBytes() / kMemoryShare.second * kMemoryShare.first;
+    max_bytes_ = options.max_memory_bytes != 0 ? options.max_memory_bytes : ReadableMemoryBytes();
   }
 
   Result<Trace> Read();

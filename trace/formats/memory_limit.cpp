@@ -8,9 +8,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <new>
 
 namespace trainprof {
 namespace {
+
+constexpr uint64_t kShare = 3;
+constexpr uint64_t kOfShares = 4;
 
 uint64_t ProcessLimit(int which) {
   rlimit limit{};
@@ -38,6 +42,12 @@ uint64_t AvailableMemoryBytes() {
                                : UINT64_MAX;
   return std::min(
       {machine, ProcessLimit(RLIMIT_AS), ProcessLimit(RLIMIT_DATA), ControlGroupLimit()});
+}
+
+uint64_t ReadableMemoryBytes() { return AvailableMemoryBytes() / kOfShares * kShare; }
+
+void CheckMemory(uint64_t most_bytes) {
+  if (ResidentMemoryBytes() > most_bytes) throw std::bad_alloc();
 }
 
 uint64_t ResidentMemoryBytes() {

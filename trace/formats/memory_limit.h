@@ -9,7 +9,13 @@ namespace trainprof {
 // group's, in bytes.
 uint64_t AvailableMemoryBytes();
 
+// Of that, what reading may take: the rest is for what comes after it.
+uint64_t ReadableMemoryBytes();
+
 // What this process has of it now; 0: not known.
 uint64_t ResidentMemoryBytes();
+
+// Throws std::bad_alloc when this process has more than `most_bytes`.
+void CheckMemory(uint64_t most_bytes);
 
 }  // namespace trainprof

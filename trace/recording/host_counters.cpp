@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "trace/formats/memory_limit.h"
 #include "trace/recording/host_series.h"
 #include "trace/recording/segment_scan.h"
 
@@ -190,6 +191,7 @@ HostSamples::HostSamples(const std::filesystem::path& run_dir, std::vector<HostA
     if (audience.boot_id.ends_with('\n')) audience.boot_id.pop_back();
   }
   for (const std::filesystem::path& path : HostFilesIn(run_dir)) {
+    CheckMemory(ReadableMemoryBytes());
     Result<HostFile> file = ReadHostFile(path);
     if (file.ok()) {
       files_.push_back(std::move(file).value());

@@ -18,6 +18,9 @@ namespace fs = std::filesystem;
 
 // Well above the bound that samplers keep (kMostHostBytes): a longer file is none of ours.
 constexpr uint64_t kMostHostFileBytes = 2 * kMostHostBytes;
+// Samples differ from each other; a file that grows more than this was made to fill our memory.
+constexpr uint64_t kMostExpansion = 256;
+constexpr uint64_t kAlwaysAllowedBytes = 4 * 1024 * 1024;
 constexpr int kCompressionLevel = 3;  // of some MiB: ~0.1 s
 
 bool IsHostFile(const fs::path& path) {
@@ -35,11 +38,13 @@ struct FreeContext {
 // What comes before damage is kept: frames carry checks of their own.
 std::vector<char> Inflate(std::span<const char> packed, bool& whole) {
   const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  const uint64_t most =
+      std::min(kMostHostFileBytes, std::max(kAlwaysAllowedBytes, packed.size() * kMostExpansion));
   std::vector<char> frames;
   std::vector<char> piece(ZSTD_DStreamOutSize());
   ZSTD_inBuffer in = {packed.data(), packed.size(), 0};
   size_t left = 1;
-  while (context && frames.size() < kMostHostFileBytes) {
+  while (context && frames.size() < most) {
     ZSTD_outBuffer out = {piece.data(), piece.size(), 0};
     left = ZSTD_decompressStream(context.get(), &out, &in);
     if (ZSTD_isError(left)) break;

@@ -41,24 +41,10 @@ struct Recording {
   std::vector<std::string> errors;  // of files that concern all ranks
 };
 
-// Memory that reading has no right to, of which there may be more. As for imports, reading takes at
-// most 3/4 of what this process may have.
-class TooLarge : public std::bad_alloc {};
-
-constexpr std::pair<uint64_t, uint64_t> kMemoryShare{3, 4};
-
-uint64_t MostMemoryBytes() {
-  return AvailableMemoryBytes() / kMemoryShare.second * kMemoryShare.first;
-}
-
-void CheckMemory(uint64_t most_bytes) {
-  if (ResidentMemoryBytes() > most_bytes) throw TooLarge();
-}
-
 Error NotEnoughMemory(const fs::path& path) {
-  return {path.string() + ": takes more than the " + std::to_string(MostMemoryBytes() >> 20) +
-          " MiB of memory that it may. Read one of its ranks, or read it on a machine with more "
-          "memory"};
+  return {path.string() + ": takes more than the " + std::to_string(ReadableMemoryBytes() >> 20) +
+          " MiB of memory that it may take. Read one of its ranks, or read it on a machine with "
+          "more memory"};
 }
 
 ClockKey KeyOf(const SegmentInfo& info) { return {info.boot_id, info.clock_kind}; }
@@ -248,7 +234,7 @@ class Meter {
   ReadProgress progress_;
   const Trace& trace_;
   const OnProgress& on_progress_;
-  const uint64_t most_memory_ = MostMemoryBytes();
+  const uint64_t most_memory_ = ReadableMemoryBytes();
   uint64_t all_ = 0;
   uint64_t read_ = 0;
 };

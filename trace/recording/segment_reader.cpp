@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kLeastHeaderBytes = 4096;
 constexpr uint32_t kMostHeaderBytes = 1024 * 1024;
 constexpr uint32_t kMostInfoBytes = 64 * 1024 * 1024;
-// Sealed segments shrink to 1/40, of a modelled GPU to 1/200. What claims to hold far more than its
+// Sealed segments shrink to 1/2 to 1/40, since times differ. What claims to hold far more than its
 // file has room for was made to fill our memory.
 constexpr uint64_t kMostExpansion = 1024;
 constexpr uint64_t kAlwaysAllowedBytes = 256 * 1024 * 1024;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -285,7 +286,54 @@ TEST(Crafted, AFileThatClaimsFarMoreThanItHasRoomForIsDamage) {
   EXPECT_NE(ranks.error().find("claims to hold 2560 MiB"), std::string::npos) << ranks.error();
 }
 
-// The same as holes of a raw file.
+TEST(Crafted, HostSamplesThatGrowTooMuchAreDamage) {
+  const ScratchFolder scratch;
+  WriteSegment(scratch / "pid-1");
+  HostHeader header{};
+  header.magic = kSealedHostMagic;
+  header.version = kHostVersion;
+  header.check = CheckOf(&header, offsetof(HostHeader, check));
+  std::vector<char> file(reinterpret_cast<char*>(&header),
+                         reinterpret_cast<char*>(&header) + sizeof header);
+  const std::vector<char> frame = Compressed(std::vector<uint64_t>(12 << 20));  // 96 MiB
+  file.insert(file.end(), frame.begin(), frame.end());
+  const fs::path path = scratch / "host-7-7.tphz";
+  WriteBytes(path, file);
+  const auto read = ReadHostFile(path);
+  ASSERT_TRUE(read.ok()) << read.error();
+  EXPECT_LT(read.value().frames.size(), 8u << 20);
+  EXPECT_FALSE(read.value().whole);
+  const auto ranks = ReadRecording(scratch.path());
+  ASSERT_TRUE(ranks.ok()) << ranks.error();
+  EXPECT_EQ(ranks.value()[0].trace.quality.CountOf("damaged_host_samples"), 1);
+}
+
+// Where memory ends reading does, with a message; never the program.
+TEST(Crafted, TooLittleMemoryIsAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return;  // sanitizers reserve terabytes of addresses, which no limit may cut
+#endif
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  for (uint32_t w = 0; w < 8; ++w) {
+    writer.BeginWriter(w, 100 + w);
+    for (uint64_t i = 1; i < 200'000; ++i) writer.Push("open", i);
+  }
+  writer.Finish();
+  const pid_t reader = fork();
+  if (reader == 0) {
+    const uint64_t most = ResidentMemoryBytes() + (uint64_t{64} << 20);
+    const rlimit limit = {most, most};
+    setrlimit(RLIMIT_AS, &limit);
+    const auto ranks = ReadRecording(scratch.path());
+    _exit(!ranks.ok() && ranks.error().find("memory") != std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(reader, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// A raw file claims it with holes.
 TEST(Crafted, ChunksInHolesAreDamage) {
   const ScratchFolder scratch;
   const fs::path path = WriteSegment(scratch / "pid-1");
