@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "analysis/job.h"
+#include "tests/analysis/killed_run.h"
 #include "tests/analysis/trace_script.h"
 #include "tests/trace/recording/scratch_folder.h"
 #include "tests/trace/recording/segment_writer.h"
@@ -287,6 +288,20 @@ TEST(Document, SurvivesRecordingsThatAreCutAnywhere) {
     LoadAll(document);
     EXPECT_EQ(document.progress().error.empty(), document.ranks() > 0);
   }
+}
+
+// As a report does: a run that was killed shows the same in both.
+TEST(Document, RecoversWhatAKilledRunLeft) {
+  const ScratchFolder folder;
+  const fs::path slots = testing::WriteKilledRun(folder / "run");
+  Document document(folder / "run");
+  LoadAll(document);
+  ASSERT_EQ(document.progress().error, "");
+  EXPECT_EQ(document.TraceOf(0).device_ops.size(), size_t{testing::kKilledKernels});
+  EXPECT_NE(document.progress().text.find("10 GPU events"), std::string::npos)
+      << document.progress().text;
+  EXPECT_FALSE(fs::exists(slots));
+  ExpectTheReportsResults(document, folder / "run");
 }
 
 // The others are shown; what is missing is said where losses are.

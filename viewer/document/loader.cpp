@@ -132,6 +132,10 @@ void Loader::Read() {
   LoadOptions options;
   options.cancel = &cancel_;
   options.progress = [this](const LoadStatus& status) { Report(status); };
+  options.notice = [this](const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    notice_ = text;
+  };
   Result<JobFacts> facts = JobFacts{};
   std::string error = ErrorOf(path_, [&] {
     if (IsEndless(path_)) {
@@ -270,6 +274,7 @@ void Loader::SayThatAllIsDone() {
   const size_t ranks = ranks_.size();
   progress_.text =
       fmt::format("{} rank{}, {}", ranks, ranks == 1 ? "" : "s", CountText(read_events_));
+  if (!notice_.empty()) progress_.text += ". " + notice_;
   if (!progress_.error.empty()) progress_.text = progress_.error;
 }
 

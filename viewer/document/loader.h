@@ -100,6 +100,7 @@ class Loader {
   JobFacts facts_;
   bool all_read_ = false;
   bool all_analysed_ = false;
+  std::string notice_;         // what opening did to the recording; empty: nothing
   bool unpublished_ = false;   // ranks_ changed since the last edition
   bool is_published_ = false;  // at least once
   std::unique_ptr<Edition> next_;
