@@ -290,7 +290,7 @@ const char* DescribeError(int negative_errno) {
     case EXDEV:
       return "not a regular file";
     case ENOTDIR:
-      return "ENOTDIR (not a folder)";
+      return "ENOTDIR (not a folder, or a link, which is not followed)";
     case EINVAL:
       return "EINVAL";
     case ENFILE:

@@ -13,6 +13,7 @@
 #include "tests/collectors/nvtx_program.h"
 #include "tests/collectors/recorded_run.h"
 #include "trace/recording/clock_log.h"
+#include "trace/recording/run_directory.h"
 
 namespace trainprof::testing {
 namespace {
@@ -214,6 +215,30 @@ TEST(Directory, WithoutARunTheLibraryStaysOut) {
 TEST(Directory, WithoutTheVariableTheLibraryStaysOut) {
   RecordedRun run;
   run.environment[recording::kEnvRunDirectory] = "";
+  EXPECT_EQ(run.Run({"bulk", "10"}), 0);
+  EXPECT_EQ(run.BytesOfSegments(), 0u);
+}
+
+// Others may write in the folder, too, and put links there.
+TEST(Directory, ALinkInItIsNotFollowed) {
+  RecordedRun run;
+  std::filesystem::create_directory(run.Scratch("elsewhere"));
+  std::filesystem::create_directory_symlink(run.Scratch("elsewhere"),
+                                            run.directory() / "rank-00000");
+  run.environment["RANK"] = "0";
+  EXPECT_EQ(run.Run({"bulk", "10"}), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(run.Scratch("elsewhere")));
+  const auto control = recording::ReadControl(run.directory());
+  ASSERT_TRUE(control);
+  EXPECT_EQ(control->failed_processes, 1u);
+  EXPECT_NE(control->failure.find("a link"), std::string::npos) << control->failure;
+}
+
+TEST(Directory, AControlFileElsewhereIsNoRun) {
+  RecordedRun run;
+  const std::filesystem::path control = run.directory() / recording::kControlFile;
+  std::filesystem::rename(control, run.Scratch("control"));
+  std::filesystem::create_symlink(run.Scratch("control"), control);
   EXPECT_EQ(run.Run({"bulk", "10"}), 0);
   EXPECT_EQ(run.BytesOfSegments(), 0u);
 }

@@ -17,9 +17,9 @@ inline constexpr char kEnvOptions[] = "TRAINPROF_OPTIONS";   // see CollectorOpt
 //   manifest.json              written when the run ends (and, thinner, when it starts)
 //   run.ctl                    RunControl, mapped by every process of the run
 //   clock.tpc                  clock samples of the supervisor (ClockLog)
-//   rank-00012/ or pid-1234/   one folder a rank (RANK is known) or a process that has none
-//     <pid>-<start>.tps        raw segment: what one process recorded (FORMAT.md)
-//     <pid>-<start>.tpz        the same, sealed: written by SealRecording once the process is dead
+//   rank-00012/ or pid-1234-<place>/   one folder a rank (RANK is known) or a process without one
+//     <pid>-<start>-<place>.tps   raw segment: what one process recorded (FORMAT.md)
+//     <pid>-<start>-<place>.tpz   the same, sealed: by SealRecording once the process is dead
 inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kControlFile[] = "run.ctl";
 inline constexpr char kClockFile[] = "clock.tpc";
