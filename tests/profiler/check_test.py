@@ -157,9 +157,8 @@ class Recordings(CheckTest):
         """A copy of a sample's recording, and its segment."""
         copy = self.path(name)
         shutil.copytree(os.path.join(os.environ["TRAINPROF_SAMPLES"], name, "recording"), copy)
-        folder = next(e.path for e in os.scandir(copy) if e.is_dir())
-        return copy, next(e.path for e in os.scandir(folder)
-                          if e.name.endswith((".tps", ".tpz")))
+        return copy, next(os.path.join(folder, name) for folder, _, names in os.walk(copy)
+                          for name in names if name.endswith((".tps", ".tpz")))
 
     def test_whole_recordings_are_judged_by_their_findings(self):
         self.check(self.sample("trainer_cpu_workers2")[0], PASS)
