@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectors/host/segment_file.h"
 #include "collectors/host/system.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {
 
-constexpr int kFileMode = 0644;
 constexpr uint32_t kFirstSlots = 4;
 constexpr uint32_t kFreeAhead = 4;
 constexpr uint32_t kGrowth = 8;
@@ -28,7 +28,7 @@ bool SlotRing::Open(const char* segment_path, int* file_error) {
   void* place = ReserveAddresses(kAddresses);
   if (place == nullptr) return false;
   snprintf(path_, sizeof path_, "%s%s", segment_path, kSlotFileSuffix);
-  *file_error = OpenRecorded(path_, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+  *file_error = CreateFile(path_, RunFileMode());
   is_file_ = *file_error >= 0;
   if (is_file_) {
     const int fd = *file_error;

@@ -82,6 +82,7 @@ void ParseOptions(const char* text, Options* options) {
     if (is({"full=1", 6})) options->full = true;
     if (is({"gpu=off", 7})) options->gpu_off = true;
     if (is({"graphs=graph", 12})) options->whole_graphs = true;
+    if (is({"command=off", 11})) options->no_command_line = true;
     if (is({"clock=monotonic", 15})) options->monotonic = true;
     while (!EndsHere(p)) ++p;
     if (*p == ';') ++p;

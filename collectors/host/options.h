@@ -19,12 +19,13 @@ struct Options {
   bool has_steps;
   uint64_t first_step;  // records [first_step, end_step)
   uint64_t end_step;
-  int64_t delay_ns;     // 0: none
-  int64_t duration_ns;  // 0: without end
-  char capture[128];    // "": record at once
-  bool gpu_off;         // no GPU recording ("gpu=off")
-  bool whole_graphs;    // a graph launch is one row ("graphs=graph"), else one a node
-  bool monotonic;       // stamp with CLOCK_MONOTONIC even where the TSC is good ("clock=monotonic")
+  int64_t delay_ns;      // 0: none
+  int64_t duration_ns;   // 0: without end
+  char capture[128];     // "": record at once
+  bool gpu_off;          // no GPU recording ("gpu=off")
+  bool whole_graphs;     // a graph launch is one row ("graphs=graph"), else one a node
+  bool no_command_line;  // "command=off"
+  bool monotonic;  // stamp with CLOCK_MONOTONIC even where the TSC is good ("clock=monotonic")
 
   bool HasWindow() const { return has_steps || delay_ns > 0 || duration_ns > 0 || capture[0]; }
 };

@@ -9,6 +9,8 @@
 #include "collectors/host/process_state.h"
 #include "collectors/host/system.h"
 #include "trace/recording/process_place.h"
+#include "trace/recording/access.h"
+#include "trace/recording/secrets.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -21,8 +23,6 @@ namespace {
 
 // A process that has no rank looks so far up for one that records already.
 constexpr int kMostAncestors = 16;
-constexpr int kFolderMode = 0755;
-constexpr int kFileMode = 0644;
 
 uint32_t Alignment() {
   const size_t page = PageSize();
@@ -78,11 +78,15 @@ void ChooseFolder(const char* place, char* folder, size_t size) {
   snprintf(folder, size, "pid-%d%s", ProcessId(), place);
 }
 
+mode_t RunMode() { return static_cast<mode_t>(FolderMode(g_runtime.options.run_directory)); }
+
 void ReadCommand(char* out, size_t size) {
-  const int n = ReadSmallFile("/proc/self/cmdline", out, size);
-  for (int i = 0; i + 1 < n; ++i) {
-    if (out[i] == 0) out[i] = ' ';
-  }
+  char arguments[sizeof(SegmentHeader::command)];
+  const int n = ReadSmallFile("/proc/self/cmdline", arguments, sizeof arguments);
+  if (n <= 0) return;
+  size_t length = static_cast<size_t>(n);
+  if (g_runtime.options.no_command_line) length = strnlen(arguments, length);
+  recording::MaskSecrets(arguments, length, ' ', out, size - 1);
 }
 
 void FillHeader(SegmentHeader* header, uint32_t header_bytes) {
@@ -118,7 +122,7 @@ int CreateNamed(const char* place) {
   for (int i = 0; i < kMostTries && fd == -EEXIST; ++i) {
     snprintf(path, size, "%s/%s/%d-%lld%s%s", g_runtime.options.run_directory, g_runtime.folder,
              ProcessId(), static_cast<long long>(now + i), place, recording::kSegmentSuffix);
-    fd = OpenRecorded(path, O_RDWR | O_CREAT | O_EXCL, kFileMode);
+    fd = CreateFile(path, RunFileMode());
   }
   return fd;
 }
@@ -131,7 +135,7 @@ SegmentHeader* CreateSegment(uint32_t header_bytes) {
   PlaceSuffix(place);
   if (g_runtime.folder[0] == 0) ChooseFolder(place, g_runtime.folder, sizeof g_runtime.folder);
   snprintf(path, size, "%s/%s", g_runtime.options.run_directory, g_runtime.folder);
-  int error = MakeFolder(path, kFolderMode);
+  int error = MakeFolder(path, static_cast<int>(recording::FolderModeIn(RunMode())));
   if (error < 0) {
     Fail("cannot make the folder of this process in the run directory", error);
     return nullptr;
@@ -197,6 +201,8 @@ void MarkFirst(std::atomic<uint64_t>& first_ticks) {
 }
 
 }  // namespace
+
+int RunFileMode() { return static_cast<int>(recording::FileModeIn(RunMode())); }
 
 void OpenSegment() {
   const uint32_t header_bytes = Alignment();

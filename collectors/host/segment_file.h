@@ -13,6 +13,9 @@ namespace trainprof::collectors {
 // Fail() has been told and the segment stays nullptr. Once a process.
 void OpenSegment();
 
+// Of files in this run's folders (trace/recording/access.h).
+int RunFileMode();
+
 // Marks the end of a process that goes through exit(). Called by the library's destructor.
 void CloseSegment();
 

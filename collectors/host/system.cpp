@@ -30,6 +30,13 @@ class KeepErrno {
   int saved_;
 };
 
+constexpr int kPermissions = 0777;
+
+int ModeOf(int fd) {
+  struct stat status {};
+  return syscall(SYS_fstat, fd, &status) == 0 ? static_cast<int>(status.st_mode) : 0;
+}
+
 // The kernel's own size of a signal set, in bytes.
 constexpr size_t kKernelSignalSetBytes = 8;
 
@@ -148,7 +155,26 @@ int ReadLink(const char* path, char* buffer, size_t size) {
 int MakeFolder(const char* path, int mode) {
   KeepErrno keep;
   const int result = ToResult(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  if (result == 0 && (FolderMode(path) & kPermissions) != mode) {
+    syscall(SYS_fchmodat, AT_FDCWD, path, mode | (FolderMode(path) & S_ISGID));
+  }
   return result == -EEXIST ? 0 : result;
+}
+
+int FolderMode(const char* path) {
+  KeepErrno keep;
+  const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return 0;
+  const int mode = ModeOf(fd);
+  CloseFile(fd);
+  return mode;
+}
+
+int CreateFile(const char* path, int mode) {
+  const int fd = OpenRecorded(path, O_RDWR | O_CREAT | O_EXCL, mode);
+  KeepErrno keep;
+  if (fd >= 0 && (ModeOf(fd) & kPermissions) != mode) syscall(SYS_fchmod, fd, mode);
+  return fd;
 }
 
 bool FolderExists(const char* path) {

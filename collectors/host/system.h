@@ -23,6 +23,11 @@ void CloseFile(int fd);
 int ReadSmallFile(const char* path, char* buffer, size_t size);
 int ReadLink(const char* path, char* buffer, size_t size);  // not ended with a zero
 int MakeFolder(const char* path, int mode);
+// The mode bits of a folder, or 0.
+int FolderMode(const char* path);
+// Makes a file that does not exist yet, with exactly this mode whatever the umask, for reading and
+// writing.
+int CreateFile(const char* path, int mode);
 bool FolderExists(const char* path);
 
 // Gives the file real blocks for [offset, offset + length), so that writing through a mapping of it

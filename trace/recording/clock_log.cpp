@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trace/recording/recorded_files.h"
+#include "trace/recording/run_files.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::recording {
@@ -40,7 +41,7 @@ Result<ClockLog> ClockLog::Open(const std::filesystem::path& run_dir) {
   const auto failed = [&](const char* what) {
     return Error{path.string() + ": cannot " + what + ": " + strerror(errno)};
   };
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+  const int fd = OpenInRun(path, O_WRONLY | O_CREAT | O_APPEND);
   if (fd < 0) return failed("create the clock log");
   ClockLog log(fd, HostClockKind());
   const LogHeader header = {LogHeader::kMagic, log.kind_, 0};

@@ -83,6 +83,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 //                      itself is lifted by the supervisor, in RunControl)
 //   gpu=off            no GPU recording
 //   graphs=graph       a CUDA graph's launch is one row; else (node) each of its nodes is
+//   command=off        the program's name is stored, not its arguments
 //   clock=monotonic    stamp events with CLOCK_MONOTONIC even where the TSC is good
 // steps, delay_ms, duration_ms and capture together: recorded is what all of them allow. The steps
 // window closes where step B begins. Names of threads, domains and categories are always recorded.

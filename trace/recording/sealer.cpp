@@ -9,10 +9,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "trace/recording/access.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/manifest.h"
 #include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
+#include "trace/recording/run_files.h"
 #include "trace/recording/segment_liveness.h"
 #include "trace/recording/segment_reader.h"
 #include "trace/recording/segment_scan.h"
@@ -184,13 +186,11 @@ void NameLauncher(int64_t program_pid, RecordingSummary& summary) {
 }  // namespace
 
 Result<void> CreateRun(const fs::path& run_dir, const RunDescription& run) {
-  std::error_code error;
-  if (!fs::create_directory(run_dir, error)) {
-    return Error{run_dir.string() + ": cannot make the run directory: " +
-                 (error ? error.message() : std::string("it exists"))};
+  if (!MakeFolder(run_dir, run.shared ? kSharedFolderMode : kPrivateFolderMode)) {
+    return SystemError(run_dir, "make the run directory");
   }
   const fs::path path = run_dir / kControlFile;
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = OpenInRun(path, O_WRONLY | O_CREAT | O_EXCL);
   if (fd < 0) return SystemError(path, "create");
   RunControl control{};
   control.magic = RunControl::kMagic;

@@ -24,6 +24,7 @@ struct RunDescription {
   std::string working_directory;
   std::string collector_options;  // TRAINPROF_OPTIONS as handed to the program
   uint64_t max_bytes = kDefaultMaxBytes;
+  bool shared = false;                // the group may read it, see access.h
   int64_t start_unix_ns = 0;          // CLOCK_REALTIME
   int64_t end_unix_ns = 0;            // 0: still running
   int64_t program_pid = 0;            // the process that `trainprof run` started

@@ -9,6 +9,8 @@
 
 #include <utility>
 
+#include "trace/recording/run_files.h"
+
 namespace trainprof {
 
 namespace fs = std::filesystem;
@@ -17,7 +19,7 @@ Result<SampleLog> SampleLog::Create(const fs::path& run_dir, recording::HostHead
                                     uint64_t max_bytes) {
   const fs::path path = run_dir / fmt::format("{}{}-{}{}", recording::kHostPrefix, header.pid,
                                               header.opened_realtime_ns, recording::kHostSuffix);
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  const int fd = recording::OpenInRun(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
   if (fd < 0) {
     return Error{
         fmt::format("{}: cannot create the host samples: {}", path.string(), strerror(errno))};

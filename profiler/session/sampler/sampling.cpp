@@ -20,6 +20,7 @@
 #include "profiler/session/sampler/gpu_source.h"
 #include "profiler/session/sampler/machine_source.h"
 #include "profiler/session/sampler/process_source.h"
+#include "trace/recording/run_files.h"
 
 namespace trainprof {
 namespace {
@@ -53,7 +54,7 @@ class MachineLock {
     std::string id;
     std::getline(boot, id);
     const auto path = settings.run_dir / fmt::format("sampler-{}.lock", id.substr(0, 8));
-    fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    fd_ = recording::OpenInRun(path, O_RDWR | O_CREAT);
   }
   ~MachineLock() {
     if (fd_ >= 0) close(fd_);
