@@ -28,8 +28,9 @@ constexpr char kExamples[] = R"(Examples:
   trainprof run --capture nvtx:validation -- ./train
 
 The program's output and exit code stay its own (128 + N after signal N).
-125: trainprof failed before the program started; 126, 127: the program cannot
-be executed, was not found. A failure to record changes that only with --strict.
+125: trainprof failed before the program started, or DIR is taken; 126, 127: the
+program cannot be executed, was not found. A failure to record changes that only
+with --strict.
 A first Ctrl-C is the program's; a second one skips sealing the recording.
 Any other signal sent to trainprof run reaches the program, and ends it alone.
 With too few file descriptors or processes left the program runs unrecorded;
@@ -40,6 +41,9 @@ constexpr double kMaxSeconds = 366.0 * 24 * 3600;
 
 struct RunFlags {
   std::string output;
+  bool force = false;
+  bool share = false;
+  bool no_command_line = false;
   std::string steps;
   std::string delay;
   std::string duration;
@@ -147,6 +151,7 @@ Result<std::string> CollectorOptions(const RunFlags& flags) {
   if (flags.no_gpu) add("gpu=off");
   if (flags.cuda_graphs == "graph") add("graphs=graph");
   if (flags.full) add("full=1");
+  if (flags.no_command_line) add("command=off");
   return options;
 }
 
@@ -161,10 +166,16 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
   RunSettings settings;
   settings.program = program;
   settings.output = flags.output;
+  settings.force = flags.force;
+  settings.share = flags.share;
+  settings.keep_command_line = !flags.no_command_line;
   settings.sample_hz = flags.sample_hz;
   settings.strict = flags.strict;
   settings.quiet = flags.quiet;
   if (!flags.no_report) settings.verdict = CardVerdict;
+  if (flags.force && flags.output.empty()) {
+    return Error{"--force goes with -o DIR; without it each run gets a folder of its own"};
+  }
   auto options = CollectorOptions(flags);
   if (!options.ok()) return Error{options.error()};
   settings.collector_options = options.value();
@@ -191,8 +202,13 @@ Action SetUp(CLI::App& parser) {
   auto flags = std::make_shared<RunFlags>();
   parser
       .add_option("-o,--output", flags->output,
-                  "Folder of the recording (default trainprof-<job or utc>); never overwritten")
+                  "Folder of the recording, new or empty (default trainprof-<job or utc>)")
       ->type_name("DIR");
+  parser.add_flag("--force", flags->force, "Replace an earlier recording in DIR, nothing else");
+  parser.add_flag("--share", flags->share, "Your group may read the recording, too");
+  parser.add_flag("--no-command-line", flags->no_command_line,
+                  "Store the program's name, not its arguments (values of arguments that look like "
+                  "secrets are left out anyway)");
   parser.add_option("--steps", flags->steps, "Record only steps FIRST to END, e.g. 100:110")
       ->type_name("FIRST:END");
   parser.add_option("--delay", flags->delay, "Record nothing in the first SECONDS")

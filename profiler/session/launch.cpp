@@ -52,6 +52,17 @@ std::string Utc(std::time_t seconds) {
   return fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(seconds));
 }
 
+std::string ParentIdentity() {
+  const auto parent = ReadProcessInfo(getppid());
+  return fmt::format("parent {} started {}", getppid(), parent ? parent->start_ticks : 0);
+}
+
+// On one machine all ranks have one parent, which no other launch has. Across machines parents
+// differ, and what the scheduler says has to do.
+bool IsOnOneMachine() {
+  return !Variable("WORLD_SIZE").empty() && Variable("WORLD_SIZE") == Variable("LOCAL_WORLD_SIZE");
+}
+
 }  // namespace
 
 std::string LaunchIdentity() {
@@ -64,17 +75,27 @@ std::string LaunchIdentity() {
     identity += fmt::format("torchrun {} {}:{} restart {};", run, Variable("MASTER_ADDR"),
                             Variable("MASTER_PORT"), Variable("TORCHELASTIC_RESTART_COUNT"));
   }
-  // On one machine all ranks have one parent, which no other launch has. Across machines parents
-  // differ, and the above has to do.
-  const bool one_machine =
-      identity.empty() ||
-      (!Variable("WORLD_SIZE").empty() && Variable("WORLD_SIZE") == Variable("LOCAL_WORLD_SIZE"));
-  if (one_machine) {
-    const auto parent = ReadProcessInfo(getppid());
-    identity += fmt::format("parent {} started {} port {};", getppid(),
-                            parent ? parent->start_ticks : 0, Variable("MASTER_PORT"));
+  if (identity.empty() || IsOnOneMachine()) {
+    identity += fmt::format("{} port {};", ParentIdentity(), Variable("MASTER_PORT"));
   }
   return identity;
+}
+
+std::string JobIdentity() {
+  // A requeued job keeps its number and has another parent.
+  if (const std::string job = Variable("SLURM_JOB_ID"); !job.empty()) {
+    return fmt::format("slurm {} step {};", job, Variable("SLURM_STEP_ID"));
+  }
+  const std::string run = Variable("TORCHELASTIC_RUN_ID");
+  if (run.empty() || run == "none" || IsOnOneMachine()) return ParentIdentity() + ";";
+  return fmt::format("torchrun {} {};", run, Variable("MASTER_ADDR"));
+}
+
+bool IsLaterAttempt() {
+  for (const char* name : {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {
+    if (std::strtol(Variable(name).c_str(), nullptr, 10) > 0) return true;
+  }
+  return false;
 }
 
 std::string DefaultRunName(int rank) {

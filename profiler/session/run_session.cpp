@@ -26,6 +26,7 @@
 #include "trace/io/print.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/sealer.h"
+#include "trace/recording/stored_command.h"
 
 #ifndef TRAINPROF_VERSION
 #error "profiler/CMakeLists.txt defines TRAINPROF_VERSION"
@@ -110,7 +111,7 @@ int64_t UnixNow() {
 
 recording::RunDescription Describe(const RunSettings& settings) {
   recording::RunDescription run;
-  run.command = settings.program;
+  run.command = recording::StoredCommand(settings.program, settings.keep_command_line);
   run.trainprof_version = TRAINPROF_VERSION;
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0) run.host = host;
@@ -118,15 +119,22 @@ recording::RunDescription Describe(const RunSettings& settings) {
   run.working_directory = std::filesystem::current_path(error).string();
   run.collector_options = settings.collector_options;
   run.max_bytes = settings.max_bytes;
+  run.shared = settings.share;
   run.start_unix_ns = UnixNow();
   return run;
 }
 
-// The error says why the program cannot be recorded.
-Result<Preparation> Prepare(const RunSettings& settings) {
-  if (InsideAnotherRun()) {
-    return Error{"inside another trainprof run, which records this program too"};
-  }
+// What becomes of a program that cannot be recorded.
+enum class Instead { kSupervise, kBecomeProgram, kDoNotStart };
+
+// The program runs, and is not recorded: an earlier recording there would be taken for its own.
+void Abandon(RunPlace& place) {
+  KeepRunDirectory(place);
+  ReleaseRunDirectory(place);
+}
+
+// What the program is recorded with, or why it is not.
+Result<std::filesystem::path> UsableCollector(Instead& instead) {
   if (const auto holder = InjectionHolder()) {
     return Error{"NVTX is held by " + *holder + ": end that tool, or unset the variable"};
   }
@@ -135,12 +143,37 @@ Result<Preparation> Prepare(const RunSettings& settings) {
         "it needs {} free file descriptors and finds {}: raise the limit, see ulimit -n",
         kNeededDescriptors, *free)};
   }
-  const auto collector = FindCollector();
-  if (!collector.ok()) return Error{collector.error()};
+  if (const auto free = TooFewProcesses()) {
+    instead = Instead::kBecomeProgram;
+    return Error{
+        fmt::format("it needs {} more processes and can start {}: raise the limit, see ulimit -u",
+                    kNeededProcesses, *free)};
+  }
+  return FindCollector();
+}
+
+// The error says why the program cannot be recorded.
+Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
+  if (InsideAnotherRun()) {
+    return Error{"inside another trainprof run, which records this program too"};
+  }
+  const auto collector = UsableCollector(instead);
+  // Also where nothing can be recorded a folder that the user named must not hold an earlier run.
+  if (!collector.ok() && settings.output.empty()) return Error{collector.error()};
   recording::RunDescription run = Describe(settings);
-  auto place = ClaimRunDirectory(settings.output, run);
-  if (!place.ok()) return Error{place.error() + ". Choose another folder with -o"};
-  Preparation preparation{place.value(), std::move(run), {}, std::nullopt, std::nullopt, {}};
+  ClaimOutcome claimed = ClaimRunDirectory({settings.output, settings.force}, run);
+  if (claimed.refused) {
+    instead = Instead::kDoNotStart;
+    return Error{claimed.error + ". The program was not started"};
+  }
+  if (!collector.ok()) {
+    if (claimed.place) Abandon(*claimed.place);
+    return Error{collector.error()};
+  }
+  if (!claimed.place) return Error{claimed.error};
+  Preparation preparation{
+      std::move(*claimed.place), std::move(run), {}, std::nullopt, std::nullopt, {}};
+  if (!preparation.place.note.empty()) preparation.run.warnings.push_back(preparation.place.note);
   preparation.variables = {
       {recording::kEnvRunDirectory, preparation.place.directory.string()},
       {recording::kEnvOptions, settings.collector_options},
@@ -237,7 +270,7 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
   }
   if (show) {
     CardContents card;
-    card.program = settings.program;
+    card.program = run.command;
     card.end = end;
     card.wall_time = ended - preparation.started;
     card.directory = preparation.place.directory;
@@ -272,17 +305,12 @@ int RunSession(const RunSettings& settings) {
   const Inherited inherited;
   const Surroundings surroundings{inbox, inherited};
   OccupyStandardDescriptors();
-  if (const auto free = TooFewProcesses()) {
-    Say(
-        fmt::format("not recording: it needs {} more processes and can start {}: "
-                    "raise the limit, see ulimit -u",
-                    kNeededProcesses, *free));
-    return settings.strict ? kNotStarted : RunUnrecorded(settings, surroundings);
-  }
-  auto prepared = Prepare(settings);
+  Instead instead = Instead::kSupervise;
+  auto prepared = Prepare(settings, instead);
   if (!prepared.ok()) {
-    Say("not recording: " + prepared.error());
-    if (settings.strict) return kNotStarted;
+    Say((instead == Instead::kDoNotStart ? "" : "not recording: ") + prepared.error());
+    if (settings.strict || instead == Instead::kDoNotStart) return kNotStarted;
+    if (instead == Instead::kBecomeProgram) return RunUnrecorded(settings, surroundings);
   }
   std::optional<Preparation> preparation;
   if (prepared.ok()) preparation = std::move(prepared).value();
@@ -292,8 +320,10 @@ int RunSession(const RunSettings& settings) {
   if (preparation) preparation->started = std::chrono::steady_clock::now();
   const StartedProgram program = StartProgram(settings.program, environment, surroundings);
   if (program.pid < 0) {
-    if (preparation) ReleaseRunDirectory(preparation->place);
-    if (program.no_process && !settings.strict) {
+    const bool runs_unrecorded = program.no_process && !settings.strict;
+    if (preparation && runs_unrecorded) Abandon(preparation->place);
+    if (preparation && !runs_unrecorded) ReleaseRunDirectory(preparation->place);
+    if (runs_unrecorded) {
       Say("not recording: " + program.error);
       return RunUnrecorded(settings, surroundings);
     }
@@ -301,6 +331,7 @@ int RunSession(const RunSettings& settings) {
     return program.exit_code;
   }
   if (preparation) {
+    KeepRunDirectory(preparation->place);
     preparation->run.program_pid = program.pid;
     StartSampler(settings, program.pid, *preparation);
   }

@@ -20,6 +20,9 @@ using VerdictRenderer = std::function<Result<std::string>(const std::filesystem:
 struct RunSettings {
   std::vector<std::string> program;  // not empty
   std::string output;                // -o, or empty for the default name
+  bool force = false;                // replace an earlier recording in `output`
+  bool share = false;                // the group may read the recording
+  bool keep_command_line = true;     // false: the program's name alone
   std::string collector_options;     // TRAINPROF_OPTIONS, see trace/recording/layout.h
   uint64_t max_bytes = recording::kDefaultMaxBytes;  // UINT64_MAX: no bound
   double sample_hz = kDefaultSampleHz;               // of the host sampler; 0: none
