@@ -13,6 +13,7 @@
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
+#include "trace/recording/run_directory.h"
 #include "viewer/app/app.h"
 #include "viewer/platform/png_file.h"
 #include "viewer/platform/screenshot.h"
@@ -33,7 +34,8 @@ constexpr char kExamples[] = R"(Examples:
   trainprof view worker0.pt.trace.json.gz          a trace of torch.profiler
   trainprof view traces/                           a folder of traces, one a rank
   trainprof view run/ --finding 2 --screenshot finding.png --size 1280x720
-  trainprof view                                   opens a file dropped on it, a recent one, a demo
+  trainprof view                                   the newest run in this folder; where there is none,
+                                                   what is dropped on it, a recent one, a demo
 
 TRAINPROF_OPENGL=surfaceless|device|window: how a picture gets its OpenGL (default: the first that works).
 Exit codes: 0 done, 1 nothing to draw with (no display, no OpenGL), 2 usage, 4 the input cannot be read,
@@ -138,7 +140,17 @@ int Show(const Flags& flags, const std::optional<Size>& size) {
   return shown.ok() ? kExitOk : Fail(shown.error(), kExitNoDisplay);
 }
 
-int Run(const Flags& flags) {
+// Without a path: the newest run here, or a window that waits for a file.
+void ChoosePath(Flags& flags) {
+  if (!flags.path.empty()) return;
+  const auto newest = recording::NewestRunIn(".");
+  if (!newest) return;
+  flags.path = newest->lexically_normal().string();
+  Print(stderr, "trainprof view: newest run here: {}\n", flags.path);
+}
+
+int Run(Flags& flags) {
+  ChoosePath(flags);
   std::optional<Size> size;
   if (!flags.size.empty()) {
     size = ParseSize(flags.size);

@@ -89,10 +89,12 @@ int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
 int Run(const Flags& flags) {
   const auto outputs = ParseOutputs(flags.report.formats);
   if (!outputs.ok()) return Fail("check", outputs.error(), kExitUsage);
-  EndOnCtrlC("check", flags.report.path);
+  const auto path = PathOrNewestRun("check", flags.report.path);
+  if (!path.ok()) return Fail("check", path.error(), kExitUsage);
+  EndOnCtrlC("check", path.value());
   const auto writable = CheckOutputs(outputs.value());
   if (!writable.ok()) return Fail("check", writable.error(), kExitUnwritable);
-  const auto job = AnalyzeWithProgress(flags.report.path);
+  const auto job = AnalyzeWithProgress(path.value());
   if (!job.ok()) return Fail("check", job.error(), kExitUnreadable);
   if (auto written = WriteOutputs(job.value(), outputs.value()); !written.ok()) {
     return Fail("check", written.error(), kExitUnwritable);

@@ -96,7 +96,10 @@ int RunMerged(const Flags& flags) {
   return kExitOk;
 }
 
-int Run(const Flags& flags) {
+int Run(Flags& flags) {
+  auto path = PathOrNewestRun("export", flags.path);
+  if (!path.ok()) return Fail("export", path.error(), kExitUsage);
+  flags.path = std::move(path).value();
   EndOnCtrlC("export", flags.path);
   if (const auto known = CheckExportName(flags.output); !known.ok()) {
     return Fail("export", known.error(), kExitUsage);
@@ -132,8 +135,7 @@ int Run(const Flags& flags) {
 
 Action SetUp(CLI::App& parser) {
   auto flags = std::make_shared<Flags>();
-  parser.add_option("PATH", flags->path, "A recording, a trace file, or a folder of traces")
-      ->required();
+  AddPathOption(parser, flags->path);
   parser.add_option("-o,--output", flags->output, "The file to write: *.json or *.json.gz")
       ->required();
   CLI::Option* const rank = parser.add_option("--rank", flags->rank, "Only this rank");

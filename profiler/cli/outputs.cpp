@@ -16,6 +16,7 @@
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
 #include "trace/io/write_all.h"
+#include "trace/recording/run_directory.h"
 
 namespace trainprof::cli {
 namespace {
@@ -81,9 +82,14 @@ std::string FormatsHelp() {
 
 }  // namespace
 
+void AddPathOption(CLI::App& parser, std::string& path) {
+  parser.add_option(
+      "PATH", path,
+      "A recording, a trace file, or a folder of traces (default: the newest run here)");
+}
+
 void AddReportFlags(CLI::App& parser, ReportFlags& flags) {
-  parser.add_option("PATH", flags.path, "A recording, a trace file, or a folder of traces")
-      ->required();
+  AddPathOption(parser, flags.path);
   // One value a flag, so that the path may stand behind it.
   parser
       .add_option("-f,--format", flags.formats,
@@ -103,6 +109,20 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
     }
   }
   return outputs;
+}
+
+Result<std::string> PathOrNewestRun(const char* command, const std::string& path) {
+  if (!path.empty()) return path;
+  std::error_code error;
+  const auto newest = recording::NewestRunIn(".");
+  if (!newest) {
+    return Error{
+        fmt::format("there is no recording in {}: name one, or make one with trainprof run",
+                    std::filesystem::current_path(error).string())};
+  }
+  const std::string name = newest->lexically_normal().string();
+  Print(stderr, "trainprof {}: newest run here: {}\n", command, name);
+  return name;
 }
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {

@@ -20,11 +20,16 @@ struct OutputSpec {
 
 // What analyze, report and check take: PATH and repeated --format.
 struct ReportFlags {
-  std::string path;
+  std::string path;  // empty: the newest run here
   std::vector<std::string> formats;
 };
+void AddPathOption(CLI::App& parser, std::string& path);
 void AddReportFlags(CLI::App& parser, ReportFlags& flags);
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats);
+
+// The path that was given, or that of the newest run in the current folder, which is then named on
+// standard error. Without one, an error.
+Result<std::string> PathOrNewestRun(const char* command, const std::string& path);
 
 // From now on Ctrl-C ends the program at once, wherever it is, with exit code 130.
 void EndOnCtrlC(const char* command, const std::string& path);

@@ -17,7 +17,7 @@ Exit codes: 0 done, 2 usage, 4 the input cannot be read, 74 the output cannot be
 130 Ctrl-C.)";
 
 constexpr char kReportExamples[] = R"(Examples:
-  trainprof report trainprof-20261120T101500Z
+  trainprof report                                 the newest run in this folder
   trainprof report trainprof-20261120T101500Z --format json
   trainprof report run/ --format json=report.json --format text=-
 
@@ -29,10 +29,12 @@ int Run(const char* command, const ReportFlags& flags) {
   auto outputs = ParseOutputs(flags.formats);
   if (!outputs.ok()) return Fail(command, outputs.error(), kExitUsage);
   if (outputs.value().empty()) outputs.value().push_back({"text", ""});
-  EndOnCtrlC(command, flags.path);
+  const auto path = PathOrNewestRun(command, flags.path);
+  if (!path.ok()) return Fail(command, path.error(), kExitUsage);
+  EndOnCtrlC(command, path.value());
   const auto writable = CheckOutputs(outputs.value());
   if (!writable.ok()) return Fail(command, writable.error(), kExitUnwritable);
-  const auto job = AnalyzeWithProgress(flags.path);
+  const auto job = AnalyzeWithProgress(path.value());
   if (!job.ok()) return Fail(command, job.error(), kExitUnreadable);
   const auto written = WriteOutputs(job.value(), outputs.value());
   return written.ok() ? kExitOk : Fail(command, written.error(), kExitUnwritable);

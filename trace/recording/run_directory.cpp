@@ -67,6 +67,27 @@ bool IsRunDirectory(const fs::path& path) {
   return ReadControl(path).has_value() || !RankFoldersIn(path).empty();
 }
 
+std::optional<fs::path> NewestRunIn(const fs::path& folder) {
+  if (ReadControl(folder)) return folder;
+  std::optional<fs::path> newest;
+  int64_t newest_ns = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    const bool is_folder = it->symlink_status(ignored).type() == fs::file_type::directory;
+    const std::string name = it->path().filename().string();
+    if (!is_folder || name.starts_with(".")) continue;
+    const std::optional<ControlInfo> control = ReadControl(it->path());
+    if (!control) continue;
+    // Names decide between equal times, so that the answer is always the same.
+    const auto key = std::pair(control->created.realtime_ns, name);
+    if (newest && key < std::pair(newest_ns, newest->filename().string())) continue;
+    newest = it->path();
+    newest_ns = control->created.realtime_ns;
+  }
+  return newest;
+}
+
 bool IsSegmentFile(const fs::path& path) {
   return path.extension() == kSegmentSuffix || path.extension() == kSealedSuffix;
 }

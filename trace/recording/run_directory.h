@@ -23,6 +23,10 @@ struct ControlInfo {
 };
 std::optional<ControlInfo> ReadControl(const std::filesystem::path& run_dir);
 
+// The recording in `folder` that began last; `folder` itself where it is one. Nothing where there
+// is none. Symbolic links and hidden folders are not looked at.
+std::optional<std::filesystem::path> NewestRunIn(const std::filesystem::path& folder);
+
 bool IsSegmentFile(const std::filesystem::path& path);  // by its name
 
 // True for the folder of a whole run, false for one of its ranks' folders.
