@@ -8,8 +8,8 @@
 
 #include "collectors/host/process_state.h"
 #include "collectors/host/system.h"
-#include "trace/recording/process_place.h"
 #include "trace/recording/access.h"
+#include "trace/recording/process_place.h"
 #include "trace/recording/secrets.h"
 #include "trace/recording/tick_clock.h"
 

@@ -71,8 +71,9 @@ bool IsOurFile(const std::string& name, const char* lock_file) {
 bool IsOurFolder(const std::string& name) {
   const size_t dash = name.find('-');
   const std::string word = name.substr(0, dash);
+  // "pid-4711-a3c8271d": the rest says where that pid holds (process_place.h).
   return (word == "rank" || word == "pid") && dash + 1 < name.size() &&
-         name.find_first_not_of("0123456789", dash + 1) == std::string::npos;
+         name.find_first_not_of("0123456789abcdef-", dash + 1) == std::string::npos;
 }
 
 bool IsOurFileOfARank(const std::string& name) {

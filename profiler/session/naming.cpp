@@ -21,6 +21,7 @@
 
 #include "profiler/session/launch.h"
 #include "trace/recording/layout.h"
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_files.h"
 
 namespace fs = std::filesystem;
@@ -72,6 +73,14 @@ fs::path StageBeside(const fs::path& target) {
          fmt::format(".trainprof-new-{}-{:08x}{:08x}", getpid(), random(), random());
 }
 
+bool WriteLaunch(const Claim& claim) {
+  const auto folder = recording::OpenFolder(claim.stage, recording::Links::kRefuse);
+  if (!folder.ok()) return false;
+  const recording::OwnedFd file(folder.value().Create(kLaunchFile));
+  return file.is_open() &&
+         recording::WriteFully(file.get(), claim.launch.data(), claim.launch.size());
+}
+
 // Prepares the folder under a hidden name beside `target`, so that it appears complete or not at
 // all.
 Result<void> Stage(Claim& claim, const fs::path& target, const recording::RunDescription& run) {
@@ -87,8 +96,7 @@ Result<void> Stage(Claim& claim, const fs::path& target, const recording::RunDes
     return Error{message};
   }
   const bool made =
-      recording::WriteInRun(claim.stage / kLaunchFile, claim.launch) &&
-      claim.hold.Take(claim.stage / kLaunchFile) &&
+      WriteLaunch(claim) && claim.hold.Take(claim.stage / kLaunchFile) &&
       (claim.rank < 0 || recording::MakeFolderInRun(claim.stage / RankFolder(claim.rank)));
   if (!made) return CannotCreate(target, errno);
   return {};

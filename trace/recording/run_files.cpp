@@ -46,19 +46,4 @@ int OpenInRun(const fs::path& path, int flags) {
   return fd;
 }
 
-bool WriteInRun(const fs::path& path, std::string_view text) {
-  const int fd = OpenInRun(path, O_WRONLY | O_CREAT | O_TRUNC);
-  if (fd < 0) return false;
-  while (!text.empty()) {
-    const ssize_t n = write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  const int error = errno;
-  const bool closed = close(fd) == 0;
-  if (!text.empty()) errno = error;
-  return text.empty() && closed;
-}
-
 }  // namespace trainprof::recording

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <string_view>
 
 namespace trainprof::recording {
 
@@ -18,8 +17,5 @@ bool MakeFolderInRun(const std::filesystem::path& path);
 // open() of a file that is written; the mode is what its folder asks for, and a symbolic link is
 // never followed. -1 with errno set.
 int OpenInRun(const std::filesystem::path& path, int flags);
-
-// Writes a whole file of that name, new or not. False with errno set; what was written stays.
-bool WriteInRun(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace trainprof::recording
