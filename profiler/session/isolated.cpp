@@ -129,6 +129,9 @@ IsolatedResult RunIsolated(const std::function<std::string()>& work, const Isola
     } else {
       result.text = ReadAll(pipe_ends[0]);
       result.ok = WEXITSTATUS(waited.status) == 0;
+      if (!result.ok && result.text.empty()) {
+        result.text = fmt::format("it ended with exit code {}", WEXITSTATUS(waited.status));
+      }
     }
   }
   close(pipe_ends[0]);

@@ -2,11 +2,16 @@
 #include "profiler/session/program.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include <cstdint>
 
 namespace trainprof {
 namespace {
@@ -48,6 +53,20 @@ int Execute(const std::vector<char*>& arguments, const std::vector<char*>& envir
   return errno;
 }
 
+// What the program's process is given; it shares our memory until it executes the program.
+struct Start {
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  const Surroundings& surroundings;
+  int exec_errno = 0;
+};
+
+int RunStart(void* argument) {
+  auto* start = static_cast<Start*>(argument);
+  start->exec_errno = Execute(start->arguments, start->environment, start->surroundings);
+  for (;;) syscall(SYS_exit_group, kNotFound);  // no exit handler: they are ours
+}
+
 StartedProgram NoProcess(int fork_errno) {
   const char* limit = fork_errno == EAGAIN ? " (a limit of processes, see ulimit -u)" : "";
   StartedProgram none{-1, true, kForkFailed, ""};
@@ -60,22 +79,23 @@ StartedProgram NoProcess(int fork_errno) {
 StartedProgram StartProgram(const std::vector<std::string>& arguments,
                             const std::vector<std::string>& environment,
                             const Surroundings& surroundings) {
-  const std::vector<char*> argument_pointers = PointersTo(arguments);
-  const std::vector<char*> environment_pointers = PointersTo(environment);
   // We stand still until the program runs or has failed to, and read why from memory that we share
   // till then. This tells our 126 and 127 from the program's own, and works without a descriptor.
-  // No handler of ours can run in the child: there is none.
-  volatile int exec_errno = 0;
-  const pid_t pid = vfork();
-  if (pid == 0) {
-    exec_errno = Execute(argument_pointers, environment_pointers, surroundings);
-    _exit(kNotFound);
-  }
+  // No handler of ours can run in the child: there is none. (vfork, but with a stack of its own, as
+  // sanitizers need it.)
+  constexpr size_t kStackBytes = 256 * 1024;  // and what execvpe makes of a script's arguments
+  constexpr size_t kStackAlignment = 16;
+  std::vector<char> stack(kStackBytes + arguments.size() * sizeof(char*));
+  auto top = reinterpret_cast<uintptr_t>(stack.data() + stack.size());
+  top -= top % kStackAlignment;
+  Start start{PointersTo(arguments), PointersTo(environment), surroundings};
+  const pid_t pid =
+      clone(RunStart, reinterpret_cast<void*>(top), CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
   if (pid < 0) return NoProcess(errno);
-  if (exec_errno == 0) return {pid, false, 0, {}};
+  if (start.exec_errno == 0) return {pid, false, 0, {}};
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return Failure(arguments[0], exec_errno);
+  return Failure(arguments[0], start.exec_errno);
 }
 
 StartedProgram BecomeProgram(const std::vector<std::string>& arguments,
