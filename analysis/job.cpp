@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "analysis/recover.h"
+#include "analysis/separate_traces.h"
 #include "trace/cancel.h"
 #include "trace/formats/importer.h"
 #include "trace/formats/split_ranks.h"
@@ -228,13 +229,17 @@ Result<std::vector<std::string>> VisitAll(const fs::path& path, const LoadOption
   }
   Part part{.number = 0, .count = files.size()};
   for (const fs::path& file : files) part.bytes_of_all += SizeOf(file);
+  RankGate gate(path, files, visit);
   for (const fs::path& file : files) {
     ++part.number;
     part.bytes = SizeOf(file);
-    const Result<void> visited = VisitFile(file, part, options, visit, unreadable);
+    const VisitTrace pass = [&](Trace trace) { return gate.Pass(file, std::move(trace)); };
+    const Result<void> visited =
+        VisitFile(file, part, options, files.size() > 1 ? pass : visit, unreadable);
     if (!visited.ok()) return Error{visited.error()};
     part.bytes_before += part.bytes;
   }
+  if (Result<void> finished = gate.Finish(); !finished.ok()) return Error{finished.error()};
   if (unreadable.size() == files.size()) return Error{unreadable.front()};
   return unreadable;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "analysis/separate_traces.h"
 #include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
@@ -175,8 +176,13 @@ void EndOnCtrlC(const char* command, const std::string& path) {
 }
 
 int Fail(const char* command, const std::string& message, int code) {
-  Print(stderr, "trainprof {}: {}\n", command, message);
-  return code;
+  if (!AsksForOneTrace(message)) {
+    Print(stderr, "trainprof {}: {}\n", command, message);
+    return code;
+  }
+  // A list, with a line a trace.
+  PrintText(stderr, fmt::format("trainprof {}: {}\n", command, message));
+  return kExitUsage;
 }
 
 }  // namespace trainprof::cli

@@ -101,6 +101,7 @@ Json RankJson(const RankAnalysis& rank) {
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
   return {{"rank", rank.rank},
           {"world_size", rank.world_size},
+          {"rank_known", rank.rank_known},
           {"path", rank.path},
           {"steps", StepsJson(rank)},
           {"devices", std::move(devices)},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "analysis/verdict.h"
 #include "analysis/words.h"
@@ -361,7 +362,8 @@ std::string Render(const JobAnalysis& job, const RenderOptions& options) {
     AppendDoubts(out, job, style);
     out += "\n";
     for (const RankAnalysis& rank : job.ranks) {
-      out += fmt::format("rank {:>4}  {}\n", rank.rank, Verdict(rank));
+      const std::string file = std::filesystem::path(rank.path).filename().string();
+      out += fmt::format("rank {:>4}  {}  ({})\n", rank.rank, Verdict(rank), file);
     }
     out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, the slowest", slowest.rank)));
   } else {
