@@ -303,6 +303,10 @@ const char* DescribeError(int negative_errno) {
       return "ENOENT (no such file or folder)";
     case EIO:
       return "EIO (input/output error)";
+    case EAGAIN:
+      return "EAGAIN (no more processes or threads may be started)";
+    case ENOEXEC:
+      return "ENOEXEC (it cannot be executed)";
     case ENOMEM:
       return "ENOMEM (out of memory or of mappings)";
     case EACCES:

@@ -1,6 +1,7 @@
 // What is known of libcupti without calling it: versions that fit, names of results.
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <string.h>
 
 #include "collectors/cupti/library_answer.h"
 #include "collectors/cupti/result_names.h"
@@ -45,6 +46,9 @@ TEST(CuptiLibrary, WhatCannotBeTriedSaysWhy) {
   EXPECT_STREQ(text,
                "libcupti at /lib/libcupti.so.13: not loaded, as no process could be started to try "
                "it: EMFILE (too many open files)");
+  answer.start_error = -EAGAIN;
+  DescribeAnswer("/lib/libcupti.so.13", answer, "", text, sizeof text);
+  EXPECT_NE(strstr(text, "EAGAIN (no more processes or threads may be started)"), nullptr) << text;
   char tiny[16];
   DescribeAnswer("/lib/libcupti.so.13", answer, nullptr, tiny, sizeof tiny);
   EXPECT_STREQ(tiny, "libcupti at /li");

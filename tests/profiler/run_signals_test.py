@@ -192,6 +192,20 @@ class EveryNumber(SignalTest):
         self.assertEqual(process.wait(TIMEOUT_S), 42)
         self.assertEqual([int(line.split()[0]) for line in self.read("taken").splitlines()], sent)
 
+    def test_each_sent_to_the_whole_group_is_not_doubled(self):
+        last = signal.SIGTERM
+        process = self.start("run", "--", *self.script("takes.py", TAKES_ALL), str(int(last)))
+        self.read_when_there("pid")
+        sent = [number for number in PASSED_ON if number != last]
+        for count, number in enumerate(sent, 1):
+            os.killpg(process.pid, number)
+            wait_until(lambda: self.read("taken").count(b"\n") >= count, f"signal {number}")
+            wait_until(lambda: not signal_waits(process.pid, number), f"our signal {number}")
+            time.sleep(0.05)  # the witness is asked, and renewed
+        process.send_signal(last)
+        self.assertEqual(process.wait(TIMEOUT_S), 42)
+        self.assertEqual([int(line.split()[0]) for line in self.read("taken").splitlines()], sent)
+
     def test_real_time_signals_are_queued_and_keep_their_value(self):
         process = self.start("run", "--", *self.script("takes.py", TAKES_ALL), str(int(signal.SIGTERM)))
         self.read_when_there("pid")
