@@ -336,24 +336,35 @@ TEST(DoubtsOfRecordings, ARankThatTheManifestNamesMustBeThere) {
 
 // Each segment's chunks stand one behind the other: a file that was cut between two is short.
 TEST(DoubtsOfRecordings, AChunkThatWasCutOffOrWipedIsLost) {
-  for (const bool killed : {false, true}) {
-    const ScratchFolder folder;
-    const std::filesystem::path path = WriteRank(folder / "pid-1", false, killed);
-    const auto size = std::filesystem::file_size(path);
-    const auto has_loss = [&] {
-      return Ids(Load(folder.path())).find("data_loss") != std::string::npos;
-    };
-    EXPECT_FALSE(has_loss());
-    constexpr size_t kLast = recording::kChunkAlignment;  // the last chunk
-    {
-      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-      file.seekp(static_cast<std::streamoff>(size - kLast));
-      file << std::string(kLast, '\0');
-    }
-    EXPECT_TRUE(has_loss());
-    std::filesystem::resize_file(path, size - kLast);
-    EXPECT_TRUE(has_loss());
+  const ScratchFolder folder;
+  const std::filesystem::path path = WriteRank(folder / "pid-1");
+  const auto size = std::filesystem::file_size(path);
+  EXPECT_EQ(Ids(Load(folder.path())), "");
+  constexpr size_t kLast = recording::kChunkAlignment;  // the last chunk
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(size - kLast));
+    file << std::string(kLast, '\0');
   }
+  EXPECT_EQ(Ids(Load(folder.path())), "data_loss");
+  std::filesystem::resize_file(path, size - kLast);
+  EXPECT_EQ(Ids(Load(folder.path())), "data_loss");
+}
+
+// Of a process that was killed a chunk may be claimed and empty; a file that ends within one is
+// cut.
+TEST(DoubtsOfRecordings, AFileThatEndsWithinAChunkWasCutAlsoAfterAKill) {
+  const ScratchFolder folder;
+  const std::filesystem::path path = WriteRank(folder / "pid-1", false, true);
+  const auto size = std::filesystem::file_size(path);
+  const auto has_loss = [&] {
+    return Ids(Load(folder.path())).find("data_loss") != std::string::npos;
+  };
+  EXPECT_FALSE(has_loss());
+  std::filesystem::resize_file(path, size - 1);
+  EXPECT_TRUE(has_loss());
+  std::filesystem::resize_file(path, size - recording::kChunkAlignment + 8);
+  EXPECT_TRUE(has_loss());
 }
 
 }  // namespace

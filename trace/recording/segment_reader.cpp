@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "trace/recording/recorded_files.h"
-#include "trace/recording/segment_liveness.h"
 
 namespace trainprof::recording {
 namespace {
@@ -246,22 +245,21 @@ uint64_t SegmentReader::FindRawChunks(Quality& quality) {
   return found;
 }
 
-// Chunks are claimed one behind the other: what the header says was claimed and is not here was cut
-// off or wiped. A process that is killed within the microseconds of a claim looks the same; nothing
-// was handed over then, but nobody can tell.
+// Files grow by whole chunks, whose sizes are multiples of the header's: another size is that of a
+// file that was cut. Chunks are claimed one behind the other: what the header says was claimed and
+// is not here was cut off or wiped. A process that was killed may have claimed without having
+// written, and its claims say nothing.
 void SegmentReader::CheckClaims(uint64_t found, Quality& quality) const {
   SegmentHeader header{};
   memcpy(static_cast<void*>(&header), raw_header_.data(), sizeof header);
   const uint64_t claimed = Value(header.next_offset);
-  if (file_bytes_ >= claimed && info_.header_bytes + found >= claimed) return;
-  if (info_.failed) return;  // a claim that found no room is counted as what it dropped
-  if (!info_.clean_exit && IsOfThisBoot(info_) && MayBeAlive(*this)) return;
+  const bool must_be_whole = info_.clean_exit && !info_.failed;
   const std::string file = path_.filename().string();
-  if (file_bytes_ < claimed) {
+  if (file_bytes_ % info_.header_bytes != 0 || (must_be_whole && file_bytes_ < claimed)) {
     quality.Count("truncated_segment", QualitySeverity::kDataLoss, 1,
-                  file + ": " + std::to_string(file_bytes_) + " bytes of at least " +
-                      std::to_string(claimed) + "; the file was cut");
-  } else {
+                  file + ": " + std::to_string(file_bytes_) +
+                      " bytes end within a chunk, or before one: the file was cut");
+  } else if (must_be_whole && info_.header_bytes + found < claimed) {
     quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
                   file + ": " + std::to_string(claimed - info_.header_bytes - found) +
                       " bytes of its chunks are empty");
