@@ -26,17 +26,17 @@ constexpr TableColumn kColumns[] = {
     {"GPU busy", 70, 0, "share of the time, of the GPU that did least"},
     {"late", 62, 1,
      "how much later than the first rank it begins a step, on average; by the files' clocks"},
-    {"input", 52, 1, "ms/step: GPU idle, waiting for input"},
+    {"input", 52, 1, "ms/step: GPU idle, input wait"},
     {"comm", 52, 1, "ms/step: communication that nothing hides"},
-    {"launch", 54, 2, "ms/step: GPU idle, the host launches too slowly"},
-    {"sync", 52, 2, "ms/step: GPU idle behind a synchronisation"},
+    {"launch", 54, 2, "ms/step: GPU idle, launch-bound: the host issues too slowly"},
+    {"sync", 52, 2, "ms/step: GPU idle, sync drain: the queue refills after a sync"},
     {"copy", 52, 3, "ms/step: copies that nothing hides"},
     {"Python", 54, 3, "ms/step: GPU idle, the host ran Python"},
     {"alloc", 52, 4, "ms/step: GPU idle, the host allocated memory"},
-    {"depend.", 66, 4, "ms/step: GPU idle between two queued operations"},
+    {"hand-over", 66, 4, "ms/step: GPU idle, hand-over between queued operations"},
     {"I/O", 52, 4, "ms/step: GPU idle, the host saved or logged"},
-    {"unrec.", 52, 5, "ms/step: device work is missing from the trace"},
-    {"unknown", 60, 5, "ms/step: GPU idle, nothing recorded says why"},
+    {"unrec.", 52, 5, "ms/step: unrecorded, device work is missing from the trace"},
+    {"unknown", 60, 5, "ms/step: GPU idle, unknown: nothing recorded says why"},
 };
 static_assert(std::size(kColumns) == kFirstClass + std::size(kClasses));
 

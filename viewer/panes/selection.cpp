@@ -29,7 +29,7 @@ std::string_view KindText(const Trace& trace, const EventRef& event) {
       }
       return "device operation";
     case Table::kSyncs:
-      return "synchronisation";
+      return "sync";
     case Table::kInstants:
       return "point in time";
     case Table::kSteps:

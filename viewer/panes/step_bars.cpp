@@ -59,7 +59,7 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
   for (size_t c = 0; c < kDeviceClasses; ++c) {
     const auto value = static_cast<DeviceClass>(c);
     const Category category = CategoryOf(value);
-    bars.parts.push_back({Title(value), Title(category), category, IsIdle(value), {}});
+    bars.parts.push_back({Title(value), Title(value), category, IsIdle(value), {}});
     classes.push_back(c);
   }
   bars.source = "GPU " + std::to_string(trace.devices[Index(device.device)].id);

@@ -115,7 +115,7 @@ std::vector<Label> LabelsOf(PaneContext& context, const TimelineFrame& frame,
     const Table table = on.table(rect.event);
     if (table == Table::kBusy) continue;
     const EventRef event{lines.lines()[lane.line].rank, table, on.row(rect.event)};
-    const std::string name = table == Table::kIdle ? std::string(Title(on.category(rect.event)))
+    const std::string name = table == Table::kIdle ? std::string(IdleTitle(on.category(rect.event)))
                                                    : EventName(lines, event);
     const float width = BoxOf(frame, rect).width() - 2 * margin;
     labels.push_back({&rect, std::string(FitText(name, width))});

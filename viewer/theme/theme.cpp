@@ -18,13 +18,13 @@ constexpr uint32_t kCategoryColors[kCategories] = {
     0x0072b2,  // compute
     0x009e73,  // communication
     0xf29a76,  // copy: light vermilion
-    0xe69f00,  // waiting for input
-    0xd55e00,  // synchronisation
+    0xe69f00,  // input wait
+    0xd55e00,  // sync
     0xcdbc3c,  // allocation: their yellow, dimmed
     0xcc79a7,  // launch
     0x6fb6df,  // Python: their sky blue
     0x9a7048,  // saving or logging
-    0x66798c,  // dependency
+    0x66798c,  // hand-over
     0xb9bcc0,  // unrecorded
     0x85888c,  // unknown
     0x7f96b2,  // operator

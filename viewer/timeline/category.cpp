@@ -27,9 +27,9 @@ std::string_view Title(Category category) {
     case Category::kCopy:
       return "copy";
     case Category::kInputWait:
-      return "waiting for input";
+      return "input wait";
     case Category::kSync:
-      return "synchronisation";
+      return "sync";
     case Category::kAllocation:
       return "allocation";
     case Category::kLaunch:
@@ -39,7 +39,7 @@ std::string_view Title(Category category) {
     case Category::kIo:
       return "saving or logging";
     case Category::kDependency:
-      return "dependency";
+      return "hand-over";
     case Category::kUnrecorded:
       return "unrecorded";
     case Category::kUnknown:
@@ -54,6 +54,14 @@ std::string_view Title(Category category) {
       break;
   }
   return "other";
+}
+
+std::string_view IdleTitle(Category category) {
+  for (size_t i = 0; i < kDeviceClasses; ++i) {
+    const auto c = static_cast<DeviceClass>(i);
+    if (IsIdle(c) && CategoryOf(c) == category) return Title(c);
+  }
+  return Title(category);
 }
 
 Category CategoryOf(DeviceClass c) {

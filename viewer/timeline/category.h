@@ -34,6 +34,8 @@ enum class Category : uint8_t {
 inline constexpr size_t kCategories = 16;
 
 std::string_view Title(Category category);  // for a legend
+// Of idle time: the cause, in the words of the account (analysis/account.h).
+std::string_view IdleTitle(Category category);
 
 Category CategoryOf(DeviceClass c);
 
