@@ -357,6 +357,9 @@ TEST(KinetoImport, ErrorsSayWhatWasExpectedAndWhatToDo) {
   EXPECT_NE(error("hello").find("It reads: kineto"), std::string::npos);
   EXPECT_NE(error("").find("empty"), std::string::npos) << error("");
   EXPECT_NE(error("[1, 2]").find("without a single event"), std::string::npos);
+  EXPECT_NE(error("[{\"lr\": 0.1}, {}]").find("without a single event"), std::string::npos);
+  EXPECT_NE(error("{\"traceEvents\": [{\"name\": \"x\"}]}").find("without a single event"),
+            std::string::npos);
   EXPECT_NE(ImportTrace("/nonexistent/t.json").error().find("cannot open"), std::string::npos);
 }
 

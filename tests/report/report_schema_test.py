@@ -123,6 +123,47 @@ class ReportSchema(unittest.TestCase):
         self.assertEqual(run("report", self.write(kineto(2)), "--format", "tea").returncode, 2)
         self.assertEqual(run("check", "/nonexistent").returncode, 4)
 
+    def test_files_of_other_tools_say_what_to_do(self):
+        folder = self.write("{}").parent
+        for name, content, advice in (
+                ("a.nsys-rep", b"\x00\x01report", "Nsight Systems"),
+                ("a.QDREP", b"\x00\x01report", "trainprof run -- PROGRAM"),
+                ("a.sqlite", b"SQLite format 3\x00", "SQLite"),
+                ("renamed.bin", b"SQLite format 3\x00", "SQLite"),
+                ("a.ncu-rep", b"NVR\x00", "Nsight Compute"),
+                ("a.xplane.pb", b"\x0a\x05abc", ".trace.json.gz"),
+                ("a.pftrace", b"\x0a\x05abc", "traceconv json"),
+                ("a.zip", b"PK\x03\x04abc", "zip"),
+                ("a.json.zst", b"\x28\xb5\x2f\xfdabc", "zstd -d"),
+                ("a.pt", b"\x80\x02abc", "torch.save"),
+                ("objects.json", b'[{"epoch": 1}, {"epoch": 2}]', "without a single event")):
+            (folder / name).write_bytes(content)
+            done = run("report", folder / name)
+            self.assertEqual((done.returncode, done.stdout), (4, ""), name)
+            self.assertIn(advice, done.stderr)
+
+    def test_a_gpu_without_a_name_leaves_no_hole_and_evidence_has_its_step(self):
+        content = kineto(6, wait_us=400)
+        text = run("report", self.write(content)).stdout
+        self.assertRegex(text, r"\nGPU 0[^ ,]*, ms/step\n")
+        self.assertRegex(text, r"took 0\.4 ms at [0-9.]+ ms,\s+step [0-5]\n")
+        finding = self.report(self.write(content))["findings"][0]
+        for evidence in finding["evidence"]:
+            self.assertEqual(evidence["step"], evidence["begin_ns"] // 1_000_000)
+
+    def test_what_other_holds_is_shown_by_name_and_adds_up(self):
+        content = kineto(6)
+        for i in range(6):
+            content["traceEvents"].append({"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1,
+                                           "name": f"tokenize {i}", "ts": i * 1000 + 100, "dur": 680})
+        path = self.write(content)
+        rank = self.report(path)["ranks"][0]
+        self.assertEqual(rank["host_other"][0]["name"], "tokenize")
+        self.assertEqual(rank["host_other"][0]["total_ns"], 6 * 680_000)
+        text = run("report", path).stdout
+        self.assertRegex(text, r"range tokenize +0\.680 +68\.0 %\n")
+        self.assertRegex(text, r"nothing recorded +0\.[0-9]+")
+
     def test_samples_give_the_reports_beside_them(self):
         samples = sorted((SOURCE / "samples").glob("*/recording"))
         self.assertGreater(len(samples), 0)

@@ -91,6 +91,7 @@ class DocumentReader {
   ImportProgress progress_;
   std::vector<std::string> member_names_;  // the first kNamesShown, shortened
   std::unordered_set<std::string> known_members_;
+  uint64_t no_events_ = 0;  // objects without "ph" and "ts"
   bool found_events_ = false;
   std::string failure_;  // why no trace comes out of it; empty: none so far
   uint64_t max_bytes_ = 0;
@@ -327,6 +328,7 @@ bool DocumentReader::ReadEvent() {
     const Scan scan = parser_.Parse(p, window_.end(), event_);
     if (scan == Scan::kOk) {
       parser_.Commit(notes_);
+      if (event_.phase == 0 && !event_.has_time) ++no_events_;
       tables_.Add(event_, {window_.at(), static_cast<size_t>(p - window_.at())});
       ++progress_.events;
       window_.Consume(p);
@@ -391,7 +393,8 @@ Result<Trace> DocumentReader::Read() {
     notes_.AddWithDetail(Note::kTrailingData,
                          fmt::format("data after the end of the JSON ({})", Place(window_.at())));
   }
-  if (progress_.events == 0 && notes_.count(Note::kNotAnEvent) > 0) {
+  const bool only_others = progress_.events > 0 && no_events_ == progress_.events;
+  if (only_others || (progress_.events == 0 && notes_.count(Note::kNotAnEvent) > 0)) {
     return Fail(
         "a JSON list without a single event; expected objects with \"ph\" and \"ts\". Is "
         "this file a trace?");

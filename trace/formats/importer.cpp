@@ -5,6 +5,7 @@
 
 #include "trace/cancel.h"
 #include "trace/formats/byte_source.h"
+#include "trace/formats/foreign.h"
 
 namespace trainprof {
 
@@ -52,6 +53,9 @@ Result<Trace> ImportTrace(const std::string& path, const ImportOptions& options)
     }
   }
   if (best == nullptr) {
+    if (const std::string advice = ForeignFileAdvice(path, head.value()); !advice.empty()) {
+      return Error{fmt::format("{}: {}", path, advice)};
+    }
     return Error{
         fmt::format("{}: not a trace that trainprof knows. It reads: {}", path, KnownFormats())};
   }
