@@ -2,12 +2,41 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <tuple>
 
 #include "trace/symbols/demangle.h"
 #include "trace/symbols/native_frames.h"
 
 namespace trainprof {
+namespace {
+
+// "./src/../train.py" and "src//../train.py" are "train.py".
+std::string NormalPath(std::string_view file) {
+  const auto has = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+  const bool odd = has("//") || has("/./") || has("/../") || file.starts_with("./");
+  if (!odd || has("://")) return std::string(file);
+  return std::filesystem::path(file).lexically_normal().string();
+}
+
+// "prof.step()", "Profiler::Step": the profiler's own business, and not the line that matters.
+bool IsProfilerStep(std::string_view function) {
+  const names_internal::Letters letters(function);
+  constexpr std::string_view kNames[] = {"profstep", "profilerstep", "torchprofilerprofilestep",
+                                         "kinetoprofilestep"};
+  return names_internal::IsOneOf(letters.text(), kNames);
+}
+
+// A frame of a file that is a profiler's: "profiler.py(684): step", "my_profiler.py(12): __exit__".
+bool IsProfilerFrame(std::string_view file, std::string_view function) {
+  constexpr std::string_view kFunctions[] = {"step", "start", "stop", "__exit__", "__enter__"};
+  const std::string_view base = file.substr(file.rfind('/') + 1);
+  return IsProfilerStep(function) || (names_internal::ContainsNoCase(base, "profiler.") &&
+                                      names_internal::IsOneOf(function, kFunctions));
+}
+
+}  // namespace
+
 Row InnermostRange(const RangeTable& ranges, TrackId thread, TraceTime at) {
   const auto [first, last] = ranges.rows_of(thread);
   const auto begin = ranges.begin.begin();
@@ -27,7 +56,7 @@ bool ParseFrame(std::string_view frame, Site& site) {
   const char* const number_end = frame.data() + close;
   const auto [end, error] = std::from_chars(frame.data() + open + 1, number_end, line);
   if (error != std::errc{} || end != number_end) return false;
-  site.file = frame.substr(0, open);
+  site.file = NormalPath(frame.substr(0, open));
   site.line = line;
   site.function = frame.substr(close + 3);
   return true;
@@ -58,6 +87,9 @@ bool IsUserFrame(std::string_view frame) {
                                            "<string>"};
   if (frame.starts_with("torch/") || frame.starts_with("nn.Module")) return false;
   const std::string_view file = frame.substr(0, frame.find('('));
+  const size_t named = frame.find("): ");
+  if (named != std::string_view::npos && IsProfilerFrame(file, frame.substr(named + 3)))
+    return false;
   if (!file.ends_with(".py") && IsForeignSource(file)) return false;
   return std::none_of(std::begin(kForeign), std::end(kForeign), [&](std::string_view part) {
     return frame.find(part) != std::string_view::npos;
@@ -125,7 +157,7 @@ Site SiteFinder::Find(TrackId thread, TraceTime at) const {
     const std::string_view name = trace_.Text(trace_.ranges.name[i]);
     if (trace_.ranges.kind[i] == RangeKind::kCpuOp) site.op = name;
     if (trace_.ranges.kind[i] == RangeKind::kUserAnnotation && annotation.empty() &&
-        !IsStepName(name)) {
+        !IsStepName(name) && !IsProfilerStep(name)) {
       annotation = name;
     }
     if (UserFrameOf(row, site)) return site;

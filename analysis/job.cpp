@@ -337,7 +337,7 @@ bool IsWholeJob(const fs::path& path) {
 
 Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
   JobAnalysis job;
-  job.path = path.string();
+  job.path = path.lexically_normal().string();
   // Only when all are read is it known what the first one's quality has to say of the others.
   std::optional<Trace> first;
   Result<JobFacts> facts = VisitJob(path, options, [&](Trace trace) -> Result<void> {

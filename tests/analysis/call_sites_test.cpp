@@ -106,5 +106,34 @@ TEST(CallSites, MomentOutsideAllRangesHasNoPlace) {
   EXPECT_EQ(SiteFinder(trace).Find(TrackId{0}, TraceTime{30'000}).function, "");
 }
 
+TEST(CallSites, TheProfilersOwnStepIsNobodysLine) {
+  EXPECT_FALSE(IsUserFrame("train.py(31): prof.step"));
+  EXPECT_FALSE(IsUserFrame("profiler.py(684): step"));
+  EXPECT_FALSE(IsUserFrame("utils/my_profiler.py(12): __exit__"));
+  EXPECT_TRUE(IsUserFrame("train.py(31): step"));
+  EXPECT_TRUE(IsUserFrame("profiler.py(40): measure_loader"));
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    python 0 1000 train.py(60): main
+    python 100 900 profiler.py(684): step
+    annotation 100 900 prof.step()
+    call 200 800 cudaDeviceSynchronize)");
+  const Site site = SiteFinder(trace).FindCall(Row{0});
+  EXPECT_EQ(site.file, "train.py");
+  EXPECT_EQ(site.line, 60);
+}
+
+TEST(CallSites, PathsAreNormal) {
+  const auto file = [](std::string_view frame) {
+    Site site;
+    EXPECT_TRUE(ParseFrame(frame, site)) << frame;
+    return site.file;
+  };
+  EXPECT_EQ(file("./src/../train.py(3): f"), "train.py");
+  EXPECT_EQ(file("/build//x/./y/../train.cpp(3): f"), "/build/x/train.cpp");
+  EXPECT_EQ(file("../train.py(3): f"), "../train.py");
+  EXPECT_EQ(file("dbfs://a/b.py(3): f"), "dbfs://a/b.py");
+}
+
 }  // namespace
 }  // namespace trainprof

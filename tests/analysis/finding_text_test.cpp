@@ -1,0 +1,170 @@
+// What findings say: counts and shares as people write them, no names of the engine's own, and
+// advice that uses the numbers the trace has.
+#include <gtest/gtest.h>
+
+#include "analysis/analysis.h"
+#include "analysis/program.h"
+#include "analysis/words.h"
+#include "tests/analysis/trace_script.h"
+#include "trace/trace_builder.h"
+
+namespace trainprof {
+namespace {
+
+const Finding& Only(const RankAnalysis& analysis, std::string_view rule) {
+  for (const Finding& finding : analysis.findings) {
+    if (finding.rule == rule) return finding;
+  }
+  static const Finding none;
+  ADD_FAILURE() << "no finding of " << rule;
+  return none;
+}
+
+// Launches so rarely that the device is busy for `busy_us` of each 100 ms.
+RankAnalysis Starved(int busy_us) {
+  return Analyze(TraceFromScript(fmt::format(R"(
+    thread 1
+    repeat 6 every 100000
+      step 0 100000 ProfilerStep#1
+      op 100 99000 aten::stack
+      call 99100 99110 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 6 every 100000
+      kernel 99115 {} gemm | corr=1
+    end)",
+                                             99115 + busy_us)));
+}
+
+TEST(FindingText, SharesBelowOnePercentAreNotZero) {
+  EXPECT_EQ(Percent(0), "0 %");
+  EXPECT_EQ(Percent(0.0001), "less than 1 %");
+  EXPECT_EQ(Percent(0.136), "14 %");
+  EXPECT_EQ(Only(Starved(2), "low-utilisation").title,
+            "Low utilisation: GPU 0 is busy for less than 1 % of the step");
+  EXPECT_EQ(Only(Starved(800), "low-utilisation").title,
+            "Low utilisation: GPU 0 is busy for less than 1 % of the step");
+}
+
+TEST(FindingText, NoSentenceHoldsANameOfTheEngine) {
+  const RankAnalysis starved = Starved(800);
+  ASSERT_FALSE(starved.findings.empty());
+  for (const Finding& finding : starved.findings) {
+    std::string text = finding.title + finding.advice + finding.verify;
+    for (const Evidence& evidence : finding.evidence) text += evidence.what;
+    for (const std::string& reason : finding.confidence_reasons) text += reason;
+    for (size_t c = 0; c < kDeviceClasses; ++c) {
+      const std::string_view name = Name(static_cast<DeviceClass>(c));
+      if (name.find('_') == std::string_view::npos) continue;
+      EXPECT_EQ(text.find(name), std::string::npos) << text;
+    }
+    EXPECT_EQ(text.find("busy_fraction"), std::string::npos) << text;
+  }
+}
+
+TEST(FindingText, OneCopyIsNotSeveral) {
+  const RankAnalysis analysis = Analyze(TraceFromScript(R"(
+    thread 1
+    step 0 1000 step 0
+    call 10 20 cudaLaunchKernel | corr=1
+    call 30 560 cudaMemcpyAsync | corr=2
+    call 900 910 cudaLaunchKernel | corr=3
+    stream 0 7
+    kernel 25 500 gemm | corr=1
+    copy 520 550 Memcpy DtoH (Device -> Pageable) | corr=2 bytes=1
+    kernel 915 990 gemm | corr=3)"));
+  const Finding& finding = Only(analysis, "host-sync");
+  EXPECT_TRUE(finding.title.starts_with("Host syncs: 1 device-to-host copy blocks the host"))
+      << finding.title;
+  ASSERT_EQ(finding.evidence.size(), 1u);
+  EXPECT_TRUE(finding.evidence[0].what.find("of 1 byte blocked") != std::string::npos)
+      << finding.evidence[0].what;
+}
+
+// The loader's wait is 400 of 1000 us, with the device or without.
+Trace Waiting(std::string_view range, bool device) {
+  std::string script = fmt::format(R"(
+    thread 1
+    repeat 6 every 1000
+      step 0 1000 step
+      annotation 0 400 {}
+      call 410 420 cudaLaunchKernel | corr=1
+    end)",
+                                   range);
+  if (device) script += "\nstream 0 7\nrepeat 6 every 1000\n kernel 425 1000 gemm | corr=1\nend";
+  return TraceFromScript(script);
+}
+
+std::string AdviceOf(Trace trace) { return Only(Analyze(trace), "input-bound").advice; }
+
+TEST(FindingText, AdviceSpeaksTheProgramsLanguage) {
+  Trace python = Waiting("data_wait", true);
+  python.environment.emplace_back("command", "/usr/bin/python3.11 train.py");
+  EXPECT_NE(AdviceOf(python).find("num_workers="), std::string::npos);
+  EXPECT_EQ(AdviceOf(python).find("DataLoaderOptions"), std::string::npos);
+
+  Trace cpp = Waiting("data_wait", true);
+  cpp.source = SourceKind::kRecording;
+  cpp.environment.emplace_back("command", "build/train --epochs 3");
+  EXPECT_EQ(AdviceOf(cpp).find("num_workers"), std::string::npos);
+  EXPECT_NE(AdviceOf(cpp).find("DataLoaderOptions"), std::string::npos);
+
+  const std::string unknown = AdviceOf(Waiting("data_wait", true));
+  EXPECT_LT(unknown.find("num_workers"), unknown.find("DataLoaderOptions"));
+  EXPECT_NE(unknown.find("DataLoaderOptions"), std::string::npos);
+
+  EXPECT_EQ(LanguageOf(Waiting("enumerate(DataLoader)#_SingleProcess", true)), Language::kPython);
+  EXPECT_EQ(LanguageOf(TraceFromScript("thread 1\nop 0 9 aten::mm | stack=a.py(3): f")),
+            Language::kPython);
+}
+
+TEST(FindingText, NoPinnedMemoryWithoutADevice) {
+  constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  EXPECT_NE(AdviceOf(Waiting(kLoader, true)).find("pin_memory"), std::string::npos);
+  EXPECT_EQ(AdviceOf(Waiting(kLoader, false)).find("pin_memory"), std::string::npos);
+  EXPECT_EQ(AdviceOf(Waiting(kLoader, false)).find("GPU"), std::string::npos);
+}
+
+TEST(FindingText, CoresAreThoseOfTheRankAndNotSaidWhereUnknown) {
+  EXPECT_EQ(AdviceOf(Waiting("data_wait", true)).find("core"), std::string::npos);
+  Trace trace = Waiting("data_wait", true);
+  trace.environment.emplace_back("cores", "16");
+  EXPECT_EQ(CoresOfRank(trace), 16);
+  trace.environment.emplace_back("ranks on this host", "8");
+  EXPECT_EQ(CoresOfRank(trace), 2);
+  EXPECT_NE(AdviceOf(trace).find("(this rank has 2 cores)"), std::string::npos) << AdviceOf(trace);
+}
+
+// A step of 1 ms every ms on pid 1, and two workers that take 90 and 70 % of a core.
+TEST(FindingText, WorkersOfTheTraceAreCounted) {
+  Trace none = Waiting("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", true);
+  EXPECT_NE(AdviceOf(none).find("workers needed = "), std::string::npos) << AdviceOf(none);
+
+  TraceBuilder builder;
+  const auto counter = [&](int64_t pid, const char* name, double percent) {
+    const ProcessId process = builder.FindOrAddProcess(pid);
+    builder.process(process).name = builder.Intern(name);
+    const std::vector<Arg> args{
+        {builder.Intern("user"), {.type = ArgValue::Type::kDouble, .real = percent}}};
+    builder.AddCounter({.begin = TraceTime{500},
+                        .end = TraceTime{500},
+                        .name = builder.Intern("CPU % of one core"),
+                        .track = builder.FindOrAddThread(process, pid),
+                        .category = builder.Intern("host"),
+                        .args = builder.AddArgs(args)});
+  };
+  counter(1, "python", 100);
+  counter(2, "pt_data_worker", 90);
+  counter(3, "pt_data_worker", 70);
+  counter(4, "nvidia-smi", 70);
+  const Trace trace = std::move(builder).Build();
+  Steps steps;
+  steps.thread = TrackId{0};
+  steps.window = IntervalSet::Union({{TraceTime{0}, TraceTime{1000}}});
+  const LoaderWorkers workers = FindLoaderWorkers(trace, steps);
+  EXPECT_EQ(workers.count, 2);
+  EXPECT_DOUBLE_EQ(workers.cpu_percent, 80);
+}
+
+}  // namespace
+}  // namespace trainprof
