@@ -34,7 +34,7 @@ std::string Count(uint64_t number, const char* one, const char* many) {
 std::string CommandLine(const std::vector<std::string>& program) {
   std::string line;
   for (const std::string& word : program) {
-    line += (line.empty() ? "" : " ") + word;
+    line += (line.empty() ? "" : " ") + ShellQuoted(word);
     if (line.size() > kMaxCommandCharacters)
       return OneLine(line.substr(0, kMaxCommandCharacters)) + "...";
   }
@@ -92,7 +92,7 @@ std::vector<std::string> Notes(const CardContents& card) {
     notes.push_back(fmt::format("{} of the run still going; what they record is left unsealed",
                                 Count(facts.running, "process is", "processes are")));
   } else if (facts.left_raw > 0) {
-    notes.push_back(fmt::format("{} left unsealed (time or disk ran out); it reads as it is",
+    notes.push_back(fmt::format("{} left unsealed (time or disk ran out); it can be read as it is",
                                 Count(facts.left_raw, "segment", "segments")));
   }
   if (notes.size() > kMaxNotes) notes.resize(kMaxNotes);
@@ -134,6 +134,20 @@ std::string HumanBytes(uint64_t bytes) {
 }
 
 std::string ShellQuoted(const std::string& word) {
+  const bool hidden =
+      std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (hidden) {  // bash and zsh; a line end would break the line
+    std::string escaped = "$'";
+    for (const char c : word) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte == 0x7f) {
+        escaped += fmt::format("\\x{:02x}", byte);
+      } else {
+        escaped += c == '\'' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
+      }
+    }
+    return escaped + "'";
+  }
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) || c >= 0x80 || strchr("/._-+=:,@%", c) != nullptr;
   });
@@ -160,7 +174,7 @@ std::string ShellQuoted(const std::string& word) {
 }
 
 std::string RenderEndCard(const CardContents& card, bool colour) {
-  const std::string folder = ShellQuoted(card.directory.string());
+  const std::string folder = ShellQuoted(card.directory.lexically_normal().string());
   std::vector<std::string> tail = {Recorded(card.facts), Dropped(card.facts)};
   for (std::string& note : Notes(card)) tail.push_back(std::move(note));
   tail.push_back("in " + folder);

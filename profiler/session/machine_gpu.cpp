@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 namespace trainprof {
 namespace {
 
+constexpr char kNoDriver[] =
+    "no NVIDIA driver: GPU work cannot run here; host phases can be recorded";
+
 // capability(7): bit of CAP_SYS_ADMIN in CapEff of /proc/self/status.
 constexpr int kCapSysAdmin = 21;
 
@@ -91,7 +94,7 @@ MachineCheck CheckDriver(const fs::path& root, SignalInbox& inbox, Driver& drive
   }
   check.finding = asked.text + suffix;
   check.fix = module.empty()
-                  ? "no NVIDIA driver: GPU work cannot run here; host phases can be recorded"
+                  ? kNoDriver
                   : "the kernel module is there, its library is not: in a container start "
                     "it with --gpus all";
   return check;
@@ -304,7 +307,9 @@ std::optional<MachineCheck> CheckWsl(const fs::path& root) {
 std::string DriverTrouble(SignalInbox& inbox) {
   Driver driver;
   const MachineCheck check = CheckDriver("/", inbox, driver);
-  return check.state == CheckState::kOk ? "" : check.finding + ": " + check.fix;
+  if (check.state == CheckState::kOk) return "";
+  return check.fix == kNoDriver ? "no NVIDIA driver here; the host is recorded without it"
+                                : check.finding + ": " + check.fix;
 }
 
 std::vector<MachineCheck> CheckGpu(const MachineOptions& options,

@@ -254,10 +254,13 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
   run.end_unix_ns = UnixNow();
   run.exit_code = end.exit_code;
   if (end.signal != 0) run.signal = end.signal;
-  const std::string folder = preparation.place.directory.string();
+  const std::string folder = ShellQuoted(preparation.place.directory.lexically_normal().string());
   const bool show = !settings.quiet && preparation.place.rank <= 0;
   if (end.interrupts >= kSkipFinalising) {
-    if (show) Say("interrupted twice: the recording is left unsealed in " + folder);
+    if (show)
+      Say("interrupted twice: the recording is left unsealed, and can be read as it is: trainprof "
+          "report " +
+          folder);
     return true;
   }
   if (preparation.clocks) preparation.clocks->Append();
@@ -265,7 +268,9 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
   const SealOutcome outcome = Seal(preparation.place, run, host_file, end.interrupts, inbox);
   if (!outcome.sealed) {
     if (show)
-      Say("sealing stopped (" + outcome.error + "); the recording reads unsealed: " + folder);
+      Say("sealing stopped (" + outcome.error +
+          "): the recording is left unsealed, and can be read as it is: trainprof report " +
+          folder);
     return outcome.interrupted;
   }
   if (show) {

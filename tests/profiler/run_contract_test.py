@@ -243,6 +243,23 @@ class Flags(TrainprofTest):
         self.assertIn("dropped: 0", card)
         self.assertNotIn("\x1b", card)
 
+    def test_command_lines_in_the_card_are_quoted_for_a_shell(self):
+        folder = "my $(run)'s `d`"
+        card = self.trainprof("run", "-o", folder, "--", "sh", "-c", "exit 0").stderr.decode()
+        self.assertTrue(card.startswith("trainprof: sh -c 'exit 0' ran "), card)
+        line = next(line for line in card.splitlines() if line.startswith("in "))[3:]
+        shown = self.run_plain(["sh", "-c", f"printf %s {line}"]).stdout.decode()
+        self.assertEqual(shown, self.path(folder))
+        card = self.trainprof("run", "-o", "a/../b//c/./d", "--", "true").stderr.decode()
+        self.assertIn("\nin " + self.path("b/c/d") + "\n", card)
+
+    def test_without_a_driver_the_gpu_is_noted_once_and_shortly(self):
+        card = self.trainprof("run", "--", "true").stderr.decode()
+        notes = [line for line in card.splitlines() if "GPU" in line or "NVIDIA" in line]
+        here = os.path.exists("/proc/driver/nvidia") or os.path.exists("/sys/module/nvidia")
+        short = ["note: GPU: no NVIDIA driver here; the host is recorded without it"]
+        self.assertEqual(notes, notes if here else short)
+
     def test_quiet_prints_nothing(self):
         self.assertEqual(self.trainprof("run", "-q", "--", "true").stderr, b"")
 

@@ -284,7 +284,7 @@ class Keyboard(SignalTest):
         self.assertEqual(terminal.process.wait(TIMEOUT_S), 42)
         self.assertEqual(self.got(), ["SIGINT", "SIGINT"])
         output = terminal.output()
-        self.assertIn("left unsealed", output)
+        self.assertIn("left unsealed, and can be read as it is: trainprof report /", output)
         self.assertNotIn("dropped:", output)
 
     def test_a_program_without_a_handler_dies_of_ctrl_c(self):
