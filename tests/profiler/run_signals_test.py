@@ -66,6 +66,11 @@ def signal_waits(pid, number):
     return bool(int(pending.split()[1], 16) >> (number - 1) & 1)
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
 class SignalTest(TrainprofTest):
     def counter(self, limit, *flags):
         """A SIGNAL_COUNTER under trainprof: (trainprof's process, the program's pid)."""
@@ -125,10 +130,9 @@ class Kill(SignalTest):
 
     def test_a_signal_to_us_and_then_to_every_process_is_not_doubled(self):
         process, program = self.counter(1)
-        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-            children = [int(pid) for pid in file.read().split()]
-        self.assertIn(program, children)
-        for pid in (process.pid, *children):  # as Slurm and timeout do
+        to_all = children(process.pid)
+        self.assertIn(program, to_all)
+        for pid in (process.pid, *to_all):  # as Slurm and timeout do
             os.kill(pid, signal.SIGTERM)
         self.assertEqual(process.wait(TIMEOUT_S), 42)
         self.assertEqual(self.got(), ["SIGTERM"])
@@ -196,12 +200,15 @@ class EveryNumber(SignalTest):
         last = signal.SIGTERM
         process = self.start("run", "--", *self.script("takes.py", TAKES_ALL), str(int(last)))
         self.read_when_there("pid")
+        wait_until(lambda: len(children(process.pid)) == 3, "program, sampler and witness")
         sent = [number for number in PASSED_ON if number != last]
         for count, number in enumerate(sent, 1):
+            before = children(process.pid)
             os.killpg(process.pid, number)
             wait_until(lambda: self.read("taken").count(b"\n") >= count, f"signal {number}")
-            wait_until(lambda: not signal_waits(process.pid, number), f"our signal {number}")
-            time.sleep(0.05)  # the witness is asked, and renewed
+            # The witness has told it, and another one stands in its place.
+            wait_until(lambda: len(before) == len(children(process.pid)) and
+                       before != children(process.pid), f"our signal {number}")
         process.send_signal(last)
         self.assertEqual(process.wait(TIMEOUT_S), 42)
         self.assertEqual([int(line.split()[0]) for line in self.read("taken").splitlines()], sent)
@@ -234,14 +241,15 @@ class EveryNumber(SignalTest):
                 self.assertEqual(ended, (128 + number, True, number))
 
     def test_an_alarm_of_whoever_executed_us_is_the_programs(self):
-        alarmed = [sys.executable, "-c", "import os, signal, sys\nsignal.alarm(1)\n"
-                   "os.execv(sys.argv[1], sys.argv[1:])", harness.TRAINPROF, "run", "--"]
-        ended = self.run_plain([*alarmed, "sleep", "60"])
+        alarmed = [sys.executable, "-c", "import os, signal, sys\nsignal.alarm(int(sys.argv[1]))\n"
+                   "os.execv(sys.argv[2], sys.argv[2:])"]
+        run = [harness.TRAINPROF, "run", "--"]
+        ended = self.run_plain([*alarmed, "1", *run, "sleep", "60"])
         self.assertEqual(ended.returncode, 128 + signal.SIGALRM)
         self.assertIn(b"ended by signal 14", ended.stderr)
-        # Replaced by one of its own, as without us; the timer is the program's, not ours.
-        script = self.script("own.py", "import signal, time\nsignal.alarm(0)\ntime.sleep(1.5)\n")
-        self.assertEqual(self.run_plain([*alarmed, *script]).returncode, 0)
+        # It is a timer of the program's own, which it can look at and stop.
+        script = self.script("own.py", "import signal, sys\nsys.exit(42 if signal.alarm(0) else 1)\n")
+        self.assertEqual(self.run_plain([*alarmed, "50", *run, *script]).returncode, 42)
 
     def test_the_program_starts_with_the_mask_and_the_dispositions_that_we_had(self):
         def become():
