@@ -112,6 +112,13 @@ IntervalSet CopyCalls(const Trace& trace, TrackId thread) {
   return IntervalSet::Union(std::move(calls));
 }
 
+Duration IdleWithin(std::span<const MissingWork::Period> periods, const DeviceAccount& account,
+                    const IntervalSet& window) {
+  std::vector<Interval> intervals;
+  for (const MissingWork::Period& period : periods) intervals.push_back(period.interval);
+  return IntervalSet::Union(std::move(intervals)).IntersectWith(window).Minus(account.busy).Total();
+}
+
 }  // namespace
 
 std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
@@ -143,7 +150,8 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     account.exposed_copy = work.copy.Minus(work.compute.UnionWith(work.communication));
     add(DeviceClass::kExposedCommunication, account.exposed_communication);
     add(DeviceClass::kExposedCopy, account.exposed_copy);
-    account.idle = splitter.Split(ops_of[d], account.busy);
+    account.idle = splitter.Split(account.device, ops_of[d], account.busy);
+    account.missing_rows = IdleWithin(splitter.missing().On(account.device), account, steps.window);
     for (size_t i = 0; i < account.idle.size(); ++i) {
       CancelPoint(i);
       account.total[static_cast<size_t>(account.idle[i].value)] +=

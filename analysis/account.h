@@ -50,6 +50,7 @@ struct DeviceAccount {
   IntervalSet exposed_communication;             // of `busy`; what is in neither is compute
   IntervalSet exposed_copy;
   std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
+  Duration missing_rows;  // of the idle time within the window: the part that MissingWork names
   size_t ops_in_window = 0;
 
   Duration Of(DeviceClass c) const { return total[static_cast<size_t>(c)]; }

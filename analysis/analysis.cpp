@@ -1,6 +1,8 @@
 // Runs the stages in order and copies out what reports need.
 #include "analysis/analysis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <type_traits>
@@ -8,6 +10,7 @@
 #include "analysis/idle.h"
 #include "analysis/rule.h"
 #include "trace/cancel.h"
+#include "trace/missing_rows.h"
 
 namespace trainprof {
 namespace {
@@ -90,6 +93,34 @@ size_t TrainingDevicesFirst(const Steps& steps, std::span<DeviceAccount> devices
   return static_cast<size_t>(end - devices.begin());
 }
 
+// Missing rows that leave less than this of the steps open change no verdict.
+constexpr double kNegligibleShare = 0.01;
+
+// See RankAnalysis::device_doubt.
+std::string DeviceDoubt(const Trace& trace, const RankAnalysis& analysis,
+                        std::span<const DeviceAccount> devices) {
+  if (trace.quality.CountOf(kTruncatedInput) > 0) {
+    return "the input ends early: any row of what the device did may be missing";
+  }
+  if (const auto unknown = trace.quality.CountOf("unknown_device_rows"); unknown > 0) {
+    return fmt::format("device rows are of kinds that trainprof does not know ({})",
+                       NamesOfUnknownDeviceRows(trace));
+  }
+  if (devices.empty()) {
+    if (trace.device_ops.size() > 0) return "device activity was recorded outside the steps only";
+    const size_t launches = LaunchesWithoutRow(trace).size();
+    if (launches == 0) return {};
+    return fmt::format("{} launches and copies, and no row of what a device did", launches);
+  }
+  double worst = 0;
+  for (const DeviceAccount& device : devices) {
+    worst = std::max(worst, analysis.DeviceShare(device.missing_rows));
+  }
+  if (worst < kNegligibleShare) return {};
+  return fmt::format(
+      "launches without a row of what the device did leave {:.0f} % of the time open", 100 * worst);
+}
+
 void RunRules(const RuleContext& context, RankAnalysis& analysis) {
   for (const RegisteredRule& entry : AllRules()) {
     CancelPoint();
@@ -99,7 +130,12 @@ void RunRules(const RuleContext& context, RankAnalysis& analysis) {
       continue;
     }
     auto& findings = std::get<std::vector<Finding>>(outcome);
-    if (findings.empty()) analysis.passed.emplace_back(entry.slug);
+    if (findings.empty() && !context.device_doubt.empty()) {
+      // Not found in what there is: not checked in what is missing.
+      analysis.skipped.push_back({std::string(entry.slug), context.device_doubt});
+    } else if (findings.empty()) {
+      analysis.passed.emplace_back(entry.slug);
+    }
     for (Finding& finding : findings) {
       finding.rule = entry.slug;
       finding.code = entry.rule->code;
@@ -174,7 +210,9 @@ AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace) {
 
   const std::vector<bool> blocking = FindBlockingCalls(trace);
   const SiteFinder sites(trace);
-  RunRules({trace, analysis.device_steps, devices, host, blocking, sites}, analysis);
+  analysis.device_doubt = DeviceDoubt(trace, analysis, devices);
+  RunRules({trace, analysis.device_steps, devices, host, blocking, sites, analysis.device_doubt},
+           analysis);
   return {std::move(analysis), std::move(accounts)};
 }
 

@@ -64,6 +64,9 @@ struct RankAnalysis {
   Steps device_steps;
   Duration device_window;
   std::vector<DeviceReport> devices;
+  // Why devices' figures are ranges, or there are none although the trace shows that devices
+  // worked: rows are missing, or of kinds that nobody here knows. Empty where nothing is missing.
+  std::string device_doubt;
   std::vector<AccountLine> host_account;
   OtherTime host_other;  // what "other" of that account holds
   LoaderWait loader_wait;

@@ -55,7 +55,7 @@ Duration Staging(const Trace& trace, Row op) {
 }  // namespace
 
 IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps)
-    : trace_(trace), steps_(steps), blocking_(FindBlockingCalls(trace)) {}
+    : trace_(trace), steps_(steps), blocking_(FindBlockingCalls(trace)), missing_(trace) {}
 
 const Timeline<HostActivity>& IdleSplitter::TimelineOf(TrackId thread) const {
   const auto [it, is_new] = timelines_.try_emplace(static_cast<uint32_t>(thread));
@@ -63,7 +63,7 @@ const Timeline<HostActivity>& IdleSplitter::TimelineOf(TrackId thread) const {
   return it->second;
 }
 
-std::vector<Segment<DeviceClass>> IdleSplitter::Split(std::vector<uint32_t> ops,
+std::vector<Segment<DeviceClass>> IdleSplitter::Split(DeviceId device, std::vector<uint32_t> ops,
                                                       const IntervalSet& busy) const {
   size_t asked = 0;
   std::stable_sort(ops.begin(), ops.end(), [&](uint32_t a, uint32_t b) {
@@ -77,6 +77,8 @@ std::vector<Segment<DeviceClass>> IdleSplitter::Split(std::vector<uint32_t> ops,
   const IntervalSet idle = busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.window));
   Out out;
   auto op = ops.begin();
+  const std::vector<MissingWork::Period>& missing = missing_.On(device);
+  auto period = missing.begin();
   for (const Interval& interval : idle.intervals()) {
     CancelPoint(++asked);
     while (op != ops.end() && trace_.device_ops.begin[*op] < interval.end) ++op;
@@ -88,9 +90,46 @@ std::vector<Segment<DeviceClass>> IdleSplitter::Split(std::vector<uint32_t> ops,
       const Row row{*same};
       if (gap.op == kNoRow || trace_.device_ops.launch[Index(gap.op)] == kNoRow) gap.op = row;
     }
-    SplitGap(gap, out);
+    while (period != missing.end() && period->interval.end <= interval.begin) ++period;
+    auto behind = period;
+    while (behind != missing.end() && behind->interval.begin < interval.end) ++behind;
+    if (behind == period) {
+      SplitGap(gap, out);
+    } else {
+      SplitAround(gap, {period, behind}, out);
+    }
   }
   return out;
+}
+
+void IdleSplitter::SplitAround(const Gap& gap, Periods missing, Out& out) const {
+  const Row launch = gap.op == kNoRow ? kNoRow : trace_.device_ops.launch[Index(gap.op)];
+  TrackId thread = gap.op == kNoRow ? steps_.thread : kNoTrack;
+  TraceTime issue = gap.interval.end;
+  DeviceClass rest = DeviceClass::kIdleUnknown;
+  if (launch != kNoRow) {
+    thread = trace_.api.track[Index(launch)];
+    issue = std::clamp(trace_.api.begin[Index(launch)], gap.interval.begin, gap.interval.end);
+    if (trace_.api.end[Index(launch)] <= gap.interval.begin) rest = DeviceClass::kIdleUnrecorded;
+  }
+  const bool one_thread =
+      thread != kNoTrack && rest == DeviceClass::kIdleUnknown &&
+      std::all_of(missing.begin(), missing.end(),
+                  [&](const MissingWork::Period& period) { return period.thread == thread; });
+  const auto outside = [&](const Interval& part) {
+    const Interval before = Intersect(part, {gap.interval.begin, issue});
+    if (!one_thread || before.Empty()) return Emit(out, part, rest);
+    SplitHostTime(before, thread, rest, out);
+    Emit(out, {before.end, part.end}, rest);
+  };
+  TraceTime at = gap.interval.begin;
+  for (const MissingWork::Period& period : missing) {
+    const Interval part = Intersect(period.interval, gap.interval);
+    outside({at, part.begin});
+    Emit(out, part, DeviceClass::kIdleUnrecorded);
+    at = part.end;
+  }
+  outside({at, gap.interval.end});
 }
 
 void IdleSplitter::SplitGap(const Gap& gap, Out& out) const {

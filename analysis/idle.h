@@ -1,10 +1,12 @@
 // Why a device was idle: splits each gap between its operations by what the host was doing.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "analysis/account.h"
+#include "analysis/missing_work.h"
 
 namespace trainprof {
 
@@ -25,18 +27,24 @@ namespace trainprof {
 //  - X has no recorded launch: unknown.
 //  - No operation ends the gap (end of the trace, recording off): what the stepping thread
 //    was doing, else unknown.
+//  - While the device may have done what the trace does not show (analysis/missing_work.h):
+//    unrecorded. What is left of such a gap, until L began, is input wait, allocation, I/O or
+//    long Python where L and the missing launches are the same thread's and it was doing
+//    that; unrecorded if L returned before g0; else unknown. Less evidence names no cause
+//    that more would not name.
 // The parts cover the gap exactly.
 class IdleSplitter {
  public:
   // Keeps references: trace and steps must outlive it.
   IdleSplitter(const Trace& trace, const Steps& steps);
 
-  // `ops`: rows of one device's operations; `busy`: their union. Covers the complement of busy
+  // `ops`: rows of the device's operations; `busy`: their union. Covers the complement of busy
   // within the extent of the trace and of the window, less recording gaps outside of that.
   // O(n log n).
-  std::vector<Segment<DeviceClass>> Split(std::vector<uint32_t> ops, const IntervalSet& busy) const;
+  std::vector<Segment<DeviceClass>> Split(DeviceId device, std::vector<uint32_t> ops,
+                                          const IntervalSet& busy) const;
 
-  const std::vector<bool>& blocking_calls() const { return blocking_; }
+  const MissingWork& missing() const { return missing_; }
 
  private:
   struct Gap {
@@ -45,7 +53,11 @@ class IdleSplitter {
   };
   using Out = std::vector<Segment<DeviceClass>>;
 
+  using Periods = std::span<const MissingWork::Period>;
+
   void SplitGap(const Gap& gap, Out& out) const;
+  // A gap that the periods meet.
+  void SplitAround(const Gap& gap, Periods missing, Out& out) const;
   void SplitLate(const Interval& gap, Row op, Out& out) const;
   // Splits host time before the launch (or to the end of the gap, when `rest` says so).
   void SplitHostTime(const Interval& part, TrackId thread, DeviceClass rest, Out& out) const;
@@ -57,6 +69,7 @@ class IdleSplitter {
   const Trace& trace_;
   const Steps& steps_;
   std::vector<bool> blocking_;
+  MissingWork missing_;
   // Filled lazily: only threads that launch need one.
   mutable std::unordered_map<uint32_t, Timeline<HostActivity>> timelines_;
 };

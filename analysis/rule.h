@@ -21,7 +21,14 @@ struct RuleContext {
   const HostAccount& host;
   const std::vector<bool>& blocking_calls;  // per row of trace.api
   const SiteFinder& sites;
+  // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
+  // or not understood. Empty where they are all there.
+  const std::string& device_doubt;
 
+  // Of rules that need device work, where context.devices is empty.
+  Skipped NoDevices() const {
+    return {device_doubt.empty() ? "the trace holds no device work" : device_doubt};
+  }
   double PerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(steps.divisor());
   }

@@ -31,6 +31,7 @@ std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool wa
   const std::string_view name = trace.Text(trace.ranges.name[i]);
   switch (trace.ranges.kind[i]) {
     case RangeKind::kGpuAnnotation:
+    case RangeKind::kDeviceRow:
     case RangeKind::kOther:
       return std::nullopt;
     case RangeKind::kPythonFunction:

@@ -26,6 +26,9 @@ struct QualityItem {
   bool operator==(const QualityItem&) const = default;
 };
 
+// The kind of an input that ends early: any row may be missing.
+inline constexpr std::string_view kTruncatedInput = "truncated_input";
+
 // Counts by kind, in the order of first sight.
 class Quality {
  public:

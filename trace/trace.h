@@ -82,6 +82,7 @@ enum class RangeKind : uint8_t {
   kPythonFunction,
   kOverhead,       // the profiler's own work
   kGpuAnnotation,  // a user annotation projected on a stream; not device work
+  kDeviceRow,      // something on a stream whose kind is not known: perhaps device work
   kOther,
 };
 

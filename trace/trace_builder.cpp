@@ -11,6 +11,7 @@
 #include "trace/canonical_order.h"
 #include "trace/large_columns.h"
 #include "trace/launch_join.h"
+#include "trace/missing_rows.h"
 #include "trace/parallel.h"
 
 namespace trainprof {
@@ -435,6 +436,7 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");
   JoinLaunches(t);
+  CountMissingRows(t);
   if (rebase) Rebase(t);
   CancelPoint();
   t.extent = Extent(t);

@@ -118,7 +118,7 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
 }
 
 RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  if (context.devices.empty()) return context.NoDevices();
   const Copies copies = Collect(context);
   const auto& directions = context.trace.device_ops.direction;
   const bool any_h2d = std::find(directions.begin(), directions.end(),

@@ -96,7 +96,7 @@ Gain GainOf(const RuleContext& context, const std::vector<Sync>& syncs, Duration
             Duration blocked) {
   Duration busy;
   for (const DeviceAccount& device : context.devices) {
-    busy = std::max(busy, device.BusyWithin(context.steps.window));
+    busy = std::max(busy, device.BusyWithin(context.steps.window) + device.missing_rows);
   }
   const double step = context.steps.MeanMilliseconds();
   const double room = step - context.PerStepMs(busy);
@@ -114,7 +114,7 @@ Gain GainOf(const RuleContext& context, const std::vector<Sync>& syncs, Duration
 }
 
 RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  if (context.devices.empty()) return context.NoDevices();
   if (context.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
   const std::vector<Sync> syncs = FindSyncs(context);
   Duration blocked;

@@ -203,6 +203,8 @@ RuleOutcome Check(const RuleContext& context) {
   if (wait.raw.Empty()) {
     return Skipped{"no range in the trace shows the data loader's wait"};
   }
+  // A device that shows nothing of what it did is not a CPU run.
+  if (context.devices.empty() && !context.device_doubt.empty()) return context.NoDevices();
   const Duration exposed = wait.exposed.IntersectWith(context.steps.window).Total();
   const double share = context.ShareOfWindow(exposed);
   if (share <= kWarnShare || ShareOfStepsThatWait(context, wait.exposed) < kMinShareOfSteps) {

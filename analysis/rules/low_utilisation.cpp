@@ -95,10 +95,11 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
 }
 
 RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  if (context.devices.empty()) return context.NoDevices();
   if (context.steps.count() == 0) {
     return Skipped{"no steps were found: utilisation over start-up and shutdown says nothing"};
   }
+  if (!context.device_doubt.empty()) return Skipped{context.device_doubt};
   std::vector<Finding> findings;
   for (const DeviceAccount& account : context.devices) {
     if (account.ops_in_window == 0) continue;

@@ -109,7 +109,7 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
 }
 
 RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return Skipped{"the trace holds no device work"};
+  if (context.devices.empty()) return context.NoDevices();
   const Copies copies = Collect(context);
   const bool any_h2d = std::any_of(
       context.trace.device_ops.direction.begin(), context.trace.device_ops.direction.end(),

@@ -217,7 +217,10 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     }
   }
   if (rank.devices.empty()) {
-    out += "\nNo device work in the trace: this is the host's side only.\n";
+    out += rank.device_doubt.empty()
+               ? "\nNo device work in the trace: this is the host's side only.\n"
+               : fmt::format("\nWhat devices did is not known: {}. This is the host's side only.\n",
+                             rank.device_doubt);
     const std::string state = GpuRecordingState(rank);
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }

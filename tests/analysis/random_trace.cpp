@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "trace/trace_builder.h"
 
@@ -113,7 +114,10 @@ int64_t Draw::SyncCall(int thread, int64_t at) {
   if (drained >= at && random.Chance(70)) {
     end = std::max(at, drained + (random.Chance(70) ? random.Between(-2, 8) * 1000 : Length()));
   }
-  return AddCall(thread, at, end, "cudaStreamSynchronize", next_correlation++);
+  const int64_t correlation = next_correlation++;
+  const bool whole = correlation % 4 == 0;
+  return AddCall(thread, at, end, whole ? "cudaDeviceSynchronize" : "cudaStreamSynchronize",
+                 correlation);
 }
 
 // A range with more in it.
@@ -222,6 +226,27 @@ void Draw::Cross() {
   }
 }
 
+// Streams keep their order, as real ones do: each operation begins behind the last. Drawn waits end
+// at any time, so that none may claim to have waited for the whole device.
+TraceEvents InOrder(TraceEvents events) {
+  for (CallEvent& call : events.calls) {
+    if (call.name == "cudaDeviceSynchronize") call.name = "cudaStreamSynchronize";
+  }
+  std::map<int64_t, int64_t> launched;
+  for (const CallEvent& call : events.calls) launched[call.correlation] = call.interval.begin.ns;
+  std::stable_sort(events.ops.begin(), events.ops.end(), [&](const OpEvent& a, const OpEvent& b) {
+    return launched[a.correlation] < launched[b.correlation];
+  });
+  std::map<std::pair<int, int>, int64_t> tails;
+  for (OpEvent& op : events.ops) {
+    int64_t& tail = tails[{op.device, op.stream}];
+    const int64_t length = op.interval.Length().ns;
+    op.interval.begin.ns = std::max({op.interval.begin.ns, tail, launched[op.correlation]});
+    op.interval.end.ns = tail = op.interval.begin.ns + length;
+  }
+  return events;
+}
+
 }  // namespace
 
 TraceEvents DrawTrace(uint64_t seed, const RandomTraceOptions& options) {
@@ -240,7 +265,7 @@ TraceEvents DrawTrace(uint64_t seed, const RandomTraceOptions& options) {
   }
   if (options.disorder && random.Chance(70)) draw.Disorder();
   if (!options.nested) draw.Cross();
-  return std::move(draw.out);
+  return options.in_order ? InOrder(std::move(draw.out)) : std::move(draw.out);
 }
 
 Trace BuildTrace(const TraceEvents& events) {

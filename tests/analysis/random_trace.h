@@ -73,8 +73,9 @@ struct RandomTraceOptions {
   bool nested = true;  // else some host events overlap without nesting
   int most_steps = 8;  // explicit ones
   int least_steps = 0;
-  bool python = true;    // Python functions occur
-  bool disorder = true;  // operations moved, launches lost
+  bool python = true;     // Python functions occur
+  bool disorder = true;   // operations moved, launches lost
+  bool in_order = false;  // each operation of a stream begins behind the one launched before it
 };
 
 TraceEvents DrawTrace(uint64_t seed, const RandomTraceOptions& options = {});

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/analysis/twin_missing.h"
+
 namespace trainprof {
 namespace {
 
@@ -41,6 +43,8 @@ class Twin {
   DeviceClass BusyClassAt(DeviceId device, int64_t moment) const;
   size_t OperationAfter(DeviceId device, int64_t moment) const;  // kNone when none
   void ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
+  void ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Unseen>& unseen,
+                     std::vector<Verdict>& out) const;
   void ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass rest,
                    std::vector<Verdict>& out) const;
   std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
@@ -304,9 +308,49 @@ bool Twin::SyncBefore(TrackId thread, int64_t moment) const {
   return false;
 }
 
+// A gap that some of it meets: unrecorded there. Before the call that ended the gap the reasons
+// that its thread had, if all of it is that thread's; else unknown, or unrecorded where that call
+// had returned before.
+void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Unseen>& unseen,
+                         std::vector<Verdict>& out) const {
+  const Row launch = op == kNone ? kNoRow : trace_.device_ops.launch[op];
+  bool queued = false;
+  TrackId thread = op == kNone ? stepping_ : kNoTrack;
+  int64_t issue = g1;
+  if (launch != kNoRow) {
+    thread = trace_.api.track[Index(launch)];
+    issue = std::clamp(trace_.api.begin[Index(launch)].ns, g0, g1);
+    queued = trace_.api.end[Index(launch)].ns <= g0;
+  }
+  for (const Unseen& part : unseen) {
+    if (part.thread != thread) thread = kNoTrack;
+  }
+  const DeviceClass rest = queued ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown;
+  int64_t at = g0;
+  const auto explain_until = [&](int64_t end) {
+    const int64_t split = std::clamp(issue, at, std::max(at, end));
+    if (thread != kNoTrack && !queued) {
+      ExplainHost(at, split, thread, DeviceClass::kIdleUnknown, out);
+    } else if (at < split) {
+      out.push_back({at, split, rest});
+    }
+    if (split < end) out.push_back({split, end, rest});
+  };
+  for (const Unseen& part : unseen) {
+    explain_until(part.begin);
+    const int64_t from = std::max(part.begin, g0);
+    at = std::min(part.end, g1);
+    out.push_back({from, at, DeviceClass::kIdleUnrecorded});
+  }
+  explain_until(g1);
+}
+
 void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const {
   const DeviceOpTable& ops = trace_.device_ops;
   const size_t op = OperationAfter(device, g1);
+  std::vector<Unseen> unseen = UnseenOn(trace_, device);
+  std::erase_if(unseen, [&](const Unseen& u) { return u.end <= g0 || u.begin >= g1; });
+  if (!unseen.empty()) return ExplainAround(op, g0, g1, unseen, out);
   if (op == kNone) return ExplainHost(g0, g1, stepping_, DeviceClass::kIdleUnknown, out);
   if (ops.launch[op] == kNoRow) return out.push_back({g0, g1, DeviceClass::kIdleUnknown});
   const size_t launch = Index(ops.launch[op]);

@@ -81,8 +81,8 @@ class Printer {
     }
     out_ += '\n';
     PrintRows(t_.ranges, id, [&](uint32_t row) {
-      constexpr const char* kNames[] = {"annotation",     "op",   "python", "overhead",
-                                        "gpu_annotation", "range"};
+      constexpr const char* kNames[] = {"annotation",     "op",         "python", "overhead",
+                                        "gpu_annotation", "device_row", "range"};
       const Row parent = t_.ranges.parent[row];
       return std::pair(
           std::string(kNames[static_cast<size_t>(t_.ranges.kind[row])]),

@@ -36,8 +36,10 @@ bool ChromeTables::AddMember(std::string_view key, std::string raw) {
 void ChromeTables::Finish() {
   CloseOpenEvents();
   ApplyMetadata();
-  PlacePoints();
   NameAfterTexts();
+  FindDeviceTracks();
+  PlacePoints();
+  NameAfterTexts();  // of tracks that hold points alone
   SetDevices();
   SetOutliersAside();
   ApplyMembers();

@@ -251,6 +251,13 @@ Event ChromeTables::RowOf(const ChromeEvent& event, TrackId track) {
           .args = builder_.AddArgs(event.args)};
 }
 
+// Whether an event of an unknown category says itself that a device did it.
+bool ChromeTables::StandsOnStream(const ChromeEvent& event) {
+  if (event.tid.kind == ChromeId::Kind::kStream) return true;
+  return event.device >= 0 &&
+         (event.stream != ChromeEvent::kNoValue || event.correlation != ChromeEvent::kNoValue);
+}
+
 void ChromeTables::AddComplete(const ChromeEvent& event) {
   const Class cls = ClassOf(event.category);
   const NameFacts& facts = FactsOf(event.name);
@@ -288,6 +295,12 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
     case Class::kGpuAnnotation:
       builder_.AddRange(RowOf(event, StreamOf(event)), RangeKind::kGpuAnnotation);
       break;
+    case Class::kOther:
+      if (StandsOnStream(event)) {
+        builder_.AddRange(RowOf(event, StreamOf(event)), RangeKind::kDeviceRow);
+        break;
+      }
+      [[fallthrough]];
     default:
       builder_.AddRange(RowOf(event, ThreadOf(event)), RangeKindOf(cls, facts));
   }

@@ -90,6 +90,7 @@ class ChromeTables {
   const NameFacts& FactsOf(StringId name);
   static RangeKind RangeKindOf(Class cls, const NameFacts& facts);
 
+  static bool StandsOnStream(const ChromeEvent& event);
   void AddComplete(const ChromeEvent& event);
   static size_t BytesOf(const ChromeEvent& event);
   void AddBegin(const ChromeEvent& event);
@@ -118,6 +119,7 @@ class ChromeTables {
   void ApplyMetadata();
   bool MayAdd(int64_t pid, bool exists);
   void ApplyThreadMetadata(const Metadata& metadata);
+  void FindDeviceTracks();
   void SetDevices();
   void PlacePoints();
   TrackId TrackOfPoints(const PointTrack& points);

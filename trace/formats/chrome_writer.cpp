@@ -177,6 +177,7 @@ std::string_view ChromeWriter::RangeCategory(uint32_t row) const {
       return "overhead";
     case RangeKind::kGpuAnnotation:
       return "gpu_user_annotation";
+    case RangeKind::kDeviceRow:
     case RangeKind::kOther:
       break;
   }

@@ -41,7 +41,7 @@ constexpr std::array<NoteText, static_cast<size_t>(Note::kCount)> kTexts = {{
     {"oversized_member", kDataLoss, "top-level members larger than 64 MiB; dropped"},
     {"missing_comma", kInfo, "no comma between two events"},
     {"extra_comma", kInfo, "a comma without an event beside it"},
-    {"truncated_input", kDataLoss, "the file ends early; what came before is kept"},
+    {kTruncatedInput.data(), kDataLoss, "the file ends early; what came before is kept"},
     {"unterminated_array", kInfo, "the list of events has no closing bracket"},
     {"trailing_data", kWarning, "data after the end of the JSON document; ignored"},
     {"too_many_tracks", kWarning,

@@ -299,9 +299,19 @@ int64_t BaseOfFile(const Trace& trace) {
 // What the file's reader counted, less what each rank counts for itself.
 void CopyQuality(const Quality& from, Quality& to) {
   for (const QualityItem& item : from.items()) {
-    const bool is_join = item.kind == "kernel_without_launch" ||
-                         item.kind == "copy_without_launch" || item.kind == "ambiguous_correlation";
-    if (!is_join) to.Count(item.kind, item.severity, item.count, item.detail);
+    constexpr std::string_view kOwn[] = {"kernel_without_launch", "copy_without_launch",
+                                         "ambiguous_correlation", "launches_without_kernel",
+                                         "copies_without_row",    "undelivered_at_end",
+                                         "unknown_device_rows"};
+    if (std::find(std::begin(kOwn), std::end(kOwn), item.kind) == std::end(kOwn))
+      to.Count(item.kind, item.severity, item.count, item.detail);
+  }
+}
+
+// What a file lost by ending early may be any rank's.
+void CopyTruncation(const Quality& from, Quality& to) {
+  for (const QualityItem& item : from.items()) {
+    if (item.kind == kTruncatedInput) to.Count(item.kind, item.severity, item.count, item.detail);
   }
 }
 
@@ -360,6 +370,7 @@ std::vector<Trace> SplitRanks(Trace trace) {
     RankCopy copy(trace, record->ranks[slot], BaseOfFile(trace), texts);
     for (const auto& [track, pid] : shares.ranks[slot].tracks) copy.CopyTrack(track, pid);
     for (size_t i : shares.ranks[slot].others) copy.CopyOther(trace.others[i]);
+    if (slot != 0) CopyTruncation(trace.quality, copy.quality());
     if (slot == 0) {
       CopyQuality(trace.quality, copy.quality());
       copy.quality().Count("track_of_no_rank", QualitySeverity::kDataLoss, shares.lost_tracks,

@@ -45,6 +45,7 @@ std::string NoGpuText(const RankAnalysis& analysis) {
   for (const auto& [name, value] : analysis.environment) {
     if (name == "cupti.state" && value != "recording") return "no GPU work recorded: " + value;
   }
+  if (!analysis.device_doubt.empty()) return "GPU work not known: " + analysis.device_doubt;
   return analysis.source == SourceKind::kRecording
              ? "no GPU work recorded: the program used no GPU"
              : "no GPU events in this trace: only the host is shown";

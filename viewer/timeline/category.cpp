@@ -107,6 +107,7 @@ Category Categorizer::OfRange(uint32_t row) const {
       return Category::kPython;
     case RangeKind::kOverhead:
       return Category::kOverhead;
+    case RangeKind::kDeviceRow:
     case RangeKind::kOther:
       return Category::kOther;
     case RangeKind::kUserAnnotation:
