@@ -9,9 +9,11 @@
 #include <cctype>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 
 #include "profiler/session/process_info.h"
+#include "trace/recording/process_place.h"
 
 namespace trainprof {
 namespace {
@@ -54,13 +56,28 @@ std::string Utc(std::time_t seconds) {
 
 std::string ParentIdentity() {
   const auto parent = ReadProcessInfo(getppid());
-  return fmt::format("parent {} started {}", getppid(), parent ? parent->start_ticks : 0);
+  // The first process of a container sees no parent.
+  if (!parent) return fmt::format("parent {} started 0", getppid());
+  // In another container a process of that pid may have begun in the same hundredth of a second.
+  std::error_code error;
+  const std::string place = std::filesystem::read_symlink(recording::kPidNamespaceLink, error);
+  return fmt::format("parent {} started {} in {}", getppid(), parent->start_ticks, place);
 }
 
 // On one machine all ranks have one parent, which no other launch has. Across machines parents
 // differ, and what the scheduler says has to do.
 bool IsOnOneMachine() {
   return !Variable("WORLD_SIZE").empty() && Variable("WORLD_SIZE") == Variable("LOCAL_WORLD_SIZE");
+}
+
+// Where the ranks of several containers or machines meet, when no launcher says whose they are (as
+// in Kubernetes); "" when they do not.
+std::string Rendezvous() {
+  const std::string address = Variable("MASTER_ADDR");
+  const bool is_local = address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
+  const long ranks = std::strtol(Variable("WORLD_SIZE").c_str(), nullptr, 10);
+  if (address.empty() || is_local || ranks < 2 || IsOnOneMachine()) return {};
+  return fmt::format("{} ranks at {}:{}", ranks, address, Variable("MASTER_PORT"));
 }
 
 }  // namespace
@@ -75,6 +92,9 @@ std::string LaunchIdentity() {
     identity += fmt::format("torchrun {} {}:{} restart {};", run, Variable("MASTER_ADDR"),
                             Variable("MASTER_PORT"), Variable("TORCHELASTIC_RESTART_COUNT"));
   }
+  if (const std::string ranks = Rendezvous(); identity.empty() && !ranks.empty()) {
+    return ranks + ";";
+  }
   if (identity.empty() || IsOnOneMachine()) {
     identity += fmt::format("{} port {};", ParentIdentity(), Variable("MASTER_PORT"));
   }
@@ -87,6 +107,7 @@ std::string JobIdentity() {
     return fmt::format("slurm {} step {};", job, Variable("SLURM_STEP_ID"));
   }
   const std::string run = Variable("TORCHELASTIC_RUN_ID");
+  if (const std::string ranks = Rendezvous(); run.empty() && !ranks.empty()) return ranks + ";";
   if (run.empty() || run == "none" || IsOnOneMachine()) return ParentIdentity() + ";";
   return fmt::format("torchrun {} {};", run, Variable("MASTER_ADDR"));
 }

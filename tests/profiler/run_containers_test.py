@@ -24,12 +24,12 @@ def containers_work():
 
 @unittest.skipUnless(containers_work(), "a pid namespace of its own needs root")
 class Containers(TrainprofTest):
-    def start_all(self, *flags, ranks=False, **variables):
-        """`trainprof run` as process 1 of each container; fails unless all end well."""
+    def start_all(self, *flags, ranks=False, shell=(), **variables):
+        """`trainprof run` in each container, as process 1; fails unless all end well."""
         def environment(i):
             return self.environment(**variables, **({"RANK": str(i)} if ranks else {}))
         started = [
-            subprocess.Popen([*CONTAINER, harness.TRAINPROF, "run", *flags, "--", NVTX, str(STEPS), "1"],
+            subprocess.Popen([*CONTAINER, *shell, harness.TRAINPROF, "run", *flags, "--", NVTX, str(STEPS), "1"],
                              cwd=self.cwd, env=environment(i), stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE)
             for i in range(AT_ONCE)]
@@ -49,6 +49,12 @@ class Containers(TrainprofTest):
             self.start_all("-o", f"out{job}", ranks=True, SLURM_JOB_ID=str(job), WORLD_SIZE=str(AT_ONCE))
             self.assertEqual(self.ranges(f"out{job}"), [RANGES] * AT_ONCE)
         self.assertEqual(glob.glob(os.path.join(self.cwd, ".trainprof-new-*")), [])
+
+    def test_ranks_that_meet_at_an_address_are_one_run(self):
+        """As in Kubernetes, where no launcher has a number for the job."""
+        self.start_all("-o", "out", ranks=True, shell=("sh", "-c", '"$0" "$@"; exit $?'),
+                       MASTER_ADDR="trainer-0", MASTER_PORT="29500", WORLD_SIZE=str(AT_ONCE))
+        self.assertEqual(self.ranges("out"), [RANGES] * AT_ONCE)
 
     def test_runs_of_one_second_get_a_folder_each(self):
         self.start_all()
