@@ -112,6 +112,9 @@ class FactFinder {
     BusyProcesses();
     Machine();
     Cgroup();
+    const bool alone =
+        trace_.ranges.size() == 0 && trace_.api.size() == 0 && trace_.device_ops.size() == 0;
+    if (alone) Overview();
     return std::move(facts_);
   }
 
@@ -243,6 +246,42 @@ class FactFinder {
                         percent));
       });
     }
+  }
+
+  // Nothing else was recorded: what the run used, whether it stands out or not.
+  void Overview() {
+    const double seconds = std::max(steps_.window.Total().ToSeconds(), 1e-9);
+    double core_percent = 0;
+    ForAll("CPU % of one core", [&](const Counter& cpu) {
+      core_percent += (cpu.Integral("user") + cpu.Integral("system")) / seconds;
+    });
+    Say("run_cpu", core_percent, "%",
+        fmt::format("the run's processes took {:.0f} % of a core on average", core_percent));
+    ForAll("CPU % of all cores", [&](const Counter& cpu) {
+      const double percent = cpu.Mean("user") + cpu.Mean("system");
+      if (percent >= kBusyMachinePercent) return;  // said already
+      Say("machine_cpu", percent, "%",
+          fmt::format("all cores of the machine together were busy {:.0f} %", percent));
+    });
+    double largest = 0;
+    ForAll("Resident MiB", [&](const Counter& resident) {
+      resident.ForEach("resident", [&](double mib, const Interval&, Duration) {
+        largest = std::max(largest, mib);
+      });
+    });
+    Say("run_memory", largest, "MiB",
+        fmt::format("the largest process held up to {:.0f} MiB of memory", largest));
+    double read = 0;
+    double written = 0;
+    for (const auto& [name, processes] : counters_) {
+      if (!Names(name, "Disk ", " MB/s")) continue;
+      for (const auto& [process, disk] : processes) {
+        read += disk.Integral("read");
+        written += disk.Integral("written");
+      }
+    }
+    Say("disk_traffic", read + written, "MB",
+        fmt::format("the machine's disks: {:.0f} MB read, {:.0f} MB written", read, written));
   }
 
   void Cgroup() {

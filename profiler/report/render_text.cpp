@@ -354,6 +354,41 @@ void AppendDoubts(std::string& out, const JobAnalysis& job, const Style& style) 
   }
 }
 
+// For a run in which nothing told trainprof what it was doing. The PyPI package works with every
+// torch; torch.cuda.nvtx raises in a CPU build.
+void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& style) {
+  const bool silent = rank.source == SourceKind::kRecording && rank.ranges == 0 &&
+                      rank.api_calls == 0 && rank.kernels == 0 && rank.copies == 0;
+  if (!silent) return;
+  out += style.Bold("\nNothing but these samples was recorded: no process used CUDA or NVTX\n");
+  for (const auto& [name, value] : rank.environment) {
+    if (name != "wiped environment") continue;
+    out +=
+        "  " +
+        Wrap(fmt::format("The environment of {} was wiped (env -i, sudo, a job script): what tells "
+                         "it to record did not arrive. Pass the environment on, or start "
+                         "trainprof run inside, as in: env -i trainprof run -- python train.py",
+                         value),
+             2, kTextWidth) +
+        "\n";
+  }
+  out += R"(  To see steps and phases, name them. In Python, with any torch:
+
+      pip install nvtx
+
+      import nvtx
+      batches = iter(loader)
+      for i in range(len(loader)):
+          with nvtx.annotate("step"):
+              with nvtx.annotate("data_wait"):
+                  batch = next(batches)
+              ...                              # forward, backward, optimizer as before
+
+  With a CUDA build of torch, torch.cuda.nvtx.range("step") does the same without the package; in a CPU
+  build it raises. In C++: nvtxRangePushA("step"), nvtxRangePop() of <nvtx3/nvToolsExt.h>.
+)";
+}
+
 std::string Render(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& slowest = SlowestRank(job);
@@ -378,6 +413,7 @@ std::string Render(const JobAnalysis& job, const RenderOptions& options) {
   AppendOtherRanks(out, job, slowest, style);
   AppendCoverage(out, job);
   AppendHost(out, job, style);
+  AppendHowToRecord(out, slowest, style);
   return out;
 }
 

@@ -51,11 +51,13 @@ std::string Title(const CardContents& card) {
                      seconds < 10 ? 2 : 1, how);
 }
 
-std::string Recorded(const RecordingFacts& facts) {
+std::string Recorded(const RecordingFacts& facts, bool sampled) {
+  if (facts.processes == 0 && !sampled) {
+    return "recorded: nothing. No process started CUDA or used NVTX, and sampling was off";
+  }
   if (facts.processes == 0) {
-    return "recorded: nothing. No process started CUDA or used NVTX: put NVTX ranges around step, "
-           "data "
-           "and copy";
+    return "recorded: CPU, memory and disk alone. No process started CUDA or used NVTX: the report "
+           "shows how to name your steps";
   }
   std::string line = "recorded: ";
   if (facts.ranks > 0) line += Count(facts.ranks, "rank", "ranks") + ", ";
@@ -175,13 +177,16 @@ std::string ShellQuoted(const std::string& word) {
 
 std::string RenderEndCard(const CardContents& card, bool colour) {
   const std::string folder = ShellQuoted(card.directory.lexically_normal().string());
-  std::vector<std::string> tail = {Recorded(card.facts), Dropped(card.facts)};
+  std::vector<std::string> tail = {Recorded(card.facts, card.sampled), Dropped(card.facts)};
   for (std::string& note : Notes(card)) tail.push_back(std::move(note));
   tail.push_back("in " + folder);
   if (card.facts.processes > 0) {
     tail.push_back("next:");
     tail.push_back("  trainprof report " + folder);
     tail.push_back("  trainprof export " + folder + " -o trace.json.gz");
+  } else if (card.sampled) {
+    tail.push_back("next:");
+    tail.push_back("  trainprof report " + folder);
   }
   std::vector<std::string> lines = VerdictLines(card, kMaxCardLines - 1 - tail.size());
   lines.insert(lines.end(), tail.begin(), tail.end());

@@ -19,6 +19,7 @@ struct CardContents {
   std::chrono::nanoseconds wall_time;
   std::filesystem::path directory;
   RecordingFacts facts;
+  bool sampled = true;  // CPU, memory and disk
   std::string verdict;  // as the analysis renders it; cut to what fits
   std::string no_verdict_reason;
   std::vector<std::string> notes;  // what was lost or left out, one line each

@@ -280,6 +280,7 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.wall_time = ended - preparation.started;
     card.directory = preparation.place.directory;
     card.facts = outcome.facts;
+    card.sampled = !host_file.empty();
     card.notes = run.warnings;
     if (card.facts.processes == 0 && !end.asked_to_end) {
       const std::string trouble = DriverTrouble(inbox);

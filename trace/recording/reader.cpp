@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "trace/formats/memory_limit.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/host_counters.h"
+#include "trace/recording/host_file.h"
 #include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_decoder.h"
@@ -348,7 +350,7 @@ Error NothingToRead(const fs::path& path, const Recording& recording) {
   return {
       why +
       "Processes record NVTX ranges and, once CUDA is set up, GPU work: does the program use NVTX "
-      "(torch.cuda.nvtx.range_push, nvtxRangePush), and did it get that far? `trainprof doctor` "
+      "(the PyPI package nvtx, nvtxRangePushA), and did it get that far? `trainprof doctor` "
       "says what this machine can record"};
 }
 
@@ -380,6 +382,32 @@ Result<std::vector<RankTrace>> ReadRecording(const fs::path& path) {
 
 namespace {
 
+// A run that recorded nothing else still has samples of its processes and machine.
+std::optional<Trace> HostAlone(const Recording& recording) {
+  const std::vector<fs::path> files = HostFilesIn(recording.run_dir);
+  if (files.empty()) return std::nullopt;
+  const Result<HostFile> first = ReadHostFile(files.front());
+  if (!first.ok()) return std::nullopt;
+  TraceBuilder builder;
+  Trace& trace = builder.trace();
+  trace.source = SourceKind::kRecording;
+  trace.path = recording.run_dir.string();
+  const ClockSample base = BaseOf(recording);
+  trace.base_ns = base.realtime_ns;
+  bool repaired = false;
+  trace.environment.emplace_back("host", RepairUtf8(first.value().host(), &repaired));
+  CountRunLosses(recording, trace);
+  HostAudience audience;
+  audience.boot_id = first.value().boot_id();
+  HostSamples(recording.run_dir, {audience}).AddTo(0, base.monotonic_ns, builder);
+  Trace built = std::move(builder).Build();
+  if (built.counters.size() == 0) return std::nullopt;
+  const auto [begin, end] =
+      std::minmax_element(built.counters.begin.begin(), built.counters.begin.end());
+  built.extent = {*begin, *end};
+  return built;
+}
+
 Result<void> VisitAll(const fs::path& path,
                       const std::function<Result<void>(RankTrace rank)>& visit,
                       const OnProgress& on_progress) {
@@ -387,7 +415,13 @@ Result<void> VisitAll(const fs::path& path,
   const bool readable =
       std::any_of(recording.folders.begin(), recording.folders.end(),
                   [](const OpenedFolder& folder) { return !folder.segments.empty(); });
-  if (!readable) return NothingToRead(path, recording);
+  if (!readable) {
+    // Segments that cannot be read are an error, and no quiet run.
+    std::optional<Trace> host;
+    if (recording.folders.empty() && recording.control) host = HostAlone(recording);
+    if (!host) return NothingToRead(path, recording);
+    return visit({-1, recording.run_dir.filename().string(), std::move(*host)});
+  }
   PoolClocks(recording);
   for (OpenedFolder& folder : recording.folders) {
     if (folder.folder.rank >= 0 || folder.segments.empty()) continue;

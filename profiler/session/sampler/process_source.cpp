@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 namespace trainprof {
@@ -64,8 +66,10 @@ std::optional<StatLine> ParseStat(std::string_view text) {
 
 }  // namespace
 
-ProcessSource::Process::Process(const fs::path& folder, uint32_t its_id, uint64_t its_start)
-    : id(its_id),
+ProcessSource::Process::Process(const fs::path& folder, pid_t its_pid, uint32_t its_id,
+                                uint64_t its_start)
+    : pid(its_pid),
+      id(its_id),
       start_ticks(its_start),
       stat(folder / "stat"),
       status(folder / "status"),
@@ -134,13 +138,28 @@ bool ProcessSource::AddChildren(std::vector<Candidate>& candidates, HostEncoder&
     }
     const uint32_t id = out.Add({HostEntityKind::kProcess, candidate.pid, candidate.parent,
                                  candidate.start_ticks, candidate.command});
-    const auto [it, is_new] = tree_.try_emplace(
-        candidate.pid, proc_ / std::to_string(candidate.pid), id, candidate.start_ticks);
+    const auto [it, is_new] =
+        tree_.try_emplace(candidate.pid, proc_ / std::to_string(candidate.pid), candidate.pid, id,
+                          candidate.start_ticks);
     it->second.command = candidate.command;
+    SayIfWiped(candidate.pid, candidate.command, out);
     any = true;
     return true;
   });
   return any;
+}
+
+// env -i, sudo and the like take away what tells a process to record. A process that is ending has
+// neither an environment nor a command line.
+void ProcessSource::SayIfWiped(pid_t pid, const std::string& command, HostEncoder& out) const {
+  const fs::path folder = proc_ / std::to_string(pid);
+  std::ifstream environ(folder / "environ", std::ios::binary);
+  if (!environ) return;  // another user's
+  const std::string text{std::istreambuf_iterator<char>(environ), {}};
+  if (('\0' + text).find(std::string("\0TRAINPROF_DIR=", 15)) != std::string::npos) return;
+  std::ifstream arguments(folder / "cmdline", std::ios::binary);
+  if (arguments.peek() == std::ifstream::traits_type::eof()) return;
+  out.Fact("wiped environment", command + " (process " + std::to_string(pid) + ")");
 }
 
 std::map<pid_t, ProcessSource::Process>::iterator ProcessSource::End(
@@ -168,6 +187,7 @@ bool ProcessSource::ObserveStat(Process& process, std::string_view text, HostEnc
   if (line->command != process.command) {
     process.command = line->command;
     out.Rename(process.id, process.command);
+    SayIfWiped(process.pid, process.command, out);
   }
   out.Observe(process.id, ProcessMetric::kUser, line->user);
   out.Observe(process.id, ProcessMetric::kSystem, line->system);

@@ -34,7 +34,9 @@ class ProcessSource {
 
  private:
   struct Process {
-    Process(const std::filesystem::path& folder, uint32_t its_id, uint64_t its_start);
+    Process(const std::filesystem::path& folder, pid_t its_pid, uint32_t its_id,
+            uint64_t its_start);
+    pid_t pid;
     uint32_t id;
     uint64_t start_ticks;
     std::string command;
@@ -49,6 +51,7 @@ class ProcessSource {
     std::string command;
   };
   std::vector<pid_t> ListPids() const;
+  void SayIfWiped(pid_t pid, const std::string& command, recording::HostEncoder& out) const;
   std::vector<Candidate> NewProcesses(const std::vector<pid_t>& pids);
   bool AddChildren(std::vector<Candidate>& candidates, recording::HostEncoder& out);
   bool ObserveStat(Process& process, std::string_view text, recording::HostEncoder& out);
