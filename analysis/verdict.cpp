@@ -54,11 +54,12 @@ std::string LossText(const AccountLine& loss, double ms, double share, bool has_
 // The share of the window from which a part of the host's unnamed time is the first thing to say.
 constexpr double kWorthOpening = 0.10;
 
-// What most of the host's unnamed time went to, where that is the user's own range or function:
-// what an operator does is nobody's loss.
+// What most of the host's unnamed time went to, where that is the user's own range or function: an
+// operator or a module does what the step is for.
 const OtherItem* LargestOwn(const RankAnalysis& rank) {
   for (const OtherItem& item : rank.host_other.items) {
-    const bool own = item.kind == OtherKind::kRange || item.kind == OtherKind::kPython;
+    const bool own = item.kind == OtherKind::kRange ||
+                     (item.kind == OtherKind::kPython && IsUserFrame(item.name));
     if (own && rank.Share(item.total) >= kWorthOpening) return &item;
   }
   return nullptr;
@@ -98,18 +99,20 @@ StepTexts StepText(const RankAnalysis& rank) {
 // Without a device: the waits that have a name, and the largest part of what has none.
 std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const StepTexts& texts) {
   const bool has_steps = rank.steps.count() > 0;
+  constexpr double kWorthNamingToo = 0.05;
+  const std::string loss = wait == nullptr
+                               ? ""
+                               : LossText(*wait, rank.PerStepMs(wait->total),
+                                          rank.Share(wait->total), has_steps, texts.of_all);
   const OtherItem* const own = LargestOwn(rank);
   if (own != nullptr && (wait == nullptr || wait->total < own->total)) {
+    const bool both = wait != nullptr && rank.Share(wait->total) >= kWorthNamingToo;
     return fmt::format(
-        "; largest part of the host's time outside known phases: {} \"{}\", {}{} "
-        "({:.0f} %{})",
+        "; largest part of the host's time outside known phases: {} \"{}\", {}{} ({:.0f} %{}){}",
         Name(own->kind), own->name, TimeText(rank.PerStepMs(own->total)), has_steps ? "/step" : "",
-        100 * rank.Share(own->total), texts.of_all);
+        100 * rank.Share(own->total), texts.of_all, both ? loss : "");
   }
-  if (wait != nullptr) {
-    return LossText(*wait, rank.PerStepMs(wait->total), rank.Share(wait->total), has_steps,
-                    texts.of_all);
-  }
+  if (wait != nullptr) return loss;
   if (rank.has_host_phases) return "";
   return NamesAnything(rank.host_other) ? "; no range names a phase of the training loop"
                                         : "; nothing in the trace names what the host was doing";

@@ -11,6 +11,7 @@
 
 #include "analysis/separate_traces.h"
 #include "profiler/cli/command.h"
+#include "profiler/cli/suggest.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 #include "trace/io/end_signals.h"
@@ -106,7 +107,12 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
     outputs.push_back({text.substr(0, equals),
                        equals == std::string::npos ? std::string() : text.substr(equals + 1)});
     if (FindRenderer(outputs.back().format) == nullptr) {
-      return Error{fmt::format("--format {}: no such format; there are: {}", text, FormatsHelp())};
+      std::vector<std::string> known;
+      for (const RegisteredRenderer& entry : AllRenderers()) known.emplace_back(entry.slug);
+      const std::string nearest = Nearest(outputs.back().format, known);
+      return Error{fmt::format("--format {}: no such format{}; there are: {}", text,
+                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
+                               FormatsHelp())};
     }
   }
   return outputs;

@@ -24,26 +24,6 @@ size_t EditsAllowed(std::string_view word) {
   return std::clamp<size_t>(word.size() / 2, 1, kMostEdits);
 }
 
-// The nearest of `known`, or of equally near ones the first; "" when none is near. A beginning of
-// exactly one of them counts as near.
-std::string Nearest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr size_t kLeastBeginning = 2;
-  std::vector<std::string> longer;
-  std::copy_if(known.begin(), known.end(), std::back_inserter(longer), [&](const std::string& k) {
-    return word.size() >= kLeastBeginning && k.starts_with(word);
-  });
-  if (longer.size() == 1) return longer.front();
-  std::string nearest;
-  size_t best = EditsAllowed(word) + 1;
-  for (const std::string& candidate : known) {
-    const size_t distance = EditDistance(word, candidate);
-    if (distance >= best) continue;
-    best = distance;
-    nearest = candidate;
-  }
-  return nearest;
-}
-
 // Of the options that help shows, without their dashes.
 std::vector<std::string> LongNames(const CLI::App& parser) {
   std::vector<std::string> names;
@@ -176,6 +156,24 @@ size_t EditDistance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
+}
+
+std::string Nearest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr size_t kLeastBeginning = 2;
+  std::vector<std::string> longer;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(longer), [&](const std::string& k) {
+    return word.size() >= kLeastBeginning && k.starts_with(word);
+  });
+  if (longer.size() == 1) return longer.front();
+  std::string nearest;
+  size_t best = EditsAllowed(word) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = EditDistance(word, candidate);
+    if (distance >= best) continue;
+    best = distance;
+    nearest = candidate;
+  }
+  return nearest;
 }
 
 std::optional<std::string> UnknownOption(const CLI::App& parser,

@@ -133,7 +133,7 @@ void AppendOther(std::string& out, const RankAnalysis& rank) {
     }
   }
   if (rest.count > 0) {
-    line("", Counted(rest.count, "smaller name", "smaller names"), rest.total);
+    line("", Counted(rest.count, "smaller one", "smaller ones"), rest.total);
   }
   const OtherItem& last = other.items.back();
   if (last.kind == OtherKind::kNothing) line("", "nothing recorded", last.total);
@@ -159,12 +159,13 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
                      steps.count(), steps.count() == 1 ? "step" : "steps", Name(steps.source),
                      Numbers(steps), steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
   if (steps.warmup_steps > 0)
-    out += fmt::format("; {} warm-up steps set aside", steps.warmup_steps);
+    out +=
+        fmt::format("; {} set aside", Counted(steps.warmup_steps, "warm-up step", "warm-up steps"));
   out += "\n";
   if (rank.device_steps.count() != steps.count()) {
     out += fmt::format(
-        "GPU detail was recorded throughout {} of them (mean {:.3f} ms): figures of GPUs and "
-        "findings are over these.\n",
+        "GPU detail was recorded throughout {} of them (mean {:.3f} ms): the figures of GPUs and "
+        "the findings are about these.\n",
         rank.device_steps.count(), rank.device_steps.MeanMilliseconds());
   }
 }
@@ -446,9 +447,14 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
   }
   const std::string uncovered = UncoveredText(rank);
   if (!uncovered.empty()) out += fmt::format("no rule covers {}\n", uncovered);
-  out += fmt::format("{} steps after {} of warm-up; {} ranges, {} calls, {} device operations\n",
-                     rank.steps.count(), rank.steps.warmup_steps, rank.ranges, rank.api_calls,
-                     rank.kernels + rank.copies);
+  const auto counted = [](size_t count, std::string_view one, std::string_view many) {
+    return Counted(static_cast<int64_t>(count), one, many);
+  };
+  out +=
+      fmt::format("{} after {} of warm-up; {}, {}, {}\n",
+                  counted(rank.steps.count(), "step", "steps"), rank.steps.warmup_steps,
+                  counted(rank.ranges, "range", "ranges"), counted(rank.api_calls, "call", "calls"),
+                  counted(rank.kernels + rank.copies, "device operation", "device operations"));
   return out;
 }
 

@@ -105,6 +105,12 @@ TEST(Verdict, UnnamedHostTimeIsNamedByTheUsersOwnRange) {
   EXPECT_EQ(Verdict(rank),
             "median step 1.0 ms; largest part of the host's time outside known phases: range "
             "\"tokenize\", 0.2 ms/step (25 %)");
+  // What the step is for is no loss; a wait that is large is named beside the larger part.
+  rank.host_account[0].total = Microseconds(400);
+  rank.host_other.items[0] = {OtherKind::kPython, "nn.Module: Linear_0", Microseconds(1100), 4};
+  EXPECT_EQ(Verdict(rank),
+            "median step 1.0 ms; largest part of the host's time outside known phases: range "
+            "\"tokenize\", 0.2 ms/step (25 %); biggest loss: input wait, 0.1 ms/step (10 %)");
 }
 
 }  // namespace

@@ -325,6 +325,7 @@ class CommandLine(TrainprofTest):
         self.assertIn("there is no option '--stpes'. Did you mean '--steps'?", message)
         message = self.refusal("report", "--qqqqqqqq", "x")
         self.assertIn("there is no option '--qqqqqqqq'.\n", message)
+        self.assertIn("did you mean 'json'?", self.refusal("report", "-f", "jsn=x", "one"))
         self.assertIn("'two' is one argument too many", self.refusal("report", "one", "two"))
 
     def test_values_of_options_are_not_taken_for_options(self):
