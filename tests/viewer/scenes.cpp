@@ -204,7 +204,10 @@ void WriteBigRecording(const fs::path& run, size_t events, uint32_t threads) {
     WriteThread(writer, thread, operators);
   }
   writer.Finish();
-  (void)recording::SealRecording(run, {}, std::chrono::steady_clock::now() + std::chrono::hours(1))
+  recording::RunDescription ended;
+  ended.exit_code = 0;
+  (void)recording::SealRecording(run, ended,
+                                 std::chrono::steady_clock::now() + std::chrono::hours(1))
       .ok();
 }
 

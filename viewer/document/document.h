@@ -22,7 +22,8 @@ struct LoadProgress {
   bool done = false;    // nothing more will come
   // The program that is recorded still ran when loading began: a new Document has what came since.
   bool still_recorded = false;
-  std::string error;  // why it ended early; "cancelled" too
+  std::string killed;  // how the recorded program was, where it did not end by itself
+  std::string error;   // why it ended early; "cancelled" too
 };
 
 // All but progress() and Cancel() are for the thread that draws. None waits for loading.

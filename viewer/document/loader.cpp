@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "trace/cancel.h"
+#include "trace/recording/run_end.h"
 #include "trace/recording/segment_liveness.h"
 
 namespace trainprof {
@@ -125,9 +126,11 @@ bool Loader::Take(std::unique_ptr<Edition>& edition) {
 
 void Loader::Read() {
   const bool still_recorded = recording::IsStillRecorded(path_);
+  std::string killed = still_recorded ? std::string() : recording::HowItWasKilled(path_);
   {
     const std::lock_guard lock(mutex_);
     progress_.still_recorded = still_recorded;
+    progress_.killed = std::move(killed);
   }
   LoadOptions options;
   options.cancel = &cancel_;

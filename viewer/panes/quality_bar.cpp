@@ -1,5 +1,8 @@
-// Stays while a trace is not whole: what was lost, and whether its ranks' clocks agree.
+// Stays while a trace is not whole: what was lost, whether the run was killed, and whether its
+// ranks' clocks agree.
 #include <fmt/format.h>
+
+#include <cctype>
 
 #include "viewer/panes/inspector.h"
 
@@ -8,6 +11,7 @@ namespace {
 
 // Of files, which no rank lost: the document tells of them.
 constexpr std::string_view kUnreadable = "unreadable_file";
+constexpr std::string_view kOpenAtEnd = "open_range_at_end";
 
 struct Losses {
   int64_t records = 0;
@@ -15,6 +19,7 @@ struct Losses {
   std::string worst;  // the kind with most, and its first instance
   int64_t of_worst = 0;
   uint32_t worst_rank = 0;
+  int64_t open_ranges = 0;  // where the recording ends
 };
 
 Losses LossesOf(const Document& document) {
@@ -25,6 +30,7 @@ Losses LossesOf(const Document& document) {
         analysis != nullptr ? analysis->quality : document.TraceOf(rank).quality.items();
     bool any = false;
     for (const QualityItem& item : items) {
+      if (item.kind == kOpenAtEnd) losses.open_ranges += item.count;
       if (item.severity != QualitySeverity::kDataLoss || item.kind == kUnreadable) continue;
       any = true;
       losses.records += item.count;
@@ -63,6 +69,15 @@ std::string Message(const State& state, const Losses& losses) {
   }
   std::string text;
   if (!missing.empty()) text = fmt::format("Not everything is here: {} ({})", missing, examples);
+  if (std::string killed = state.document->progress().killed; !killed.empty()) {
+    killed.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(killed.front())));
+    if (losses.open_ranges > 0) {
+      killed +=
+          fmt::format("; {} {} still open where the recording ends", Grouped(losses.open_ranges),
+                      losses.open_ranges == 1 ? "range was" : "ranges were");
+    }
+    Append(text, ".   ", killed);
+  }
   if (!state.lines().aligned()) {
     Append(text, ".   ",
            "The ranks began more than an hour apart: each is shown from 0, and nothing is said of "
