@@ -8,6 +8,8 @@ namespace trainprof {
 Gui::Gui() {
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;  // settings are kept by us
+  // A window at rest draws nothing, not even where a text is being written.
+  ImGui::GetIO().ConfigInputTextCursorBlink = false;
   ImGui_ImplOpenGL3_Init("#version 150");
 }
 

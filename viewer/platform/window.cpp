@@ -16,7 +16,6 @@ namespace {
 
 // After a wake-up: ImGui needs a frame to see a change and another to show what follows from it.
 constexpr int kFramesAfterEvent = 3;
-constexpr double kIdleSeconds = 0.5;      // a cursor blinks
 constexpr double kLoadingSeconds = 0.04;  // progress moves
 
 class Window {
@@ -50,16 +49,25 @@ class Window {
   }
 
  private:
-  // Sleeps until something happens, so that a window that stands still costs nothing.
+  // Sleeps until something happens: a window that stands still draws nothing at all, since without
+  // a graphics card, or over a network, each frame is a whole picture.
   void Wait() {
+    const bool idle = app_.Idle();
+    // What was made last is on screen only when its frames are drawn.
+    if (idle && !was_idle_) frames_due_ = kFramesAfterEvent;
+    was_idle_ = idle;
     if (frames_due_ > 0) {
       --frames_due_;
       return glfwPollEvents();
     }
-    const double seconds = app_.Idle() ? kIdleSeconds : kLoadingSeconds;
+    if (idle) {
+      glfwWaitEvents();
+      frames_due_ = kFramesAfterEvent;
+      return;
+    }
     const double before = glfwGetTime();
-    glfwWaitEventsTimeout(seconds);
-    if (glfwGetTime() - before < seconds) frames_due_ = kFramesAfterEvent;
+    glfwWaitEventsTimeout(kLoadingSeconds);
+    if (glfwGetTime() - before < kLoadingSeconds) frames_due_ = kFramesAfterEvent;
     if (app_.KeyHeld()) frames_due_ = 1;
   }
 
@@ -119,6 +127,7 @@ class Window {
   std::string title_;
   std::vector<int> pressed_;  // keys, since the last frame
   int frames_due_ = kFramesAfterEvent;
+  bool was_idle_ = false;
   bool save_failed_ = false;
 };
 

@@ -36,9 +36,11 @@ class Dropper {
     Send("XdndEnter", kVersion << 24, uri_list, 0, 0);
     const long position = (100L << 16) | 100;  // of the screen
     Send("XdndPosition", 0, position, CurrentTime, static_cast<long>(Named("XdndActionCopy")));
-    if (!Accepted(WaitFor("XdndStatus"))) return false;
+    const bool accepted = (WaitFor("XdndStatus").data.l[1] & 1) != 0;
+    if (!accepted) return false;
     Send("XdndDrop", 0, CurrentTime, 0, 0);
-    return Accepted(WaitFor("XdndFinished"));
+    // Bit 0 says so as well, but GLFW 3.3 sends how many bytes it read, odd or even.
+    return WaitFor("XdndFinished").data.l[1] != 0;
   }
 
  private:
@@ -59,8 +61,6 @@ class Dropper {
     XSendEvent(display_, target_, False, NoEventMask, &event);
     XFlush(display_);
   }
-
-  static bool Accepted(const XClientMessageEvent& answer) { return (answer.data.l[1] & 1) != 0; }
 
   // Hands the files over to whoever asks meanwhile.
   XClientMessageEvent WaitFor(const char* message) {
