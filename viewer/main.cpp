@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "trace/exit_codes.h"
 #include "trace/io/end_signals.h"
@@ -15,6 +16,7 @@
 #include "trace/io/print.h"
 #include "trace/recording/run_directory.h"
 #include "viewer/app/app.h"
+#include "viewer/navigation/ruler.h"
 #include "viewer/platform/png_file.h"
 #include "viewer/platform/screenshot.h"
 #include "viewer/platform/settings_file.h"
@@ -34,6 +36,7 @@ constexpr char kExamples[] = R"(Examples:
   trainprof view worker0.pt.trace.json.gz          a trace of torch.profiler
   trainprof view traces/                           a folder of traces, one a rank
   trainprof view run/ --finding 2 --screenshot finding.png --size 1280x720
+  trainprof view run/ --from 1.2s --to 1.35s --select 'name:nccl dur>1ms'
   trainprof view                                   the newest run in this folder; where there is none,
                                                    what is dropped on it, a recent one, a demo
 
@@ -47,6 +50,8 @@ struct Flags {
   std::string size;
   std::string theme;
   float scale = 0;
+  std::string from;
+  std::string to;
   Goal goal;
 };
 
@@ -149,7 +154,33 @@ void ChoosePath(Flags& flags) {
   Print(stderr, "trainprof view: newest run here: {}\n", flags.path);
 }
 
+// Why the flags that say what to show make no sense; empty when they do.
+std::string ErrorInGoal(Flags& flags) {
+  Goal& goal = flags.goal;
+  if (goal.step && !(flags.from.empty() && flags.to.empty())) {
+    return "--step and --from, --to both say which time to show: give one of them";
+  }
+  const std::pair<const char*, std::pair<const std::string*, std::optional<TraceTime>*>> times[] = {
+      {"--from", {&flags.from, &goal.from}}, {"--to", {&flags.to, &goal.to}}};
+  for (const auto& [flag, time] : times) {
+    const auto& [text, at] = time;
+    if (text->empty()) continue;
+    *at = ParseTimeText(*text);
+    if (!*at) return fmt::format("{} {}: write a time with its unit: 1.5s, 820ms", flag, *text);
+  }
+  if (goal.from && goal.to && *goal.to <= *goal.from) {
+    return fmt::format("--from {} is not before --to {}", flags.from, flags.to);
+  }
+  for (const std::string& what : goal.select) {
+    if (const std::string error = ErrorInSelection(what); !error.empty()) {
+      return fmt::format("--select {}: {}", what, error);
+    }
+  }
+  return {};
+}
+
 int Run(Flags& flags) {
+  if (const std::string error = ErrorInGoal(flags); !error.empty()) return Fail(error, kExitUsage);
   ChoosePath(flags);
   std::optional<Size> size;
   if (!flags.size.empty()) {
@@ -165,8 +196,9 @@ int Run(Flags& flags) {
   if (!flags.path.empty() && !fs::exists(flags.path, error)) {
     return Fail(flags.path + ": no such file or folder", kExitUnreadable);
   }
-  const bool has_goal = flags.goal.step || flags.goal.finding;
-  if (has_goal && flags.path.empty()) return Fail("--step and --finding need a PATH", kExitUsage);
+  if (!flags.goal.IsEmpty() && flags.path.empty()) {
+    return Fail("--step, --finding, --rank, --from, --to and --select need a PATH", kExitUsage);
+  }
   return flags.screenshot.empty() ? Show(flags, size) : Picture(flags, size);
 }
 
@@ -177,6 +209,20 @@ void AddFlags(CLI::App& parser, Flags& flags) {
   parser
       .add_option("--finding", flags.goal.finding, "Open this finding, as the report counts them")
       ->type_name("K");
+  parser.add_option("--rank", flags.goal.rank, "Its findings, steps and tables, not the slowest's")
+      ->type_name("R");
+  parser
+      .add_option("--from", flags.from,
+                  "Show the time from here on, as the ruler counts it: 1.5s, 820ms")
+      ->type_name("TIME");
+  parser.add_option("--to", flags.to, "Up to here")->type_name("TIME");
+  parser
+      .add_option(
+          "--select", flags.goal.select,
+          "Select the first event that a search finds ('name:gemm dur>1ms rank:0 at:1.5s'), "
+          "or a range of time (12ms..15ms); may be given for both")
+      ->allow_extra_args(false)
+      ->type_name("WHAT");
   parser
       .add_option("--screenshot", flags.screenshot,
                   "Write a picture and end; needs no display. Settings have no say in it")

@@ -129,7 +129,6 @@ step 200 300 ProfilerStep#12)"});
   State& state = job.state();
   GoTo(state, "8");
   EXPECT_EQ(StepInView(state), 8);
-  EXPECT_NE(ViewLink(state).find("--step 8"), std::string::npos) << ViewLink(state);
   GoTo(state, "0");
   EXPECT_EQ(state.message, "There is no step 0: the first is 7, the last 12");
   GoTo(state, "10");
@@ -250,6 +249,23 @@ TEST(Selecting, ZoomsToTheEventElseToTheRange) {
   EXPECT_NEAR(InMs(state.view.Length()), 1.4 * 4, 0.01);
 }
 
+TEST(Findings, TheNextPlaceOfNoneIsTheFirstOnes) {
+  OpenJob job;
+  State& state = job.state();
+  ShowEvidence(state, +1);
+  EXPECT_EQ(state.finding, (FindingRef{0, 0}));
+  EXPECT_EQ(state.evidence, 0u);
+  ShowEvidence(state, +1);
+  EXPECT_EQ(state.evidence, 1u);
+  state.finding.reset();
+  ShowEvidence(state, -1);
+  const size_t count = state.document->Analysis(0)->findings.size();
+  EXPECT_EQ(state.finding, (FindingRef{0, static_cast<uint32_t>(count - 1)}));
+  OpenJob none({"thread 1\nrepeat 3 every 1000\n  step 0 900 ProfilerStep#1\nend\n"});
+  ShowEvidence(none.state(), +1);
+  EXPECT_EQ(none.state().message, "There are no findings");
+}
+
 TEST(Findings, OpenTheirWorstInstance) {
   OpenJob job;
   State& state = job.state();
@@ -316,19 +332,75 @@ TEST(Link, SaysWhatIsShown) {
   OpenJob job;
   State& state = job.state();
   const std::string path = state.document->path().string();
-  GoTo(state, "7");
+  state.view = {At(-0.5), At(12.000001)};
+  EXPECT_EQ(ViewLink(state), "trainprof view " + path + " --from=-500us --to=12.000001ms");
+  SelectRange(state, {At(2), At(3)});
   EXPECT_EQ(ViewLink(state),
-            "trainprof view " + path + " --step 7 --theme dark --screenshot view.png");
+            "trainprof view " + path + " --select=2ms..3ms --from=-500us --to=12.000001ms");
+  state.range.reset();
   OpenFindingNumber(state, 1);
-  EXPECT_EQ(ViewLink(state),
-            "trainprof view " + path + " --finding 1 --theme dark --screenshot view.png");
+  state.view = {At(1), At(2)};
+  EXPECT_EQ(ViewLink(state), "trainprof view " + path + " --finding=1 --from=1ms --to=2ms");
+}
+
+// Each event is found again by what the link says of it, exact to the nanosecond.
+TEST(Link, FindsTheSelectedEventAgain) {
+  OpenJob job;
+  State& state = job.state();
+  size_t found = 0;
+  for (const EventRef& event : Search(state.lines(), ParseQuery("dur>=1ns").value()).events) {
+    state.selected = event;
+    const std::string link = ViewLink(state);
+    const size_t begin = link.find("--select='") + 10;
+    const std::string query = link.substr(begin, link.find('\'', begin) - begin);
+    state.selected.reset();
+    SelectByText(state, query);
+    ASSERT_EQ(state.selected, event) << query << ": " << state.message;
+    ++found;
+  }
+  EXPECT_GT(found, 50u);
+}
+
+TEST(Link, SaysWhatIsWrongWithASelection) {
+  OpenJob job;
+  State& state = job.state();
+  SelectByText(state, "2ms..3.5ms");
+  EXPECT_EQ(state.range, (Interval{At(2), At(3.5)}));
+  for (const auto& [text, why] : {std::pair{"3ms..2ms", "not behind"},
+                                  {"90s..91s", "nothing in"},
+                                  {"name:nobody", "No event matches"},
+                                  {"dur>1parsec", "duration"},
+                                  {"at:noon", "at:1.5s"},
+                                  {"", "what to search for"}}) {
+    SelectByText(state, text);
+    EXPECT_NE(state.message.find(why), std::string::npos) << text << ": " << state.message;
+  }
+  EXPECT_EQ(state.range, (Interval{At(2), At(3.5)}));
+}
+
+TEST(Moving, ShowsTheTimesThatWereNamed) {
+  OpenJob job;
+  State& state = job.state();
+  ShowTimes(state, At(20), At(35.5));
+  EXPECT_EQ(state.view, (Interval{At(20), At(35.5)}));
+  ShowTimes(state, std::nullopt, At(10));
+  EXPECT_EQ(state.view, (Interval{state.lines().extent().begin, At(10)}));
+  ShowTimes(state, At(100), std::nullopt);
+  EXPECT_EQ(state.view, (Interval{At(100), state.lines().extent().end}));
+  const Interval before = state.view;
+  ShowTimes(state, At(99'000), At(99'001));
+  EXPECT_NE(state.message.find("the job goes from"), std::string::npos) << state.message;
+  state.message.clear();
+  ShowTimes(state, At(5), At(5));
+  EXPECT_NE(state.message, "");
+  EXPECT_EQ(state.view, before);
 }
 
 TEST(Link, WorksInAnyFolder) {
   State state;
   Open(state, "-odd name.json");
   const std::string path = (std::filesystem::current_path() / "-odd name.json").string();
-  EXPECT_EQ(ViewLink(state), "trainprof view '" + path + "' --theme dark --screenshot view.png");
+  EXPECT_EQ(ViewLink(state), "trainprof view '" + path + "'");
 }
 
 // Twice as slow as kLoaderBoundScript.
@@ -343,6 +415,21 @@ repeat 12 every 20000
   kernel 2300 6300 gemm_kernel | corr=100
 end
 )";
+
+TEST(Ranks, AreShownByTheirNumber) {
+  using testing::kLoaderBoundScript;
+  OpenJob job({kLoaderBoundScript, kSlowScript, kLoaderBoundScript});
+  State& state = job.state();
+  EXPECT_EQ(ShownRank(state), 1u);
+  ShowRankNumber(state, 2);
+  EXPECT_EQ(ShownRank(state), 2u);
+  OpenFindingNumber(state, 1);
+  EXPECT_EQ(state.finding, (FindingRef{2, 0}));
+  EXPECT_NE(ViewLink(state).find(" --rank=2 --finding=1 "), std::string::npos) << ViewLink(state);
+  ShowRankNumber(state, 7);
+  EXPECT_EQ(state.message, "There is no rank 7: there are 0, 1, 2");
+  EXPECT_EQ(ShownRank(state), 2u);
+}
 
 TEST(Ranks, TheSlowestAndTheMedianAreOpen) {
   using testing::kLoaderBoundScript;

@@ -88,7 +88,9 @@ void DrawStatus(const State& state, const Theme& theme) {
 
 }  // namespace
 
-App::App(Settings settings, Goal goal) : goal_(goal) { state_.settings = std::move(settings); }
+App::App(Settings settings, Goal goal) : goal_(std::move(goal)) {
+  state_.settings = std::move(settings);
+}
 
 void App::Drop(std::span<const std::filesystem::path> paths) {
   if (paths.empty()) return;
@@ -112,20 +114,36 @@ bool App::Prepare(float display_scale) {
 bool App::Idle() const {
   const bool loads = state_.document && !state_.document->progress().done;
   const bool makes = state_.search.busy() || (state_.HasLines() && state_.document->store().busy());
-  return !loads && !makes && !key_held_ && !cache_.Busy();
+  // Documents that were closed are dropped by a frame, once their threads have ended.
+  return !loads && !makes && !key_held_ && !cache_.Busy() && state_.closing.empty();
 }
 
-// A finding is opened first, so that a step that is asked for as well is what the view ends at.
+// What says which time is shown comes last, so that the view ends there.
 void App::PursueGoal() {
   if (!goal_ || !state_.document || !state_.document->progress().done) return;
+  const Goal goal = *std::exchange(goal_, std::nullopt);
+  if (goal.IsEmpty()) return;
+  const auto keep_error = [&] {
+    if (goal_error_.empty()) goal_error_ = state_.message;
+    state_.message.clear();
+  };
   state_.message.clear();
-  if (goal_->finding) OpenFindingNumber(state_, *goal_->finding);
-  if (goal_->finding && !state_.finding) goal_error_ = state_.message;
-  state_.message.clear();
-  if (goal_->step) ShowStep(state_, *goal_->step);
-  if (goal_error_.empty()) goal_error_ = state_.message;
+  if (goal.rank) ShowRankNumber(state_, *goal.rank);
+  keep_error();
+  if (goal.finding) OpenFindingNumber(state_, *goal.finding);
+  if (state_.finding) state_.message.clear();  // that it has no single place is no error
+  keep_error();
+  for (const std::string& what : goal.select) {
+    SelectByText(state_, what);
+    keep_error();
+  }
+  const bool has_times = goal.from || goal.to;
+  if (!goal.select.empty() && !goal.finding) ZoomToSelection(state_);
+  if (goal.step) ShowStep(state_, *goal.step);
+  if (has_times) ShowTimes(state_, goal.from, goal.to);
+  if (has_times) TakeEvidenceInView(state_);
+  keep_error();
   state_.message = goal_error_;
-  goal_.reset();
 }
 
 void App::Frame() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "viewer/panes/cache.h"
 #include "viewer/panes/panes.h"
@@ -15,8 +16,14 @@ namespace trainprof {
 
 // What to show once all is loaded.
 struct Goal {
-  std::optional<int64_t> step;     // see ShowStep
-  std::optional<int64_t> finding;  // see OpenFindingNumber
+  std::optional<int64_t> step{};     // see ShowStep
+  std::optional<int64_t> finding{};  // see OpenFindingNumber
+  std::optional<int64_t> rank{};     // see ShowRankNumber: whose step and finding
+  std::optional<TraceTime> from{};   // see ShowTimes
+  std::optional<TraceTime> to{};
+  std::vector<std::string> select{};  // see SelectByText
+
+  bool IsEmpty() const { return !step && !finding && !rank && !from && !to && select.empty(); }
 };
 
 class App {

@@ -1,5 +1,9 @@
 #include "viewer/navigation/ruler.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace trainprof {
@@ -89,6 +93,25 @@ Ruler MakeRuler(const Scale& scale, int32_t least_px, TraceTime zero) {
     ruler.ticks.push_back({zero + Duration{tick * step}, (ruler.anchored ? "+" : "") + label});
   }
   return ruler;
+}
+
+std::optional<TraceTime> ParseTimeText(std::string_view text) {
+  constexpr struct {
+    std::string_view name;
+    double ns;
+  } kUnits[] = {{"ns", 1}, {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(rest - text.data()));
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  for (const auto& unit : kUnits) {
+    const double ns = value * unit.ns;
+    if (text == unit.name && std::abs(ns) < static_cast<double>(kMostViewNs)) {
+      return TraceTime{static_cast<int64_t>(std::llround(ns))};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace trainprof

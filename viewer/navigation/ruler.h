@@ -1,7 +1,9 @@
 // The time ruler: ticks at round times and what they say; durations as people write them.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "viewer/timeline/pieces.h"
@@ -31,5 +33,7 @@ Ruler MakeRuler(const Scale& scale, int32_t least_px, TraceTime zero);
 std::string ExactText(Duration duration);
 // With three digits or so: "41.2 ms".
 std::string ShortText(Duration duration);
+// What people and ExactText write: "1.5 s", "820ms", "-3 us". Nothing when it is no time.
+std::optional<TraceTime> ParseTimeText(std::string_view text);
 
 }  // namespace trainprof

@@ -8,6 +8,7 @@
 
 #include "trace/cancel.h"
 #include "trace/names.h"
+#include "viewer/navigation/ruler.h"
 
 namespace trainprof {
 namespace {
@@ -65,6 +66,11 @@ Result<void> ParseTerm(const std::string& word, Query& query) {
     query.rank = rank;
     return {};
   }
+  if (text.starts_with("at:")) {
+    query.at = ParseTimeText(text.substr(3));
+    if (!query.at) return Error{fmt::format("{}: write a time with its unit, at:1.5s", word)};
+    return {};
+  }
   if (text.starts_with("dur>") || text.starts_with("dur<")) {
     const bool or_equal = text.substr(4).starts_with("=");
     const std::optional<Duration> bound = ParseDuration(text.substr(or_equal ? 5 : 4));
@@ -107,8 +113,9 @@ std::vector<bool> MatchingNames(const Trace& trace, const Query& query) {
   return matches;
 }
 
-bool IsHit(const EventColumns& table, uint32_t row, const std::vector<bool>& named,
+bool IsHit(const EventColumns& table, uint32_t row, Duration shift, const std::vector<bool>& named,
            const Query& query) {
+  if (query.at && table.begin[row] + shift != *query.at) return false;
   if (!named[Index(table.name[row])]) return false;
   const Duration length = table.end[row] - table.begin[row];
   return length >= query.shortest && length <= query.longest;
@@ -136,7 +143,7 @@ class Searcher {
     std::vector<Found> part;
     for (uint32_t row = 0; row < table.size(); ++row) {
       CancelPoint(row);
-      if (!IsHit(table, row, named, hits_.query)) continue;
+      if (!IsHit(table, row, lines_.Shift(rank), named, hits_.query)) continue;
       if (part.size() < kMostHits) {
         part.push_back({table.begin[row] + lines_.Shift(rank), {rank, kind, Row{row}}});
       }
@@ -204,7 +211,8 @@ Result<Query> ParseQuery(std::string_view text) {
 bool Hits::Contain(const Lines& lines, const EventRef& event) const {
   if (event.rank >= named.size() || named[event.rank].empty()) return false;
   const EventColumns* table = ColumnsOf(*lines.ranks()[event.rank].trace, event.table);
-  return table != nullptr && IsHit(*table, Index(event.row), named[event.rank], query);
+  return table != nullptr &&
+         IsHit(*table, Index(event.row), lines.Shift(event.rank), named[event.rank], query);
 }
 
 Hits Search(const Lines& lines, const Query& query, std::atomic<size_t>* found) {

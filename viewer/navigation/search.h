@@ -5,6 +5,7 @@
 //   name:            any name
 //   dur>1ms dur<=2s  >, >=, <, <= and ns, us, ms or s
 //   rank:0           of that rank
+//   at:1.5s          begins then, counted from the job's begin
 //
 // All terms must hold.
 #pragma once
@@ -26,10 +27,11 @@ struct Query {
   Duration shortest{0};
   Duration longest{INT64_MAX};
   std::optional<int64_t> rank;
+  std::optional<TraceTime> at;  // on the axis of the lines
 
   // Whether there is nothing to look for.
   bool Empty() const {
-    return names.empty() && shortest.ns == 0 && longest.ns == INT64_MAX && !rank;
+    return names.empty() && shortest.ns == 0 && longest.ns == INT64_MAX && !rank && !at;
   }
 };
 

@@ -54,23 +54,11 @@ Scope OfSteps(uint32_t rank, const Trace& trace, const Steps& steps) {
 
 }  // namespace
 
-uint32_t ShownRank(const State& state) {
-  const uint32_t chosen = state.rank.value_or(state.document->SlowestRank());
-  const uint32_t rank = state.finding ? state.finding->rank : chosen;
-  return rank < state.document->ranks() ? rank : 0;
-}
-
 std::string RankName(const State& state, uint32_t rank) {
-  const Trace& trace = state.document->TraceOf(rank);
-  std::string name = fmt::format("rank {}", trace.rank_known ? trace.rank : int64_t{rank});
+  std::string name = fmt::format("rank {}", NumberOfRank(state, rank));
   const bool slowest = rank == state.document->SlowestRank() && state.document->ranks() > 1;
   if (slowest) name += " (slowest)";
   return name;
-}
-
-void ShowRank(State& state, uint32_t rank) {
-  state.rank = rank;
-  if (state.finding && state.finding->rank != rank) state.finding.reset();
 }
 
 void RankChooser(PaneContext& context, const char* id) {

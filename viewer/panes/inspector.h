@@ -3,13 +3,10 @@
 
 #include "viewer/panes/cache.h"
 #include "viewer/panes/data_table.h"
+#include "viewer/state/actions.h"
 
 namespace trainprof {
 
-// The rank whose findings and tables are shown: that of the open finding, the chosen, the slowest.
-uint32_t ShownRank(const State& state);
-// Closes a finding of another rank.
-void ShowRank(State& state, uint32_t rank);
 // "rank 3", of several "rank 3 (slowest)".
 std::string RankName(const State& state, uint32_t rank);
 // Chooses the shown rank; nothing where there is only one.

@@ -46,9 +46,8 @@ void FileMenu(PaneContext& context) {
   if (ImGui::MenuItem("Load again", nullptr, false, open)) {
     Open(state, std::filesystem::path(state.document->path()));
   }
-  if (ImGui::MenuItem("Copy view link", nullptr, false, open)) {
-    ImGui::SetClipboardText(ViewLink(state).c_str());
-    state.message = "Copied: the command that shows this view as a picture";
+  if (ImGui::MenuItem("Copy view link", "Ctrl+L", false, open)) {
+    state.copy_link = true;
   }
   if (ImGui::MenuItem("Close", nullptr, false, open)) Close(state);
   ImGui::Separator();
@@ -214,6 +213,11 @@ void DrawMenuBar(PaneContext& context) {
     ImGui::EndMenuBar();
   }
   OpenPrompt(context);
+  if (state.copy_link) {
+    ImGui::SetClipboardText(ViewLink(state).c_str());
+    state.message = "Copied: the command that opens this view";
+    state.copy_link = false;
+  }
 }
 
 }  // namespace trainprof

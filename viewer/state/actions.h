@@ -21,12 +21,14 @@ void Close(State& state);  // leaves nothing but settings
 void Zoom(State& state, TraceTime at, double factor);
 void PanBy(State& state, double pixels);
 void Show(State& state, const Interval& what);  // with a margin; the view is left in the history
+// Exactly this part of time, without a margin; what is not given is the job's begin or end.
+void ShowTimes(State& state, std::optional<TraceTime> from, std::optional<TraceTime> to);
 void ShowAll(State& state);
 void Back(State& state);
 void Forward(State& state);
 // "51" or "step 51", "1.5 s", "820ms" (from the begin of the job).
 void GoTo(State& state, std::string_view text);
-// Step `number` of the rank that the verdict speaks of. Steps count from 0 at the trace's first,
+// Step `number` of the shown rank. Steps count from 0 at the trace's first,
 // warm-up included, which has no bar in the ribbon and cannot be shown.
 void ShowStep(State& state, int64_t number);
 // The step in the middle of the view, of the same rank, and its number; nothing between steps.
@@ -48,9 +50,19 @@ void ClearSelection(State& state);  // popups first, then range, event, finding
 
 // Findings. Zooms to the worst instance, opens the lines that show it.
 void OpenFinding(State& state, const FindingRef& finding);
-// Finding `number` of the rank that the verdict speaks of, as the report counts them: from 1.
+// Finding `number` of the shown rank, as the report counts them: from 1.
 void OpenFindingNumber(State& state, int64_t number);
-void ShowEvidence(State& state, int direction);  // next or previous instance, around the end
+// Of the open finding, the instance in the middle of the view, else the nearest; the view stays.
+void TakeEvidenceInView(State& state);
+// The next or previous instance, around the end; where no finding is open, the first or last one's.
+void ShowEvidence(State& state, int direction);
+
+// The rank whose findings and tables are shown: that of the open finding, the chosen, the slowest.
+uint32_t ShownRank(const State& state);
+// Closes a finding of another rank.
+void ShowRank(State& state, uint32_t rank);
+void ShowRankNumber(State& state, int64_t number);  // as reports count them
+int64_t NumberOfRank(const State& state, uint32_t rank);
 
 // Search. A new text ends the search for the former one. While hits are being looked for, ShowHit
 // waits for them: UpdateSearch, to be called once a frame (UpdateDocument does), takes them over.
@@ -65,7 +77,14 @@ void Reveal(State& state, uint32_t line);  // opens its parents and scrolls to i
 void ToggleBookmark(State& state, TraceTime at);
 void ShowBookmark(State& state, int direction);
 
-// The command that shows what is shown now, as a picture: "trainprof view PATH --step 51 ...".
+// "12ms..15.5ms" selects that range of time; anything else is searched for, and the first event
+// found selected: of several the one of the shortest name.
+void SelectByText(State& state, std::string_view text);
+// Why SelectByText cannot make anything of a text; empty when it can.
+std::string ErrorInSelection(std::string_view text);
+
+// The command that shows what is shown now: rank, finding, selection, times. In a window, or with
+// --screenshot as a picture.
 std::string ViewLink(const State& state);
 
 }  // namespace trainprof

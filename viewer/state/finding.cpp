@@ -1,6 +1,9 @@
 // Findings and search hits: from what is said to where it shows.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "viewer/navigation/ruler.h"
 #include "viewer/state/actions.h"
 
@@ -46,6 +49,36 @@ void ShowInstance(State& state) {
 
 }  // namespace
 
+uint32_t ShownRank(const State& state) {
+  const uint32_t chosen = state.rank.value_or(state.document->SlowestRank());
+  const uint32_t rank = state.finding ? state.finding->rank : chosen;
+  return rank < state.document->ranks() ? rank : 0;
+}
+
+void ShowRank(State& state, uint32_t rank) {
+  state.rank = rank;
+  if (state.finding && state.finding->rank != rank) state.finding.reset();
+}
+
+int64_t NumberOfRank(const State& state, uint32_t rank) {
+  const Trace& trace = state.document->TraceOf(rank);
+  return trace.rank_known ? trace.rank : int64_t{rank};
+}
+
+void ShowRankNumber(State& state, int64_t number) {
+  if (!state.HasLines()) return;
+  std::string there;
+  for (uint32_t rank = 0; rank < state.document->ranks(); ++rank) {
+    const int64_t its_number = NumberOfRank(state, rank);
+    if (its_number == number) return ShowRank(state, rank);
+    constexpr size_t kMostNamed = 60;
+    if (there.size() > kMostNamed) continue;
+    there += fmt::format("{}{}", there.empty() ? "" : ", ", its_number);
+    if (there.size() > kMostNamed) there += ", ...";
+  }
+  state.message = fmt::format("There is no rank {}: there are {}", number, there);
+}
+
 void OpenFinding(State& state, const FindingRef& finding) {
   if (!state.HasLines() || finding.rank >= state.document->ranks()) return;
   const std::optional<FindingRef> before = state.finding;
@@ -61,7 +94,7 @@ void OpenFinding(State& state, const FindingRef& finding) {
 
 void OpenFindingNumber(State& state, int64_t number) {
   if (!state.HasLines()) return;
-  const uint32_t rank = state.document->SlowestRank();
+  const uint32_t rank = ShownRank(state);
   const RankAnalysis* analysis = state.document->Analysis(rank);
   const size_t count = analysis == nullptr ? 0 : analysis->findings.size();
   if (number < 1 || static_cast<uint64_t>(number) > count) {
@@ -73,12 +106,31 @@ void OpenFindingNumber(State& state, int64_t number) {
   OpenFinding(state, {rank, static_cast<uint32_t>(number - 1)});
 }
 
+void TakeEvidenceInView(State& state) {
+  const Finding* const finding = FindingOf(state);
+  if (finding == nullptr) return;
+  const Duration shift = state.lines().Shift(state.finding->rank);
+  const auto distance = [&](const Interval& when) {
+    const Duration twice = (when.begin - state.view.begin) + (when.end - state.view.end);
+    return std::abs((twice + shift + shift).ns);
+  };
+  int64_t nearest = INT64_MAX;
+  for (size_t i = 0; i < finding->evidence.size(); ++i) {
+    const int64_t off = distance(finding->evidence[i].when);
+    if (off >= nearest) continue;
+    nearest = off;
+    state.evidence = i;
+  }
+}
+
 void ShowEvidence(State& state, int direction) {
   if (!state.HasLines()) return;
   const Finding* finding = FindingOf(state);
   if (finding == nullptr) {
-    state.message = "No finding is open";
-    return;
+    const RankAnalysis* const analysis = state.document->Analysis(ShownRank(state));
+    const size_t findings = analysis == nullptr ? 0 : analysis->findings.size();
+    const size_t last = std::max<size_t>(findings, 1);
+    return OpenFindingNumber(state, direction > 0 ? 1 : static_cast<int64_t>(last));
   }
   const size_t count = finding->evidence.size();
   if (count > 0) state.evidence = (state.evidence + (direction > 0 ? 1 : count - 1)) % count;

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 
+#include "viewer/navigation/ruler.h"
 #include "viewer/state/actions.h"
 
 namespace trainprof {
@@ -24,31 +24,10 @@ const Steps* StepsOf(const State& state, uint32_t rank) {
   return analysis == nullptr ? nullptr : &analysis->steps;
 }
 
-struct Unit {
-  std::string_view name;
-  double ns;
-};
-constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-
 std::string_view Trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-// "1.5 s" from the axis' begin; nothing when it is no time.
-std::optional<TraceTime> ParseTime(std::string_view text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  const std::string_view unit = Trimmed(text.substr(static_cast<size_t>(rest - text.data())));
-  for (const Unit& known : kUnits) {
-    const double ns = value * known.ns;
-    if (unit == known.name && std::abs(ns) < static_cast<double>(kMostViewNs)) {
-      return TraceTime{static_cast<int64_t>(std::llround(ns))};
-    }
-  }
-  return std::nullopt;
 }
 
 std::optional<int64_t> ParseNumber(std::string_view text) {
@@ -74,6 +53,23 @@ void Show(State& state, const Interval& what) {
   if (state.HasLines()) Jump(state, ViewOf(what, state.lines().extent()));
 }
 
+void ShowTimes(State& state, std::optional<TraceTime> from, std::optional<TraceTime> to) {
+  if (!state.HasLines()) return;
+  const Interval extent = state.lines().extent();
+  const Interval wanted{from.value_or(std::min(extent.begin, to.value_or(extent.end))),
+                        to.value_or(std::max(extent.end, from.value_or(extent.begin)))};
+  const auto text = [](TraceTime t) { return ShortText(t - TraceTime{0}); };
+  if (wanted.Empty()) {
+    state.message = fmt::format("{} is not before {}", text(wanted.begin), text(wanted.end));
+  } else if (ClampView(wanted, extent) != wanted && Intersect(wanted, extent).Empty()) {
+    state.message =
+        fmt::format("There is nothing from {} to {}: the job goes from {} to {}",
+                    text(wanted.begin), text(wanted.end), text(extent.begin), text(extent.end));
+  } else {
+    Jump(state, ClampView(wanted, extent));
+  }
+}
+
 void ShowAll(State& state) {
   if (state.HasLines()) Jump(state, ClampView(state.lines().extent(), state.lines().extent()));
 }
@@ -90,7 +86,7 @@ void Forward(State& state) {
 
 void ShowStep(State& state, int64_t number) {
   if (!state.HasLines()) return;
-  const uint32_t rank = state.document->SlowestRank();
+  const uint32_t rank = ShownRank(state);
   const Steps* steps = StepsOf(state, rank);
   if (steps == nullptr || steps->steps.empty()) {
     state.message = "The trace has no steps";
@@ -109,7 +105,7 @@ void ShowStep(State& state, int64_t number) {
 
 std::optional<int64_t> StepInView(const State& state) {
   if (!state.HasLines()) return std::nullopt;
-  const uint32_t rank = state.document->SlowestRank();
+  const uint32_t rank = ShownRank(state);
   const Steps* steps = StepsOf(state, rank);
   if (steps == nullptr) return std::nullopt;
   const TraceTime middle = state.view.begin + Duration{state.view.Length().ns / 2};
@@ -127,7 +123,7 @@ void GoTo(State& state, std::string_view text) {
   constexpr std::string_view kStep = "step";
   if (wanted.substr(0, kStep.size()) == kStep) wanted = Trimmed(wanted.substr(kStep.size()));
   if (const auto number = ParseNumber(wanted)) return ShowStep(state, *number);
-  const auto at = ParseTime(wanted);
+  const auto at = ParseTimeText(wanted);
   if (!at) {
     state.message =
         fmt::format("'{}' is neither a step (51) nor a time (1.5 s, 820 ms)", wanted.substr(0, 40));

@@ -109,6 +109,7 @@ struct State {
   bool go_to_open = false;
   bool open_prompt = false;   // asks for a path
   bool focus_search = false;  // its pane clears it
+  bool copy_link = false;     // the menu bar clears it
   std::string message;        // one line for the user: what was copied, why nothing happened
   Settings settings;
 

@@ -68,6 +68,7 @@ TEST(MenuBar, CopiesTheViewLinkAndChangesTheTheme) {
   hand.Click("File");
   hand.Click("Copy view link");
   EXPECT_EQ(Clipboard(), ViewLink(state));
+  EXPECT_FALSE(state.copy_link);
   hand.Click("View");
   hand.Click("Light");
   EXPECT_EQ(state.settings.theme, ThemeName::kLight);
@@ -238,6 +239,21 @@ TEST(QualityBar, SaysThatClocksDoNotAgree) {
   ASSERT_EQ(state.document->ranks(), 2u);
   PaneHand hand(state, DrawQualityBar, {1200, 200});
   EXPECT_TRUE(ShowsText("The ranks began more than an hour apart"));
+}
+
+// The program and its supervisor, so that nothing but what is missing tells of it.
+TEST(QualityBar, SaysThatTheRunWasKilled) {
+  const std::filesystem::path samples = std::filesystem::path(TRAINPROF_SOURCE_DIR) / "samples";
+  for (const auto& [sample, killed] :
+       {std::pair{"trainer_killed", true}, {"trainer_cpu_workers2", false}}) {
+    State state;
+    Open(state, samples / sample / "recording");
+    testing::WaitForAll(state);
+    ASSERT_TRUE(state.HasLines());
+    PaneHand hand(state, DrawQualityBar, {1200, 200});
+    EXPECT_EQ(ShowsText("The run was killed"), killed);
+    EXPECT_EQ(ShowsText("2 ranges were still open"), killed);
+  }
 }
 
 TEST(QualityBar, StaysAwayWhileAllIsWell) {

@@ -31,13 +31,13 @@ class ViewLinkTest : public ::testing::Test {
     WaitForAll(state_);
   }
 
-  void ExpectThatTheLinkShowsWhatIsShown() {
+  void ExpectThatTheLinkShowsWhatIsShown(const std::string& flags = "") {
     const fs::path shown = folder_ / "shown.png";
     const auto taken = TakeScreenshot(app_, {.file = shown});
     ASSERT_TRUE(taken.ok()) << taken.error();
     const std::string command =
         fmt::format("cd '{}' && PATH='{}':\"$PATH\" {}", (folder_ / "elsewhere").string(), TEST_BIN,
-                    ViewLink(state_));
+                    ViewLink(state_) + " --screenshot view.png" + flags);
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     EXPECT_GT(fs::file_size(shown), 10'000u);
     EXPECT_TRUE(Bytes(folder_ / "elsewhere" / "view.png") == Bytes(shown)) << command;
@@ -58,6 +58,24 @@ TEST_F(ViewLinkTest, OfAFindingInTheLightTheme) {
   state_.settings.theme = ThemeName::kLight;
   OpenFindingNumber(state_, 1);
   ASSERT_TRUE(state_.finding);
+  ExpectThatTheLinkShowsWhatIsShown(" --theme light");
+}
+
+TEST_F(ViewLinkTest, OfAnotherPlaceOfAFindingOfTheOtherRank) {
+  ShowRank(state_, 1);
+  OpenFindingNumber(state_, 1);
+  ShowEvidence(state_, +1);
+  ShowEvidence(state_, +1);
+  ASSERT_EQ(state_.evidence, 2u);
+  ASSERT_EQ(state_.finding->rank, 1u);
+  ExpectThatTheLinkShowsWhatIsShown();
+}
+
+TEST_F(ViewLinkTest, OfSeveralStepsWithAnEventAndARange) {
+  ShowTimes(state_, TraceTime{23'456'789}, TraceTime{61'234'567});
+  SelectRange(state_, {{30'000'001}, {32'000'000}});
+  SelectByText(state_, "name:gemm at:32.3ms");
+  ASSERT_TRUE(state_.selected && state_.range) << state_.message;
   ExpectThatTheLinkShowsWhatIsShown();
 }
 

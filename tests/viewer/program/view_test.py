@@ -51,6 +51,15 @@ class Pictures(ViewTest):
         self.assertNotEqual(self.picture(SAMPLE, "--finding", "1"), whole)
         self.assertNotEqual(self.picture(SAMPLE, "--step", "30"), whole)
 
+    def test_times_and_a_selection_are_shown(self):
+        times = ("--from", "5s", "--to", "5.5s")
+        part = self.picture(SAMPLE, *times)
+        self.assertNotEqual(part, self.picture(SAMPLE))
+        for what in ("name:forward", "5.1s..5.2s"):
+            self.assertNotEqual(self.picture(SAMPLE, *times, "--select", what), part)
+        self.assertNotEqual(self.picture(SAMPLE, "--select=name:forward"), self.picture(SAMPLE))
+        self.picture("--select", "name:forward", SAMPLE, "--from=-1ms")
+
     def test_with_nothing_open(self):
         self.assertGreater(len(self.picture()[2]), 10)
 
@@ -71,12 +80,26 @@ class Errors(ViewTest):
             self.refuse(2, "size", SAMPLE, "--screenshot", "view.png", f"--size={size}")
         self.refuse(2, "--theme", SAMPLE, "--theme", "blue")
         self.refuse(2, "--nonsense", SAMPLE, "--nonsense")
-        self.refuse(2, "need a PATH", "--finding", "1", "--screenshot", "view.png")
+        for flag, value in (("finding", 1), ("from", "1s"), ("select", "a"), ("rank", 0)):
+            self.refuse(2, "need a PATH", f"--{flag}={value}", "--screenshot", "view.png")
+        for flags, why in (
+                (["--from", "soon"], "--from soon: write a time with its unit"),
+                (["--to=7"], "--to 7: write a time with its unit"),
+                (["--from=2s", "--to=1s"], "--from 2s is not before --to 1s"),
+                (["--step=3", "--from=1s"], "give one of them"),
+                (["--select=dur>long"], "write a duration"),
+                (["--select=2ms..1ms"], "not behind its begin"),
+                (["--select", " "], "what to search for"),
+                (["--rank=first"], "--rank")):
+            self.refuse(2, why, SAMPLE, "--screenshot", "view.png", *flags)
 
     def test_what_is_not_there(self):
         self.refuse(4, "no such file", "nowhere", "--screenshot", "view.png")
         self.refuse(2, "no step 9999", SAMPLE, "--step", "9999", "--screenshot", "view.png")
         self.refuse(2, "no finding 99", SAMPLE, "--finding", "99", "--screenshot", "view.png")
+        self.refuse(2, "no rank 9", SAMPLE, "--rank=9", "--screenshot", "view.png")
+        self.refuse(2, "nothing from 99.0 s", SAMPLE, "--from=99s", "--to=100s", "--screenshot", "view.png")
+        self.refuse(2, "No event matches", SAMPLE, "--select=nobody", "--screenshot", "view.png")
 
     def test_what_is_no_trace(self):
         with open(os.path.join(self.folder, "bad.json"), "w", encoding="utf-8") as file:
@@ -84,7 +107,7 @@ class Errors(ViewTest):
         self.refuse(4, "bad.json", "bad.json", "--screenshot", "view.png")
 
     def test_a_picture_that_cannot_be_written(self):
-        self.refuse(1, "no/such/folder/view.png", SAMPLE, "--screenshot", "no/such/folder/view.png")
+        self.refuse(74, "no/such/folder/view.png", SAMPLE, "--screenshot", "no/such/folder/view.png")
 
     def test_no_display_for_a_window(self):
         self.refuse(1, "--screenshot", SAMPLE)
