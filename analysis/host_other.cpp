@@ -145,6 +145,7 @@ class Labeller {
     const StringId id = trace_.ranges.name[Index(row)];
     switch (trace_.ranges.kind[Index(row)]) {
       case RangeKind::kGpuAnnotation:
+      case RangeKind::kDeviceRow:  // a device's, whatever it is
         return kNone;
       case RangeKind::kUserAnnotation: {
         if (IsStepName(trace_.Text(id)) || CoversAStep(interval)) return kNone;
