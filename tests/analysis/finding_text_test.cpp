@@ -88,9 +88,9 @@ Trace Waiting(std::string_view range, bool device) {
     repeat 6 every 1000
       step 0 1000 step
       annotation 0 400 {}
-      call 410 420 cudaLaunchKernel | corr=1
+      {}
     end)",
-                                   range);
+                                   range, device ? "call 410 420 cudaLaunchKernel | corr=1" : "");
   if (device) script += "\nstream 0 7\nrepeat 6 every 1000\n kernel 425 1000 gemm | corr=1\nend";
   return TraceFromScript(script);
 }
