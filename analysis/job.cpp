@@ -64,10 +64,13 @@ LoadStatus StatusOf(const fs::path& path, const Part& part, const ImportProgress
   LoadStatus status;
   status.share = ShareOf(part, own_share);
   status.events = progress.events;
-  status.text = fmt::format(
-      "reading {}: {:.0f} %, {:.0f} MB/s, {:.1f} million events", NameOf(path, part),
-      100 * own_share, static_cast<double>(progress.parsed_bytes) / kMega / std::max(seconds, 1e-3),
-      static_cast<double>(progress.events) / kMega);
+  // Of a stream it is not known.
+  const std::string percent =
+      progress.file_bytes == 0 ? std::string() : fmt::format("{:.0f} %, ", 100 * own_share);
+  status.text =
+      fmt::format("reading {}: {}{:.0f} MB/s, {:.1f} million events", NameOf(path, part), percent,
+                  static_cast<double>(progress.parsed_bytes) / kMega / std::max(seconds, 1e-3),
+                  static_cast<double>(progress.events) / kMega);
   if (own_share > 0) {
     status.text += fmt::format(", {:.0f} s left",
                                std::ceil(seconds * (1 - std::min(own_share, 1.0)) / own_share));
@@ -213,7 +216,8 @@ Result<std::vector<std::string>> VisitAll(const fs::path& path, const LoadOption
                                           const VisitTrace& visit) {
   std::error_code error;
   if (!fs::exists(path, error)) {
-    return Error{fmt::format("{}: no such file or folder", path.string())};
+    return Error{
+        fmt::format("{}: {}", path.string(), error ? error.message() : "no such file or folder")};
   }
   std::vector<std::string> unreadable;
   if (recording::LooksLikeRecording(path)) {

@@ -194,7 +194,8 @@ int Run(Flags& flags) {
   EndOnSignals("trainprof view: cancelled\n");
   std::error_code error;
   if (!flags.path.empty() && !fs::exists(flags.path, error)) {
-    return Fail(flags.path + ": no such file or folder", kExitUnreadable);
+    const std::string why = error ? error.message() : "no such file or folder";
+    return Fail(flags.path + ": " + why, kExitUnreadable);
   }
   if (!flags.goal.IsEmpty() && flags.path.empty()) {
     return Fail("--step, --finding, --rank, --from, --to and --select need a PATH", kExitUsage);

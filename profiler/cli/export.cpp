@@ -7,6 +7,7 @@
 #include "profiler/cli/commands.h"
 #include "profiler/cli/outputs.h"
 #include "trace/formats/exporter.h"
+#include "trace/io/input_file.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
 
@@ -103,6 +104,12 @@ int Run(Flags& flags) {
   EndOnCtrlC("export", flags.path);
   if (const auto known = CheckExportName(flags.output); !known.ok()) {
     return Fail("export", known.error(), kExitUsage);
+  }
+  if (flags.merge && IsStream(flags.path)) {
+    return Fail("export",
+                fmt::format("{} can be read only once, and --merge reads twice: save it to a file",
+                            flags.path),
+                kExitUsage);
   }
   const bool into_stream = IsWrittenInto(flags.output);
   if (flags.merge) return RunMerged(flags);

@@ -12,6 +12,7 @@ constexpr char kAnalyzeExamples[] = R"(Examples:
   trainprof analyze trainprof-20261120T101500Z     a recording of ours, also while it grows
   trainprof analyze traces/                        a folder of traces, one a rank
   trainprof analyze trace.json --format json=report.json --format text
+  zcat trace.json.gz | trainprof analyze /dev/stdin
 
 Exit codes: 0 done, 2 usage, 4 the input cannot be read, 74 the output cannot be written,
 130 Ctrl-C.)";

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "profiler/cli/commands.h"
-#include "profiler/session/end_card.h"
+#include "trace/io/printable.h"
 
 namespace trainprof::cli {
 namespace {

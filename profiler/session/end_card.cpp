@@ -135,46 +135,6 @@ std::string HumanBytes(uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 100 ? 0 : 1, kUnits[unit]);
 }
 
-std::string ShellQuoted(const std::string& word) {
-  const bool hidden =
-      std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-  if (hidden) {  // bash and zsh; a line end would break the line
-    std::string escaped = "$'";
-    for (const char c : word) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (byte < 0x20 || byte == 0x7f) {
-        escaped += fmt::format("\\x{:02x}", byte);
-      } else {
-        escaped += c == '\'' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
-      }
-    }
-    return escaped + "'";
-  }
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) || c >= 0x80 || strchr("/._-+=:,@%", c) != nullptr;
-  });
-  const bool harmless = OneLine(word) == word;
-  if (plain && harmless) return word;
-  if (harmless) {
-    std::string quoted = "'";
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return quoted + "'";
-  }
-  // What a terminal would obey, or a paste would run, goes as bash's own escapes.
-  std::string quoted = "$'";
-  for (const char c : word) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\'' || c == '\\') {
-      quoted += fmt::format("\\{}", c);
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      quoted += fmt::format("\\{:03o}", byte);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 std::string RenderEndCard(const CardContents& card, bool colour) {
   const std::string folder = ShellQuoted(card.directory.lexically_normal().string());
   std::vector<std::string> tail = {Recorded(card.facts, card.sampled), Dropped(card.facts)};

@@ -28,9 +28,6 @@ struct CardContents {
 // At most kMaxCardLines lines, each ending in a newline. `colour`: with ANSI emphasis.
 std::string RenderEndCard(const CardContents& card, bool colour);
 
-// The path as one word of a POSIX shell.
-std::string ShellQuoted(const std::string& word);
-
 // 1234 -> "1.2 KiB"
 std::string HumanBytes(uint64_t bytes);
 

@@ -1,6 +1,17 @@
 // Plain and gzip sources: members one after another, damage, and windows that events straddle.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
 
 #include "tests/formats/trace_text.h"
 #include "trace/formats/byte_source.h"
@@ -59,9 +70,83 @@ TEST(ByteSource, KeepsWhatCameBeforeTheDamage) {
   EXPECT_NE(foreign.damage.find("not gzip"), std::string::npos) << foreign.damage;
 }
 
-TEST(ByteSource, ReadHeadReturnsAtMostTheAskedBytes) {
-  const TemporaryFile file("data", Gzip(LargeText()));
-  EXPECT_EQ(ReadHead(file.path(), 6).value(), "line 0");
+TEST(ByteSource, APeekedSourceBeginsWithWhatWasLookedAt) {
+  const std::string text = LargeText();
+  for (const std::string& content : {text, Gzip(text)}) {
+    const TemporaryFile file("data", content);
+    PeekedSource source(std::move(OpenByteSource(file.path())).value(), 6);
+    EXPECT_EQ(source.head(), "line 0");
+    std::string read(text.size() + 1, '\0');
+    size_t filled = 0;
+    while (const size_t got = source.Read(read.data() + filled, read.size() - filled))
+      filled += got;
+    read.resize(filled);
+    EXPECT_TRUE(read == text);
+  }
+}
+
+// What a FIFO's reader gets; the writer comes later, in two pieces.
+TEST(ByteSource, AFifoIsReadToItsEnd) {
+  const std::string text = LargeText();
+  for (const std::string& content : {text, Gzip(text)}) {
+    const TemporaryFile beside("data");
+    const std::string fifo = beside.folder() + "/fifo";
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    std::thread writer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(120));
+      std::ofstream out(fifo, std::ios::binary);
+      out << content.substr(0, 1) << std::flush;
+      std::this_thread::sleep_for(std::chrono::milliseconds(120));
+      out << content.substr(1);
+    });
+    PeekedSource source(std::move(OpenByteSource(fifo)).value(), 6);
+    std::string read(text.size() + 1, '\0');
+    size_t filled = 0;
+    while (const size_t got = source.Read(read.data() + filled, read.size() - filled))
+      filled += got;
+    writer.join();
+    read.resize(filled);
+    EXPECT_TRUE(read == text) << source.damage();
+    std::remove(fifo.c_str());
+  }
+}
+
+TEST(ByteSource, WaitingForAStreamCanBeCancelled) {
+  const TemporaryFile beside("data");
+  const std::string fifo = beside.folder() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int no_end = open(fifo.c_str(), O_RDWR);  // a writer that writes little and stays
+  for (const std::string& begin : {std::string(), std::string("{"), Gzip("{").substr(0, 12)}) {
+    ASSERT_EQ(write(no_end, begin.data(), begin.size()), static_cast<ssize_t>(begin.size()));
+    std::atomic<bool> cancel = false;
+    std::thread soon([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      cancel = true;
+    });
+    const Result<Trace> trace = ImportTrace(fifo, {.progress = {}, .cancel = &cancel});
+    soon.join();
+    ASSERT_FALSE(trace.ok());
+    EXPECT_EQ(trace.error(), fifo + ": cancelled");
+  }
+  close(no_end);
+  std::remove(fifo.c_str());
+}
+
+TEST(ByteSource, SaysWhatIsNoTrace) {
+  const auto error_of = [](const std::string& path) { return ImportTrace(path).error(); };
+  EXPECT_EQ(error_of("/dev/null"), "/dev/null: the file is empty, a trace was expected");
+  EXPECT_NE(error_of("/dev/zero").find("not a trace that trainprof knows"), std::string::npos);
+  EXPECT_EQ(error_of("/dev/ptmx"), "/dev/ptmx: is a terminal, a trace file was expected");
+  const TemporaryFile beside("data");
+  const std::string path = beside.folder() + "/socket";
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof name.sun_path - 1);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  EXPECT_NE(error_of(path).find("is a socket"), std::string::npos) << error_of(path);
+  close(fd);
+  std::remove(path.c_str());
 }
 
 // A list of events of all lengths, so that window and block ends fall on every place of an event.

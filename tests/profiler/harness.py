@@ -50,6 +50,16 @@ def process_state(pid):
         return ""
 
 
+def catches(pid, number):
+    """Whether the process handles that signal by now, or ignores it."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="latin-1") as status:
+            masks = dict(line.split(":\t") for line in status if line.startswith("Sig"))
+    except OSError:
+        return True  # it has ended
+    return bool((int(masks["SigCgt"], 16) | int(masks["SigIgn"], 16)) >> (number - 1) & 1)
+
+
 class TrainprofTest(unittest.TestCase):
     def setUp(self):
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="trainprof-test-"))

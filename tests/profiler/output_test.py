@@ -149,9 +149,8 @@ class Outputs(OutputTest):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
             for command in self.writers("fifo.json"):
                 process = self.start(*command)
-                wait_until(lambda p=process: "wait_for_partner" in waits_in(p.pid) or harness.process_state(p.pid) == "S",
-                           "the FIFO's other end")
-                time.sleep(0.2)
+                wait_until(lambda p=process, n=number: harness.catches(p.pid, n), "its handler")
+                time.sleep(0.2)  # for it to wait for the FIFO's other end
                 process.send_signal(number)
                 self.assertEqual(process.wait(TIMEOUT_S), code, command)
         self.assertEqual(os.listdir(self.cwd), ["fifo.json"])
@@ -178,15 +177,6 @@ class Outputs(OutputTest):
         with open(self.path("fifo.json"), "rb") as reader:
             json.load(reader)
         self.assertEqual(process.wait(TIMEOUT_S), 0)
-
-
-def waits_in(pid):
-    """The kernel function that a process waits in, where the kernel tells."""
-    try:
-        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 class Terminal(OutputTest):

@@ -2,22 +2,24 @@
 // kQueueBlocks wait between the two, so that memory stays bounded.
 #include "trace/formats/byte_source.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <thread>
 #include <vector>
+
+#include "trace/cancel.h"
+#include "trace/io/input_file.h"
 
 namespace trainprof {
 namespace {
@@ -27,34 +29,50 @@ constexpr size_t kQueueBlocks = 4;
 constexpr size_t kFileReadBytes = 256 << 10;
 constexpr int kGzipOnly = 15 + 16;  // zlib: the largest window, with a gzip header
 
-// An open file descriptor.
-class File {
+// The whole file's first bytes decide what it is; a stream cannot go back to them.
+class Bytes {
  public:
-  explicit File(int fd) : fd_(fd) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { close(fd_); }
+  explicit Bytes(std::unique_ptr<InputFile> file) : file_(std::move(file)) {}
+
+  // Looks at the first two bytes. False on an error, with errno set.
+  bool Begin(bool& is_gzip) {
+    while (begin_.size() < 2) {
+      char byte = 0;
+      const ssize_t got = file_->Read(&byte, 1, [] {
+        CancelPoint();
+        return false;
+      });
+      if (got < 0) return false;
+      if (got == 0) break;
+      begin_ += byte;
+    }
+    is_gzip = begin_ == "\x1f\x8b";
+    return true;
+  }
 
   // 0 at the end; -1 on an error, with errno set.
-  ssize_t Read(char* out, size_t capacity) const {
-    ssize_t got;
-    do {
-      got = read(fd_, out, capacity);
-    } while (got < 0 && errno == EINTR);
-    return got;
+  ssize_t Read(char* out, size_t capacity, const std::function<bool()>& stop) {
+    if (begin_.empty()) return file_->Read(out, capacity, stop);
+    const size_t count = begin_.copy(out, capacity);
+    begin_.erase(0, count);
+    return static_cast<ssize_t>(count);
   }
 
  private:
-  int fd_;
+  std::unique_ptr<InputFile> file_;
+  std::string begin_;  // read and not yet passed on
 };
 
 class PlainSource : public ByteSource {
  public:
-  explicit PlainSource(std::unique_ptr<File> file) : file_(std::move(file)) {}
+  explicit PlainSource(std::unique_ptr<Bytes> file) : file_(std::move(file)) {}
 
   size_t Read(char* out, size_t capacity) override {
     if (!damage_.empty()) return 0;
-    const ssize_t got = file_->Read(out, capacity);
+    const ssize_t got = file_->Read(out, capacity, [] {
+      CancelPoint();
+      return false;
+    });
     if (got < 0) damage_ = fmt::format("reading failed: {}", std::strerror(errno));
     if (got <= 0) return 0;
     bytes_ += static_cast<uint64_t>(got);
@@ -64,7 +82,7 @@ class PlainSource : public ByteSource {
   uint64_t file_bytes_read() const override { return bytes_; }
 
  private:
-  std::unique_ptr<File> file_;
+  std::unique_ptr<Bytes> file_;
   std::string damage_;
   uint64_t bytes_ = 0;
 };
@@ -72,7 +90,9 @@ class PlainSource : public ByteSource {
 // Inflates concatenated gzip members, on the caller's thread.
 class Inflater {
  public:
-  explicit Inflater(std::unique_ptr<File> file) : file_(std::move(file)), input_(kFileReadBytes) {
+  // `stop` is asked while a stream has nothing to read.
+  Inflater(std::unique_ptr<Bytes> file, std::function<bool()> stop)
+      : file_(std::move(file)), stop_(std::move(stop)), input_(kFileReadBytes) {
     ready_ = inflateInit2(&zlib_, kGzipOnly) == Z_OK;
     if (!ready_) damage_ = "zlib could not start (out of memory?)";
   }
@@ -103,7 +123,7 @@ class Inflater {
 
  private:
   bool FillInput() {
-    const ssize_t got = file_->Read(input_.data(), input_.size());
+    const ssize_t got = file_->Read(input_.data(), input_.size(), stop_);
     if (got < 0) damage_ = fmt::format("reading failed: {}", std::strerror(errno));
     if (got == 0 && !between_members_) {
       damage_ = fmt::format("the gzip data ends early (after byte {} of the file)", file_bytes_);
@@ -130,7 +150,8 @@ class Inflater {
     return inflateReset(&zlib_) == Z_OK;
   }
 
-  std::unique_ptr<File> file_;
+  std::unique_ptr<Bytes> file_;
+  std::function<bool()> stop_;
   std::vector<char> input_;
   z_stream zlib_{};
   bool ready_ = false;
@@ -142,8 +163,9 @@ class Inflater {
 // Inflates ahead of the reader on its own thread.
 class GzipSource : public ByteSource {
  public:
-  explicit GzipSource(std::unique_ptr<File> file)
-      : inflater_(std::move(file)), producer_([this] { Produce(); }) {}
+  explicit GzipSource(std::unique_ptr<Bytes> file)
+      : inflater_(std::move(file), [this] { return stop_.load(); }),
+        producer_([this] { Produce(); }) {}
   ~GzipSource() override {
     {
       std::lock_guard lock(mutex_);
@@ -170,7 +192,12 @@ class GzipSource : public ByteSource {
   bool Next() {
     std::unique_lock lock(mutex_);
     if (current_.capacity() > 0) spare_.push_back(std::move(current_));
-    changed_.wait(lock, [this] { return !full_.empty() || finished_; });
+    // A stream may have nothing to read for hours.
+    constexpr std::chrono::milliseconds kBetweenCancelPoints(50);
+    while (!changed_.wait_for(lock, kBetweenCancelPoints,
+                              [this] { return !full_.empty() || finished_; })) {
+      CancelPoint();
+    }
     at_ = 0;
     current_.clear();
     if (full_.empty()) return false;
@@ -220,6 +247,7 @@ class GzipSource : public ByteSource {
     return block;
   }
 
+  std::atomic<bool> stop_ = false;
   Inflater inflater_;  // the producer's alone
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -227,55 +255,43 @@ class GzipSource : public ByteSource {
   std::vector<std::vector<char>> spare_;
   std::string damage_;
   bool finished_ = false;
-  bool stop_ = false;
   std::atomic<uint64_t> file_bytes_ = 0;
   std::vector<char> current_;  // the reader's alone
   size_t at_ = 0;
   std::thread producer_;  // last: starts when all else is ready
 };
 
-Result<std::unique_ptr<File>> OpenFile(const std::string& path, bool& is_gzip) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{fmt::format("{}: cannot open: {}", path, std::strerror(errno))};
-  auto file = std::make_unique<File>(fd);
-  struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-    return Error{fmt::format("{}: is a folder, a trace file was expected", path)};
-  }
-  unsigned char magic[2] = {};
-  const ssize_t got = pread(fd, magic, sizeof(magic), 0);
-  if (got < 0) return Error{fmt::format("{}: cannot read: {}", path, std::strerror(errno))};
-  is_gzip = got == sizeof(magic) && magic[0] == 0x1f && magic[1] == 0x8b;
-  return file;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
-  bool is_gzip = false;
-  Result<std::unique_ptr<File>> file = OpenFile(path, is_gzip);
+  Result<std::unique_ptr<InputFile>> file = InputFile::Open(path);
   if (!file.ok()) return Error{file.error()};
+  auto bytes = std::make_unique<Bytes>(std::move(file).value());
+  bool is_gzip = false;
+  if (!bytes->Begin(is_gzip)) {
+    return Error{fmt::format("{}: cannot read: {}", path, std::strerror(errno))};
+  }
   std::unique_ptr<ByteSource> source;
   if (is_gzip) {
-    source = std::make_unique<GzipSource>(std::move(file).value());
+    source = std::make_unique<GzipSource>(std::move(bytes));
   } else {
-    source = std::make_unique<PlainSource>(std::move(file).value());
+    source = std::make_unique<PlainSource>(std::move(bytes));
   }
   return source;
 }
 
-Result<std::string> ReadHead(const std::string& path, size_t count) {
-  bool is_gzip = false;
-  Result<std::unique_ptr<File>> file = OpenFile(path, is_gzip);
-  if (!file.ok()) return Error{file.error()};
-  std::string head(count, '\0');
-  if (is_gzip) {
-    head.resize(Inflater(std::move(file).value()).Read(head.data(), count));
-    return head;
-  }
-  const ssize_t got = file.value()->Read(head.data(), count);
-  head.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  return head;
+PeekedSource::PeekedSource(std::unique_ptr<ByteSource> source, size_t count)
+    : source_(std::move(source)), head_(count, '\0') {
+  size_t filled = 0;
+  while (const size_t got = source_->Read(head_.data() + filled, count - filled)) filled += got;
+  head_.resize(filled);
+}
+
+size_t PeekedSource::Read(char* out, size_t capacity) {
+  if (at_ == head_.size()) return source_->Read(out, capacity);
+  const size_t count = head_.copy(out, capacity, at_);
+  at_ += count;
+  return count;
 }
 
 }  // namespace trainprof

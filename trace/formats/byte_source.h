@@ -1,10 +1,12 @@
-// Where an importer's bytes come from: a plain file, or a gzip file of one or more members that is
-// inflated on a second thread while the first parses.
+// Where an importer's bytes come from: a plain file or stream, or a gzip one of one or more members
+// that is inflated on a second thread while the first parses. Waiting for a stream is a cancel
+// point (trace/cancel.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "trace/result.h"
 
@@ -23,10 +25,25 @@ class ByteSource {
   virtual uint64_t file_bytes_read() const = 0;
 };
 
-// Opens `path`; gzip is recognised by its magic bytes.
+// Opens `path` (trace/io/input_file.h); gzip is recognised by its magic bytes.
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
 
-// The first bytes of the file after inflating, at most `count`; what importers sniff.
-Result<std::string> ReadHead(const std::string& path, size_t count);
+// A source whose first bytes were looked at: what importers sniff.
+class PeekedSource : public ByteSource {
+ public:
+  PeekedSource(std::unique_ptr<ByteSource> source, size_t count);
+
+  // The first bytes after inflating, at most as many as asked for.
+  std::string_view head() const { return head_; }
+  // Begins with them.
+  size_t Read(char* out, size_t capacity) override;
+  std::string damage() const override { return source_->damage(); }
+  uint64_t file_bytes_read() const override { return source_->file_bytes_read(); }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::string head_;
+  size_t at_ = 0;
+};
 
 }  // namespace trainprof

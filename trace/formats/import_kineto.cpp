@@ -448,11 +448,10 @@ int Sniff(std::string_view first_bytes, std::string_view) {
   return first == '{' ? 50 : first == '[' ? 40 : 0;
 }
 
-Result<Trace> ReadFile(const std::string& path, const ImportOptions& options) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
-  if (!source.ok()) return Error{source.error()};
+Result<Trace> ReadSource(ByteSource& source, const std::string& path,
+                         const ImportOptions& options) {
   try {
-    return DocumentReader(path, options, *source.value()).Read();
+    return DocumentReader(path, options, source).Read();
   } catch (const std::bad_alloc&) {
     return Error{fmt::format(
         "{}: the trace does not fit into memory. Record fewer steps, or read it on a machine with "
@@ -468,7 +467,7 @@ const Importer& Importer_kineto() {
       .slug = "kineto",
       .description = "Chrome trace JSON of torch.profiler and others, plain or gzip",
       .sniff = Sniff,
-      .read = ReadFile,
+      .read = ReadSource,
   };
   return importer;
 }

@@ -37,29 +37,41 @@ std::span<const Importer* const> Importers() {
   return all;
 }
 
-Result<Trace> ImportTrace(const std::string& path, const ImportOptions& options) {
-  const Result<std::string> head = ReadHead(path, kSniffBytes);
-  if (!head.ok()) return Error{head.error()};
-  if (head.value().empty()) {
-    return Error{fmt::format("{}: the file is empty, a trace was expected", path)};
+namespace {
+
+// Opens the file once: a stream cannot be read twice.
+Result<Trace> Import(const std::string& path, const ImportOptions& options) {
+  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+  if (!opened.ok()) return Error{opened.error()};
+  PeekedSource source(std::move(opened).value(), kSniffBytes);
+  if (source.head().empty()) {
+    const std::string damage = source.damage();
+    return Error{fmt::format("{}: {}, a trace was expected", path,
+                             damage.empty() ? "the file is empty" : damage)};
   }
   const Importer* best = nullptr;
   int best_priority = 0;
   for (const Importer* importer : Importers()) {
-    const int priority = importer->sniff(head.value(), path);
+    const int priority = importer->sniff(source.head(), path);
     if (priority > best_priority) {
       best = importer;
       best_priority = priority;
     }
   }
   if (best == nullptr) {
-    if (const std::string advice = ForeignFileAdvice(path, head.value()); !advice.empty()) {
+    if (const std::string advice = ForeignFileAdvice(path, source.head()); !advice.empty()) {
       return Error{fmt::format("{}: {}", path, advice)};
     }
     return Error{
         fmt::format("{}: not a trace that trainprof knows. It reads: {}", path, KnownFormats())};
   }
-  return ResultUnlessCancelled(path, options.cancel, [&] { return best->read(path, options); });
+  return best->read(source, path, options);
+}
+
+}  // namespace
+
+Result<Trace> ImportTrace(const std::string& path, const ImportOptions& options) {
+  return ResultUnlessCancelled(path, options.cancel, [&] { return Import(path, options); });
 }
 
 }  // namespace trainprof

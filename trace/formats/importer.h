@@ -19,6 +19,8 @@
 
 namespace trainprof {
 
+class ByteSource;
+
 struct ImportProgress {
   uint64_t file_bytes_read = 0;  // of the file on disk
   uint64_t file_bytes = 0;       // its size; 0 when unknown (a pipe)
@@ -41,7 +43,8 @@ struct Importer {
   std::string_view description;  // one line for --help and errors
   // How sure it is to read a file that begins so (already inflated): 0 is no.
   int (*sniff)(std::string_view first_bytes, std::string_view path);
-  Result<Trace> (*read)(const std::string& path, const ImportOptions& options);
+  // Reads `source` from its begin; `path` is its name.
+  Result<Trace> (*read)(ByteSource& source, const std::string& path, const ImportOptions& options);
 };
 
 // All importers, in alphabetical order.

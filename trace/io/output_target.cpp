@@ -155,4 +155,10 @@ Result<OutputTarget> FindOutputTarget(const std::string& path) {
   return Failure(path, "too many links, one behind the other");
 }
 
+int OwnDescriptorNamed(const std::string& path) {
+  const Result<OutputTarget> target = FindOutputTarget(path);
+  const bool own = target.ok() && target.value().kind == OutputTarget::Kind::kDescriptor;
+  return own ? target.value().descriptor : -1;
+}
+
 }  // namespace trainprof

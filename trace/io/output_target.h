@@ -1,4 +1,5 @@
-// What the name of an output stands for, once links are followed.
+// What the name of an output stands for, once links are followed; and which names stand for what is
+// open already.
 #pragma once
 
 #include <string>
@@ -25,5 +26,8 @@ struct OutputTarget {
 // Errors name `path` and say what is wrong and what to do: the folder does not exist, this is a
 // folder, you may not write here.
 Result<OutputTarget> FindOutputTarget(const std::string& path);
+
+// The descriptor of this process that /dev/stdin, /dev/fd/7, or a link to it names, else -1.
+int OwnDescriptorNamed(const std::string& path);
 
 }  // namespace trainprof

@@ -132,4 +132,28 @@ std::string HarmlessJson(std::string_view json) {
   return out;
 }
 
+std::string ShellQuoted(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%=,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted;
+  if (OneLine(word) == word) {
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return fmt::format("'{}'", quoted);
+  }
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\'' || c == '\\') {
+      quoted += fmt::format("\\{}", c);
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      quoted += fmt::format("\\{:03o}", byte);
+    } else {
+      quoted += c;
+    }
+  }
+  return fmt::format("$'{}'", quoted);
+}
+
 }  // namespace trainprof

@@ -27,4 +27,8 @@ inline constexpr std::string_view kCyan = "\033[36m";
 // The same characters of a JSON text as \u escapes: the same JSON. It is valid UTF-8 already.
 std::string HarmlessJson(std::string_view json);
 
+// As one word of a command to be pasted. What a terminal would obey, or a paste would run, goes in
+// bash's own escapes: $'a\n'.
+std::string ShellQuoted(std::string_view word);
+
 }  // namespace trainprof

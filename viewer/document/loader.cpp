@@ -50,14 +50,6 @@ std::vector<RankView> ViewsOf(const std::vector<ShownRank>& ranks) {
   return views;
 }
 
-// A pipe or a device, from which reading may never return: no cancelling would end it.
-bool IsEndless(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
-         !std::filesystem::is_directory(status);
-}
-
 // Why the work ended early; empty when it did not.
 template <class Work>
 std::string ErrorOf(const std::filesystem::path& path, Work work) {
@@ -141,10 +133,6 @@ void Loader::Read() {
   };
   Result<JobFacts> facts = JobFacts{};
   std::string error = ErrorOf(path_, [&] {
-    if (IsEndless(path_)) {
-      facts = Error{fmt::format("{}: neither a file nor a folder", path_.string())};
-      return;
-    }
     facts = VisitJob(path_, options, [this](Trace trace) { return Add(std::move(trace)); });
   });
   if (error.empty() && !facts.ok()) error = facts.error();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "trace/io/printable.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/state/actions.h"
 
@@ -114,7 +115,7 @@ void DrawName(PaneContext& context, std::string_view name, Category category) {
                                             context.theme.Of(category));
   ImGui::SetCursorScreenPos({at.x + side * 1.5F, at.y});
   WrappedText(name.empty() ? "(no name)" : name);
-  CopyButton(context, "name", name, "copy name");
+  CopyButton(context, "name", OneLine(name), "copy name");
 }
 
 void DrawTimes(PaneContext& context, const SelectionFacts& facts) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "trace/io/printable.h"
+
 namespace trainprof {
 namespace {
 
@@ -111,7 +113,8 @@ void Tooltip(std::string_view text) {
 
 bool CopyButton(PaneContext& context, const char* id, std::string_view text, const char* label) {
   if (!WordButton(id, label)) return false;
-  ImGui::SetClipboardText(std::string(text).c_str());
+  // It will be pasted into a terminal, sooner or later.
+  ImGui::SetClipboardText(SeveralLines(text).c_str());
   context.state.message = "copied to the clipboard";
   return true;
 }

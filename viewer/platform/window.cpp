@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/io/printable.h"
 #include "viewer/app/imgui_compat.h"
 #include "viewer/platform/glfw_context.h"
 #include "viewer/platform/gui.h"
@@ -105,7 +106,7 @@ class Window {
     std::string title = "trainprof";
     if (state.document) title = state.document->path().filename().string() + " - trainprof";
     if (title == title_) return;
-    glfwSetWindowTitle(window_, title.c_str());
+    glfwSetWindowTitle(window_, OneLine(title).c_str());
     title_ = title;
   }
 

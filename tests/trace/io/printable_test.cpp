@@ -68,6 +68,13 @@ TEST(Printable, JsonStaysTheSameJson) {
   EXPECT_EQ(nlohmann::json::parse(text), json);
 }
 
+TEST(Printable, AWordOfACommandNeitherRunsNorCommandsWhenPasted) {
+  EXPECT_EQ(ShellQuoted("/a/b-1.json"), "/a/b-1.json");
+  EXPECT_EQ(ShellQuoted(""), "''");
+  EXPECT_EQ(ShellQuoted("it's $HOME"), "'it'\\''s $HOME'");
+  EXPECT_EQ(ShellQuoted("a\nb'\\\x1b[201~\x9b"), "$'a\\012b\\'\\\\\\033[201~\\233'");
+}
+
 TEST(Print, TextsAmongTheArgumentsBecomeOneLine) {
   std::FILE* const file = std::tmpfile();
   const std::string name = "a\nb\x1b";

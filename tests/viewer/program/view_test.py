@@ -1,8 +1,12 @@
 """`trainprof view` as a program: pictures without a display, what it says when it cannot, its flags."""
 import os
+import resource
 import shutil
+import signal
+import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 import pictures
@@ -63,6 +67,17 @@ class Pictures(ViewTest):
     def test_with_nothing_open(self):
         self.assertGreater(len(self.picture()[2]), 10)
 
+    def test_a_link_stays_and_standard_output_is_a_file_like_any(self):
+        os.symlink("real.png", os.path.join(self.folder, "link.png"))
+        self.assertEqual(self.view(SAMPLE, "--screenshot", "link.png", "--size", "640x400").returncode, 0)
+        self.assertEqual(os.readlink(os.path.join(self.folder, "link.png")), "real.png")
+        with open(os.path.join(self.folder, "real.png"), "rb") as file:
+            written = file.read()
+        piped = subprocess.run([TRAINPROF, "view", SAMPLE, "--screenshot", "/dev/stdout", "--size", "640x400"],
+                               cwd=self.folder, capture_output=True, timeout=TIMEOUT_S, check=True,
+                               env=pictures.environment(self.folder))
+        self.assertEqual(piped.stdout, written)
+
     def test_size_and_scale(self):
         self.assertEqual(self.picture(SAMPLE, "--scale", "2", size="800x500")[:2], (800, 500))
 
@@ -107,10 +122,43 @@ class Errors(ViewTest):
         self.refuse(4, "bad.json", "bad.json", "--screenshot", "view.png")
 
     def test_a_picture_that_cannot_be_written(self):
-        self.refuse(74, "no/such/folder/view.png", SAMPLE, "--screenshot", "no/such/folder/view.png")
+        self.refuse(74, "no/such/view.png: cannot be written: the folder no/such does not exist", SAMPLE,
+                    "--screenshot", "no/such/view.png")
+        self.refuse(74, "it is a folder", SAMPLE, "--screenshot", self.folder)
+        self.refuse(74, "/dev/full: writing failed after 0 bytes: No space left", SAMPLE, "--screenshot", "/dev/full")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
+
+    def test_past_the_limit_on_file_sizes_nothing_stays(self):
+        run = subprocess.run([TRAINPROF, "view", SAMPLE, "--screenshot", "view.png"], cwd=self.folder, text=True,
+                             capture_output=True, timeout=TIMEOUT_S, check=False,
+                             env=pictures.environment(self.folder),
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+        self.assertEqual(run.returncode, 74, run.stderr)
+        self.assertIn("ulimit -f", run.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_the_first_ctrl_c_ends_the_wait_for_a_fifo(self):
+        os.mkfifo(os.path.join(self.folder, "fifo"))
+        process = subprocess.Popen([TRAINPROF, "view", "fifo", "--screenshot", "view.png"], cwd=self.folder, text=True,
+                                   stderr=subprocess.PIPE, env=pictures.environment(self.folder),
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+        self.addCleanup(process.kill)
+        end = time.monotonic() + TIMEOUT_S
+        while not catches_interrupts(process.pid) and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=TIMEOUT_S)[1], "trainprof view: cancelled\n")
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(os.listdir(self.folder), ["fifo"])
 
     def test_no_display_for_a_window(self):
         self.refuse(1, "--screenshot", SAMPLE)
+
+
+def catches_interrupts(pid):
+    with open(f"/proc/{pid}/status", encoding="latin-1") as status:
+        caught = next(line for line in status if line.startswith("SigCgt")).split()[1]
+    return int(caught, 16) >> (signal.SIGINT - 1) & 1
 
 
 class CommandLine(ViewTest):
