@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -9,11 +10,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "trace/exit_codes.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
+#include "trace/nearest.h"
 #include "trace/recording/run_directory.h"
 #include "viewer/app/app.h"
 #include "viewer/navigation/ruler.h"
@@ -238,6 +241,23 @@ void AddFlags(CLI::App& parser, Flags& flags) {
       ->type_name("S");
 }
 
+// "there is no option '--theem'. Did you mean '--theme'?"
+std::string Explain(const CLI::App& parser, const CLI::ParseError& error) {
+  for (const std::string& word : parser.remaining()) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    std::vector<std::string> known;
+    for (const CLI::Option* option : parser.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back(name);
+    }
+    const std::string option = word.substr(0, word.find('='));
+    const size_t dashes = std::min(option.find_first_not_of('-'), option.size());
+    const std::string nearest = Nearest(std::string_view(option).substr(dashes), known);
+    return fmt::format("there is no option '{}'.{}", option,
+                       nearest.empty() ? "" : fmt::format(" Did you mean '--{}'?", nearest));
+  }
+  return error.what();
+}
+
 int Main(int argc, char** argv) {
   CLI::App parser("show a recording or a trace as a timeline", "trainprof view");
   parser.footer(kExamples);
@@ -249,7 +269,8 @@ int Main(int argc, char** argv) {
     PrintText(stdout, parser.help() + "\n");
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    Print(stderr, "trainprof view: {}\nFlags and examples: trainprof help view\n", error.what());
+    Print(stderr, "trainprof view: {}\nFlags and examples: trainprof help view\n",
+          Explain(parser, error));
     return kExitUsage;
   }
   return Run(flags);

@@ -11,13 +11,13 @@
 
 #include "analysis/separate_traces.h"
 #include "profiler/cli/command.h"
-#include "profiler/cli/suggest.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
 #include "trace/io/write_all.h"
+#include "trace/nearest.h"
 #include "trace/recording/run_directory.h"
 
 namespace trainprof::cli {

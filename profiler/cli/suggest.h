@@ -10,13 +10,6 @@
 
 namespace trainprof::cli {
 
-// Insertions, deletions and substitutions of one character that make `b` of `a`. O(|a| |b|).
-size_t EditDistance(std::string_view a, std::string_view b);
-
-// The nearest of `known`, or of equally near ones the first; "" when none is near. A beginning of
-// exactly one of them counts as near.
-std::string Nearest(std::string_view word, const std::vector<std::string>& known);
-
 // The first word among `tokens` that looks like an option and is none of the parser's: a message
 // that names it, with what was meant where that can be told. Nothing when all are known.
 std::optional<std::string> UnknownOption(const CLI::App& parser,

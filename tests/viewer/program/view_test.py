@@ -95,6 +95,7 @@ class Errors(ViewTest):
             self.refuse(2, "size", SAMPLE, "--screenshot", "view.png", f"--size={size}")
         self.refuse(2, "--theme", SAMPLE, "--theme", "blue")
         self.refuse(2, "--nonsense", SAMPLE, "--nonsense")
+        self.refuse(2, "no option '--theem'. Did you mean '--theme'?", SAMPLE, "--theem", "dark")
         for flag, value in (("finding", 1), ("from", "1s"), ("select", "a"), ("rank", 0)):
             self.refuse(2, "need a PATH", f"--{flag}={value}", "--screenshot", "view.png")
         for flags, why in (
