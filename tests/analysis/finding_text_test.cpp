@@ -83,14 +83,15 @@ TEST(FindingText, OneCopyIsNotSeveral) {
 
 // The loader's wait is 400 of 1000 us, with the device or without.
 Trace Waiting(std::string_view range, bool device) {
-  std::string script = fmt::format(R"(
+  std::string script = fmt::format(
+      R"(
     thread 1
     repeat 6 every 1000
       step 0 1000 step
       annotation 0 400 {}
       {}
     end)",
-                                   range, device ? "call 410 420 cudaLaunchKernel | corr=1" : "");
+      range, device ? "call 410 420 cudaLaunchKernel | corr=1" : "op 410 420 aten::add");
   if (device) script += "\nstream 0 7\nrepeat 6 every 1000\n kernel 425 1000 gemm | corr=1\nend";
   return TraceFromScript(script);
 }
