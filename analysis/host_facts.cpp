@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -112,8 +113,8 @@ class FactFinder {
     BusyProcesses();
     Machine();
     Cgroup();
-    const bool alone =
-        trace_.ranges.size() == 0 && trace_.api.size() == 0 && trace_.device_ops.size() == 0;
+    const bool alone = steps_.count() == 0 && trace_.ranges.size() == 0 && trace_.api.size() == 0 &&
+                       trace_.device_ops.size() == 0;
     if (alone) Overview();
     return std::move(facts_);
   }
@@ -248,40 +249,50 @@ class FactFinder {
     }
   }
 
-  // Nothing else was recorded: what the run used, whether it stands out or not.
+  // Nothing else was recorded: what the run used, whether it stands out or not. What was not
+  // sampled is not said.
   void Overview() {
     const double seconds = std::max(steps_.window.Total().ToSeconds(), 1e-9);
-    double core_percent = 0;
+    std::optional<double> core_percent;
     ForAll("CPU % of one core", [&](const Counter& cpu) {
-      core_percent += (cpu.Integral("user") + cpu.Integral("system")) / seconds;
+      core_percent =
+          core_percent.value_or(0) + (cpu.Integral("user") + cpu.Integral("system")) / seconds;
     });
-    Say("run_cpu", core_percent, "%",
-        fmt::format("the run's processes took {:.0f} % of a core on average", core_percent));
+    if (core_percent) {
+      Say("run_cpu", *core_percent, "%",
+          fmt::format("the run's processes took {:.0f} % of a core on average", *core_percent));
+    }
     ForAll("CPU % of all cores", [&](const Counter& cpu) {
       const double percent = cpu.Mean("user") + cpu.Mean("system");
       if (percent >= kBusyMachinePercent) return;  // said already
       Say("machine_cpu", percent, "%",
           fmt::format("all cores of the machine together were busy {:.0f} %", percent));
     });
-    double largest = 0;
+    std::optional<double> largest;
     ForAll("Resident MiB", [&](const Counter& resident) {
       resident.ForEach("resident", [&](double mib, const Interval&, Duration) {
-        largest = std::max(largest, mib);
+        largest = std::max(largest.value_or(0), mib);
       });
     });
-    Say("run_memory", largest, "MiB",
-        fmt::format("the largest process held up to {:.0f} MiB of memory", largest));
+    if (largest) {
+      Say("run_memory", *largest, "MiB",
+          fmt::format("the largest process held up to {:.0f} MiB of memory", *largest));
+    }
+    bool has_disks = false;
     double read = 0;
     double written = 0;
     for (const auto& [name, processes] : counters_) {
       if (!Names(name, "Disk ", " MB/s")) continue;
       for (const auto& [process, disk] : processes) {
+        has_disks = true;
         read += disk.Integral("read");
         written += disk.Integral("written");
       }
     }
-    Say("disk_traffic", read + written, "MB",
-        fmt::format("the machine's disks: {:.0f} MB read, {:.0f} MB written", read, written));
+    if (has_disks) {
+      Say("disk_traffic", read + written, "MB",
+          fmt::format("the machine's disks: {:.0f} MB read, {:.0f} MB written", read, written));
+    }
   }
 
   void Cgroup() {

@@ -18,8 +18,16 @@ void Clean(Finding& finding) {
   for (std::string& reason : finding.confidence_reasons) MakeOneLine(reason);
 }
 
+void Clean(std::vector<OtherItem>& items) {
+  for (OtherItem& item : items) {
+    MakeOneLine(item.name);
+    Clean(item.inside);
+  }
+}
+
 void Clean(RankAnalysis& rank) {
-  MakeOneLine(rank.path);
+  MakeOneLine(rank.path, rank.device_doubt);
+  Clean(rank.host_other.items);
   for (DeviceReport& device : rank.devices) MakeOneLine(device.name, device.compute_capability);
   for (Finding& finding : rank.findings) Clean(finding);
   for (SkippedRule& skipped : rank.skipped) MakeOneLine(skipped.rule, skipped.reason);

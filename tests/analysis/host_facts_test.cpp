@@ -61,6 +61,23 @@ TEST_F(HostFacts, NothingIsSaidWithoutSamplesOrNews) {
   EXPECT_EQ(Facts(), "");
 }
 
+TEST_F(HostFacts, WhereNothingElseWasRecordedTheySayWhatTheRunUsed) {
+  steps_.steps.clear();
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "CPU % of one core", {{"user", 50}, {"system", 10}}, 1);
+    Add(ms, "CPU % of one core", {{"user", 20}, {"system", 0}}, 2);
+    Add(ms, "Disk vda MB/s", {{"read", 3}, {"written", 1}});
+  }
+  EXPECT_EQ(Facts(),
+            "run_cpu: the run's processes took 80 % of a core on average\n"
+            "disk_traffic: the machine's disks: 3 MB read, 1 MB written\n");
+}
+
+TEST_F(HostFacts, WhatWasNotSampledIsNotSaid) {
+  steps_.steps.clear();
+  EXPECT_EQ(Facts(), "");
+}
+
 TEST_F(HostFacts, ThrottlingCountsWithinTheWindowAlone) {
   Add(0, "GPU 0 throttled", {{"SW power cap", 0}, {"HW slowdown", 1}});
   Add(100, "GPU 0 throttled", {{"SW power cap", 0}, {"HW slowdown", 0}});

@@ -205,7 +205,7 @@ TEST(ChromeExport, AFullDiskIsReportedAndLeavesNothing) {
 
 TEST(ChromeExport, AnUnknownEndingOrAMissingFolderIsAnError) {
   EXPECT_NE(ExportTrace(Recording(), "/tmp/x.bin").error().find("chrome"), std::string::npos);
-  EXPECT_NE(ExportTrace(Recording(), "/nonexistent/x.json").error().find("create the folder"),
+  EXPECT_NE(ExportTrace(Recording(), "/nonexistent/x.json").error().find("create it first"),
             std::string::npos);
 }
 

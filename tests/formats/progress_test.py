@@ -122,8 +122,8 @@ class Progress(unittest.TestCase):
         self.assertIn("cancelled", text)
         self.assertEqual(os.listdir(out), [])
 
-    def test_files_without_a_rank_are_exported_under_numbers_of_their_own(self):
-        for name in ("a.json", "b.json"):
+    def test_files_are_exported_under_the_ranks_in_their_names(self):
+        for name in ("a_rank0.json", "b_rank1.json"):
             with open(os.path.join(self.folder, name), "wb") as file:
                 file.write(b"[" + EVENT + b"]")
         out = os.path.join(self.folder, "out")

@@ -48,7 +48,8 @@ TEST(RoundTrip, EventsWithoutATimeComeBackEqual) {
                             "{\"ts\":null\xff,\"a\":1}", "{\"a\":b\xff}",
                             "{\"ph\":\"X\",\"ts\":1,\"args\":{\"x\":b\xff}}"}) {
     SCOPED_TRACE(event);
-    const Result<Trace> trace = ImportText(fmt::format("[{}]", event));
+    const Result<Trace> trace =
+        ImportText(fmt::format(R"([{{"ph":"X","ts":1,"dur":2}},{}])", event));
     ASSERT_TRUE(trace.ok()) << trace.error();
     ExpectRoundTrip(trace.value(), "out.json");
   }

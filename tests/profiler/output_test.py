@@ -14,7 +14,7 @@ import harness
 from harness import TIMEOUT_S, TRAINPROF, TrainprofTest, wait_until
 
 # A title, a cleared screen, C1 as UTF-8 and as a byte, a bidi override, a line that is none of ours.
-EVIL = "k\x1b]0;pwned\x07\x1b[2J\x9b31m\u202e\nPASS: no finding"
+EVIL = "k\x1b]0;pwned\x07\x1b[2J\x9b31m\u202e\nFORGED: a line"
 
 
 def trace(name="k"):
@@ -24,6 +24,7 @@ def trace(name="k"):
             {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 100, "tid": 1, "ts": 1000 * i, "dur": 900},
             {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": 1, "ts": 1000 * i + 1, "dur": 5,
              "args": {"correlation": i + 1}},
+            {"ph": "X", "cat": "user_annotation", "name": name[-15:], "pid": 100, "tid": 1, "ts": 1000 * i + 10, "dur": 800},
             {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 1000 * i + 9, "dur": 300,
              "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
     return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": name}], "traceEvents": events}
@@ -206,8 +207,9 @@ class Terminal(OutputTest):
         return text
 
     def assert_harmless(self, text, what):
-        for ours in (b"\x1b[0m", b"\x1b[1m", b"\x1b[36m", b"\x1b[33m", b"\r\x1b[K", b"\r\n"):
+        for ours in (b"\x1b[0m", b"\x1b[1m", b"\x1b[36m", b"\x1b[33m", b"\r\x1b[K"):
             text = text.replace(ours, b"")
+        text = text.replace(b"\r\n", b"\n")  # by the terminal
         text = text.decode()  # fails where a stray byte is left
         bad = [c for c in text if (ord(c) < 0x20 and c not in "\n\t") or 0x7f <= ord(c) <= 0x9f
                or 0x202a <= ord(c) <= 0x202e]
@@ -222,7 +224,7 @@ class Terminal(OutputTest):
                         ["run", "-o", "ok" + EVIL, "--", "sh", "-c", "#" + EVIL],
                         ["run", "--", "./no" + EVIL], ["doctor", "-o", "no\x1b[2J"]):
             text = self.assert_harmless(self.on_terminal(*command), command)
-            self.assertNotIn("\nPASS: no finding\n", text.replace("PASS: no finding of", ""), command)
+            self.assertEqual([line for line in text.splitlines() if line.lstrip().startswith("FORGED")], [], command)
 
     def test_the_report_in_a_file_is_as_harmless(self):
         self.assertEqual(self.trainprof("report", self.evil, "--format", "text=r.txt").returncode, 0)

@@ -15,7 +15,7 @@ TEST(Nearest, CountsEdits) {
 
 TEST(Nearest, IsTheOneWithTheFewestEdits) {
   EXPECT_EQ(Nearest("theem", {"theme", "scale", "step"}), "theme");
-  EXPECT_EQ(Nearest("stpes", {"step", "steps"}), "steps");
+  EXPECT_EQ(Nearest("stpes", {"select", "steps"}), "steps");
   EXPECT_EQ(Nearest("screnshot", {"select", "screenshot"}), "screenshot");
 }
 

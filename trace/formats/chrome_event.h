@@ -48,6 +48,7 @@ struct ChromeFields {
   StringId copy_kind = kEmptyString;  // ROCm's "kind": "HtoD"
   int64_t api_bytes = kNoValue;       // ROCm's "size": "2560" of a call
   int64_t true_tid = kNoValue;        // kTrueTidKey, which is not kept among the args
+  bool on_stream = false;             // true_tid is kTrueStreamKey's
 };
 
 struct ChromeEvent : ChromeFields {
@@ -75,5 +76,8 @@ inline void PutFieldsFirst(std::vector<Arg>& args, const StringTable& strings) {
 // Export puts events that overlap without nesting on further lanes, tracks of their own; this
 // argument then says the tid that they belong to.
 inline constexpr std::string_view kTrueTidKey = "trainprof tid";
+// The same of a row that stands on a device's stream although nothing else in the file may say so:
+// a row of an unknown category.
+inline constexpr std::string_view kTrueStreamKey = "trainprof stream";
 
 }  // namespace trainprof

@@ -63,7 +63,8 @@ ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
       key_bytes_(Intern("bytes")),
       key_kind_(Intern("kind")),
       key_size_(Intern("size")),
-      key_true_tid_(Intern(kTrueTidKey)) {}
+      key_true_tid_(Intern(kTrueTidKey)),
+      key_true_stream_(Intern(kTrueStreamKey)) {}
 
 Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& event) {
   end_ = end;
@@ -311,9 +312,10 @@ Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
   Arg& arg = event.args.emplace_back();  // in place: a copy of what was just written stalls
   arg.key = key;
   if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
-  if (key < key_device_ || key > key_true_tid_) return Scan::kOk;
-  if (key == key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
+  if (key < key_device_ || key > key_true_stream_) return Scan::kOk;
+  if (key >= key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
     event.true_tid = arg.value.integer;
+    event.on_stream = key == key_true_stream_;
     event.args.pop_back();
     return Scan::kOk;
   }

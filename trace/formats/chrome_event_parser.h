@@ -87,10 +87,10 @@ class ChromeEventParser {
   std::array<StringId, 64> last_raws_{};
   std::vector<trainprof::Note> noted_;
   std::string scratch_;
-  // Interned one after the other into the new table: key_device_ is the least, key_true_tid_ the
+  // Interned one after the other into the new table: key_device_ is the least, key_true_stream_ the
   // greatest.
   StringId key_device_, key_stream_, key_correlation_, key_bytes_, key_kind_, key_size_,
-      key_true_tid_;
+      key_true_tid_, key_true_stream_;
 };
 
 }  // namespace trainprof

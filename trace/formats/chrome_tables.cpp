@@ -253,7 +253,7 @@ Event ChromeTables::RowOf(const ChromeEvent& event, TrackId track) {
 
 // Whether an event of an unknown category says itself that a device did it.
 bool ChromeTables::StandsOnStream(const ChromeEvent& event) {
-  if (event.tid.kind == ChromeId::Kind::kStream) return true;
+  if (event.on_stream || event.tid.kind == ChromeId::Kind::kStream) return true;
   return event.device >= 0 &&
          (event.stream != ChromeEvent::kNoValue || event.correlation != ChromeEvent::kNoValue);
 }

@@ -116,7 +116,13 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
     }
   }
   const bool on_stream = trace_.tracks[Index(track)].kind == TrackKind::kStream;
-  if (tid != place.tid && !(on_stream && SaysStream(place.tid))) add(kTrueTidKey, place.tid);
+  const bool of_unknown_kind =
+      table == Table::kRanges && trace_.ranges.kind[row] == RangeKind::kDeviceRow;
+  if (of_unknown_kind) {
+    add(kTrueStreamKey, place.tid);
+  } else if (tid != place.tid && !(on_stream && SaysStream(place.tid))) {
+    add(kTrueTidKey, place.tid);
+  }
   if (rank_ != nullptr) RenameIds();
   w_.Arguments(args_, trace_.strings, nullptr, added_);
   added_.clear();
