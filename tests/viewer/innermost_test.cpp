@@ -55,8 +55,8 @@ std::vector<int> Twin(const std::vector<Event>& events) {
   return on;
 }
 
-Lane MakeInnermost(const std::vector<Event>& events, bool outermost) {
-  InnermostMaker maker(outermost);
+Lane MakeInnermost(const std::vector<Event>& events, bool is_strip) {
+  InnermostMaker maker(is_strip);
   uint32_t row = 0;
   for (const Event& e : events) maker.Add(e.time, e.depth, e.category, Table::kRanges, Row{row++});
   return maker.Finish();
@@ -80,7 +80,7 @@ TEST(Innermost, IsWhatATwinSeesAtEachNanosecond) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     const std::vector<Event> events = DrawEvents(random);
-    ASSERT_EQ(EventsOf(MakeInnermost(events, true)), Twin(events)) << "seed " << seed;
+    ASSERT_EQ(EventsOf(MakeInnermost(events, false)), Twin(events)) << "seed " << seed;
   }
 }
 
@@ -97,9 +97,29 @@ TEST(Innermost, AStripLeavesOutWhatIsAroundOthers) {
       left_out += static_cast<size_t>(own);
       std::replace(expected.begin(), expected.end(), static_cast<int>(i), -1);
     }
-    ASSERT_EQ(EventsOf(MakeInnermost(events, false)), expected) << "seed " << seed;
+    ASSERT_EQ(EventsOf(MakeInnermost(events, true)), expected) << "seed " << seed;
   }
   EXPECT_GT(left_out, 1000u);
+}
+
+// What the loader did while the loop waited for it is a wait for input, at any depth.
+TEST(Innermost, AStripShowsTheWaitAndNotWhatIsInsideOfIt) {
+  const std::vector<Event> events = {{{{0}, {100}}, 0, Category::kAnnotation},
+                                     {{{10}, {50}}, 1, Category::kInputWait},
+                                     {{{10}, {40}}, 2, Category::kAnnotation},
+                                     {{{20}, {30}}, 3, Category::kOperator},
+                                     {{{60}, {90}}, 1, Category::kOperator}};
+  const Lane strip = MakeInnermost(events, true);
+  Duration wait;
+  for (size_t i = 0; i < strip.size(); ++i) {
+    const bool waits = strip.interval(i).begin < TraceTime{50};
+    EXPECT_EQ(strip.category(i), waits ? Category::kInputWait : Category::kOperator);
+    if (waits) wait += strip.interval(i).Length();
+  }
+  EXPECT_EQ(wait, Nanoseconds(40));
+  const Lane each = MakeInnermost(events, false);
+  EXPECT_EQ(TotalsOf(each, {{0}, {100}}).time[static_cast<size_t>(Category::kInputWait)],
+            Nanoseconds(10));
 }
 
 // The totals of a line: each moment once, whatever is dragged over.

@@ -3,12 +3,23 @@
 #include <algorithm>
 
 namespace trainprof {
+namespace {
+
+// Whether it says of all that is inside why the time was spent.
+bool IsCause(Category category) {
+  return category == Category::kInputWait || category == Category::kIo;
+}
+
+}  // namespace
 
 void InnermostMaker::Add(const Interval& event, uint32_t depth, Category category, Table table,
                          Row row) {
   CloseDownTo(depth);
   RunInnermostUntil(event.begin);
   at_ = std::max(at_, event.begin);
+  if (is_strip_ && !open_.empty() && IsCause(open_.back().category)) {
+    category = open_.back().category;
+  }
   open_.push_back({event, category, table, row});
 }
 
@@ -43,7 +54,7 @@ void InnermostMaker::RunInnermostUntil(TraceTime end) {
 
 void InnermostMaker::Flush() {
   const bool around_others = last_.is_outermost && last_.time != last_.of.event;
-  if (!last_.time.Empty() && (outermost_ || !around_others)) {
+  if (!last_.time.Empty() && (!is_strip_ || !around_others)) {
     lane_.Add(last_.time.begin, last_.time.end, last_.of.category, last_.of.table, last_.of.row);
   }
   last_ = {};

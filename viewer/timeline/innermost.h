@@ -10,9 +10,11 @@ namespace trainprof {
 
 class InnermostMaker {
  public:
-  // Where `outermost` is false, what an outermost event with others inside did by itself is left
-  // out: steps, and frames that span everything, would hide what is not accounted for.
-  explicit InnermostMaker(bool outermost) : outermost_(outermost) {}
+  // A strip stands for the whole line. What an outermost event with others inside did by itself is
+  // left out: steps, and frames that span everything, would hide what is not accounted for. What is
+  // inside of a wait for input, or of saving and logging, belongs to it: the loader's own ranges do
+  // not hide that the loop waited.
+  explicit InnermostMaker(bool is_strip) : is_strip_(is_strip) {}
 
   // In the order of begins, the longer first; `depth` is DepthPlacer's. O(1), amortised.
   void Add(const Interval& event, uint32_t depth, Category category, Table table, Row row);
@@ -36,7 +38,7 @@ class InnermostMaker {
   void RunInnermostUntil(TraceTime end);
   void Flush();
 
-  const bool outermost_;
+  const bool is_strip_;
   std::vector<Open> open_;   // by depth
   TraceTime at_{INT64_MIN};  // up to here all is said
   Stretch last_;             // not yet in the lane: it may go on

@@ -92,10 +92,10 @@ std::vector<Lane> MakeLanes(const Lines& lines, const Line& line, const Categori
   return lanes;
 }
 
-Lane MakeInnermost(const Lines& lines, const Line& line, bool outermost,
+Lane MakeInnermost(const Lines& lines, const Line& line, bool is_strip,
                    const Categorizer& categorizer) {
   const Duration shift = lines.Shift(line.rank);
-  InnermostMaker maker(outermost);
+  InnermostMaker maker(is_strip);
   DepthPlacer placer;
   VisitEvents(lines, line, [&](const Interval& event, Table table, uint32_t row) {
     const uint32_t depth = placer.Place(event);
@@ -143,7 +143,7 @@ LineContents MakeContents(const Lines& lines, uint32_t index, Form form,
   if (form == Form::kLanes || line.lanes == 1) {
     contents.lanes = MakeLanes(lines, line, categorizer);
   } else {
-    contents.lanes.push_back(MakeInnermost(lines, line, form == Form::kInnermost, categorizer));
+    contents.lanes.push_back(MakeInnermost(lines, line, form == Form::kStrip, categorizer));
   }
   for (const Lane& lane : contents.lanes) contents.size_bytes += lane.size_bytes();
   return contents;

@@ -13,7 +13,7 @@ namespace trainprof {
 enum class Form : uint8_t {
   kLanes,      // its lanes by depth, or its series
   kInnermost,  // one lane: of nested events the innermost (viewer/timeline/innermost.h)
-  kStrip,      // the same, less what outermost events around others did by themselves
+  kStrip,      // the same, as it stands for the whole line
 };
 
 struct LineContents {
