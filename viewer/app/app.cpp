@@ -27,7 +27,8 @@ constexpr ImGuiWindowFlags kWholeDisplay =
     ImGuiWindowFlags_NoScrollWithMouse;
 
 // A child window of `size` at `at` (of the screen), with the panes' colour behind it.
-void Pane(PaneContext& context, const char* id, ImVec2 at, ImVec2 size, float padding, Draw draw) {
+void Pane(PaneContext& context, const char* id, ImVec2 at, ImVec2 size, float padding, Draw draw,
+          std::optional<KeyPane> keys = std::nullopt) {
   if (size.x < 1 || size.y < 1) return;
   ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + size.x, at.y + size.y},
                                             context.theme.panel);
@@ -36,6 +37,10 @@ void Pane(PaneContext& context, const char* id, ImVec2 at, ImVec2 size, float pa
   ImGui::BeginChild(id, inner, false, ImGuiWindowFlags_NoNav);
   draw(context);
   ImGui::EndChild();
+  if (!keys || !context.state.keys.shown || context.state.keys.pane != *keys) return;
+  const float width = std::max(1.f, std::floor(context.theme.scale));
+  ImGui::GetWindowDrawList()->AddRect({at.x, at.y}, {at.x + size.x - width, at.y + size.y - width},
+                                      context.theme.text_dim, 0, 0, width);
 }
 
 // Findings, selection, inspector, side by side.
@@ -45,7 +50,8 @@ void DrawBottom(PaneContext& context, ImVec2 at, const Layout& layout) {
   const float padding = theme.Px(kPadding);
   const float thick = theme.Px(kSplitterPoints);
   const float height = layout.bottom;
-  Pane(context, "findings", at, {layout.findings, height}, padding, DrawFindings);
+  Pane(context, "findings", at, {layout.findings, height}, padding, DrawFindings,
+       KeyPane::kFindings);
   at.x += layout.findings;
   ImGui::SetCursorScreenPos(at);
   if (const float by = Splitter("beside findings", theme, Between::kLeftAndRight, height)) {
@@ -59,7 +65,8 @@ void DrawBottom(PaneContext& context, ImVec2 at, const Layout& layout) {
     settings.selection_width = layout.selection / theme.scale + by;
   }
   at.x += thick;
-  Pane(context, "inspector", at, {layout.inspector, height}, padding, DrawInspector);
+  Pane(context, "inspector", at, {layout.inspector, height}, padding, DrawInspector,
+       KeyPane::kTables);
 }
 
 float StatusHeight(const Theme& theme) {
@@ -149,6 +156,8 @@ void App::PursueGoal() {
 void App::Frame() {
   if (UpdateDocument(state_)) cache_.Clear();
   PursueGoal();
+  const ImVec2 moved = ImGui::GetIO().MouseDelta;
+  if (moved.x != 0 || moved.y != 0) state_.keys.shown = false;
   key_held_ = HandleKeys(state_);
   PaneContext context{state_, theme_, cache_};
   ImGui::SetNextWindowPos({0, 0});
@@ -166,6 +175,8 @@ void App::Frame() {
   DrawHelp(context);
   DrawGoTo(context);
   ImGui::End();
+  state_.keys.rows = state_.keys.pages = 0;
+  state_.keys.enter = false;
 }
 
 void App::DrawPanes(PaneContext& context) {
@@ -184,7 +195,7 @@ void App::DrawPanes(PaneContext& context) {
   at.y += layout.ribbon;
   Pane(context, "overview", at, {size.x, layout.overview}, 0, DrawOverview);
   at.y += layout.overview;
-  Pane(context, "timeline", at, {size.x, layout.timeline}, 0, DrawTimeline);
+  Pane(context, "timeline", at, {size.x, layout.timeline}, 0, DrawTimeline, KeyPane::kTimeline);
   at.y += layout.timeline;
   if (settings.show_bottom) {
     ImGui::SetCursorScreenPos(at);

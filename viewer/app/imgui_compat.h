@@ -12,14 +12,19 @@ namespace trainprof {
 #if IMGUI_VERSION_NUM < 18700
 using ImGuiKeyNumber = int;
 namespace keys {
-inline constexpr ImGuiKeyNumber kA = 'A', kEscape = 256, kBackspace = 259, kHome = 268, kF3 = 292;
+inline constexpr ImGuiKeyNumber kA = 'A', kEscape = 256, kEnter = 257, kTab = 258, kBackspace = 259,
+                                kRight = 262, kLeft = 263, kDown = 264, kUp = 265, kPageUp = 266,
+                                kPageDown = 267, kHome = 268, kF3 = 292;
 }
 #else
 using ImGuiKeyNumber = ImGuiKey;
 namespace keys {
 inline constexpr ImGuiKeyNumber kA = ImGuiKey_A, kEscape = ImGuiKey_Escape,
                                 kBackspace = ImGuiKey_Backspace, kHome = ImGuiKey_Home,
-                                kF3 = ImGuiKey_F3;
+                                kF3 = ImGuiKey_F3, kTab = ImGuiKey_Tab, kEnter = ImGuiKey_Enter,
+                                kLeft = ImGuiKey_LeftArrow, kRight = ImGuiKey_RightArrow,
+                                kUp = ImGuiKey_UpArrow, kDown = ImGuiKey_DownArrow,
+                                kPageUp = ImGuiKey_PageUp, kPageDown = ImGuiKey_PageDown;
 }
 #endif
 
@@ -34,6 +39,22 @@ inline ImGuiKeyNumber ImGuiKeyOf(Key key) {
       return keys::kHome;
     case Key::kF3:
       return keys::kF3;
+    case Key::kTab:
+      return keys::kTab;
+    case Key::kEnter:
+      return keys::kEnter;
+    case Key::kLeft:
+      return keys::kLeft;
+    case Key::kRight:
+      return keys::kRight;
+    case Key::kUp:
+      return keys::kUp;
+    case Key::kDown:
+      return keys::kDown;
+    case Key::kPageUp:
+      return keys::kPageUp;
+    case Key::kPageDown:
+      return keys::kPageDown;
     default:
       break;
   }

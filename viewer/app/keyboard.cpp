@@ -11,12 +11,22 @@ namespace {
 // A frame that took longer, as one behind a long wait, does not jump.
 constexpr float kLongestFrame = 0.1f;
 
+// The character that was typed, of those that a trigger names; 0: none.
+char TypedOf(const Trigger& trigger) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (trigger.character == 0 || io.WantTextInput) return 0;
+  for (const ImWchar c : io.InputQueueCharacters) {
+    if (c >= static_cast<ImWchar>(trigger.character) &&
+        c <= static_cast<ImWchar>(std::max(trigger.character, trigger.last))) {
+      return static_cast<char>(c);
+    }
+  }
+  return 0;
+}
+
 bool Acts(const Trigger& trigger, Pace pace) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (trigger.character != 0) {
-    const ImVector<ImWchar>& typed = io.InputQueueCharacters;
-    return !io.WantTextInput && typed.contains(static_cast<ImWchar>(trigger.character));
-  }
+  if (trigger.character != 0) return TypedOf(trigger) != 0;
   if (trigger.key == Key::kNone || trigger.ctrl != io.KeyCtrl || io.KeyAlt || io.KeySuper) {
     return false;
   }
@@ -36,8 +46,10 @@ bool HandleKeys(State& state) {
   for (const ShortcutGroup& group : ShortcutGroups()) {
     for (const Shortcut& shortcut : group.shortcuts) {
       for (const bool second : {false, true}) {
-        if (!Acts(shortcut.triggers[second ? 1 : 0], shortcut.pace)) continue;
-        shortcut.run(state, {.second = second, .seconds = seconds});
+        const Trigger& trigger = shortcut.triggers[second ? 1 : 0];
+        if (!Acts(trigger, shortcut.pace)) continue;
+        if (shortcut.pace != Pace::kHeld) state.message.clear();  // of what was done before
+        shortcut.run(state, {.second = second, .seconds = seconds, .character = TypedOf(trigger)});
         held = held || shortcut.pace == Pace::kHeld;
       }
     }

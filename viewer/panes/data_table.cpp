@@ -29,7 +29,8 @@ int ShownRank(std::span<const TableColumn> columns, const Theme& theme, float ro
 }  // namespace
 
 DataTable::DataTable(const PaneContext& context, const char* id,
-                     std::span<const TableColumn> columns, int sorted_by) {
+                     std::span<const TableColumn> columns, int sorted_by)
+    : context_(context) {
   constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_Sortable |
                                      ImGuiTableFlags_Resizable | ImGuiTableFlags_SizingFixedFit |
@@ -82,14 +83,32 @@ void DataTable::Sort(SortedRows& order, uint64_t generation, size_t count,
 
 void DataTable::Rows(const SortedRows& order, const std::function<void(uint32_t)>& draw) {
   if (!open_) return;
+  const KeyFocus& keys = context_.state.keys;
+  const bool has_keys = keys.pane == KeyPane::kTables && keys.shown;
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(order.rows.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
       ImGui::TableNextRow();
+      on_keys_ = has_keys && keys.row == static_cast<size_t>(i);
       draw(order.rows[static_cast<size_t>(i)]);
     }
   }
+  on_keys_ = false;
+  if (has_keys) GoToRow(order.rows.size(), clipper.ItemsHeight);
+}
+
+void DataTable::GoToRow(size_t rows, float row_height) {
+  KeyFocus& keys = context_.state.keys;
+  if (rows == 0 || row_height <= 0 || (keys.rows == 0 && keys.pages == 0)) return;
+  const float shown = ImGui::GetWindowHeight() - 2 * row_height;  // below the titles
+  const auto page = std::max<int64_t>(1, static_cast<int64_t>(shown / row_height));
+  const int64_t wanted = static_cast<int64_t>(keys.row) + keys.rows + keys.pages * page;
+  keys.row = static_cast<size_t>(std::clamp<int64_t>(wanted, 0, static_cast<int64_t>(rows) - 1));
+  const float top = static_cast<float>(keys.row) * row_height;
+  const float scroll = ImGui::GetScrollY();
+  if (top < scroll) ImGui::SetScrollY(top);
+  if (top > scroll + shown - row_height) ImGui::SetScrollY(top - shown + row_height);
 }
 
 bool DataTable::Cell() { return ImGui::TableNextColumn(); }
@@ -99,6 +118,10 @@ bool DataTable::NameCell(uint32_t row, std::string_view name, bool selected, ImU
   if (!ImGui::TableNextColumn()) return false;
   ImGui::PushID(static_cast<int>(row));
   const bool clicked = ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns);
+  if (on_keys_) {
+    ImGui::GetWindowDrawList()->AddRect(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                                        context_.theme.text);
+  }
   ImGui::PopID();
   ImGui::SameLine(0, 0);
   if (color != 0) {
@@ -110,7 +133,7 @@ bool DataTable::NameCell(uint32_t row, std::string_view name, bool selected, ImU
     ImGui::SetCursorScreenPos({at.x + side * 1.5F, at.y});
   }
   CutText(name, 0, whole);
-  return clicked;
+  return clicked || (on_keys_ && context_.state.keys.enter);
 }
 
 void DataTable::NumberCell(std::string_view number) {

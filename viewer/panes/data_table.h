@@ -32,19 +32,23 @@ class DataTable {
   // < 0 when row a is smaller. O(n log n), else O(1).
   void Sort(SortedRows& order, uint64_t generation, size_t count,
             const std::function<int(int column, uint32_t a, uint32_t b)>& compare);
-  // Draws the rows that are seen.
+  // Draws the rows that are seen, and goes to that of the keyboard.
   void Rows(const SortedRows& order, const std::function<void(uint32_t row)>& draw);
 
   // The next cell; false when its column is not shown.
   static bool Cell();
-  // The cell that names the row and is clicked; true when it was. `color`: of a mark before it.
-  // `whole`: what its tooltip says, where that is more than `name`.
-  static bool NameCell(uint32_t row, std::string_view name, bool selected, ImU32 color = 0,
-                       std::string_view whole = {});
+  // The cell that names the row and is clicked; true when it was, or Enter was pressed on it.
+  // `color`: of a mark before it. `whole`: what its tooltip says, where that is more than `name`.
+  bool NameCell(uint32_t row, std::string_view name, bool selected, ImU32 color = 0,
+                std::string_view whole = {});
   static void NumberCell(std::string_view number);
 
  private:
+  void GoToRow(size_t rows, float row_height);
+
+  const PaneContext& context_;
   bool open_ = false;
+  bool on_keys_ = false;  // the row that is drawn
 };
 
 template <class T>

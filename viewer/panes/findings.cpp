@@ -1,6 +1,8 @@
 // What to change, largest gain first; the open one with its places, advice and evidence.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"
 
@@ -132,7 +134,14 @@ void DrawHead(PaneContext& context, const RankAnalysis& analysis, const FindingR
       ImGui::GetStyle().ItemSpacing.y;
   const float height = title_height + line * (where.empty() ? 1.F : 2.F);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  if (ImGui::Selectable("##open", open, 0, {width, height})) {
+  const KeyFocus& keys = state.keys;
+  const bool on_keys = keys.pane == KeyPane::kFindings && keys.shown && keys.finding == ref.index;
+  const bool clicked = ImGui::Selectable("##open", open, 0, {width, height});
+  if (on_keys) {
+    ImGui::GetWindowDrawList()->AddRect(at, {at.x + width, at.y + height}, theme.text);
+    if (keys.rows != 0) ImGui::SetScrollHereY(0.3F);
+  }
+  if (clicked || (on_keys && keys.enter)) {
     if (open) {
       state.finding.reset();
     } else {
@@ -160,6 +169,16 @@ void DrawHead(PaneContext& context, const RankAnalysis& analysis, const FindingR
   }
   ImGui::EndGroup();
   ImGui::SetCursorScreenPos(behind);
+}
+
+// A page is of the text, which has no rows.
+void GoToFinding(PaneContext& context, size_t count) {
+  KeyFocus& keys = context.state.keys;
+  if (keys.pane != KeyPane::kFindings) return;
+  if (count == 0 || keys.pages != 0) return ScrollByKeys(context, KeyPane::kFindings);
+  const int64_t wanted = int64_t{keys.finding} + keys.rows;
+  keys.finding =
+      static_cast<uint32_t>(std::clamp<int64_t>(wanted, 0, static_cast<int64_t>(count) - 1));
 }
 
 // The rules' limits as a user knows them; what was not checked is not called healthy.
@@ -198,6 +217,7 @@ void DrawFindings(PaneContext& context) {
   }
   ImGui::BeginChild("list");
   ImGui::Dummy({0, 0});
+  GoToFinding(context, count);
   if (!state.finding) context.cache.inspector.inputs.scrolled_to.reset();
   if (count == 0) WrappedText(NothingText(*analysis));
   for (uint32_t i = 0; i < count; ++i) {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr float kKeysPoints = 130;
 constexpr float kColumnPoints = 380;
+constexpr size_t kGroupsAtLeft = 3;
 
 struct MouseUse {
   std::string_view what_is_done;
@@ -47,9 +48,10 @@ void Line(const Theme& theme, std::string_view keys, std::string_view what) {
   WrappedText(what);
 }
 
-void DrawKeys(const Theme& theme) {
+void DrawKeys(const Theme& theme, std::span<const ShortcutGroup> groups) {
   int id = 0;
-  for (const ShortcutGroup& group : ShortcutGroups()) {
+  for (const ShortcutGroup& group : groups) {
+    if (group.title.empty()) continue;
     ImGui::PushID(id++);
     if (BeginGroup(theme, "keys", group.title)) {
       for (const Shortcut& shortcut : group.shortcuts) Line(theme, shortcut.keys, shortcut.what);
@@ -85,11 +87,15 @@ void DrawHelp(PaneContext& context) {
     const bool beside = size.x >= theme.Px(1.6F * kColumnPoints);
     const float width = beside ? (size.x - theme.Px(40)) / 2 : 0;
     ImGui::BeginChild("keys", {width, beside ? 0 : size.y * 0.55F});
-    DrawKeys(theme);
+    // Two columns of about the same height.
+    const std::span<const ShortcutGroup> groups = ShortcutGroups();
+    const size_t left = beside ? std::min(kGroupsAtLeft, groups.size()) : groups.size();
+    DrawKeys(theme, groups.first(left));
     ImGui::EndChild();
     if (beside) ImGui::SameLine();
     ImGui::BeginChild("mouse");
     DrawMouse(theme);
+    DrawKeys(theme, groups.subspan(left));
     ImGui::EndChild();
   }
   ImGui::End();

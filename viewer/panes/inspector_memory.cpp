@@ -119,6 +119,7 @@ void DrawMemory(PaneContext& context) {
       });
   ScopeLine(context, scope, table != nullptr);
   ImGui::BeginChild("memory");
+  ScrollByKeys(context, KeyPane::kTables);
   std::optional<MemoryLines>& found = context.cache.inspector.memory_lines;
   if (!found || found->rank != scope.rank) found = FindLines(state, scope.rank);
   const std::vector<uint32_t>& lines = found->lines;

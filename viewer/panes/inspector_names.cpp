@@ -99,7 +99,7 @@ class NamesTab {
                  return CompareRows(trace_, static_cast<NameColumn>(column), table->rows[a],
                                     table->rows[b]);
                });
-    shown.Rows(pane_.order, [&](uint32_t row) { DrawRow(*table, row); });
+    shown.Rows(pane_.order, [&](uint32_t row) { DrawRow(shown, *table, row); });
   }
 
  private:
@@ -123,7 +123,7 @@ class NamesTab {
     return "Nothing of this kind was recorded here.";
   }
 
-  void DrawRow(const NameTable& table, uint32_t index) {
+  void DrawRow(DataTable& shown, const NameTable& table, uint32_t index) {
     const NameRow& row = table.rows[index];
     const EventRef longest{scope_.rank, TableOf(what_), row.longest_row};
     const std::string_view name = trace_.Text(row.name);
@@ -131,7 +131,7 @@ class NamesTab {
     const ImU32 color = context_.theme.Of(row.category);
     const bool is_kernel = what_ == Counted::kDeviceOps;
     const std::string_view title = is_kernel ? KernelTitle(name) : name;
-    if (DataTable::NameCell(index, title.empty() ? "(no name)" : title, selected, color, name)) {
+    if (shown.NameCell(index, title.empty() ? "(no name)" : title, selected, color, name)) {
       RunSearch(state_, SearchFor(name));
       Select(state_, longest);
     }

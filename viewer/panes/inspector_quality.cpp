@@ -73,6 +73,7 @@ void DrawQuality(PaneContext& context) {
   const RankAnalysis* const analysis = state.document->Analysis(rank);
   RankChooser(context, "quality");
   ImGui::BeginChild("quality");
+  ScrollByKeys(context, KeyPane::kTables);
   DrawItems(theme, analysis != nullptr ? analysis->quality : trace.quality.items());
   if (analysis != nullptr) {
     DrawChecks(theme, *analysis);

@@ -67,9 +67,9 @@ std::string BusyText(const RankRow& row) {
   return fmt::format("{:.0f}-{:.0f} %", 100 * row.busy, 100 * row.busy_high);
 }
 
-void DrawRow(State& state, const RankRow& row, uint32_t index) {
+void DrawRow(DataTable& table, State& state, const RankRow& row, uint32_t index) {
   const bool shown = row.rank == ShownRank(state);
-  if (DataTable::NameCell(index, RankName(state, row.rank), shown)) {
+  if (table.NameCell(index, RankName(state, row.rank), shown)) {
     ShowRank(state, row.rank);
     const auto lines = state.lines().lines();
     for (uint32_t line = 0; line < lines.size(); ++line) {
@@ -112,7 +112,7 @@ void DrawRanks(PaneContext& context) {
   table.Sort(cache.ranks_order, 0, rows.size(), [&](int column, uint32_t a, uint32_t b) {
     return CompareRows(column, rows[a], rows[b]);
   });
-  table.Rows(cache.ranks_order, [&](uint32_t row) { DrawRow(state, rows[row], row); });
+  table.Rows(cache.ranks_order, [&](uint32_t row) { DrawRow(table, state, rows[row], row); });
 }
 
 }  // namespace trainprof

@@ -40,10 +40,10 @@ int CompareRows(SiteColumn column, const SiteRow& a, const SiteRow& b) {
   return Compare(a.blocked, b.blocked);
 }
 
-void DrawRow(State& state, uint32_t rank, const SiteRow& row, uint32_t index) {
+void DrawRow(DataTable& table, State& state, uint32_t rank, const SiteRow& row, uint32_t index) {
   const EventRef longest{rank, Table::kApi, row.longest_row};
   const bool selected = state.selected == longest;
-  if (DataTable::NameCell(index, SiteText(ShortSite(row.site)), selected)) Select(state, longest);
+  if (table.NameCell(index, SiteText(ShortSite(row.site)), selected)) Select(state, longest);
   DataTable::NumberCell(ShortText(row.blocked));
   DataTable::NumberCell(Grouped(static_cast<int64_t>(row.blocking)));
   DataTable::NumberCell(Grouped(static_cast<int64_t>(row.launches)));
@@ -79,7 +79,7 @@ void DrawSites(PaneContext& context) {
                return CompareRows(static_cast<SiteColumn>(column), (*rows)[a], (*rows)[b]);
              });
   table.Rows(cache.sites_order,
-             [&](uint32_t row) { DrawRow(state, scope.rank, (*rows)[row], row); });
+             [&](uint32_t row) { DrawRow(table, state, scope.rank, (*rows)[row], row); });
 }
 
 }  // namespace trainprof

@@ -1,6 +1,7 @@
 // The timeline: ruler, tracks and their lanes.
 #include "viewer/panes/timeline_frame.h"
 #include "viewer/panes/timeline_input.h"
+#include "viewer/panes/timeline_keys.h"
 #include "viewer/panes/timeline_lanes.h"
 #include "viewer/panes/timeline_marks.h"
 #include "viewer/panes/timeline_names.h"
@@ -28,6 +29,7 @@ void DrawContent(PaneContext& context, ImVec2 min, ImVec2 max) {
   cache.pending = false;
   TimelineAreas areas = MakeAreas(context, min, max);
   UpdateLayout(context, areas);
+  HandleRowKeys(context, areas);
   HandleScrolling(context, areas);
   areas = MakeAreas(context, min, max);
   UpdateLayout(context, areas);

@@ -130,6 +130,11 @@ void DrawNames(PaneContext& context, ImDrawList* draw, const TimelineFrame& fram
     draw->PushClipRect({frame.areas.names.left, clip.top}, {frame.areas.names.right, clip.bottom},
                        true);
     const bool hovered = context.state.hovered_line == shown.row.line;
+    const KeyFocus& keys = context.state.keys;
+    if (keys.shown && keys.pane == KeyPane::kTimeline && keys.line == shown.row.line) {
+      draw->AddRect({frame.areas.names.left + theme.Px(1), shown.top},
+                    {frame.areas.names.right - theme.Px(2), shown.bottom}, theme.text);
+    }
     DrawName(context, draw, frame, shown, hovered);
     if (IsUnfolded(context, shown.row)) {
       draw->AddText({frame.areas.names.left + theme.Px(30), FoldTop(frame, shown)}, theme.text_dim,

@@ -111,6 +111,14 @@ void Tooltip(std::string_view text) {
   ImGui::EndTooltip();
 }
 
+void ScrollByKeys(const PaneContext& context, KeyPane pane) {
+  const KeyFocus& keys = context.state.keys;
+  if (keys.pane != pane || (keys.rows == 0 && keys.pages == 0)) return;
+  const float by = static_cast<float>(keys.rows) * ImGui::GetTextLineHeightWithSpacing() +
+                   static_cast<float>(keys.pages) * 0.9F * ImGui::GetWindowHeight();
+  ImGui::SetScrollY(std::clamp(ImGui::GetScrollY() + by, 0.F, ImGui::GetScrollMaxY()));
+}
+
 bool CopyButton(PaneContext& context, const char* id, std::string_view text, const char* label) {
   if (!WordButton(id, label)) return false;
   // It will be pasted into a terminal, sooner or later.

@@ -26,6 +26,9 @@ void CutText(std::string_view text, float width = 0, std::string_view whole = {}
 // What a hovering pointer sees of the last item.
 void Tooltip(std::string_view text);
 
+// Scrolls the current window, which has no rows to go to, as the keys of a pane say.
+void ScrollByKeys(const PaneContext& context, KeyPane pane);
+
 // Copies `text`; says so in state.message.
 bool CopyButton(PaneContext& context, const char* id, std::string_view text,
                 const char* label = "copy");

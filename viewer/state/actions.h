@@ -77,6 +77,10 @@ void Reveal(State& state, uint32_t line);  // opens its parents and scrolls to i
 void ToggleBookmark(State& state, TraceTime at);
 void ShowBookmark(State& state, int direction);
 
+// The keyboard, for the pane that it is on.
+void GoToPane(State& state, int direction);  // the next or previous one
+void GoToTab(State& state, int direction);   // of the tables, around the end
+
 // "12ms..15.5ms" selects that range of time; anything else is searched for, and the first event
 // found selected: of several the one of the shortest name.
 void SelectByText(State& state, std::string_view text);

@@ -17,6 +17,7 @@ constexpr Trigger Typed(char character) { return {.character = character}; }
 constexpr Trigger Ctrl(char letter) {
   return {.key = static_cast<Key>(letter - 'A' + 1), .ctrl = true};
 }
+constexpr Trigger Ctrl(Key key) { return {.key = key, .ctrl = true}; }
 constexpr Trigger Shift(Trigger trigger) {
   trigger.shift = true;
   return trigger;
@@ -39,6 +40,7 @@ void PanFor(State& state, Use use) {
 
 void PinHere(State& state, Use) {
   if (!state.HasLines()) return;
+  if (state.keys.shown && state.keys.line) return TogglePinned(state, *state.keys.line);
   if (state.hovered_line) return TogglePinned(state, *state.hovered_line);
   if (state.selected) return TogglePinned(state, state.lines().LineOf(*state.selected));
   state.message = "P pins the track under the mouse, or that of the selected event";
@@ -46,8 +48,27 @@ void PinHere(State& state, Use) {
 
 void CollapseHere(State& state, Use) {
   if (!state.HasLines()) return;
+  if (state.keys.shown && state.keys.line) return ToggleCollapsed(state, *state.keys.line);
   if (state.hovered_line) return ToggleCollapsed(state, *state.hovered_line);
   state.message = "C folds the track under the mouse";
+}
+
+void PanUnlessInTables(State& state, Use use) {
+  if (state.keys.pane != KeyPane::kTables) PanFor(state, use);
+}
+
+void TabBeside(State& state, Use use) {
+  if (state.keys.pane == KeyPane::kTables) GoToTab(state, -Forwards(use));
+}
+
+void GoDown(State& state, Use use) {
+  state.keys.shown = state.HasLines();
+  state.keys.rows -= Forwards(use);
+}
+
+void GoDownAPage(State& state, Use use) {
+  state.keys.shown = state.HasLines();
+  state.keys.pages -= Forwards(use);
 }
 
 void Reload(State& state, Use) {
@@ -63,6 +84,11 @@ void SwitchTheme(State& state, Use) {
 constexpr Shortcut kMoving[] = {
     {"W  S", "zoom in, out at the mouse", {On('W'), On('S')}, Pace::kHeld, ZoomFor},
     {"A  D", "earlier, later", {On('A'), On('D')}, Pace::kHeld, PanFor},
+    {"Left  Right",
+     "the same; on the tables the tab before, after",
+     {On(Key::kLeft), On(Key::kRight)},
+     Pace::kHeld,
+     PanUnlessInTables},
     {"F",
      "zoom to the selected event or range",
      {On('F')},
@@ -85,9 +111,47 @@ constexpr Shortcut kMoving[] = {
      [](State& state, Use use) { use.second ? Forward(state) : Back(state); }},
 };
 
+constexpr Shortcut kPanes[] = {
+    {"Tab  Shift+Tab",
+     "to the findings, the tables, the timeline",
+     {On(Key::kTab), Shift(On(Key::kTab))},
+     Pace::kOnce,
+     [](State& state, Use use) { GoToPane(state, Forwards(use)); }},
+    {"Up  Down",
+     "the track, finding or row above, below",
+     {On(Key::kUp), On(Key::kDown)},
+     Pace::kRepeated,
+     GoDown},
+    {"Page Up  Page Down",
+     "a page up, down",
+     {On(Key::kPageUp), On(Key::kPageDown)},
+     Pace::kRepeated,
+     GoDownAPage},
+    {"Enter",
+     "select an event of the track; open the finding, the row",
+     {On(Key::kEnter)},
+     Pace::kOnce,
+     [](State& state, Use) { state.keys.enter = true; }},
+    {"1 .. 9",
+     "open that finding",
+     {{.character = '1', .last = '9'}},
+     Pace::kOnce,
+     [](State& state, Use use) { OpenFindingNumber(state, use.character - '0'); }},
+    {"Ctrl+Page Up  Page Down",
+     "the tab of the tables before, after",
+     {Ctrl(Key::kPageUp), Ctrl(Key::kPageDown)},
+     Pace::kRepeated,
+     [](State& state, Use use) { GoToTab(state, -Forwards(use)); }},
+};
+
+// Of keys that the sheet names above.
+constexpr Shortcut kUnnamed[] = {
+    {"", "", {On(Key::kLeft), On(Key::kRight)}, Pace::kRepeated, TabBeside},
+};
+
 constexpr Shortcut kFollowing[] = {
     {"N  Shift+N",
-     "next, previous place of the finding",
+     "next, previous place of the finding; the first finding",
      {On('N'), Shift(On('N'))},
      Pace::kRepeated,
      [](State& state, Use use) { ShowEvidence(state, Forwards(use)); }},
@@ -140,6 +204,11 @@ constexpr Shortcut kWindow[] = {
      Pace::kOnce,
      [](State& state, Use) { state.open_prompt = true; }},
     {"Ctrl+R", "read the file again", {Ctrl('R')}, Pace::kOnce, Reload},
+    {"Ctrl+L",
+     "copy the command that opens this view",
+     {Ctrl('L')},
+     Pace::kOnce,
+     [](State& state, Use) { state.copy_link = state.document != nullptr; }},
     {"T", "light or dark", {On('T')}, Pace::kOnce, SwitchTheme},
     {"?",
      "this sheet",
@@ -151,9 +220,11 @@ constexpr Shortcut kWindow[] = {
 
 constexpr ShortcutGroup kGroups[] = {
     {"Moving in time", kMoving},
+    {"Without a mouse", kPanes},
     {"From one to the next", kFollowing},
     {"Tracks and places", kKeeping},
     {"Window", kWindow},
+    {"", kUnnamed},
 };
 
 }  // namespace

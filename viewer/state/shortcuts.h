@@ -10,14 +10,31 @@
 
 namespace trainprof {
 
-enum class Key : uint8_t { kNone, kA, kZ = 26, kEscape, kBackspace, kHome, kF3 };
-inline constexpr size_t kKeys = static_cast<size_t>(Key::kF3) + 1;
+enum class Key : uint8_t {
+  kNone,
+  kA,
+  kZ = 26,
+  kEscape,
+  kBackspace,
+  kHome,
+  kF3,
+  kTab,
+  kEnter,
+  kLeft,
+  kRight,
+  kUp,
+  kDown,
+  kPageUp,
+  kPageDown
+};
+inline constexpr size_t kKeys = static_cast<size_t>(Key::kPageDown) + 1;
 
 // What the user does: a key, with or without Ctrl and Shift; or a character typed, since where the
 // punctuation marks are differs between keyboards.
 struct Trigger {
   Key key = Key::kNone;
   char character = 0;
+  char last = 0;  // where it may be any from `character` to this one
   bool ctrl = false;
   bool shift = false;
 };
@@ -31,6 +48,7 @@ enum class Pace : uint8_t {
 struct Use {
   bool second = false;  // of the two triggers
   float seconds = 0;    // of this frame
+  char character = 0;   // that was typed
 };
 
 struct Shortcut {

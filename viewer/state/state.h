@@ -72,6 +72,23 @@ struct SearchState {
   bool busy() const { return due || found != nullptr; }
 };
 
+// Which pane the arrow keys are for.
+enum class KeyPane : uint8_t { kTimeline, kFindings, kTables };
+inline constexpr size_t kKeyPanes = 3;
+
+// Where the keyboard is, as the mouse is where its pointer is.
+struct KeyFocus {
+  KeyPane pane{};
+  bool shown = false;              // marked, until the mouse moves
+  std::optional<uint32_t> line{};  // of the timeline
+  uint32_t finding = 0;            // of the list
+  size_t row = 0;                  // of the table, from its top
+  // What the pane has to do when it is drawn next. What it does not do then is dropped.
+  int rows = 0;   // to go down
+  int pages = 0;  // the same
+  bool enter = false;
+};
+
 struct State {
   std::shared_ptr<Document> document;  // null: no file is open
   // Were open, and still end a stage of their analysis, which no frame shall wait for.
@@ -104,7 +121,8 @@ struct State {
   Tab tab = Tab::kKernels;
   std::optional<uint32_t> rank;  // whose findings and tables are shown; none: the slowest's
   std::filesystem::path demo;    // the trace that comes with the program; empty: there is none
-  bool quit = false;             // its user wants the window to close
+  KeyFocus keys;
+  bool quit = false;  // its user wants the window to close
   bool help_open = false;
   bool go_to_open = false;
   bool open_prompt = false;   // asks for a path

@@ -1,4 +1,4 @@
-// Which tracks are shown.
+// Which tracks, panes and tabs are shown.
 #include "viewer/state/actions.h"
 
 namespace trainprof {
@@ -27,6 +27,23 @@ void Reveal(State& state, uint32_t line) {
   }
   state.filter.clear();
   state.reveal = line;
+}
+
+void GoToPane(State& state, int direction) {
+  if (!state.HasLines()) return;
+  const auto next =
+      static_cast<size_t>(state.keys.pane) + kKeyPanes + static_cast<size_t>(direction);
+  state.keys.pane = static_cast<KeyPane>(next % kKeyPanes);
+  state.keys.shown = true;
+  if (state.keys.pane != KeyPane::kTimeline) state.settings.show_bottom = true;
+}
+
+void GoToTab(State& state, int direction) {
+  if (!state.HasLines()) return;
+  const auto next = static_cast<size_t>(state.tab) + kTabs + static_cast<size_t>(direction);
+  state.tab = static_cast<Tab>(next % kTabs);
+  state.keys.row = 0;
+  state.settings.show_bottom = true;
 }
 
 }  // namespace trainprof

@@ -125,6 +125,78 @@ TEST_F(AppTest, NGoesThroughThePlacesOfAFindingBothWays) {
   EXPECT_EQ(state_.evidence, 0u);
 }
 
+TEST_F(AppTest, NOpensTheFirstFindingOfAFreshFile) {
+  ASSERT_FALSE(state_.finding);
+  window_.Press('N');
+  EXPECT_EQ(state_.finding, (FindingRef{0, 0}));
+  EXPECT_EQ(state_.evidence, 0u);
+}
+
+TEST_F(AppTest, DigitsOpenFindings) {
+  window_.Type('1');
+  EXPECT_EQ(state_.finding, (FindingRef{0, 0}));
+  window_.Type('9');
+  EXPECT_NE(state_.message.find("no finding 9"), std::string::npos) << state_.message;
+}
+
+// Everything that a mouse reaches: a track and its events, a finding, a tab, a row of its table.
+TEST_F(AppTest, NoMouseIsNeeded) {
+  window_.Press(Key::kDown);
+  ASSERT_TRUE(state_.keys.shown && state_.keys.line);
+  const uint32_t first = *state_.keys.line;
+  window_.Press(Key::kDown);
+  EXPECT_NE(*state_.keys.line, first);
+  EXPECT_EQ(state_.lines().lines()[*state_.keys.line].kind, LineKind::kThread);
+  window_.Press(Key::kEnter);
+  ASSERT_TRUE(state_.selected);
+  EXPECT_EQ(state_.lines().LineOf(*state_.selected), *state_.keys.line);
+  window_.Press('C');
+  EXPECT_TRUE(state_.collapsed.contains(*state_.keys.line));
+  const Interval before = state_.view;
+  window_.Press(Key::kRight);
+  EXPECT_GT(state_.view.begin, before.begin);
+  window_.Press(Key::kLeft);
+
+  window_.Press(Key::kTab);
+  ASSERT_EQ(state_.keys.pane, KeyPane::kFindings);
+  ASSERT_FALSE(state_.finding);
+  window_.Press(Key::kEnter);
+  EXPECT_EQ(state_.finding, (FindingRef{0, 0}));
+  window_.Press(Key::kEnter);
+  EXPECT_FALSE(state_.finding);
+
+  window_.Press(Key::kTab);
+  ASSERT_EQ(state_.keys.pane, KeyPane::kTables);
+  window_.Press(Key::kEnter);
+  ASSERT_TRUE(state_.selected);
+  EXPECT_EQ(state_.lines().NameOf(*state_.selected), "gemm_kernel");
+  window_.Press(Key::kRight);
+  EXPECT_EQ(state_.tab, Tab::kOps);
+  window_.Press(Key::kPageDown);
+  EXPECT_GT(state_.keys.row, 0u);
+  window_.Press(Key::kUp);
+  window_.Press(Key::kEnter);
+  EXPECT_EQ(state_.selected->table, Table::kRanges);
+  window_.Press(Key::kPageUp, true);
+  EXPECT_EQ(state_.tab, Tab::kKernels);
+  window_.Press(Key::kTab, false, true);
+  EXPECT_EQ(state_.keys.pane, KeyPane::kFindings);
+  window_.Press('L', true);
+  EXPECT_EQ(std::string(ImGui::GetClipboardText()), ViewLink(state_));
+  window_.Move({600, 300});
+  window_.Move({620, 300});
+  EXPECT_FALSE(state_.keys.shown) << "the mouse has it";
+}
+
+TEST_F(AppTest, PagesScrollTheTracks) {
+  ImGui::GetIO().DisplaySize = {1280, 400};
+  window_.Frames(3);
+  window_.Press(Key::kPageDown);
+  EXPECT_GT(state_.scroll, 0);
+  window_.Press(Key::kPageUp);
+  EXPECT_EQ(state_.scroll, 0);
+}
+
 TEST_F(AppTest, BackspaceShowsTheViewBefore) {
   ShowStep(state_, 3);
   const Interval third = state_.view;
@@ -380,7 +452,11 @@ TEST(App, OfATraceWithoutEventsEveryKeyIsHarmless) {
     window.Press(Key::kEscape);
   }
   for (const char c : std::string(",.[]??")) window.Type(c);
-  for (const Key key : {Key::kHome, Key::kBackspace, Key::kF3}) window.Press(key);
+  for (const Key key :
+       {Key::kHome, Key::kBackspace, Key::kF3, Key::kTab, Key::kUp, Key::kDown, Key::kEnter,
+        Key::kPageUp, Key::kPageDown, Key::kTab, Key::kDown, Key::kEnter, Key::kPageDown, Key::kTab,
+        Key::kDown, Key::kEnter, Key::kPageDown, Key::kLeft, Key::kRight})
+    window.Press(key);
   EXPECT_TRUE(ShowsText("there is no event in this trace"));
 }
 
