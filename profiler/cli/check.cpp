@@ -77,12 +77,12 @@ int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
       break;
   }
   if (flags.allow_inconclusive) {
-    Print(out, "INCONCLUSIVE, allowed: no finding of severity error that stands\n");
+    Print(out, "INCONCLUSIVE, accepted: for the reasons above this can neither pass nor fail\n");
     return kExitOk;
   }
   Print(out,
-        "INCONCLUSIVE: no finding of severity error that stands; for the reasons above this is no "
-        "pass (--allow-inconclusive makes it one)\n");
+        "INCONCLUSIVE: for the reasons above this can neither pass nor fail "
+        "(--allow-inconclusive accepts it)\n");
   return flags.exit_zero ? kExitOk : kExitInconclusive;
 }
 

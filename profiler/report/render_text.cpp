@@ -206,8 +206,8 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   const char* const unit = rank.steps.count() > 0 ? "ms/step" : "ms";
   for (const DeviceReport& device : rank.devices) {
     if (device.stray) {
-      out += fmt::format("\n{} did almost nothing ({:.3f} ms in all): left aside\n",
-                         GpuName(device), device.busy.ToMilliseconds());
+      out += fmt::format("\n{} did almost nothing ({:.3f} ms in all): ignored\n", GpuName(device),
+                         device.busy.ToMilliseconds());
       continue;
     }
     out += style.Bold(fmt::format("\n{}{}, {}\n", GpuName(device), Facts(device), unit));

@@ -56,7 +56,7 @@ std::string Recorded(const RecordingFacts& facts, bool sampled) {
     return "recorded: nothing. No process started CUDA or used NVTX, and sampling was off";
   }
   if (facts.processes == 0) {
-    return "recorded: CPU, memory and disk alone. No process started CUDA or used NVTX: the report "
+    return "recorded: CPU, memory and disk only. No process started CUDA or used NVTX: the report "
            "shows how to name your steps";
   }
   std::string line = "recorded: ";

@@ -25,7 +25,7 @@ class Silent(TrainprofTest):
 
     def test_the_report_shows_cpu_memory_and_disk_and_what_to_add(self):
         card = self.record(*self.script("busy.py", BUSY))
-        self.assertIn("CPU, memory and disk alone", card)
+        self.assertIn("CPU, memory and disk only", card)
         self.assertIn("trainprof report " + self.path("run"), card)
         text = self.report()
         self.assertRegex(text, r"processes took [1-9]\d* % of a core")

@@ -204,7 +204,7 @@ void ChromeTables::ApplyMembers() {
       if (base) {
         trace.base_ns = base->value;
       } else {
-        notes_.AddWithDetail(Note::kBadTime, "baseTimeNanoseconds is no number of nanoseconds");
+        notes_.AddWithDetail(Note::kBadTime, "baseTimeNanoseconds is not a number of nanoseconds");
       }
     }
   }
@@ -214,7 +214,7 @@ void ChromeTables::ApplyMembers() {
 void ChromeTables::ApplyDevices(const std::string& raw) {
   const Json list = Json::parse(raw, nullptr, false);
   if (!list.is_array()) {
-    notes_.AddWithDetail(Note::kWrongType, "deviceProperties is no list");
+    notes_.AddWithDetail(Note::kWrongType, "deviceProperties is not a list");
     return;
   }
   for (const Json& item : list) {
@@ -237,7 +237,7 @@ void ChromeTables::ApplyDevices(const std::string& raw) {
 void ChromeTables::ApplyDistributed(const std::string& raw) {
   const Json info = Json::parse(raw, nullptr, false);
   if (!info.is_object()) {
-    notes_.AddWithDetail(Note::kWrongType, "distributedInfo is no object");
+    notes_.AddWithDetail(Note::kWrongType, "distributedInfo is not an object");
     return;
   }
   Trace& trace = builder_.trace();

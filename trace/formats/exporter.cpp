@@ -39,8 +39,8 @@ Result<const Exporter*> ExporterOf(const std::string& path) {
     known +=
         fmt::format("{}{} ({})", known.empty() ? "" : ", ", exporter->slug, exporter->description);
   }
-  return Error{
-      fmt::format("{}: the file's ending says no known format. trainprof writes: {}", path, known)};
+  return Error{fmt::format(
+      "{}: the file's name does not end like a known format. trainprof writes: {}", path, known)};
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ Result<OutputTarget> ByKind(const std::string& path, OutputTarget target, const 
     case S_IFSOCK:
       return Failure(path, "it is a socket");
     default:
-      return Failure(path, "it is no file");
+      return Failure(path, "it is not a file");
   }
 }
 
@@ -152,7 +152,7 @@ Result<OutputTarget> FindOutputTarget(const std::string& path) {
     if (!next.ok()) return Error{next.error()};
     at = next.value().front() == '/' ? next.value() : target.folder + "/" + next.value();
   }
-  return Failure(path, "too many links, one behind the other");
+  return Failure(path, "too many links, one after the other");
 }
 
 int OwnDescriptorNamed(const std::string& path) {

@@ -102,7 +102,7 @@ Result<HostFile> ReadHostFile(const fs::path& path) {
   const bool sealed = header.magic == kSealedHostMagic;
   if ((!sealed && header.magic != kHostMagic) ||
       header.check != CheckOf(&header, offsetof(HostHeader, check))) {
-    return Error{path.string() + ": its header is damaged, or none of trainprof's"};
+    return Error{path.string() + ": its header is damaged, or not one of trainprof's"};
   }
   if (header.version > kHostVersion) {
     return Error{path.string() + ": host file version " + std::to_string(header.version) +

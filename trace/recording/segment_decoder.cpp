@@ -269,7 +269,7 @@ class Decoder {
   void Pop(const Record& record) {
     if (record.domain >= stacks_.size() || stacks_[record.domain].empty()) {
       Count("unmatched_pop", QualitySeverity::kWarning, 1,
-            "ends of ranges whose begin is not in the recording");
+            "ends of ranges whose start is not in the recording");
       return;
     }
     PendingRange& range = pending_[stacks_[record.domain].back()];
@@ -375,7 +375,7 @@ class Decoder {
     Count("dropped_too_deep", kDataLoss, i.dropped_too_deep, "ranges nested deeper than 1024");
     Count("truncated_string", kWarning, i.truncated_strings, "names longer than 4096 bytes; cut");
     Count("unmatched_pop", kWarning, i.unmatched_pops,
-          "ends of ranges whose begin is not in the recording");
+          "ends of ranges whose start is not in the recording");
     Count("cut_by_window", kInfo, i.cut_by_window,
           "ranges that were open when the recording window began; left out");
     Count("overflowed_domain", kWarning, i.overflowed_domains,

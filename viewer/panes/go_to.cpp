@@ -34,7 +34,7 @@ void DrawGoTo(PaneContext& context) {
                                  ImGuiInputTextFlags_EnterReturnsTrue);
     text = buffer;
     const bool left = ImGui::IsItemDeactivated();  // Escape, or a click elsewhere
-    TextIn(theme.text_dim, "A step's number, or a time from the job's begin");
+    TextIn(theme.text_dim, "A step's number, or a time from the job's start");
     if (entered && !text.empty()) {
       state.message.clear();
       GoTo(state, text);

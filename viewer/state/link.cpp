@@ -61,7 +61,7 @@ std::string QueryFor(const State& state, const EventRef& event) {
 
 std::string ErrorInSelection(std::string_view text) {
   if (const std::optional<Interval> range = ParseRange(text)) {
-    return range->Empty() ? "the range's end is not behind its begin" : "";
+    return range->Empty() ? "the range's end is not after its start" : "";
   }
   const Result<Query> query = ParseQuery(text);
   if (!query.ok()) return query.error();

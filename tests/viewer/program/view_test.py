@@ -104,7 +104,7 @@ class Errors(ViewTest):
                 (["--from=2s", "--to=1s"], "--from 2s is not before --to 1s"),
                 (["--step=3", "--from=1s"], "give one of them"),
                 (["--select=dur>long"], "write a duration"),
-                (["--select=2ms..1ms"], "not behind its begin"),
+                (["--select=2ms..1ms"], "not after its start"),
                 (["--select", " "], "what to search for"),
                 (["--rank=first"], "--rank")):
             self.refuse(2, why, SAMPLE, "--screenshot", "view.png", *flags)
