@@ -16,6 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "collectors/host/system.h"
 #include "trace/recording/tick_clock.h"
 
@@ -165,6 +169,11 @@ OwnProcessEnd RunOwnProcess(const OwnProcess& process, void* output, size_t size
   }
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
   errno = errno_before;
+#ifdef __SANITIZE_ADDRESS__
+  // The processes never returned from their functions: whatever is mapped here next would be taken
+  // for what those had marked as out of bounds.
+  __asan_unpoison_memory_region(stacks, 2 * kStackBytes);
+#endif
   ReleasePages(stacks, 2 * kStackBytes);
   return job.end;
 }
