@@ -52,16 +52,18 @@ std::map<ProcessId, IntervalSet> Captures(const Trace& trace) {
   };
   std::map<ProcessId, std::vector<Interval>> found;
   const ApiTable& api = trace.api;
-  std::optional<uint32_t> open;
+  constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t open = kNone;
   const auto close = [&](TraceTime end) {
-    if (open) found[ProcessOf(trace, api.track[*open])].push_back({api.begin[*open], end});
-    open.reset();
+    if (open == kNone) return;
+    found[ProcessOf(trace, api.track[open])].push_back({api.begin[open], end});
+    open = kNone;
   };
   for (uint32_t row = 0; row < api.size(); ++row) {
     CancelPoint(row);
-    if (open && api.track[row] != api.track[*open]) close(TraceTime{INT64_MAX});
+    if (open != kNone && api.track[row] != api.track[open]) close(TraceTime{INT64_MAX});
     const int8_t what = meaning_of(api.name[row]);
-    if (what == 1 && !open) open = row;
+    if (what == 1 && open == kNone) open = row;
     if (what == 2) close(api.end[row]);
   }
   close(TraceTime{INT64_MAX});

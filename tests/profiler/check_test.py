@@ -101,7 +101,7 @@ class Traces(CheckTest):
     def test_flags_say_what_is_acceptable(self):
         damaged = self.put("cut.json", json.dumps(kineto())[:-200])
         self.check(damaged, INCONCLUSIVE)
-        self.check(damaged, PASS, "inconclusive: ", "allowed", flags=["--allow-inconclusive"])
+        self.check(damaged, PASS, "inconclusive: ", "accepted", flags=["--allow-inconclusive"])
         self.check(damaged, PASS, "INCONCLUSIVE", flags=["--exit-zero"])
         bad = self.put("bad.json", kineto(wait_us=500))
         self.check(bad, FAIL, flags=["--allow-inconclusive"])
