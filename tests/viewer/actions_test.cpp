@@ -366,7 +366,7 @@ TEST(Link, SaysWhatIsWrongWithASelection) {
   State& state = job.state();
   SelectByText(state, "2ms..3.5ms");
   EXPECT_EQ(state.range, (Interval{At(2), At(3.5)}));
-  for (const auto& [text, why] : {std::pair{"3ms..2ms", "not behind"},
+  for (const auto& [text, why] : {std::pair{"3ms..2ms", "not after"},
                                   {"90s..91s", "nothing in"},
                                   {"name:nobody", "No event matches"},
                                   {"dur>1parsec", "duration"},
