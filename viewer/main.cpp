@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/separate_traces.h"
 #include "trace/exit_codes.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
@@ -131,6 +132,7 @@ int Picture(const Flags& flags, const std::optional<Size>& size) {
   if (!app.goal_error().empty()) return Fail(drawn.error(), kExitUsage);
   const State& state = app.state();
   const bool unreadable = state.document && !state.document->progress().error.empty();
+  if (AsksForOneTrace(drawn.error())) return Fail(drawn.error(), kExitUsage);
   return Fail(drawn.error(), unreadable ? kExitUnreadable : kExitNoDisplay);
 }
 

@@ -403,6 +403,14 @@ TEST(Link, WorksInAnyFolder) {
   EXPECT_EQ(ViewLink(state), "trainprof view '" + path + "'");
 }
 
+// A shell would run what stands behind a line's end as soon as it is pasted.
+TEST(Link, IsOneLine) {
+  State state;
+  Open(state, "a\nrm -rf x.json");
+  EXPECT_EQ(ViewLink(state).find('\n'), std::string::npos);
+  EXPECT_NE(ViewLink(state).find("a\\012rm -rf x.json'"), std::string::npos) << ViewLink(state);
+}
+
 // Twice as slow as kLoaderBoundScript.
 constexpr std::string_view kSlowScript = R"(
 thread 1

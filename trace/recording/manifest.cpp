@@ -69,16 +69,11 @@ Result<void> WriteManifest(const std::filesystem::path& run_dir, const RunDescri
                            const RecordingSummary* summary) {
   const Result<RecordedFolder> folder = OpenFolder(run_dir, Links::kFollow);
   if (!folder.ok()) return Error{folder.error()};
-  const std::string fresh = std::string(kManifestFile) + ".tmp";
   // Arguments and names of the program need not be UTF-8: replaced, never a reason to fail.
   std::string text = ToJson(run, summary).dump(2, ' ', false, json::error_handler_t::replace);
   text += '\n';
-  const OwnedFd file(folder.value().Create(fresh));
-  if (!file.is_open() || !WriteFully(file.get(), text.data(), text.size()) ||
-      !folder.value().Rename(fresh, kManifestFile)) {
-    const std::string cause = strerror(errno);
-    folder.value().Remove(fresh);
-    return Error{(run_dir / kManifestFile).string() + ": cannot write: " + cause};
+  if (!folder.value().Replace(kManifestFile, text)) {
+    return Error{(run_dir / kManifestFile).string() + ": cannot write: " + strerror(errno)};
   }
   return {};
 }

@@ -133,6 +133,17 @@ bool RecordedFolder::Rename(const std::string& from, const std::string& to) cons
   return renameat(fd(), from.c_str(), fd(), to.c_str()) == 0;
 }
 
+bool RecordedFolder::Replace(const std::string& name, std::string_view text) const {
+  const std::string fresh = name + ".tmp";
+  const OwnedFd file(Create(fresh));
+  if (!file.is_open()) return false;
+  if (WriteFully(file.get(), text.data(), text.size()) && Rename(fresh, name)) return true;
+  const int cause = errno;
+  Remove(fresh);
+  errno = cause;
+  return false;
+}
+
 bool RecordedFolder::Remove(const std::string& name) const {
   return unlinkat(fd(), name.c_str(), 0) == 0;
 }

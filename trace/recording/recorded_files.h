@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,8 @@ class RecordedFolder {
   // To write a new file in the place of whatever has that name, which is not written to. -1, errno.
   int Create(const std::string& name) const;
   bool Rename(const std::string& from, const std::string& to) const;
+  // A file of this text, whole or not at all, in the place of whatever has that name. Else errno.
+  bool Replace(const std::string& name, std::string_view text) const;
   bool Remove(const std::string& name) const;
   bool Has(const std::string& name) const;  // of any kind
 

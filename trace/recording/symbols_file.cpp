@@ -76,15 +76,7 @@ bool Write(const fs::path& path, const std::vector<ModuleSymbols>& modules) {
   const Json json{{"version", kSymbolsVersion}, {"modules", std::move(list)}};
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const Result<RecordedFolder> folder = OpenFolder(path.parent_path(), Links::kRefuse);
-  if (!folder.ok()) return false;
-  const std::string name = path.filename();
-  const std::string beside = name + ".new";
-  const OwnedFd file(folder.value().Create(beside));
-  if (!file.is_open()) return false;
-  const bool written =
-      WriteFully(file.get(), text.data(), text.size()) && folder.value().Rename(beside, name);
-  if (!written) folder.value().Remove(beside);
-  return written;
+  return folder.ok() && folder.value().Replace(path.filename(), text);
 }
 
 bool AnyFrameMissing(const std::vector<ModuleSymbols>& modules) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/coverage.h"
 #include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"
 
@@ -196,6 +197,12 @@ void DrawChecks(const Theme& theme, const RankAnalysis& analysis) {
   if (!analysis.skipped.empty()) Label(theme, "Not checked");
   for (const SkippedRule& rule : analysis.skipped) {
     WrappedText(fmt::format("{}: {}", rule.rule, rule.reason));
+  }
+  const std::vector<UncoveredClass> uncovered = UncoveredClasses(analysis);
+  const char* const unit = analysis.steps.count() > 0 ? "ms/step" : "ms in all";
+  if (!uncovered.empty()) Label(theme, "Lost time that no rule explains");
+  for (const UncoveredClass& lost : uncovered) {
+    WrappedText(fmt::format("{}: {:.1f} {}", lost.title, lost.ms_per_step, unit));
   }
 }
 

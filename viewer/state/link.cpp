@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "trace/io/printable.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/state/actions.h"
 
@@ -26,16 +27,6 @@ std::string TimeWord(TraceTime t) {
   std::string text = ExactText(t - TraceTime{0});
   std::erase(text, ' ');
   return text;
-}
-
-// For a POSIX shell.
-std::string Quoted(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%=,";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 // What finds an event: where it begins, how long it is, whose it is and its name, as far as a
@@ -96,11 +87,11 @@ std::string ViewLink(const State& state) {
   // It is run elsewhere, too.
   std::error_code error;
   const std::filesystem::path path = std::filesystem::absolute(state.document->path(), error);
-  std::string link = "trainprof view " + Quoted(path.string());
+  std::string link = "trainprof view " + ShellQuoted(path.string());
   if (!state.HasLines()) return link;
   // With = since a time may be negative: the axis begins where the first event does.
   const auto add = [&](const char* flag, const std::string& value) {
-    link += fmt::format(" --{}={}", flag, Quoted(value));
+    link += fmt::format(" --{}={}", flag, ShellQuoted(value));
   };
   const uint32_t rank = ShownRank(state);
   if (rank != state.document->SlowestRank()) {

@@ -161,7 +161,7 @@ TEST(Crafted, SealingWritesThroughNoLink) {
   const std::string stem = std::to_string(SegmentWriter::kDeadPid) + "-1";
   const std::string folder = "rank-00000/" + stem;
   for (const std::string& name :
-       {folder + ".tpz.tmp", folder + ".tpz", folder + ".symbols.json.new",
+       {folder + ".tpz.tmp", folder + ".tpz", folder + ".symbols.json.tmp",
         std::string("manifest.json.tmp"), std::string("manifest.json")}) {
     fs::remove(run / name);
     fs::create_symlink(victim, run / name);
@@ -216,12 +216,11 @@ class Sealed {
     directory.insert(directory.end(), info.begin(), info.end());
     head.chunks = static_cast<uint32_t>(chunks.size());
     head.check = CheckOf(directory.data(), directory.size());
-    std::vector<char> file(bytes_.begin(), bytes_.begin() + sizeof(SegmentHeader));
-    file.insert(file.end(), reinterpret_cast<char*>(&head),
-                reinterpret_cast<char*>(&head) + sizeof head);
-    file.insert(file.end(), directory.begin(), directory.end());
-    file.insert(file.end(), payload.begin(), payload.end());
-    WriteBytes(path_, file);
+    std::string file(bytes_.data(), sizeof(SegmentHeader));
+    file.append(reinterpret_cast<const char*>(&head), sizeof head);
+    file.append(directory.data(), directory.size());
+    file.append(payload.data(), payload.size());
+    WriteBytes(path_, {file.begin(), file.end()});
   }
 
   SealedHeader head{};

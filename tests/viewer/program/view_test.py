@@ -117,6 +117,13 @@ class Errors(ViewTest):
         self.refuse(2, "nothing from 99.0 s", SAMPLE, "--from=99s", "--to=100s", "--screenshot", "view.png")
         self.refuse(2, "No event matches", SAMPLE, "--select=nobody", "--screenshot", "view.png")
 
+    def test_a_folder_of_separate_traces(self):
+        os.mkdir(os.path.join(self.folder, "two"))
+        for name in ("first.json", "second.json"):
+            with open(os.path.join(self.folder, "two", name), "w", encoding="utf-8") as file:
+                file.write('[{"ph": "X", "name": "step", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
+        self.refuse(2, "Name one of them", "two", "--screenshot", "view.png")
+
     def test_what_is_no_trace(self):
         with open(os.path.join(self.folder, "bad.json"), "w", encoding="utf-8") as file:
             file.write("{")
