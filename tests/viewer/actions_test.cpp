@@ -390,6 +390,12 @@ TEST(Moving, ShowsTheTimesThatWereNamed) {
   const Interval before = state.view;
   ShowTimes(state, At(99'000), At(99'001));
   EXPECT_NE(state.message.find("the job goes from"), std::string::npos) << state.message;
+  ShowTimes(state, At(99'000), std::nullopt);
+  EXPECT_TRUE(state.message.starts_with("There is nothing from 99.0 s on: the job goes from "))
+      << state.message;
+  ShowTimes(state, std::nullopt, At(-1));
+  EXPECT_TRUE(state.message.starts_with("There is nothing before -1.00 ms: the job goes from "))
+      << state.message;
   state.message.clear();
   ShowTimes(state, At(5), At(5));
   EXPECT_NE(state.message, "");

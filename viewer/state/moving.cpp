@@ -56,15 +56,18 @@ void Show(State& state, const Interval& what) {
 void ShowTimes(State& state, std::optional<TraceTime> from, std::optional<TraceTime> to) {
   if (!state.HasLines()) return;
   const Interval extent = state.lines().extent();
-  const Interval wanted{from.value_or(std::min(extent.begin, to.value_or(extent.end))),
-                        to.value_or(std::max(extent.end, from.value_or(extent.begin)))};
+  const Interval wanted{from.value_or(extent.begin), to.value_or(extent.end)};
   const auto text = [](TraceTime t) { return ShortText(t - TraceTime{0}); };
-  if (wanted.Empty()) {
+  if (from && to && wanted.Empty()) {
     state.message = fmt::format("{} is not before {}", text(wanted.begin), text(wanted.end));
-  } else if (ClampView(wanted, extent) != wanted && Intersect(wanted, extent).Empty()) {
-    state.message =
-        fmt::format("There is nothing from {} to {}: the job goes from {} to {}",
-                    text(wanted.begin), text(wanted.end), text(extent.begin), text(extent.end));
+  } else if (wanted.Empty() ||
+             (ClampView(wanted, extent) != wanted && Intersect(wanted, extent).Empty())) {
+    const std::string where =
+        !to     ? fmt::format("from {} on", text(wanted.begin))
+        : !from ? fmt::format("before {}", text(wanted.end))
+                : fmt::format("from {} to {}", text(wanted.begin), text(wanted.end));
+    state.message = fmt::format("There is nothing {}: the job goes from {} to {}", where,
+                                text(extent.begin), text(extent.end));
   } else {
     Jump(state, ClampView(wanted, extent));
   }
