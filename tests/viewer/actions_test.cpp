@@ -361,6 +361,16 @@ TEST(Link, FindsTheSelectedEventAgain) {
   EXPECT_GT(found, 50u);
 }
 
+TEST(Link, OfASearchTheFirstEventInTimeIsSelected) {
+  OpenJob job({R"(
+thread 1
+op 0 1000 forward of a layer
+op 2000 3000 forward)"});
+  State& state = job.state();
+  SelectByText(state, "name:forward");
+  EXPECT_EQ(state.selected, job.Named("forward of a layer").front());
+}
+
 TEST(Link, SaysWhatIsWrongWithASelection) {
   OpenJob job;
   State& state = job.state();

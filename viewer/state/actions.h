@@ -82,7 +82,8 @@ void GoToPane(State& state, int direction);  // the next or previous one
 void GoToTab(State& state, int direction);   // of the tables, around the end
 
 // "12ms..15.5ms" selects that range of time; anything else is searched for, and the first event
-// found selected: of several the one of the shortest name.
+// found selected. With `at:` all begin together, and the one of the shortest name is meant: a link
+// names an event so, and longer names may contain its name.
 void SelectByText(State& state, std::string_view text);
 // Why SelectByText cannot make anything of a text; empty when it can.
 std::string ErrorInSelection(std::string_view text);

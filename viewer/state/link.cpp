@@ -70,11 +70,14 @@ void SelectByText(State& state, std::string_view text) {
     }
     return SelectRange(state, *range);
   }
-  const Hits hits = Search(state.lines(), ParseQuery(text).value());
-  const auto best = std::min_element(
-      hits.events.begin(), hits.events.end(), [&](const EventRef& a, const EventRef& b) {
-        return state.lines().NameOf(a).size() < state.lines().NameOf(b).size();
-      });
+  const Query query = ParseQuery(text).value();
+  const Hits hits = Search(state.lines(), query);
+  auto best = hits.events.begin();
+  if (query.at) {
+    best = std::min_element(best, hits.events.end(), [&](const EventRef& a, const EventRef& b) {
+      return state.lines().NameOf(a).size() < state.lines().NameOf(b).size();
+    });
+  }
   if (best == hits.events.end()) {
     state.message = fmt::format("No event matches {}", text);
     return;
