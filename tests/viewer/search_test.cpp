@@ -59,6 +59,8 @@ TEST_F(SearchTest, FindsByDurationAndRank) {
   EXPECT_EQ(Find("dur>=2000us dur<3ms"), "4 ncclDevKernel_AllReduce\n5 ncclDevKernel_AllReduce\n");
   EXPECT_EQ(Find("dur<=0.00001s rank:4"), "4 cudaLaunchKernel\n");
   EXPECT_EQ(Find("dur<10us"), "");
+  // As `at:` takes it.
+  EXPECT_EQ(Find("\"dur<=10 \xc2\xb5s\" rank:4"), "4 cudaLaunchKernel\n");
 }
 
 TEST_F(SearchTest, AnEmptyQueryFindsNothing) {
@@ -75,7 +77,7 @@ TEST_F(SearchTest, SaysWhatIsWrong) {
 }
 
 TEST_F(SearchTest, HostileQueriesAreHarmless) {
-  EXPECT_EQ(Find("dur>1e300s"), "");
+  EXPECT_EQ(Find("dur>1e300s"), "dur>1e300s: write a duration with its unit, dur>1ms");
   EXPECT_EQ(Find("\"\" \"unclosed"), "");
   EXPECT_EQ(Find("dur>nans"), "dur>nans: write a duration with its unit, dur>1ms");
 }

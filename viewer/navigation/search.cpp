@@ -35,20 +35,11 @@ std::string TakeWord(std::string_view& text) {
   return word;
 }
 
-// "1.5ms"; at most INT64_MAX ns.
+// "1.5ms"
 std::optional<Duration> ParseDuration(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || !(number >= 0)) return std::nullopt;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  const double unit = text == "ns"   ? 1
-                      : text == "us" ? 1e3
-                      : text == "ms" ? 1e6
-                      : text == "s"  ? 1e9
-                                     : 0;
-  if (unit == 0) return std::nullopt;
-  constexpr double kMost = 9.2e18;
-  return Duration{static_cast<int64_t>(std::min(number * unit + 0.5, kMost))};
+  const std::optional<TraceTime> time = ParseTimeText(text);
+  if (!time || time->ns < 0) return std::nullopt;
+  return Duration{time->ns};
 }
 
 Result<void> ParseTerm(const std::string& word, Query& query) {
