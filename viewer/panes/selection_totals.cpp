@@ -104,7 +104,7 @@ void DrawLine(PaneContext& context, const RangeLine& line, Duration range) {
   std::string text;
   for (size_t i = 0; i < std::min(order.size(), kCategoriesShown); ++i) {
     if (i > 0) text += ", ";
-    text += fmt::format("{} {}", l.kind == LineKind::kIdle ? IdleTitle(order[i]) : Title(order[i]),
+    text += fmt::format("{} {}", Title(order[i], l.kind == LineKind::kIdle),
                         ShortText(line.totals.time[static_cast<size_t>(order[i])]));
   }
   ImGui::PushStyleColor(ImGuiCol_Text, theme.text_dim);

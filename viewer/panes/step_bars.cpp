@@ -59,7 +59,7 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
   for (size_t c = 0; c < kDeviceClasses; ++c) {
     const auto value = static_cast<DeviceClass>(c);
     const Category category = CategoryOf(value);
-    bars.parts.push_back({Title(value), Title(value), category, IsIdle(value), {}});
+    bars.parts.push_back({Title(value), category, IsIdle(value), {}});
     classes.push_back(c);
   }
   bars.source = "GPU " + std::to_string(trace.devices[Index(device.device)].id);
@@ -72,8 +72,7 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
 void AccountThread(const Trace& trace, const RankAnalysis& analysis, StepBars& bars) {
   std::vector<size_t> classes;
   for (const auto& part : kHostParts) {
-    const std::string_view title = Title(part.value);
-    bars.parts.push_back({title, title, part.category, false, {}});
+    bars.parts.push_back({Title(part.value), part.category, false, {}});
     classes.push_back(static_cast<size_t>(part.value));
   }
   bars.source = "main thread";

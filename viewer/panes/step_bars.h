@@ -13,7 +13,6 @@ namespace trainprof {
 struct StepBars {
   struct Part {
     std::string_view title;  // as reports write it
-    std::string_view name;   // shorter, of what a device did
     Category category{};
     bool idle = false;
     Duration total;  // over all steps that have parts

@@ -159,7 +159,7 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
     const std::string time = ShortText(Duration{part.total.ns / std::max<int64_t>(count, 1)});
     const float time_left = box.right - ImGui::CalcTextSize(time.c_str()).x;
     const float left = sample.right + theme.Px(5);
-    const std::string_view title = FitText(part.name, time_left - left - theme.Px(4));
+    const std::string_view title = FitText(part.title, time_left - left - theme.Px(4));
     draw->AddText({left, y}, theme.text_dim, title.data(), title.data() + title.size());
     draw->AddText({time_left, y}, theme.text_dim, time.c_str());
   }

@@ -66,7 +66,7 @@ std::vector<PanelLine> LinesOf(const RangeReport& report) {
     lines.push_back({group.title, std::move(events), std::nullopt, false});
     for (const RangeReport::Item& item : group.items) {
       const double share = 100 * RankAnalysis::Part(item.time, report.length);
-      lines.push_back({std::string(group.idle ? IdleTitle(item.category) : Title(item.category)),
+      lines.push_back({std::string(Title(item.category, group.idle)),
                        fmt::format("{}  {:.0f} %", ShortText(item.time), share), item.category,
                        group.idle});
     }

@@ -23,7 +23,7 @@ void OfColumn(const PaneContext& context, const Lane& lane, const Hit& hit) {
   Text(fmt::format("{} {}, too short to show", Grouped(count), count == 1 ? "event" : "events"));
   const bool idle = lane.table(hit.first) == Table::kIdle;
   const auto category = static_cast<Category>(most);
-  Text(fmt::format("mostly {}, {:.0f} % of {} {}", idle ? IdleTitle(category) : Title(category),
+  Text(fmt::format("mostly {}, {:.0f} % of {} {}", Title(category, idle),
                    100 * RankAnalysis::Part(busy, hit.time.Length()), ShortText(hit.time.Length()),
                    idle ? "idle" : "busy"));
   TextIn(context.theme.text_dim, "double-click or wheel: zoom in");
@@ -34,9 +34,8 @@ void OfEvent(PaneContext& context, const ShownLane& shown, const Lane& lane, siz
   const EventRef event{lines.lines()[shown.line].rank, lane.table(i), lane.row(i)};
   const std::string name = EventName(lines, event);
   Text(FirstOf(name, kMostTooltipBytes));
-  Text(fmt::format(
-      "{}   {}", ShortText(lane.interval(i).Length()),
-      event.table == Table::kIdle ? IdleTitle(lane.category(i)) : Title(lane.category(i))));
+  Text(fmt::format("{}   {}", ShortText(lane.interval(i).Length()),
+                   Title(lane.category(i), event.table == Table::kIdle)));
   TextIn(context.theme.text_dim, "begins at " + ExactText(Duration{lane.interval(i).begin.ns}));
 }
 

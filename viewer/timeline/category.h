@@ -36,6 +36,9 @@ inline constexpr size_t kCategories = 16;
 std::string_view Title(Category category);  // for a legend
 // Of idle time: the cause, in the words of the account (analysis/account.h).
 std::string_view IdleTitle(Category category);
+inline std::string_view Title(Category category, bool idle) {
+  return idle ? IdleTitle(category) : Title(category);
+}
 
 Category CategoryOf(DeviceClass c);
 

@@ -45,7 +45,7 @@ end
   EXPECT_EQ(bars.source, "main thread");
   ASSERT_EQ(bars.spans.size(), 4u);
   ASSERT_FALSE(bars.parts.empty());
-  EXPECT_EQ(bars.parts[0].name, "forward") << "as the report says, not as its colour is called";
+  EXPECT_EQ(bars.parts[0].title, "forward") << "as the report says, not as its colour is called";
   for (size_t s = 0; s < bars.spans.size(); ++s) {
     Duration sum;
     for (size_t p = 0; p < bars.parts.size(); ++p) {
