@@ -1,5 +1,7 @@
 #include "trace/nearest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -47,6 +49,14 @@ std::string Nearest(std::string_view word, const std::vector<std::string>& known
     nearest = candidate;
   }
   return nearest;
+}
+
+std::string NoSuchOption(std::string_view option, const std::vector<std::string>& known,
+                         std::string_view otherwise) {
+  const size_t dashes = std::min(option.find_first_not_of('-'), option.size());
+  const std::string nearest = Nearest(option.substr(dashes), known);
+  return fmt::format("there is no option '{}'.", option) +
+         (nearest.empty() ? std::string(otherwise) : fmt::format(" Did you mean '--{}'?", nearest));
 }
 
 }  // namespace trainprof

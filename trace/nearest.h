@@ -14,4 +14,9 @@ size_t EditDistance(std::string_view a, std::string_view b);
 // exactly one of them counts as near.
 std::string Nearest(std::string_view word, const std::vector<std::string>& known);
 
+// "there is no option '--theem'. Did you mean '--theme'?" `option` as it was typed, with its
+// dashes; `known` without. Where none is near, `otherwise` ends the message.
+std::string NoSuchOption(std::string_view option, const std::vector<std::string>& known,
+                         std::string_view otherwise = "");
+
 }  // namespace trainprof

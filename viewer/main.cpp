@@ -243,7 +243,6 @@ void AddFlags(CLI::App& parser, Flags& flags) {
       ->type_name("S");
 }
 
-// "there is no option '--theem'. Did you mean '--theme'?"
 std::string Explain(const CLI::App& parser, const CLI::ParseError& error) {
   for (const std::string& word : parser.remaining()) {
     if (word.size() < 2 || word[0] != '-') continue;
@@ -251,11 +250,7 @@ std::string Explain(const CLI::App& parser, const CLI::ParseError& error) {
     for (const CLI::Option* option : parser.get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back(name);
     }
-    const std::string option = word.substr(0, word.find('='));
-    const size_t dashes = std::min(option.find_first_not_of('-'), option.size());
-    const std::string nearest = Nearest(std::string_view(option).substr(dashes), known);
-    return fmt::format("there is no option '{}'.{}", option,
-                       nearest.empty() ? "" : fmt::format(" Did you mean '--{}'?", nearest));
+    return NoSuchOption(word.substr(0, word.find('=')), known);
   }
   return error.what();
 }

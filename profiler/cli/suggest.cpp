@@ -43,16 +43,12 @@ const Command* OwnerOf(const std::string& name) {
 }
 
 // `option` as it was typed, dashes included.
-std::string NoSuchOption(const CLI::App& parser, const std::string& option) {
-  std::string message = fmt::format("there is no option '{}'.", option);
-  const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-  if (const std::string nearest = Nearest(name, LongNames(parser)); !nearest.empty()) {
-    return message + fmt::format(" Did you mean '--{}'?", nearest);
-  }
-  if (const Command* const owner = OwnerOf(name)) {
-    message += fmt::format(" It is one of 'trainprof {}'.", owner->name);
-  }
-  return message;
+std::string NoSuchOptionOf(const CLI::App& parser, const std::string& option) {
+  const Command* const owner =
+      OwnerOf(option.substr(std::min(option.find_first_not_of('-'), option.size())));
+  return NoSuchOption(
+      option, LongNames(parser),
+      owner == nullptr ? "" : fmt::format(" It is one of 'trainprof {}'.", owner->name));
 }
 
 // "-qf": each letter an option, up to one that takes the rest, or the next word, as its value.
@@ -145,7 +141,7 @@ std::optional<std::string> UnknownOption(const CLI::App& parser,
     const std::string name = token.substr(0, token.find('='));
     if (token[1] == '-') {
       const CLI::Option* const option = parser.get_option_no_throw(name);
-      if (option == nullptr) return NoSuchOption(parser, name);
+      if (option == nullptr) return NoSuchOptionOf(parser, name);
       if (TakesValue(*option) && name.size() == token.size()) ++i;
       continue;
     }
@@ -155,7 +151,7 @@ std::optional<std::string> UnknownOption(const CLI::App& parser,
     }
     std::string unknown;
     if (ReadLetters(parser, std::string_view(token).substr(1), unknown)) ++i;
-    if (!unknown.empty()) return NoSuchOption(parser, name.size() > 2 ? name : unknown);
+    if (!unknown.empty()) return NoSuchOptionOf(parser, name.size() > 2 ? name : unknown);
   }
   return std::nullopt;
 }
@@ -165,11 +161,7 @@ std::string UnknownCommandMessage(const std::string& name, const std::vector<std
     if (name == "--" && !rest.empty()) {
       return "name a command first. To profile a program: trainprof run " + Line(name, rest);
     }
-    const std::string nearest = Nearest(
-        name.substr(std::min(name.find_first_not_of('-'), name.size())), {"help", "version"});
-    return fmt::format(
-        "there is no option '{}'.{}", name,
-        nearest.empty() ? " Name a command first" : fmt::format(" Did you mean '--{}'?", nearest));
+    return NoSuchOption(name, {"help", "version"}, " Name a command first");
   }
   const std::string message = fmt::format("there is no command '{}'.", name);
   if (Compares(name)) {

@@ -30,5 +30,11 @@ TEST(Nearest, ABeginningOfExactlyOneIsMeant) {
   EXPECT_EQ(Nearest("no", {"no-gpu", "no-report"}), "");
 }
 
+TEST(Nearest, NamesTheOptionThatWasProbablyMeant) {
+  EXPECT_EQ(NoSuchOption("--theem", {"theme"}, " Otherwise."),
+            "there is no option '--theem'. Did you mean '--theme'?");
+  EXPECT_EQ(NoSuchOption("--", {"theme"}, " Otherwise."), "there is no option '--'. Otherwise.");
+}
+
 }  // namespace
 }  // namespace trainprof
