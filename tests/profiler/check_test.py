@@ -6,29 +6,9 @@ import shutil
 
 import harness
 from harness import TrainprofTest
+from traces import training
 
 PASS, FAIL, INCONCLUSIVE, UNREADABLE = 0, 1, 3, 4
-
-
-def kineto(wait_us=5, rank=None, world_size=2):
-    """Twenty steps of 1 ms that wait for data, launch a kernel, and leave no other time."""
-    events = []
-    for i in range(20):
-        t = i * 1000
-        events += [
-            {"ph": "X", "name": f"ProfilerStep#{i}", "cat": "user_annotation", "ts": t, "dur": 1000,
-             "pid": 1, "tid": 1},
-            {"ph": "X", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-             "cat": "user_annotation", "ts": t, "dur": wait_us, "pid": 1, "tid": 1},
-            {"ph": "X", "name": "cudaLaunchKernel", "cat": "cuda_runtime", "ts": t + wait_us + 1,
-             "dur": 5, "pid": 1, "tid": 1, "args": {"correlation": i + 1}},
-            {"ph": "X", "name": "gemm", "cat": "kernel", "ts": t + wait_us + 8,
-             "dur": 992 - wait_us, "pid": 0, "tid": 7,
-             "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
-    trace = {"schemaVersion": 1, "traceEvents": events}
-    if rank is not None:
-        trace["distributedInfo"] = {"rank": rank, "world_size": world_size}
-    return trace
 
 
 class CheckTest(TrainprofTest):
@@ -60,8 +40,8 @@ class CheckTest(TrainprofTest):
 
 class Traces(CheckTest):
     def test_a_healthy_trace_passes_and_a_failing_one_fails(self):
-        self.check(self.put("ok.json", kineto()), PASS, "PASS")
-        self.check(self.put("bad.json", kineto(wait_us=500)), FAIL, "FAIL: 1 finding")
+        self.check(self.put("ok.json", training()), PASS, "PASS")
+        self.check(self.put("bad.json", training(wait_us=500)), FAIL, "FAIL: 1 finding")
 
     def test_nothing_to_judge_is_no_pass(self):
         self.inconclusive(self.put("list.json", "[]"), "no steps and no device work")
@@ -73,12 +53,12 @@ class Traces(CheckTest):
         events = ",".join('{"ph":"X","name":%d bad}' % i for i in range(500))
         self.inconclusive(self.put("all.json", '{"traceEvents":[' + events + "]}"),
                           "quality: 500 x unparsable_event [data_loss]")
-        text = json.dumps(kineto())
+        text = json.dumps(training())
         one = text.replace('"name": "gemm"', '"name" "gemm"', 1)
         self.inconclusive(self.put("one.json", one), "1 x unparsable_event")
 
     def test_a_trace_that_ends_early_is_no_pass(self):
-        text = json.dumps(kineto())
+        text = json.dumps(training())
         for percent in (30, 50, 90):
             self.inconclusive(self.put("cut.json", text[:len(text) * percent // 100]),
                               "1 x truncated_input")
@@ -88,29 +68,29 @@ class Traces(CheckTest):
 
     def test_events_without_a_time_are_no_pass(self):
         for member in ("ts", "dur"):
-            trace = kineto()
+            trace = training()
             for event in trace["traceEvents"]:
                 if event["name"] == "gemm":
                     del event[member]
             self.inconclusive(self.put(f"no_{member}.json", trace), "no usable time")
 
     def test_an_error_fails_also_beside_damage(self):
-        text = json.dumps(kineto(wait_us=500)).replace('"pid": 1', '"pid" 1', 1)
+        text = json.dumps(training(wait_us=500)).replace('"pid": 1', '"pid" 1', 1)
         self.check(self.put("bad.json", text), FAIL, "inconclusive: ", "FAIL")
 
     def test_flags_say_what_is_acceptable(self):
-        damaged = self.put("cut.json", json.dumps(kineto())[:-200])
+        damaged = self.put("cut.json", json.dumps(training())[:-200])
         self.check(damaged, INCONCLUSIVE)
         self.check(damaged, PASS, "inconclusive: ", "accepted", flags=["--allow-inconclusive"])
         self.check(damaged, PASS, "INCONCLUSIVE", flags=["--exit-zero"])
-        bad = self.put("bad.json", kineto(wait_us=500))
+        bad = self.put("bad.json", training(wait_us=500))
         self.check(bad, FAIL, flags=["--allow-inconclusive"])
         self.check(bad, PASS, "FAIL", flags=["--allow-inconclusive", "--exit-zero"])
         self.check(self.put("no.txt", "x"), UNREADABLE,
                    flags=["--allow-inconclusive", "--exit-zero"])
 
     def test_what_was_not_checked_is_said_once_and_so_is_what_no_rule_covers(self):
-        trace = kineto()
+        trace = training()
         for event in trace["traceEvents"]:
             if event["cat"] == "kernel":
                 event.update(ts=event["ts"] + 300, dur=600)
@@ -119,7 +99,7 @@ class Traces(CheckTest):
         output = self.check(self.put("idle.json", trace), PASS, "no rule covers ",
                             "launch-bound")
         self.assertIn("PASS: no finding of severity error in what was checked", output)
-        host = kineto()
+        host = training()
         host["traceEvents"] = [e for e in host["traceEvents"] if e["cat"] == "user_annotation"]
         path = self.put("host.json", host)
         output = self.check(path, PASS)
@@ -131,19 +111,19 @@ class Traces(CheckTest):
 
 class Ranks(CheckTest):
     def test_ranks_that_are_all_there_are_judged_together(self):
-        self.put("job/rank0.json", kineto(rank=0))
-        self.put("job/rank1.json", kineto(rank=1))
+        self.put("job/rank0.json", training(rank=0))
+        self.put("job/rank1.json", training(rank=1))
         self.check(self.path("job"), PASS)
-        self.put("job/rank1.json", kineto(rank=1, wait_us=500))
+        self.put("job/rank1.json", training(rank=1, wait_us=500))
         self.check(self.path("job"), FAIL)
         report = self.trainprof("report", self.path("job")).stdout.decode()
         self.assertIn("input-bound  rank 1: ", report)
 
     def test_a_rank_that_is_gone_or_unreadable_is_no_pass(self):
-        self.put("job/rank0.json", kineto(rank=0))
+        self.put("job/rank0.json", training(rank=0))
         self.inconclusive(self.path("job"), "of 2 ranks these were not judged")
         self.check(self.path("job/rank0.json"), PASS)  # one file, named by the user
-        bad = json.dumps(kineto(rank=1, wait_us=500)).encode()
+        bad = json.dumps(training(rank=1, wait_us=500)).encode()
         for content in (b"", b"\x00" * 5000, gzip.compress(bad)[:60]):
             self.put("job/rank1.json", content)
             self.inconclusive(self.path("job"))

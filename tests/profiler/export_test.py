@@ -5,16 +5,7 @@ import os
 
 import harness
 from harness import TrainprofTest
-
-
-def rank_trace(rank, begin_us=1_751_410_836_000_000):
-    """A step with a launch and its kernel; the same ids in each rank."""
-    return {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": [
-        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 100, "tid": 1, "ts": begin_us, "dur": 90},
-        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": 1, "ts": begin_us + 1, "dur": 5,
-         "args": {"correlation": 7}},
-        {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": begin_us + 9, "dur": 40,
-         "args": {"device": 0, "stream": 7, "correlation": 7}}]}
+from traces import one_step
 
 
 class Export(TrainprofTest):
@@ -43,13 +34,13 @@ class Export(TrainprofTest):
         return json.loads(result.stdout)
 
     def test_several_ranks_give_a_file_each(self):
-        result = self.export(self.traces(rank_trace(0), rank_trace(1)), "-o", "t.json.gz")
+        result = self.export(self.traces(one_step(0), one_step(1)), "-o", "t.json.gz")
         self.assertEqual(result.stdout.split(), [b"t-rank0.json.gz", b"t-rank1.json.gz"])
         self.assertEqual(self.load("t-rank1.json.gz")["distributedInfo"]["rank"], 1)
         self.assertEqual(sorted(os.listdir(self.cwd)), ["t-rank0.json.gz", "t-rank1.json.gz"])
 
     def test_merge_gives_one_file_that_reads_as_its_ranks(self):
-        folder = self.traces(rank_trace(0), rank_trace(1, 1_751_410_836_000_500))
+        folder = self.traces(one_step(0), one_step(1, 1_751_410_836_000_500))
         result = self.export(folder, "--merge", "-o", "job.json.gz")
         self.assertEqual(result.stdout, b"job.json.gz\n")
         self.assertEqual(result.stderr, b"2 ranks, on one clock\n")
@@ -65,27 +56,27 @@ class Export(TrainprofTest):
         self.assertEqual([rank["rank"] for rank in merged["ranks"]], [0, 1])
 
     def test_merging_a_merged_file_gives_the_same_file(self):
-        self.export(self.traces(rank_trace(0), rank_trace(1)), "--merge", "-o", "a.json")
+        self.export(self.traces(one_step(0), one_step(1)), "--merge", "-o", "a.json")
         self.export("a.json", "--merge", "-o", "b.json")
         self.export("b.json", "--merge", "-o", "c.json")
         with open(self.path("b.json"), "rb") as b, open(self.path("c.json"), "rb") as c:
             self.assertEqual(b.read(), c.read())
 
     def test_one_rank_of_a_merged_file(self):
-        self.export(self.traces(rank_trace(0), rank_trace(1)), "--merge", "-o", "job.json")
+        self.export(self.traces(one_step(0), one_step(1)), "--merge", "-o", "job.json")
         self.export("job.json", "--rank", "1", "-o", "one.json")
         events = self.load("one.json")["traceEvents"]
         self.assertEqual({event["pid"] for event in events}, {0, 100})
         self.assertEqual(self.load("one.json")["distributedInfo"]["rank"], 1)
 
     def test_merge_says_when_ranks_have_no_common_clock(self):
-        result = self.export(self.traces(rank_trace(0, 5), rank_trace(1)), "--merge", "-o", "job.json")
+        result = self.export(self.traces(one_step(0, 5), one_step(1)), "--merge", "-o", "job.json")
         self.assertIn(b"2 ranks, not aligned, each starts at 0: rank 0 has no absolute time", result.stderr)
         kinds = {item["kind"] for item in self.report("job.json")["quality"]}
         self.assertIn("ranks_not_aligned", kinds)
 
     def test_merge_names_the_files_that_it_leaves_out(self):
-        folder = self.traces(rank_trace(0), rank_trace(1))
+        folder = self.traces(one_step(0), one_step(1))
         with open(os.path.join(folder, "settings.json"), "w", encoding="ascii") as file:
             file.write("{}")
         result = self.export(folder, "--merge", "-o", "job.json")
@@ -93,7 +84,7 @@ class Export(TrainprofTest):
         self.assertIn(b"settings.json", result.stderr)
 
     def test_wrong_usage_is_2_and_nothing_is_written(self):
-        folder = self.traces(rank_trace(0), rank_trace(1))
+        folder = self.traces(one_step(0), one_step(1))
         for arguments in ((folder,), (folder, "-o", "a.json", "--merge", "--rank", "1"),
                           (folder, "-o", "a.json", "--rank", "7")):
             self.export(*arguments, code=2)
@@ -110,7 +101,7 @@ class Export(TrainprofTest):
         self.assertEqual(os.listdir(self.cwd), [])
 
     def test_what_cannot_be_written_is_74_and_an_unknown_ending_2(self):
-        folder = self.traces(rank_trace(0), rank_trace(1))
+        folder = self.traces(one_step(0), one_step(1))
         with open(self.path("there.json"), "wb"):
             pass
         for name, code in (("there.json", 74), ("no/such/folder.json", 74), ("a.unknown", 2)):

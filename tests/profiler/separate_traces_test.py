@@ -4,14 +4,7 @@ import os
 
 import harness
 from harness import TrainprofTest
-
-
-def trace(rank=None, events=True):
-    steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
-              "ts": 1000 * i, "dur": 900} for i in range(5)] if events else []
-    # At the end, where only a reader of the whole file meets it.
-    return {"schemaVersion": 1, "traceEvents": steps,
-            **({} if rank is None else {"distributedInfo": {"rank": rank, "world_size": 8}})}
+from traces import steps
 
 
 class SeparateTraces(TrainprofTest):
@@ -35,22 +28,22 @@ class SeparateTraces(TrainprofTest):
             self.assertFalse(os.path.exists(self.path("out.json")))
 
     def test_two_windows_of_one_process(self):
-        self.make_traces(**{"host_4711.1000.pt.trace.json": trace(), "host_4711.2000.pt.trace.json": trace()})
+        self.make_traces(**{"host_4711.1000.pt.trace.json": steps(), "host_4711.2000.pt.trace.json": steps()})
         self.check_asks(r"host_4711\.1000\.pt\.trace\.json", r"host_4711\.2000\.pt\.trace\.json")
 
     def test_fifteen_experiments(self):
-        self.make_traces(**{f"lr{i}.json": trace() for i in range(15)})
+        self.make_traces(**{f"lr{i}.json": steps() for i in range(15)})
         self.check_asks(*(f"lr{i}.json" for i in range(15)))
 
     def test_two_that_say_the_same_rank(self):
-        self.make_traces(**{"a.json": trace(0), "b.json": trace(1), "c.json": trace(0)})
+        self.make_traces(**{"a.json": steps(0), "b.json": steps(1), "c.json": steps(0)})
         self.check_asks("a.json", "b.json", "c.json")
 
     def test_ranks_by_their_own_word_and_by_their_names(self):
-        self.make_traces(**{"a.json": trace(4), "b.json": trace(2)})
+        self.make_traces(**{"a.json": steps(4), "b.json": steps(2)})
         self.check_ranks({2: "traces/b.json", 4: "traces/a.json"})
         os.rename(self.path("traces"), self.path("before"))
-        self.make_traces(**{"rank7.json": trace(), "rank1.json": trace()})
+        self.make_traces(**{"rank7.json": steps(), "rank1.json": steps()})
         self.check_ranks({1: "traces/rank1.json", 7: "traces/rank7.json"})
 
     def check_ranks(self, files):
@@ -64,7 +57,7 @@ class SeparateTraces(TrainprofTest):
             self.assertRegex(text, rf"rank +{rank} .*\({os.path.basename(file)}\)")
 
     def test_a_single_trace_among_other_files_is_read(self):
-        self.make_traces(**{"a.json": trace(), "settings.json": {"lr": 1}})
+        self.make_traces(**{"a.json": steps(), "settings.json": {"lr": 1}})
         result = self.trainprof("report", "traces", "--format", "json")
         self.assertEqual(result.returncode, 0, result.stderr)
         ranks = json.loads(result.stdout)["ranks"]
