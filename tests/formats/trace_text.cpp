@@ -11,6 +11,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "trace/formats/byte_source.h"
 #include "trace/formats/importer.h"
 
 namespace trainprof {
@@ -245,6 +246,17 @@ std::string ReadWhole(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();
   return text.str();
+}
+
+std::string Decompressed(const std::string& path) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  EXPECT_TRUE(source.ok()) << source.error();
+  std::string text;
+  std::vector<char> buffer(1 << 20);
+  while (const size_t read = source.value()->Read(buffer.data(), buffer.size())) {
+    text.append(buffer.data(), read);
+  }
+  return text;
 }
 
 Result<Trace> ImportText(std::string_view json) {

@@ -41,6 +41,7 @@ class TemporaryFile {
 
 std::string Gzip(std::string_view text);
 std::string ReadWhole(const std::string& path);
+std::string Decompressed(const std::string& path);  // the text of a .gz, or of any other file
 
 // Writes `json` to a file and imports it.
 Result<Trace> ImportText(std::string_view json);
