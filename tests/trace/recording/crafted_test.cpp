@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -56,22 +54,10 @@ struct Special {
   bool (*put)(const fs::path& path, const fs::path& elsewhere);
 };
 
-bool PutSocket(const fs::path& path, const fs::path&) {
-  // Beside it, since a socket's path must be short, then moved.
-  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = "/tmp/trainprof-test-socket-" + std::to_string(getpid());
-  memcpy(address.sun_path, name.c_str(), name.size() + 1);
-  unlink(name.c_str());
-  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  close(fd);
-  return bound && rename(name.c_str(), path.c_str()) == 0;
-}
-
 const Special kSpecials[] = {
     {"a pipe", [](const fs::path& p, const fs::path&) { return mkfifo(p.c_str(), 0666) == 0; }},
-    {"a socket", PutSocket},
+    {"a socket",
+     [](const fs::path& p, const fs::path&) { return mknod(p.c_str(), S_IFSOCK | 0600, 0) == 0; }},
     {"a device",
      [](const fs::path& p, const fs::path&) {
        return mknod(p.c_str(), S_IFCHR | 0666, makedev(1, 5)) == 0;  // zero
@@ -84,6 +70,14 @@ const Special kSpecials[] = {
      [](const fs::path& p, const fs::path&) { return symlink("/proc/self/fd/0", p.c_str()) == 0; }},
 };
 
+// False, and no failure, only for a device where we may make none.
+bool Put(const Special& special, const fs::path& path, const fs::path& elsewhere) {
+  const bool done = special.put(path, elsewhere);
+  const bool may_fail = special.what == std::string_view("a device") && errno == EPERM;
+  EXPECT_TRUE(done || may_fail) << special.what << ": " << strerror(errno);
+  return done;
+}
+
 TEST(Crafted, SpecialFilesAreDamageAndNeverOpened) {
   const ScratchFolder scratch;
   const fs::path elsewhere = WriteSegment(scratch / "elsewhere");
@@ -94,7 +88,7 @@ TEST(Crafted, SpecialFilesAreDamageAndNeverOpened) {
       fs::remove_all(run);
       WriteRun(run);
       fs::remove_all(run / name);
-      if (!special.put(run / name, elsewhere)) continue;  // a device, where we may not make one
+      if (!Put(special, run / name, elsewhere)) continue;
       SCOPED_TRACE(std::string(name) + ": " + special.what);
       const auto ranks = ReadRecording(run);
       ASSERT_TRUE(ranks.ok()) << ranks.error();
@@ -119,7 +113,7 @@ TEST(Crafted, SpecialSymbolsFilesAreSaid) {
     writer.Finish();
     fs::path symbols = writer.path();
     symbols.replace_extension(".symbols.json");
-    if (!special.put(symbols, writer.path())) continue;
+    if (!Put(special, symbols, writer.path())) continue;
     const auto ranks = ReadRecording(scratch.path());
     ASSERT_TRUE(ranks.ok()) << ranks.error();
     EXPECT_EQ(ranks.value()[0].trace.quality.CountOf("unreadable_file"), 1) << special.what;
@@ -310,7 +304,7 @@ TEST(Crafted, HostSamplesThatGrowTooMuchAreDamage) {
 // Where memory ends reading does, with a message; never the program.
 TEST(Crafted, TooLittleMemoryIsAnError) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return;  // sanitizers reserve terabytes of addresses, which no limit may cut
+  GTEST_SKIP() << "sanitizers reserve terabytes of addresses, which no limit may cut";
 #endif
   const ScratchFolder scratch;
   SegmentWriter writer(scratch / "pid-1");
