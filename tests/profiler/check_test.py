@@ -180,7 +180,8 @@ class Runs(CheckTest):
 
     def test_a_program_that_died_before_a_step_is_no_pass(self):
         steps = os.environ["TRAINPROF_TEST_NVTX"]
-        card = self.record("sh", "-c", f"{steps} 1 60000 & sleep 0.5; kill -9 $!; wait $!")
+        os.mkfifo(self.path("begun"))
+        card = self.record("sh", "-c", f"{steps} 1 60000 >begun & read pushed <begun; kill -9 $!; wait $!")
         self.assertIn("inconclusive: no step is complete", card)
         self.inconclusive(self.path("run"), "the program ended with exit code 137")
 

@@ -60,6 +60,15 @@ def catches(pid, number):
     return bool((int(masks["SigCgt"], 16) | int(masks["SigIgn"], 16)) >> (number - 1) & 1)
 
 
+def has_open(pid, path):
+    """Whether the process has that file open by now."""
+    for descriptor in glob.glob(f"/proc/{pid}/fd/*"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            if os.readlink(descriptor) == path:
+                return True
+    return False
+
+
 class TrainprofTest(unittest.TestCase):
     def setUp(self):
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="trainprof-test-"))
@@ -98,6 +107,11 @@ class TrainprofTest(unittest.TestCase):
             process.communicate()
         self.addCleanup(end)
         return process
+
+    def end_with_the_test(self, process):
+        """A test that fails leaves no process behind."""
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
 
     def run_folders(self):
         return sorted(glob.glob(os.path.join(self.cwd, "trainprof-*")))

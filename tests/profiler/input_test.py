@@ -12,9 +12,9 @@ import time
 
 import harness
 from harness import TIMEOUT_S, TrainprofTest, wait_until
-from output_test import trace
+from traces import named
 
-TEXT = json.dumps(trace()).encode()
+TEXT = json.dumps(named()).encode()
 
 
 class Inputs(TrainprofTest):
@@ -56,7 +56,7 @@ class Inputs(TrainprofTest):
     def test_a_fifo_whose_writer_comes_late_and_slowly(self):
         os.mkfifo(self.path("fifo"))
         process = self.start("report", "fifo", "--format", "json")
-        time.sleep(0.3)
+        wait_until(lambda: harness.has_open(process.pid, self.path("fifo")), "the reader")
         with open(self.path("fifo"), "wb", buffering=0) as writer:
             for begin in range(0, len(TEXT), len(TEXT) // 4):
                 writer.write(TEXT[begin:begin + len(TEXT) // 4])
@@ -70,13 +70,13 @@ class Inputs(TrainprofTest):
         for written in (None, b"", b'{"traceEvents":[', gzip.compress(TEXT)[:20]):
             for command in (["report", "fifo"], ["check", "fifo"], ["export", "fifo", "-o", "x.json"]):
                 process = self.start(*command)
+                wait_until(lambda p=process: harness.has_open(p.pid, self.path("fifo")), "the reader")
                 # `None`: nobody ever opens it for writing.
                 with (open(self.path("fifo"), "wb", buffering=0) if written is not None
                       else contextlib.nullcontext()) as writer:
                     if written:
                         writer.write(written)
                     wait_until(lambda p=process: harness.catches(p.pid, signal.SIGINT), "its handler")
-                    time.sleep(0.2)  # for it to wait
                     process.send_signal(signal.SIGINT)
                     self.assertEqual(process.wait(TIMEOUT_S), 130, (command, written))
                     self.assertEqual(process.stderr.read().decode(), f"trainprof {command[0]}: fifo: cancelled\n")

@@ -1,12 +1,22 @@
 // A profiled program for the tests: usage nvtx_steps STEPS MILLISECONDS [FORKS]. Each step is an
-// NVTX range "step" around "data" (half of the time) and "forward"; after each it prints the number
-// of ranges that it has pushed so far. FORKS children do the same at the same time.
+// NVTX range "step" around "data" (half of the time) and "forward"; after the first push and each
+// step it prints the number of ranges that it has pushed so far. FORKS children do the same at the
+// same time.
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+
+namespace {
+
+void PrintPushed(int ranges) {
+  std::printf("%d\n", ranges);
+  std::fflush(stdout);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 3;
@@ -16,6 +26,7 @@ int main(int argc, char** argv) {
   }
   for (int step = 1; step <= steps; ++step) {
     nvtxRangePushA("step");
+    if (step == 1) PrintPushed(1);
     nvtxRangePushA("data");
     usleep(static_cast<useconds_t>(milliseconds) * 500);
     nvtxRangePop();
@@ -23,8 +34,7 @@ int main(int argc, char** argv) {
     usleep(static_cast<useconds_t>(milliseconds) * 500);
     nvtxRangePop();
     nvtxRangePop();
-    std::printf("%d\n", 3 * step);
-    std::fflush(stdout);
+    PrintPushed(3 * step);
   }
   while (wait(nullptr) > 0) {
   }

@@ -12,22 +12,10 @@ import time
 
 import harness
 from harness import TIMEOUT_S, TRAINPROF, TrainprofTest, wait_until
+from traces import named
 
 # A title, a cleared screen, C1 as UTF-8 and as a byte, a bidi override, a line that is none of ours.
 EVIL = "k\x1b]0;pwned\x07\x1b[2J\x9b31m\u202e\nFORGED: a line"
-
-
-def trace(name="k"):
-    events = []
-    for i in range(5):
-        events += [
-            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 100, "tid": 1, "ts": 1000 * i, "dur": 900},
-            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": 1, "ts": 1000 * i + 1, "dur": 5,
-             "args": {"correlation": i + 1}},
-            {"ph": "X", "cat": "user_annotation", "name": name[-15:], "pid": 100, "tid": 1, "ts": 1000 * i + 10, "dur": 800},
-            {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 1000 * i + 9, "dur": 300,
-             "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
-    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": name}], "traceEvents": events}
 
 
 class OutputTest(TrainprofTest):
@@ -35,7 +23,7 @@ class OutputTest(TrainprofTest):
         super().setUp()
         self.trace = os.path.join(self.folder, "t.json")
         with open(self.trace, "w", encoding="ascii") as file:
-            json.dump(trace(), file)
+            json.dump(named(), file)
 
     # Each writes to the file it is given.
     def writers(self, name):
@@ -83,10 +71,11 @@ class Outputs(OutputTest):
     def test_a_fifo_is_written_into(self):
         os.mkfifo(self.path("fifo.json"))
         for command in self.writers("fifo.json"):
-            with subprocess.Popen(["cat", self.path("fifo.json")], stdout=subprocess.PIPE) as reader:
-                result = self.trainprof(*command)
-                self.assertEqual(result.returncode, 0, result.stderr)
-                json.loads(reader.communicate(timeout=TIMEOUT_S)[0])
+            reader = subprocess.Popen(["cat", self.path("fifo.json")], stdout=subprocess.PIPE)
+            self.end_with_the_test(reader)
+            result = self.trainprof(*command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            json.loads(reader.communicate(timeout=TIMEOUT_S)[0])
         self.assertTrue(stat.S_ISFIFO(os.stat(self.path("fifo.json")).st_mode))
 
     def test_a_stream_takes_one_rank(self):
@@ -94,7 +83,7 @@ class Outputs(OutputTest):
         os.mkdir(folder)
         for rank in (0, 1):
             with open(os.path.join(folder, f"rank{rank}.json"), "w", encoding="ascii") as file:
-                json.dump({**trace(), "distributedInfo": {"rank": rank, "world_size": 2}}, file)
+                json.dump(named(rank=rank), file)
         result = self.trainprof("export", folder, "-o", "/dev/null")
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"add --rank N or --merge", result.stderr)
@@ -157,23 +146,30 @@ class Outputs(OutputTest):
         self.assertEqual(os.listdir(self.cwd), ["fifo.json"])
 
     def test_ctrl_c_while_it_writes_a_file_leaves_nothing(self):
-        # Some 40 MB of output from 2 MB of input: the export is under way when its file is there.
-        big = trace()
-        big["traceEvents"] *= 20_000
+        big = named()
+        big["traceEvents"] *= 20_000  # writing them takes some tenths of a second
         with open(self.trace, "w", encoding="ascii") as file:
             json.dump(big, file)
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
+            self.assertEqual(self.code_of_interrupted_export(number), code)
+            self.assertEqual(os.listdir(self.cwd), [])
+
+    def code_of_interrupted_export(self, number):
+        for _ in range(5):
             process = self.start("export", self.trace, "-o", "out.json")
             wait_until(lambda p=process: os.listdir(self.cwd) or p.poll() is not None, "the half-written file")
             process.send_signal(number)
-            self.assertEqual(process.wait(TIMEOUT_S), code)
-            self.assertEqual(os.listdir(self.cwd), [])
+            code = process.wait(TIMEOUT_S)
+            if not os.path.exists(self.path("out.json")):
+                return code
+            os.remove(self.path("out.json"))  # it was whole before the signal came
+        return self.fail("the export was never interrupted")
 
     def test_an_ignored_interrupt_stays_ignored(self):
         os.mkfifo(self.path("fifo.json"))
         process = self.start("export", self.trace, "-o", "fifo.json",
                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-        time.sleep(0.5)
+        wait_until(lambda: harness.catches(process.pid, signal.SIGTERM), "its handlers")
         process.send_signal(signal.SIGINT)
         with open(self.path("fifo.json"), "rb") as reader:
             json.load(reader)
@@ -185,7 +181,7 @@ class Terminal(OutputTest):
         super().setUp()
         self.evil = os.path.join(self.folder, "evil\x1b[31m\n\u202e.json")
         with open(self.evil, "w", encoding="ascii") as file:
-            json.dump(trace(EVIL), file)
+            json.dump(named(EVIL), file)
 
     def on_terminal(self, *arguments):
         """What a terminal gets from standard output and error."""
@@ -194,6 +190,7 @@ class Terminal(OutputTest):
         environment = self.environment(TERM="xterm-256color")
         process = subprocess.Popen([TRAINPROF, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=self.cwd,
                                    env=environment)
+        self.end_with_the_test(process)
         os.close(slave)
         text, end = b"", time.monotonic() + TIMEOUT_S
         while time.monotonic() < end:

@@ -9,7 +9,7 @@ import harness
 from harness import TIMEOUT_S, TrainprofTest
 
 NVTX = os.environ.get("TRAINPROF_TEST_NVTX", "")
-CONTAINER = ["unshare", "--pid", "--mount", "--fork", "--mount-proc"]
+CONTAINER = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
 AT_ONCE = 8
 STEPS = 20
 RANGES = 3 * STEPS
@@ -28,11 +28,12 @@ class Containers(TrainprofTest):
         """`trainprof run` in each container, as process 1; fails unless all end well."""
         def environment(i):
             return self.environment(**variables, **({"RANK": str(i)} if ranks else {}))
-        started = [
-            subprocess.Popen([*CONTAINER, *shell, harness.TRAINPROF, "run", *flags, "--", NVTX, str(STEPS), "1"],
-                             cwd=self.cwd, env=environment(i), stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE)
-            for i in range(AT_ONCE)]
+        started = []
+        for i in range(AT_ONCE):
+            started.append(subprocess.Popen(
+                [*CONTAINER, *shell, harness.TRAINPROF, "run", *flags, "--", NVTX, str(STEPS), "1"],
+                cwd=self.cwd, env=environment(i), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+            self.end_with_the_test(started[-1])
         for process in started:
             _, stderr = process.communicate(timeout=TIMEOUT_S)
             self.assertEqual(process.returncode, 0, stderr)

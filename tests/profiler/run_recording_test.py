@@ -35,7 +35,7 @@ class Recording(TrainprofTest):
 
     def test_a_run_is_recorded_sealed_and_summed_up(self):
         result = self.trainprof("run", "--", STEPS, "5", "2")
-        self.assertEqual(result.stdout, b"3\n6\n9\n12\n15\n")
+        self.assertEqual(result.stdout, b"1\n3\n6\n9\n12\n15\n")
         self.assertEqual(self.events_on_card(result.stderr), 15)
         self.assertLessEqual(result.stderr.count(b"\n"), 20)
         self.assertIn(b"trainprof report " + self.the_run_folder().encode(), result.stderr)
