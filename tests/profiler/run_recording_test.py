@@ -77,7 +77,8 @@ class Recording(TrainprofTest):
 
     def test_an_orphan_that_still_records_is_left_unsealed_and_mentioned(self):
         result = self.trainprof("run", "--", "sh", "-c",
-                                f"{STEPS} 100000 1 >out 2>/dev/null & echo $! >pid; sleep 0.5; exit 3")
+                                f"{STEPS} 100000 1 >out 2>/dev/null & echo $! >pid; "
+                                "until [ -s out ]; do sleep 0.01; done; exit 3")
         self.addCleanup(os.kill, int(self.read("pid")), signal.SIGKILL)
         self.assertEqual(result.returncode, 3)
         self.assertIn(b"still going", result.stderr)

@@ -3,7 +3,7 @@ import json
 import re
 
 import harness
-from harness import TrainprofTest
+from harness import TrainprofTest, wait_until
 
 BUSY = """
 import time
@@ -52,9 +52,12 @@ class Silent(TrainprofTest):
         self.assertEqual(self.trainprof("check", "run").returncode, 3)
 
     def test_a_wiped_environment_is_named(self):
-        self.record("env", "-i", "/bin/sh", "-c", "/bin/sleep 0.8; :")
-        text = " ".join(self.report().split())
-        self.assertRegex(text, r"environment of \S+ \(process \d+\) was wiped \(env -i")
+        self.start("run", "-o", "run", "--", "env", "-i", "/bin/sh", "-c", "/bin/sleep 60; :")
+
+        def is_named():
+            text = " ".join(self.trainprof("report", "run").stdout.decode().split())
+            return re.search(r"environment of \S+ \(process \d+\) was wiped \(env -i", text)
+        wait_until(is_named, "the report to name it")
 
     def test_without_samples_the_card_does_not_claim_them(self):
         card = self.record("true", flags=("--sample-hz", "0"))
