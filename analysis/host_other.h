@@ -2,6 +2,7 @@
 // opened up by the names that the trace has.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,11 @@ struct OtherItem {
 struct OtherTime {
   Duration total;                // HostClass::kOther of the account, exactly
   std::vector<OtherItem> items;  // largest first, kMore and kNothing last; sum to `total`
+
+  bool HasNames() const {
+    return std::any_of(items.begin(), items.end(),
+                       [](const OtherItem& item) { return item.kind != OtherKind::kNothing; });
+  }
 };
 
 // Time goes to the outermost of the user's ranges that covers it, else to a Python function (the

@@ -65,11 +65,6 @@ const OtherItem* LargestOwn(const RankAnalysis& rank) {
   return nullptr;
 }
 
-bool NamesAnything(const OtherTime& other) {
-  return std::any_of(other.items.begin(), other.items.end(),
-                     [](const OtherItem& item) { return item.kind != OtherKind::kNothing; });
-}
-
 struct StepTexts {
   std::string step;           // "median step 161.3 ms, mean 155.8 ms"
   std::string of_all;         // " of the mean", of what shares over all steps are
@@ -114,8 +109,8 @@ std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const St
   }
   if (wait != nullptr) return loss;
   if (rank.has_host_phases) return "";
-  return NamesAnything(rank.host_other) ? "; no range names a phase of the training loop"
-                                        : "; nothing in the trace names what the host was doing";
+  return rank.host_other.HasNames() ? "; no range names a phase of the training loop"
+                                    : "; nothing in the trace names what the host was doing";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "collectors/cupti/session.h"
 #include "collectors/host/process_state.h"
+#include "trace/recording/gpu_recording.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -28,8 +29,8 @@ void TellChild() {
   RowWriter* writer = RowWriter::Make();
   if (writer == nullptr) return;
   char text[128];
-  snprintf(text, sizeof text, "pid %d forked after CUDA init: GPU recording is off in the child.",
-           ProcessId());
+  snprintf(text, sizeof text, "pid %d %s: GPU recording is off in the child.", ProcessId(),
+           recording::kGpuForked);
   writer->Fact("cupti.state", text);
 }
 

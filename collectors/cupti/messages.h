@@ -7,8 +7,6 @@
 
 namespace trainprof::collectors {
 
-inline constexpr char kRecordingState[] = "recording";
-
 // `holder`: who has subscribed already, or "".
 void DescribeFailure(const CuptiLibrary& library, CUptiResult result, const char* call,
                      const char* holder, char* out, size_t size);

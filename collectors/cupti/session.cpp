@@ -10,6 +10,7 @@
 #include "collectors/cupti/stacks.h"
 #include "collectors/host/own_thread.h"
 #include "collectors/host/process_state.h"
+#include "trace/recording/gpu_recording.h"
 #include "trace/recording/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -213,7 +214,7 @@ void Begin(Session& session) {
   atexit(FinishSession);
   pthread_atfork(nullptr, CountFork, nullptr);
   g_runtime.in_child.store(TellChild, std::memory_order_release);
-  WriteFact(session, "cupti.state", "%s", kRecordingState);
+  WriteFact(session, "cupti.state", "%s", recording::kGpuRecording);
 }
 
 // The program waited for us. Steps that this falls into are set aside as warm-up, so it is a row,
@@ -269,7 +270,7 @@ void StartSession() {
   g_session.store(session, std::memory_order_release);
   const int64_t before = recording::ReadClock(CLOCK_MONOTONIC);
   if (g_runtime.options.gpu_off) {
-    WriteFact(*session, "cupti.state", "off: --no-gpu");
+    WriteFact(*session, "cupti.state", "%s--no-gpu", recording::kGpuOff);
   } else {
     Begin(*session);
   }

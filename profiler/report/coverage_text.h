@@ -9,7 +9,7 @@
 
 namespace trainprof {
 
-// "ranks 0 to 3 and 7"; "" for a job of one rank, or for none.
+// "ranks 0 to 3, 7"; "" for a job of one rank, or for none.
 std::string RanksText(const JobAnalysis& job, const std::vector<int64_t>& ranks);
 
 // One line a reason: "records are lost or damaged: 2 x corrupt_chunk (rank 1)".

@@ -10,6 +10,8 @@
 #include "profiler/report/coverage_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
+#include "trace/environment.h"
+#include "trace/recording/gpu_recording.h"
 
 namespace trainprof {
 namespace {
@@ -106,9 +108,7 @@ void AppendOther(std::string& out, const RankAnalysis& rank) {
   constexpr size_t kMostLines = 8;
   constexpr size_t kNameWidth = 48;
   const OtherTime& other = rank.host_other;
-  const bool any_name = other.items.size() > 1 ||
-                        (other.items.size() == 1 && other.items[0].kind != OtherKind::kNothing);
-  if (rank.Share(other.total) < kWorthOpening || !any_name) return;
+  if (rank.Share(other.total) < kWorthOpening || !other.HasNames()) return;
   const auto line = [&](std::string_view indent, std::string name, Duration total) {
     name = std::string(indent) + ShortName(name, kNameWidth - indent.size());
     out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", name, rank.PerStepMs(total),
@@ -155,9 +155,10 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
         rank.window.ToMilliseconds());
     return;
   }
-  out += fmt::format("{} {} ({}; {}), median {:.3f} ms, mean begin-to-begin {:.3f} ms",
-                     steps.count(), steps.count() == 1 ? "step" : "steps", Name(steps.source),
-                     Numbers(steps), steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
+  out +=
+      fmt::format("{} ({}; {}), median {:.3f} ms, mean begin-to-begin {:.3f} ms",
+                  Counted(static_cast<int64_t>(steps.count()), "step", "steps"), Name(steps.source),
+                  Numbers(steps), steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
   if (steps.warmup_steps > 0)
     out +=
         fmt::format("; {} set aside", Counted(steps.warmup_steps, "warm-up step", "warm-up steps"));
@@ -193,11 +194,9 @@ std::string GpuName(const DeviceReport& device) {
 }
 
 // Why a recording shows no device, as far as the collector knew; "" where it has nothing to say.
-std::string GpuRecordingState(const RankAnalysis& rank) {
-  for (const auto& [name, value] : rank.environment) {
-    if (name == "cupti.state" && value != "recording") return value;
-  }
-  return {};
+std::string_view GpuRecordingState(const RankAnalysis& rank) {
+  const std::string_view state = EnvironmentValue(rank.environment, "cupti.state");
+  return state == recording::kGpuRecording ? "" : state;
 }
 
 void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& rank,
@@ -222,13 +221,10 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
                ? "\nNo device work in the trace: this is the host's side only.\n"
                : fmt::format("\nWhat devices did is not known: {}. This is the host's side only.\n",
                              rank.device_doubt);
-    const std::string state = GpuRecordingState(rank);
+    const std::string_view state = GpuRecordingState(rank);
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
-  const bool other_has_names =
-      std::any_of(rank.host_other.items.begin(), rank.host_other.items.end(),
-                  [](const OtherItem& item) { return item.kind != OtherKind::kNothing; });
-  if (rank.has_host_phases || other_has_names) {
+  if (rank.has_host_phases || rank.host_other.HasNames()) {
     out += style.Bold(fmt::format("\nTraining thread, {}\n", unit));
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
     AppendOther(out, rank);
@@ -315,7 +311,7 @@ void AppendOtherRanks(std::string& out, const JobAnalysis& job, const RankAnalys
   out += "\n";
 }
 
-// "findings of other ranks: 2 errors, 1 warning (ranks 1 and 3)", where the card shows none of
+// "findings of other ranks: 2 errors, 1 warning (ranks 0 to 3, 7)", where the card shows none of
 // them.
 std::string OtherRanksLine(const JobAnalysis& job, const RankAnalysis& shown) {
   std::array<size_t, 3> counts{};  // by severity
@@ -329,8 +325,8 @@ std::string OtherRanksLine(const JobAnalysis& job, const RankAnalysis& shown) {
   std::string text;
   for (size_t i = counts.size(); i-- > 0;) {
     if (counts[i] == 0) continue;
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", counts[i],
-                        Name(static_cast<Severity>(i)), counts[i] == 1 ? "" : "s");
+    const std::string name(Name(static_cast<Severity>(i)));
+    text += (text.empty() ? "" : ", ") + Counted(static_cast<int64_t>(counts[i]), name, name + "s");
   }
   return fmt::format("findings of other ranks: {} ({})\n", text, RanksText(job, ranks));
 }
@@ -362,16 +358,17 @@ void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& 
                       rank.api_calls == 0 && rank.kernels == 0 && rank.copies == 0;
   if (!silent) return;
   out += style.Bold("\nNothing but these samples was recorded: no process used CUDA or NVTX\n");
-  for (const auto& [name, value] : rank.environment) {
-    if (name != "wiped environment") continue;
-    out +=
-        "  " +
-        Wrap(fmt::format("The environment of {} was wiped (env -i, sudo, a job script): what tells "
-                         "it to record did not arrive. Pass the environment on, or start "
-                         "trainprof run inside, as in: env -i trainprof run -- python train.py",
-                         value),
-             2, kTextWidth) +
-        "\n";
+  const std::string_view wiped = EnvironmentValue(rank.environment, "wiped environment");
+  if (!wiped.empty()) {
+    out += "  " +
+           Wrap(fmt::format(
+                    "The environment of {} was wiped (env -i, sudo, a job script): what tells "
+                    "it to record did not arrive. Pass the environment on, or start "
+                    "trainprof run inside, as in: env -i PATH=\"$PATH\" trainprof run -- python "
+                    "train.py",
+                    wiped),
+                2, kTextWidth) +
+           "\n";
   }
   out += R"(  To see steps and phases, name them. In Python, with any torch:
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "trace/recording/gpu_recording.h"
 #include "trace/recording/record_parser.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_reader.h"
@@ -17,8 +18,6 @@ using recording::SegmentReader;
 
 constexpr char kStateFact[] = "cupti.state";
 constexpr const char* kLossFacts[] = {"cupti.dropped", "cupti.untimed"};
-constexpr char kOff[] = "off: ";  // as the user asked
-constexpr char kRecording[] = "recording";
 
 using Facts = std::map<std::string, std::string>;
 
@@ -69,7 +68,8 @@ GpuState ReadGpuState(const std::filesystem::path& run_directory) {
         state.lost += std::strtoull(facts[loss].c_str(), nullptr, 10);
       }
       const std::string& told = facts[kStateFact];
-      const bool trouble = !told.empty() && told != kRecording && told.rfind(kOff, 0) != 0;
+      const bool trouble = !told.empty() && told != recording::kGpuRecording &&
+                           told.rfind(recording::kGpuOff, 0) != 0;
       if (trouble && state.trouble.empty()) state.trouble = told;
     }
   }

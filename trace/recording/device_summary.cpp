@@ -7,11 +7,10 @@
 
 #include "trace/recording/cupti_names.h"
 #include "trace/recording/device_decoder.h"
+#include "trace/recording/gpu_recording.h"
 
 namespace trainprof::recording {
 namespace {
-
-constexpr char kRecordingState[] = "recording";
 
 int64_t NumberIn(const std::string& text) {
   int64_t number = 0;
@@ -167,7 +166,7 @@ void DeviceDecoder::CountOddities() {
   constexpr int64_t kLateMs = 3000;  // a flush a second is the rule
   Quality& quality = builder_.quality();
   const std::string state = Fact("cupti.state");
-  if (any() && !state.empty() && state != kRecordingState) {
+  if (any() && !state.empty() && state != kGpuRecording) {
     quality.Count("gpu_recording_ended", kWarning, 1, state);
   }
   if (const std::string refused = Fact("cupti.refused"); !refused.empty()) {
@@ -222,7 +221,7 @@ void DeviceDecoder::CountFailedCalls() {
 
 std::string DeviceDecoder::CauseOfMissingKernels() const {
   const std::string state = Fact("cupti.state");
-  if (!state.empty() && state != kRecordingState) return state;
+  if (!state.empty() && state != kGpuRecording) return state;
   if (const int64_t dropped = NumberIn(Fact("cupti.dropped")); dropped > 0) {
     return fmt::format("CUPTI dropped {} records", dropped);
   }

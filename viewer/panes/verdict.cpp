@@ -5,6 +5,8 @@
 
 #include <cctype>
 
+#include "trace/environment.h"
+#include "trace/recording/gpu_recording.h"
 #include "viewer/panes/inspector.h"
 
 namespace trainprof {
@@ -42,8 +44,9 @@ std::string RankText(const State& state, uint32_t rank, const RankAnalysis& anal
 // Why no GPU work is seen, as far as the recorder knew.
 std::string NoGpuText(const RankAnalysis& analysis) {
   if (!analysis.devices.empty()) return {};
-  for (const auto& [name, value] : analysis.environment) {
-    if (name == "cupti.state" && value != "recording") return "no GPU work recorded: " + value;
+  const std::string_view state = EnvironmentValue(analysis.environment, "cupti.state");
+  if (!state.empty() && state != recording::kGpuRecording) {
+    return "no GPU work recorded: " + std::string(state);
   }
   if (!analysis.device_doubt.empty()) return "GPU work not known: " + analysis.device_doubt;
   return analysis.source == SourceKind::kRecording
