@@ -5,6 +5,9 @@
 #include <set>
 
 #include "analysis/coverage.h"
+#include "analysis/words.h"
+#include "trace/environment.h"
+#include "trace/recording/gpu_recording.h"
 
 namespace trainprof {
 namespace {
@@ -105,9 +108,9 @@ class Doubts {
   void FindMissingFiles() {
     const std::vector<std::string>& files = job_.run.missing_files;
     if (files.empty()) return;
-    Add("missing_file",
-        fmt::format("the manifest names {} file{} that the recording lacks: {}{}", files.size(),
-                    files.size() == 1 ? "" : "s", files.front(), files.size() == 1 ? "" : ", ..."));
+    Add("missing_file", fmt::format("the manifest names {} that the recording lacks: {}{}",
+                                    Counted(static_cast<int64_t>(files.size()), "file", "files"),
+                                    files.front(), files.size() == 1 ? "" : ", ..."));
   }
 
   // Ranks that a folder should hold and that were not judged. A recording does not know how many
@@ -164,16 +167,9 @@ class Doubts {
     }
   }
 
-  static std::string EnvironmentOf(const RankAnalysis& rank, std::string_view name) {
-    for (const auto& [key, value] : rank.environment) {
-      if (key == name) return value;
-    }
-    return {};
-  }
-
   // The options that say when to record; "" where recording was on throughout.
   static std::string WindowOptions(const RankAnalysis& rank) {
-    const std::string options = EnvironmentOf(rank, "recording options");
+    const std::string options(EnvironmentValue(rank.environment, "recording options"));
     for (const std::string_view key : {"steps=", "delay_ms=", "duration_ms=", "capture="}) {
       if (options.find(key) != std::string::npos) return options;
     }
@@ -189,11 +185,12 @@ class Doubts {
   }
 
   void FindUnrecordedDevices(const RankAnalysis& rank) {
-    const std::string state = EnvironmentOf(rank, "cupti.state");
+    const std::string state(EnvironmentValue(rank.environment, "cupti.state"));
     // What the collector writes where nothing is missing, or where the user wanted it so. A child
     // that was forked after CUDA's set-up cannot use the GPU.
-    const bool is_fine = state.empty() || state == "recording" || state.starts_with("off: ") ||
-                         state.find("forked after CUDA init") != std::string::npos;
+    const bool is_fine = state.empty() || state == recording::kGpuRecording ||
+                         state.starts_with(recording::kGpuOff) ||
+                         state.find(recording::kGpuForked) != std::string::npos;
     if (!is_fine) {
       Add("gpu_not_recorded", "the program used CUDA, and its GPU work was not recorded: " + state,
           &rank)
@@ -206,6 +203,8 @@ class Doubts {
             .undermines = true;
       }
     }
+    // Rules that found nothing were not checked then, whatever others have found.
+    if (!rank.device_doubt.empty()) Add("device_rows_missing", rank.device_doubt, &rank);
   }
 
   void FindUntrustedTimes(const RankAnalysis& rank) {

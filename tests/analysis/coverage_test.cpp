@@ -131,6 +131,19 @@ TEST(Doubts, GpuWorkThatWasNotRecordedCountsUnlessTheUserWantedItSo) {
   EXPECT_EQ(with_state("pid 7 forked after CUDA init: GPU recording is off in the child."), "");
 }
 
+// A finding does not make up for the rules that missing rows kept from being checked.
+TEST(Doubts, MissingDeviceRowsCountBesideAFinding) {
+  RankAnalysis rank = Healthy(2);
+  rank.device_doubt = "launches without a row of what the device did leave 20 % of the time open";
+  rank.passed.clear();
+  rank.findings.emplace_back().severity = Severity::kWarning;
+  ASSERT_EQ(IdsOf(rank), "device_rows_missing");
+  EXPECT_EQ(DoubtsOf(JobOf({rank}))[0].ranks, std::vector<int64_t>{2});
+  EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kInconclusive);
+  rank.findings[0].severity = Severity::kError;
+  EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kFailed);
+}
+
 // A job's ranks with these numbers, from a folder.
 JobAnalysis Ranks(std::vector<int64_t> numbers, int64_t world_size, SourceKind source) {
   JobAnalysis job;
