@@ -20,7 +20,9 @@ void Quality::Count(std::string_view kind, QualitySeverity severity, int64_t cou
   for (QualityItem& item : items_) {
     if (item.kind == kind) {
       item.count += count;
-      if (item.detail.empty()) item.detail = detail;
+      const bool is_graver = severity > item.severity;
+      if (is_graver) item.severity = severity;
+      if (!detail.empty() && (is_graver || item.detail.empty())) item.detail = detail;
       return;
     }
   }

@@ -21,7 +21,7 @@ struct QualityItem {
   std::string kind;  // snake_case, stable: programs match on it
   QualitySeverity severity = QualitySeverity::kInfo;
   int64_t count = 0;
-  std::string detail;  // the first instance, in words: "event 812: dur < 0; dropped"
+  std::string detail;  // an instance, in words: "event 812: dur < 0; dropped"
 
   bool operator==(const QualityItem&) const = default;
 };
@@ -32,7 +32,8 @@ inline constexpr std::string_view kTruncatedInput = "truncated_input";
 // Counts by kind, in the order of first sight.
 class Quality {
  public:
-  // Adds `count` to a kind; keeps the first detail. O(kinds).
+  // Adds `count` to a kind, which has the gravest severity that it was counted with, and the first
+  // detail of that one. O(kinds).
   void Count(std::string_view kind, QualitySeverity severity, int64_t count = 1,
              std::string_view detail = {});
   int64_t CountOf(std::string_view kind) const;

@@ -185,12 +185,13 @@ Json SkippedJson(const JobAnalysis& job) {
   return skipped;
 }
 
-// Counts of one kind are summed over the ranks and the processes beside them.
+// Counts of one kind and severity are summed over the ranks and the processes beside them.
 Json QualityJson(const JobAnalysis& job) {
   Json quality = Json::array();
   const auto add = [&](const QualityItem& item) {
-    const auto same = std::find_if(quality.begin(), quality.end(),
-                                   [&](const Json& q) { return q["kind"] == item.kind; });
+    const auto same = std::find_if(quality.begin(), quality.end(), [&](const Json& q) {
+      return q["kind"] == item.kind && q["severity"] == Name(item.severity);
+    });
     if (same != quality.end()) {
       (*same)["count"] = (*same)["count"].get<int64_t>() + item.count;
     } else {

@@ -27,6 +27,15 @@ TEST(Quality, TakesTheFirstDetailThatIsGiven) {
   EXPECT_EQ(quality.items()[0].detail, "event 7");
 }
 
+TEST(Quality, KeepsTheGravestSeverityAndWhatItSays) {
+  Quality quality;
+  quality.Count("missing", QualitySeverity::kInfo, 1, "a graph explains it");
+  quality.Count("missing", QualitySeverity::kDataLoss, 2, "lost");
+  quality.Count("missing", QualitySeverity::kWarning, 4, "repaired");
+  ASSERT_EQ(quality.items().size(), 1u);
+  EXPECT_EQ(quality.items()[0], (QualityItem{"missing", QualitySeverity::kDataLoss, 7, "lost"}));
+}
+
 TEST(Quality, CountingNothingAddsNoKind) {
   Quality quality;
   quality.Count("overlap", QualitySeverity::kWarning, 0, "none");
