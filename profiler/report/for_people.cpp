@@ -25,6 +25,10 @@ void Clean(std::vector<OtherItem>& items) {
   }
 }
 
+void Clean(std::vector<QualityItem>& items) {
+  for (QualityItem& item : items) MakeOneLine(item.kind, item.detail);
+}
+
 void Clean(RankAnalysis& rank) {
   MakeOneLine(rank.path, rank.device_doubt);
   Clean(rank.host_other.items);
@@ -32,7 +36,7 @@ void Clean(RankAnalysis& rank) {
   for (Finding& finding : rank.findings) Clean(finding);
   for (SkippedRule& skipped : rank.skipped) MakeOneLine(skipped.rule, skipped.reason);
   for (std::string& rule : rank.passed) MakeOneLine(rule);
-  for (QualityItem& item : rank.quality) MakeOneLine(item.kind, item.detail);
+  Clean(rank.quality);
   for (auto& [name, value] : rank.environment) MakeOneLine(name, value);
   for (HostFact& fact : rank.host_facts) MakeOneLine(fact.id, fact.text, fact.unit);
 }
@@ -43,6 +47,8 @@ JobAnalysis ForPeople(JobAnalysis job) {
   MakeOneLine(job.kind, job.path);
   for (RankAnalysis& rank : job.ranks) Clean(rank);
   for (std::string& process : job.other_processes) MakeOneLine(process);
+  for (std::string& file : job.run.missing_files) MakeOneLine(file);
+  Clean(job.elsewhere);
   return job;
 }
 

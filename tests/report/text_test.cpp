@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "profiler/report/for_people.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 
@@ -59,6 +61,31 @@ TEST(Json, TakesLinearTimeForTheEnvironment) {
   EXPECT_NE(report.find("\"member 0\": \"the last one counts\""), std::string::npos);
   EXPECT_NE(report.find("\"member 199999\": \"value\""), std::string::npos);
   EXPECT_LT(report.find("\"member 0\""), report.find("\"member 1\""));
+}
+
+// One rank's loss is not hidden behind another's oddity.
+TEST(Json, SumsCountsOfOneKindBySeverity) {
+  JobAnalysis job;
+  for (const QualitySeverity severity :
+       {QualitySeverity::kInfo, QualitySeverity::kDataLoss, QualitySeverity::kDataLoss}) {
+    job.ranks.emplace_back().quality.push_back({"launches_without_kernel", severity, 3, ""});
+  }
+  const auto report = nlohmann::json::parse(FindRenderer("json")->render(job, {}));
+  ASSERT_EQ(report["quality"].size(), 2u);
+  EXPECT_EQ(report["quality"][0]["severity"], "info");
+  EXPECT_EQ(report["quality"][0]["count"], 3);
+  EXPECT_EQ(report["quality"][1]["severity"], "data_loss");
+  EXPECT_EQ(report["quality"][1]["count"], 6);
+}
+
+TEST(ForPeople, NamesOfAJobArePartOfALine) {
+  JobAnalysis job;
+  job.elsewhere.push_back({"kind\nVERDICT", QualitySeverity::kDataLoss, 1, "x\nVERDICT all fine"});
+  job.run.missing_files = {"rank-00000/x\nVERDICT all fine.tps"};
+  const JobAnalysis clean = ForPeople(job);
+  EXPECT_EQ(clean.elsewhere[0].kind, "kind\\nVERDICT");
+  EXPECT_EQ(clean.elsewhere[0].detail, "x\\nVERDICT all fine");
+  EXPECT_EQ(clean.run.missing_files[0], "rank-00000/x\\nVERDICT all fine.tps");
 }
 
 // A rank of four steps, `skipped` for one reason each.
