@@ -6,16 +6,10 @@
 #include <map>
 
 #include "trace/cancel.h"
+#include "trace/environment.h"
 
 namespace trainprof {
 namespace {
-
-std::string_view EnvironmentOf(const Trace& trace, std::string_view name) {
-  for (const auto& [key, value] : trace.environment) {
-    if (key == name) return value;
-  }
-  return {};
-}
 
 int64_t NumberIn(std::string_view text) {
   int64_t number = 0;
@@ -66,7 +60,7 @@ double LastOf(const Trace& trace, std::string_view counter, std::string_view ser
 }  // namespace
 
 Language LanguageOf(const Trace& trace) {
-  const std::string_view command = EnvironmentOf(trace, "command");
+  const std::string_view command = EnvironmentValue(trace.environment, "command");
   if (RunsPython(ProgramOf(command))) return Language::kPython;
   for (uint32_t id = 0; id < trace.strings.size(); ++id) {
     CancelPoint(id);
@@ -89,8 +83,9 @@ std::string InItsLanguage(Language language, const std::string& python, const st
 }
 
 int64_t CoresOfRank(const Trace& trace) {
-  const int64_t machine = NumberIn(EnvironmentOf(trace, "cores"));
-  const int64_t ranks = std::max<int64_t>(1, NumberIn(EnvironmentOf(trace, "ranks on this host")));
+  const int64_t machine = NumberIn(EnvironmentValue(trace.environment, "cores"));
+  const int64_t ranks =
+      std::max<int64_t>(1, NumberIn(EnvironmentValue(trace.environment, "ranks on this host")));
   if (machine <= 0) return 0;
   const auto limit =
       static_cast<int64_t>(std::ceil(LastOf(trace, "cgroup CPU limit, cores", "limit")));
@@ -105,12 +100,17 @@ LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
   const StringId user = trace.strings.Find("user");
   const StringId system = trace.strings.Find("system");
   const ProcessId stepping = trace.tracks[Index(steps.thread)].process;
-  // torch names its workers; those of older versions have the name of the process that forked them.
+  const auto named_by_torch = [&](const auto& process) {
+    return trace.Text(process.name).starts_with("pt_data_worker");
+  };
+  const bool torch_names_them =
+      std::any_of(trace.processes.begin(), trace.processes.end(), named_by_torch);
+  // Those of older versions have the name of the process that forked them; where torch names its
+  // workers, such a process is something else.
   const auto looks_like_one = [&](ProcessId process) {
-    const std::string_view name = trace.Text(trace.processes[Index(process)].name);
-    const StringId own = trace.processes[Index(stepping)].name;
-    return name.starts_with("pt_data_worker") ||
-           (!name.empty() && trace.processes[Index(process)].name == own);
+    const auto& it = trace.processes[Index(process)];
+    if (torch_names_them) return named_by_torch(it);
+    return it.name != kEmptyString && it.name == trace.processes[Index(stepping)].name;
   };
   struct Sum {
     double cpu = 0;

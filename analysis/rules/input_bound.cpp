@@ -113,6 +113,7 @@ Loader Describe(const RuleContext& context, Finding& finding) {
   return loader;
 }
 
+constexpr double kShortestRest = 1e-3;     // ms: where nothing else is left of a step
 constexpr double kBusyWorkerPercent = 80;  // of a core: more workers want more cores
 
 // " (this rank has 8 cores)"; "" where that was not recorded.
@@ -133,13 +134,24 @@ std::string WorkersText(Language language, int64_t workers) {
                        fmt::format("DataLoaderOptions().workers({}), which are threads", workers));
 }
 
+// So many that a batch is there each time one is needed, as far as there is room for them.
+struct Workers {
+  int64_t count = 0;
+  bool enough = true;
+};
+
+Workers WorkersFor(double batches_at_once, int64_t cores) {
+  constexpr int64_t kMost = 64;  // where cores are not known
+  const int64_t most = cores > 0 ? cores : kMost;
+  if (batches_at_once >= static_cast<double>(most)) return {most, false};
+  return {static_cast<int64_t>(batches_at_once) + 1, true};
+}
+
 // With no worker to see, a batch takes as long to make as the loop waits for it.
 std::string AdviceWithoutWorkers(const RuleContext& context, const Loader& loader, double wait,
                                  double rest) {
   const int64_t cores = CoresOfRank(context.trace);
-  int64_t workers = static_cast<int64_t>(wait / std::max(rest, 1e-3)) + 1;
-  const bool enough = cores == 0 || workers <= cores;
-  if (!enough) workers = cores;
+  const auto [workers, enough] = WorkersFor(wait / std::max(rest, kShortestRest), cores);
   std::string text =
       loader.in_process
           ? fmt::format(
@@ -149,8 +161,8 @@ std::string AdviceWithoutWorkers(const RuleContext& context, const Loader& loade
                 wait, rest, workers)
           : fmt::format(
                 "Each step waits {:.1f} ms for its batch; the rest of the step takes "
-                "{:.1f} ms. Load in parallel, with {} worker{} if loading is serial now: {}",
-                wait, rest, workers, workers == 1 ? "" : "s",
+                "{:.1f} ms. Load in parallel, with {} if loading is serial now: {}",
+                wait, rest, Counted(workers, "worker", "workers"),
                 WorkersText(LanguageOf(context.trace), workers));
   text += CoresText(cores);
   if (loader.in_process) text += ", and persistent_workers=True when epochs are short";
@@ -170,16 +182,15 @@ std::string AdviceForWorkers(const RuleContext& context, double step, double res
         "this rank{}. Beyond that {}.",
         rest, CoresText(cores), CheaperSamples(context));
   }
-  const auto needed =
-      static_cast<int64_t>(static_cast<double>(seen.count) * step / std::max(rest, 1e-3)) + 1;
+  const auto [needed, enough] =
+      WorkersFor(static_cast<double>(seen.count) * step / std::max(rest, kShortestRest), cores);
   std::string text = fmt::format(
       "The DataLoader's {} {} not keep up (each busy for {:.0f} % of a core): a step needs a batch "
       "every {:.1f} ms. ",
       Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do", seen.cpu_percent,
       rest);
-  if (cores > 0 && needed > cores) {
-    text +=
-        fmt::format("About {} would keep up, more than this rank has cores ({}): ", needed, cores);
+  if (!enough) {
+    text += fmt::format("Even {}{} would not be enough: ", needed, CoresText(cores));
   } else {
     text +=
         fmt::format("About {} would keep up{}: num_workers={}. ", needed, CoresText(cores), needed);

@@ -119,6 +119,26 @@ TEST(FindingText, AdviceSpeaksTheProgramsLanguage) {
             Language::kPython);
 }
 
+// The loader's wait is all of the step, and 50,001 workers would not help either.
+TEST(FindingText, NoAbsurdNumberOfWorkersIsAdvised) {
+  for (const char* loader : {"data_wait", "enumerate(DataLoader)#_SingleProcessDataLoaderIter"}) {
+    Trace trace = TraceFromScript(fmt::format(R"(
+      thread 1
+      repeat 6 every 1000
+        step 0 1000 step
+        annotation 0 1000 {}
+      end)",
+                                              loader));
+    const std::string unknown = AdviceOf(trace);
+    EXPECT_NE(unknown.find("num_workers=64"), std::string::npos) << unknown;
+    EXPECT_NE(unknown.find("That will not be enough"), std::string::npos) << unknown;
+    trace.environment.emplace_back("cores", "16");
+    const std::string known = AdviceOf(trace);
+    EXPECT_NE(known.find("num_workers=16"), std::string::npos) << known;
+    EXPECT_NE(known.find("That will not be enough"), std::string::npos) << known;
+  }
+}
+
 TEST(FindingText, NoPinnedMemoryWithoutADevice) {
   constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
   EXPECT_NE(AdviceOf(Waiting(kLoader, true)).find("pin_memory"), std::string::npos);
@@ -136,14 +156,12 @@ TEST(FindingText, CoresAreThoseOfTheRankAndNotSaidWhereUnknown) {
   EXPECT_NE(AdviceOf(trace).find("(this rank has 2 cores)"), std::string::npos) << AdviceOf(trace);
 }
 
-// A step of 1 ms every ms on pid 1, and two workers that take 90 and 70 % of a core.
-TEST(FindingText, WorkersOfTheTraceAreCounted) {
-  Trace none = Waiting("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", true);
-  EXPECT_NE(AdviceOf(none).find("workers needed = "), std::string::npos) << AdviceOf(none);
-
+// A program whose processes have these names and take so much of a core each; the first one steps.
+LoaderWorkers WorkersAmong(std::vector<std::pair<const char*, double>> processes) {
   TraceBuilder builder;
-  const auto counter = [&](int64_t pid, const char* name, double percent) {
-    const ProcessId process = builder.FindOrAddProcess(pid);
+  int64_t pid = 0;
+  for (const auto& [name, percent] : processes) {
+    const ProcessId process = builder.FindOrAddProcess(++pid);
     builder.process(process).name = builder.Intern(name);
     const std::vector<Arg> args{
         {builder.Intern("user"), {.type = ArgValue::Type::kDouble, .real = percent}}};
@@ -153,18 +171,33 @@ TEST(FindingText, WorkersOfTheTraceAreCounted) {
                         .track = builder.FindOrAddThread(process, pid),
                         .category = builder.Intern("host"),
                         .args = builder.AddArgs(args)});
-  };
-  counter(1, "python", 100);
-  counter(2, "pt_data_worker", 90);
-  counter(3, "pt_data_worker", 70);
-  counter(4, "nvidia-smi", 70);
+  }
   const Trace trace = std::move(builder).Build();
   Steps steps;
   steps.thread = TrackId{0};
   steps.window = IntervalSet::Union({{TraceTime{0}, TraceTime{1000}}});
-  const LoaderWorkers workers = FindLoaderWorkers(trace, steps);
+  return FindLoaderWorkers(trace, steps);
+}
+
+TEST(FindingText, WorkersOfTheTraceAreCounted) {
+  Trace none = Waiting("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", true);
+  EXPECT_NE(AdviceOf(none).find("workers needed = "), std::string::npos) << AdviceOf(none);
+
+  // Where torch names its workers, another Python process is none.
+  const LoaderWorkers workers = WorkersAmong({{"python", 100},
+                                              {"pt_data_worker", 90},
+                                              {"pt_data_worker", 70},
+                                              {"nvidia-smi", 70},
+                                              {"python", 5}});
   EXPECT_EQ(workers.count, 2);
   EXPECT_DOUBLE_EQ(workers.cpu_percent, 80);
+}
+
+TEST(FindingText, WorkersWithoutANameOfTheirOwnAreCounted) {
+  const LoaderWorkers workers =
+      WorkersAmong({{"python", 100}, {"python", 30}, {"python", 50}, {"nvidia-smi", 70}});
+  EXPECT_EQ(workers.count, 2);
+  EXPECT_DOUBLE_EQ(workers.cpu_percent, 40);
 }
 
 }  // namespace
