@@ -226,7 +226,8 @@ Result<std::vector<std::string>> VisitAll(const fs::path& path, const LoadOption
     return unreadable;
   }
   std::vector<fs::path> files{path};
-  if (fs::is_directory(path, error)) {
+  const bool is_folder = fs::is_directory(path, error);
+  if (is_folder) {
     Result<std::vector<fs::path>> found = TraceFilesIn(path);
     if (!found.ok()) return Error{found.error()};
     files = std::move(found).value();
@@ -239,7 +240,7 @@ Result<std::vector<std::string>> VisitAll(const fs::path& path, const LoadOption
     part.bytes = SizeOf(file);
     const VisitTrace pass = [&](Trace trace) { return gate.Pass(file, std::move(trace)); };
     const Result<void> visited =
-        VisitFile(file, part, options, files.size() > 1 ? pass : visit, unreadable);
+        VisitFile(file, part, options, is_folder ? pass : visit, unreadable);
     if (!visited.ok()) return Error{visited.error()};
     part.bytes_before += part.bytes;
   }

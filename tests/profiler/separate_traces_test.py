@@ -56,6 +56,12 @@ class SeparateTraces(TrainprofTest):
         for rank, file in files.items():
             self.assertRegex(text, rf"rank +{rank} .*\({os.path.basename(file)}\)")
 
+    def test_a_single_trace_has_the_rank_of_its_name(self):
+        self.make_traces(**{"trace-rank1.json": steps()})
+        result = self.trainprof("check", "traces")
+        self.assertEqual(result.returncode, 3, result.stdout)
+        self.assertIn(b"of 2 ranks these were not judged", result.stdout)
+
     def test_a_single_trace_among_other_files_is_read(self):
         self.make_traces(**{"a.json": steps(), "settings.json": {"lr": 1}})
         result = self.trainprof("report", "traces", "--format", "json")
