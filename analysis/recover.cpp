@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <thread>
 
 #include "collectors/cupti/salvage.h"
 #include "trace/recording/layout.h"
@@ -55,8 +56,8 @@ std::vector<fs::path> SlotFilesOf(const RecordedFolder& run) {
 
 // In the worker. Its output is the counts; nobody shall wait for it at another descriptor.
 [[noreturn]] void Salvage(const fs::path& run_dir, int pipe_end) {
-  signal(SIGINT, SIG_IGN);  // half a buffer made rows of twice would show its events twice
-  signal(SIGPIPE, SIG_IGN);
+  // Half a buffer made rows of twice would show its events twice.
+  for (const int ending : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(ending, SIG_IGN);
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -68,6 +69,11 @@ std::vector<fs::path> SlotFilesOf(const RecordedFolder& run) {
   }
   (void)!write(pipe_end, &counts, sizeof counts);
   _exit(0);
+}
+
+void Reap(pid_t worker) {
+  while (waitpid(worker, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 // In a process of its own: it takes over the collector's state, and damaged files end there.
@@ -86,8 +92,9 @@ SalvageCounts SalvageApart(const fs::path& run_dir, const std::atomic<bool>* can
   }
   if (ended && worker > 0) {
     if (read(pipe_ends[0], &counts, sizeof counts) != sizeof counts) counts = {};
-    while (waitpid(worker, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    Reap(worker);
+  } else if (worker > 0) {
+    std::thread(Reap, worker).detach();
   }
   close(pipe_ends[0]);
   return counts;

@@ -76,6 +76,20 @@ TEST(Recover, MakesRowsOfWhatAKilledProcessLeft) {
   EXPECT_EQ(second.notice, "");
 }
 
+// The viewer opens one run after the other, and gives up on many.
+TEST(Recover, ACancelledRecoveryLeavesNoZombie) {
+  const ScratchFolder scratch;
+  WriteKilledRun(scratch / "run");
+  const std::atomic<bool> cancel = true;
+  RecoverDead(scratch / "run", &cancel);
+  siginfo_t child;  // not reaped by looking at it
+  for (int ms = 0; waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0; ++ms) {
+    ASSERT_LT(ms, 5000) << "the worker has ended, and nobody waits for it";
+    usleep(1000);
+  }
+  EXPECT_EQ(errno, ECHILD);
+}
+
 TEST(Recover, WorksForARankAndASegmentToo) {
   for (const bool segment : {false, true}) {
     const ScratchFolder scratch;
