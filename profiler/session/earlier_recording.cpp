@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "trace/recording/host_file.h"
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/segment_liveness.h"
 
@@ -26,20 +27,6 @@ namespace trainprof {
 namespace {
 
 using Json = nlohmann::json;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
@@ -154,12 +141,12 @@ bool RunClaim::Take(const fs::path& file) {
 }
 
 SetAsideOutcome SetAside(const fs::path& directory, const char* lock_file, const fs::path& aside) {
-  const Descriptor folder(open(directory.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  const recording::OwnedFd folder(open(directory.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
   if (folder.get() < 0 && errno == ENOENT) return {SetAsideResult::kChanged, {}};
   // Recordings of earlier versions have no such file; their control file serves.
   fs::path locked = directory / lock_file;
   if (access(locked.c_str(), F_OK) != 0) locked = directory / recording::kControlFile;
-  const Descriptor lock(open(locked.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const recording::OwnedFd lock(open(locked.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (lock.get() >= 0 && flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return {SetAsideResult::kChanged, "its run is still going on"};
   }

@@ -221,18 +221,15 @@ std::string Refusal(const std::string& named, const fs::path& directory) {
                      (fs::path(named) / "run").lexically_normal().string());
 }
 
-// Exactly the folder that the user named.
-ClaimOutcome TakeNamed(Claim& claim, const fs::path& directory, const PlaceRequest& request) {
-  const fs::path aside = claim.stage.string() + "-replaced";
+// Exactly the folder that the user named. With --force an earlier recording goes to `aside`,
+// whatever comes of it then.
+ClaimOutcome TakeOrReplace(Claim& claim, const fs::path& directory, const PlaceRequest& request,
+                           const fs::path& aside, bool& is_aside) {
   const auto limit = std::chrono::steady_clock::now() + kReplaceLimit;
-  fs::path replaced;
   for (;;) {
     auto tried = TryName(claim, directory);
     if (!tried.ok()) return {std::nullopt, tried.error(), request.force};
-    if (tried.value()) {
-      tried.value()->replaced = replaced;
-      return {std::move(*tried.value()), {}};
-    }
+    if (tried.value()) return {std::move(*tried.value()), {}};
     if (IsNextAttempt(claim, directory)) {
       ClaimOutcome numbered = TakeNumbered(claim, directory);
       if (numbered.place) {
@@ -245,7 +242,7 @@ ClaimOutcome TakeNamed(Claim& claim, const fs::path& directory, const PlaceReque
     if (!request.force) return {std::nullopt, Refusal(request.output, directory), true};
     const SetAsideOutcome outcome = SetAside(directory, kLaunchFile, aside);
     if (outcome.result == SetAsideResult::kDone) {
-      replaced = aside;
+      is_aside = true;
       continue;
     }
     // Ranks start together: the one that replaces it, or has done so, needs a moment.
@@ -259,6 +256,20 @@ ClaimOutcome TakeNamed(Claim& claim, const fs::path& directory, const PlaceReque
     }
     std::this_thread::sleep_for(kFillingPoll);
   }
+}
+
+// The same; without a place the earlier recording comes back, or the error says where it is.
+ClaimOutcome TakeNamed(Claim& claim, const fs::path& directory, const PlaceRequest& request) {
+  const fs::path aside = claim.stage.string() + "-replaced";
+  bool is_aside = false;
+  ClaimOutcome outcome = TakeOrReplace(claim, directory, request, aside, is_aside);
+  if (!is_aside) return outcome;
+  if (outcome.place) {
+    outcome.place->replaced = aside;
+  } else if (rename(aside.c_str(), directory.c_str()) != 0) {
+    outcome.error += ". The earlier recording is in " + aside.string();
+  }
+  return outcome;
 }
 
 fs::path Named(const std::string& output) {

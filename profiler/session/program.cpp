@@ -13,10 +13,11 @@
 
 #include <cstdint>
 
+#include "trace/exit_codes.h"
+
 namespace trainprof {
 namespace {
 
-constexpr int kForkFailed = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
@@ -69,7 +70,7 @@ int RunStart(void* argument) {
 
 StartedProgram NoProcess(int fork_errno) {
   const char* limit = fork_errno == EAGAIN ? " (a limit of processes, see ulimit -u)" : "";
-  StartedProgram none{-1, true, kForkFailed, ""};
+  StartedProgram none{-1, true, kExitRunFailed, ""};
   none.error = fmt::format("cannot start a process: {}{}", strerror(fork_errno), limit);
   return none;
 }

@@ -23,6 +23,7 @@
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
 #include "profiler/session/supervise.h"
+#include "trace/exit_codes.h"
 #include "trace/io/print.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/sealer.h"
@@ -35,7 +36,6 @@
 namespace trainprof {
 namespace {
 
-constexpr int kNotStarted = 125;
 constexpr int kSkipFinalising = 2;  // Ctrl-C pressed twice
 
 void Say(const std::string& message) { Print(stderr, "trainprof: {}\n", message); }
@@ -72,10 +72,12 @@ constexpr int kNeededProcesses = 8;
 // Nothing when so many may be started, else how many may.
 std::optional<int> TooFewProcesses() {
   std::vector<pid_t> started;
+  const pid_t supervisor = getpid();
   while (started.size() < kNeededProcesses) {
     const pid_t pid = fork();
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != supervisor) _exit(0);  // it died before the line above
       for (;;) pause();
     }
     if (pid < 0) break;
@@ -127,9 +129,10 @@ recording::RunDescription Describe(const RunSettings& settings) {
 // What becomes of a program that cannot be recorded.
 enum class Instead { kSupervise, kBecomeProgram, kDoNotStart };
 
-// The program runs, and is not recorded: an earlier recording there would be taken for its own.
-void Abandon(RunPlace& place) {
-  KeepRunDirectory(place);
+// Nothing is recorded. Where the program runs nevertheless, an earlier recording there would be
+// taken for its own.
+void GiveUp(RunPlace& place, bool program_runs) {
+  if (program_runs) KeepRunDirectory(place);
   ReleaseRunDirectory(place);
 }
 
@@ -167,7 +170,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
     return Error{claimed.error + ". The program was not started"};
   }
   if (!collector.ok()) {
-    if (claimed.place) Abandon(*claimed.place);
+    if (claimed.place) GiveUp(*claimed.place, !settings.strict);
     return Error{collector.error()};
   }
   if (!claimed.place) return Error{claimed.error};
@@ -315,7 +318,7 @@ int RunSession(const RunSettings& settings) {
   auto prepared = Prepare(settings, instead);
   if (!prepared.ok()) {
     Say((instead == Instead::kDoNotStart ? "" : "not recording: ") + prepared.error());
-    if (settings.strict || instead == Instead::kDoNotStart) return kNotStarted;
+    if (settings.strict || instead == Instead::kDoNotStart) return kExitRunFailed;
     if (instead == Instead::kBecomeProgram) return RunUnrecorded(settings, surroundings);
   }
   std::optional<Preparation> preparation;
@@ -327,8 +330,7 @@ int RunSession(const RunSettings& settings) {
   const StartedProgram program = StartProgram(settings.program, environment, surroundings);
   if (program.pid < 0) {
     const bool runs_unrecorded = program.no_process && !settings.strict;
-    if (preparation && runs_unrecorded) Abandon(preparation->place);
-    if (preparation && !runs_unrecorded) ReleaseRunDirectory(preparation->place);
+    if (preparation) GiveUp(preparation->place, runs_unrecorded);
     if (runs_unrecorded) {
       Say("not recording: " + program.error);
       return RunUnrecorded(settings, surroundings);
@@ -347,7 +349,7 @@ int RunSession(const RunSettings& settings) {
   if (!preparation) return end.exit_code;
   const bool recorded = Finalise(settings, *preparation, end, inbox);
   const bool failed = settings.strict && !recorded && end.exit_code == 0;
-  return failed ? kNotStarted : end.exit_code;
+  return failed ? kExitRunFailed : end.exit_code;
 }
 
 }  // namespace trainprof

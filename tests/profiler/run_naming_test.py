@@ -196,6 +196,15 @@ class Force(FolderTest):
         self.assertEqual(self.contents("run"), before)
         self.assertEqual(os.listdir(self.cwd), ["run"])
 
+    def test_strict_gives_the_old_one_back_where_nothing_can_be_recorded(self):
+        self.assertEqual(self.folder_with("run"), "run")
+        before = self.contents("run")
+        result = self.trainprof("run", "--strict", "--force", "-o", "run", "--", "true",
+                                env=self.environment(NVTX_INJECTION64_PATH="/another/tool.so"))
+        self.assertEqual(result.returncode, 125, result.stderr)
+        self.assertEqual(self.contents("run"), before)
+        self.assertEqual(os.listdir(self.cwd), ["run"])
+
     def test_an_unrecorded_run_leaves_no_earlier_recording(self):
         self.assertEqual(self.folder_with("run"), "run")
         result = self.forced("true", env=self.environment(TRAINPROF_LIB_DIR="/nowhere"))
