@@ -3,11 +3,11 @@
 //
 // What `kill` can send and a process can hold back never ends the supervisor:
 //
-//   sent by a process                          passed on, whatever its number (1 to 64)
-//   by a timer or descriptor that whoever      passed on: SIGALRM, SIGVTALRM, SIGPROF, SIGIO and
-//   the executed us had armed                      real-time signals by the kernel, about the
-//   supervisor        dropped: SIGPIPE, SIGXFSZ, SIGXCPU, SIGCHLD by the terminal dropped: its
-//   whole group has them
+// - Sent by a process: passed on, whatever its number (1 to 64).
+// - By a timer or descriptor that whoever executed us had armed: passed on.
+//   (SIGALRM, SIGVTALRM, SIGPROF, SIGIO, real-time signals)
+// - By the kernel, about the supervisor: dropped. (SIGPIPE, SIGXFSZ, SIGXCPU, SIGCHLD)
+// - By the terminal: dropped, as its whole group has them.
 //
 // SIGKILL and SIGSTOP cannot be held back. SIGTSTP, SIGTTIN and SIGTTOU stop the supervisor, as job
 // control wants it. A crash of the supervisor itself is not held back by the kernel.
