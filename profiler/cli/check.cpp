@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "analysis/words.h"
 #include "profiler/cli/commands.h"
 #include "profiler/cli/outputs.h"
 #include "profiler/report/coverage_text.h"
@@ -70,7 +71,7 @@ int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
       return kExitOk;
     case Conclusion::kFailed: {
       const int64_t errors = ErrorsIn(job);
-      Print(out, "FAIL: {} finding{} of severity error\n", errors, errors == 1 ? "" : "s");
+      Print(out, "FAIL: {} of severity error\n", Counted(errors, "finding", "findings"));
       return flags.exit_zero ? kExitOk : kExitGateFailed;
     }
     case Conclusion::kInconclusive:

@@ -11,4 +11,11 @@ std::span<const Command> Commands() {
   return commands;
 }
 
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : Commands()) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
+}
+
 }  // namespace trainprof::cli

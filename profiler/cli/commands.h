@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "profiler/cli/command.h"
 
@@ -17,5 +18,7 @@ Command DoctorCommand();
 
 // In the order in which `trainprof --help` shows them.
 std::span<const Command> Commands();
+
+const Command* FindCommand(std::string_view name);  // nullptr where there is none of that name
 
 }  // namespace trainprof::cli

@@ -19,13 +19,6 @@
 namespace trainprof::cli {
 namespace {
 
-const Command* FindCommand(std::string_view name) {
-  for (const Command& command : Commands()) {
-    if (name == command.name) return &command;
-  }
-  return nullptr;
-}
-
 int PrintOverview(std::FILE* out, int exit_code) {
   Print(out,
         "trainprof says why a training run is slow, in milliseconds per step.\n\n"

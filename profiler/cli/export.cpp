@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "analysis/words.h"
 #include "profiler/cli/commands.h"
 #include "profiler/cli/outputs.h"
 #include "trace/formats/exporter.h"
@@ -89,7 +90,7 @@ int RunMerged(const Flags& flags) {
     Print(stderr, "trainprof export: left out: {}\n", error);
   }
   const MergedRanks& result = merged.value();
-  Print(stderr, "{} rank{}{}\n", result.count, result.count == 1 ? "" : "s",
+  Print(stderr, "{}{}\n", Counted(static_cast<int64_t>(result.count), "rank", "ranks"),
         result.count == 1 ? ""
         : result.aligned  ? ", on one clock"
                           : ", not aligned, each starts at 0: " + result.why_not);

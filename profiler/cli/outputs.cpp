@@ -23,13 +23,6 @@
 namespace trainprof::cli {
 namespace {
 
-// A terminal shows a cut character as a stray byte.
-std::string_view CutAtCharacter(std::string_view text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
 // One line on a terminal's standard error, rewritten in place and gone at the end.
 class ProgressLine {
  public:

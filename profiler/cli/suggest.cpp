@@ -93,13 +93,6 @@ bool Compares(const std::string& word) {
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
-const Command* CommandNamed(std::string_view name) {
-  for (const Command& command : Commands()) {
-    if (name == command.name) return &command;
-  }
-  return nullptr;
-}
-
 bool IsInPath(const std::string& name) {
   const char* const path = std::getenv("PATH");
   if (path == nullptr || name.find('/') != std::string::npos) return false;
@@ -172,7 +165,7 @@ std::string UnknownCommandMessage(const std::string& name, const std::vector<std
   for (const OtherWord& other : kOtherWords) {
     if (name == other.word) {
       return message + fmt::format(" Did you mean '{}', \"{}\"?", other.command,
-                                   CommandNamed(other.command)->summary);
+                                   FindCommand(other.command)->summary);
     }
   }
   std::vector<std::string> names;

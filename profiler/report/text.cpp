@@ -50,12 +50,16 @@ std::string Bar(double share, size_t cells) {
   return bar;
 }
 
+std::string_view CutAtCharacter(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;  // UTF-8
+  return text.substr(0, most);
+}
+
 std::string ShortName(std::string_view name, size_t most) {
   constexpr std::string_view kCut = "...";
   if (name.size() <= most) return std::string(name);
-  size_t kept = most - kCut.size();
-  while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xC0) == 0x80) --kept;  // UTF-8
-  return std::string(name.substr(0, kept)) + std::string(kCut);
+  return std::string(CutAtCharacter(name, most - kCut.size())) + std::string(kCut);
 }
 
 std::string Join(const std::vector<std::string>& words) {

@@ -28,6 +28,9 @@ std::string Wrap(std::string_view text, size_t indent, size_t width);
 // A bar of block characters for a share in [0, 1].
 std::string Bar(double share, size_t cells);
 
+// At most `most` bytes, without a part of a character: a terminal would show a stray byte.
+std::string_view CutAtCharacter(std::string_view text, size_t most);
+
 // A name from a trace in at most `most` bytes, of which three are "..." where it is cut.
 std::string ShortName(std::string_view name, size_t most);
 
