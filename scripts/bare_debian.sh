@@ -67,20 +67,22 @@ prepare() {
 
 # inside ROOT COMMAND...: as root, in its clone, with mounts that end with the command.
 inside() {
-  local where=$1 folder
+  local where=$1
   shift
   # shellcheck disable=SC2016  # expanded inside
-  BINDS="${binds[*]}" WHERE=$where unshare --mount --pid --fork --kill-child bash -euc '
+  WHERE=$where unshare --mount --pid --fork --kill-child bash -euc '
     mount -t proc proc "$WHERE/proc"
     mount --rbind /dev "$WHERE/dev"
     mount --rbind /sys "$WHERE/sys"
-    for folder in $BINDS; do
-      mkdir -p "$WHERE$folder"
-      mount --bind "$folder" "$WHERE$folder"
+    while [[ $1 != -- ]]; do
+      mkdir -p "$WHERE$1"
+      mount --bind "$1" "$WHERE$1"
+      shift
     done
+    shift
     exec chroot "$WHERE" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM="${TERM:-dumb}" \
       PIP_CERT="${PIP_CERT:-}" PIP_FIND_LINKS="${PIP_FIND_LINKS:-}" PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-}" \
-      bash -c "cd /root/trainprof && exec \"\$@\"" bash "$@"' bash "$@"
+      bash -c "cd /root/trainprof && exec \"\$@\"" bash "$@"' bash "${binds[@]}" -- "$@"
 }
 
 # expect NAME LOG WANTED-STATUS STATUS SECONDS PATTERN...: one row of the table; each pattern must be in the log.

@@ -81,13 +81,18 @@ install() {
     { apt update && apt install -y --no-install-recommends "$@"; }
 }
 
-# One package that this Debian does not have must not keep the others out.
+# What this Debian does not have must not keep the others out. Whatever else failed would fail again.
 install_what_can_be() {
   install "$@" && return 0
   can_install || return 1
-  local package failed=0
-  for package in "$@"; do apt install -y --no-install-recommends "$package" || failed=1; done
-  return "$failed"
+  local package known=()
+  for package in "$@"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then known+=("$package"); fi
+  done
+  if [[ ${#known[@]} -gt 0 && ${#known[@]} -lt $# ]]; then
+    apt install -y --no-install-recommends "${known[@]}"
+  fi
+  return 1
 }
 
 main() {

@@ -30,6 +30,7 @@ parse() {
       --preset) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; preset=$2; shift ;;
       --preset=*) preset=${1#*=} ;;
       --no-install) may_install=false ;;
+      --install) may_install=true ;;  # as it is anyway; earlier versions asked for it
       -h | --help) usage; exit 0 ;;
       *) ctest_arguments+=("$1") ;;
     esac
