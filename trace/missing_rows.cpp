@@ -18,14 +18,6 @@ constexpr size_t kManyCopies = 4;
 // waiting when the recording ended.
 constexpr size_t kQueueDepth = 1024;
 
-bool StartsKernels(ApiKind kind) {
-  return kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch;
-}
-
-bool StartsWork(ApiKind kind) {
-  return StartsKernels(kind) || kind == ApiKind::kCopy || kind == ApiKind::kMemset;
-}
-
 ProcessId ProcessOf(const Trace& trace, TrackId track) {
   return trace.tracks[Index(track)].process;
 }

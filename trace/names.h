@@ -25,6 +25,15 @@ enum class ApiKind : uint8_t {
   kQuery,       // cudaEventQuery, cudaStreamQuery
 };
 
+constexpr bool StartsKernels(ApiKind kind) {
+  return kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch;
+}
+
+// Of a device.
+constexpr bool StartsWork(ApiKind kind) {
+  return StartsKernels(kind) || kind == ApiKind::kCopy || kind == ApiKind::kMemset;
+}
+
 enum class CopyDirection : uint8_t {
   kUnknown,
   kHostToDevice,

@@ -92,10 +92,7 @@ void ChromeTables::FindDeviceTracks() {
   std::vector<bool> is_launch(ids.size(), false);
   for (size_t row = 0; row < trace.api.size() && !ids.empty(); ++row) {
     CancelPoint(row);
-    const ApiKind kind = trace.api.kind[row];
-    const bool starts_work = kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch ||
-                             kind == ApiKind::kCopy || kind == ApiKind::kMemset;
-    if (!starts_work) continue;
+    if (!StartsWork(trace.api.kind[row])) continue;
     const int64_t id = trace.api.correlation[row];
     auto it = std::lower_bound(ids.begin(), ids.end(), std::pair(id, TrackId{0}));
     // Once marked, all of that id are.

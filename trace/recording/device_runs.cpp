@@ -134,8 +134,7 @@ void DeviceDecoder::NoteFailure(StringId call, uint32_t result, size_t calls) {
 void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {
   ++call_rows_;
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
-  const bool launches = kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch;
-  if (launches && row.result == 0 && row.correlation != 0) {
+  if (StartsKernels(kind) && row.result == 0 && row.correlation != 0) {
     launches_.push_back({row.correlation, row.begin_ns});
     if (kind == ApiKind::kGraphLaunch) ++launches_of_graphs_;
   }

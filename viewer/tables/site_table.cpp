@@ -16,14 +16,9 @@ using Place = std::tuple<std::string, int64_t, std::string, std::string>;
 
 constexpr uint32_t kCancelRows = 1 << 10;  // between two looks at `cancel`
 
-bool IsLaunch(ApiKind kind) {
-  return kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch || kind == ApiKind::kCopy ||
-         kind == ApiKind::kMemset;
-}
-
 void AddCall(SiteRow& row, ApiKind kind, bool blocks, Duration part, Row call) {
   ++row.site.count;
-  if (IsLaunch(kind)) ++row.launches;
+  if (StartsWork(kind)) ++row.launches;
   if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) ++row.allocations;
   const bool first_that_blocks = blocks && row.blocking == 0;
   if (blocks) {
