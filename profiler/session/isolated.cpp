@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/io/write_all.h"
+
 namespace trainprof {
 namespace {
 
@@ -25,16 +27,6 @@ constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
-
-void WriteAll(int descriptor, const std::string& text) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = write(descriptor, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    done += static_cast<size_t>(written);
-  }
-}
 
 std::string ReadAll(int descriptor) {
   std::string text(kMaxIsolatedText, '\0');

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "profiler/session/launch.h"
+#include "trace/io/write_all.h"
 #include "trace/recording/layout.h"
 #include "trace/recording/recorded_files.h"
 #include "trace/recording/run_files.h"
@@ -77,8 +78,7 @@ bool WriteLaunch(const Claim& claim) {
   const auto folder = recording::OpenFolder(claim.stage, recording::Links::kRefuse);
   if (!folder.ok()) return false;
   const recording::OwnedFd file(folder.value().Create(kLaunchFile));
-  return file.is_open() &&
-         recording::WriteFully(file.get(), claim.launch.data(), claim.launch.size());
+  return file.is_open() && WriteAll(file.get(), claim.launch) == 0;
 }
 
 // Prepares the folder under a hidden name beside `target`, so that it appears complete or not at

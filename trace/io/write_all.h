@@ -11,6 +11,11 @@ namespace trainprof {
 // counts what came through.
 int WriteAll(int fd, std::string_view bytes, uint64_t* written = nullptr);
 
+template <typename T>
+std::string_view BytesOf(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
 // "; free some space or choose another folder": what to do about a failed write or open, or "".
 const char* WhatToDoAboutWriting(int error);
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "trace/io/write_all.h"
 #include "trace/recording/recorded_files.h"
 
 namespace trainprof::recording {
@@ -63,8 +64,8 @@ bool WriteSealed(const RecordedFolder& run, const std::string& name, const HostF
   HostHeader header = file.header;
   header.magic = kSealedHostMagic;
   header.check = CheckOf(&header, offsetof(HostHeader, check));
-  return WriteFully(fd.get(), &header, sizeof header) &&
-         WriteFully(fd.get(), packed.data(), packed.size()) && fdatasync(fd.get()) == 0;
+  return WriteAll(fd.get(), BytesOf(header)) == 0 &&
+         WriteAll(fd.get(), {packed.data(), packed.size()}) == 0 && fdatasync(fd.get()) == 0;
 }
 
 }  // namespace

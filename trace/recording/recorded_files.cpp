@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "trace/io/write_all.h"
+
 namespace trainprof::recording {
 namespace {
 
@@ -137,8 +139,9 @@ bool RecordedFolder::Replace(const std::string& name, std::string_view text) con
   const std::string fresh = name + ".tmp";
   const OwnedFd file(Create(fresh));
   if (!file.is_open()) return false;
-  if (WriteFully(file.get(), text.data(), text.size()) && Rename(fresh, name)) return true;
-  const int cause = errno;
+  int cause = WriteAll(file.get(), text);
+  if (cause == 0 && Rename(fresh, name)) return true;
+  if (cause == 0) cause = errno;
   Remove(fresh);
   errno = cause;
   return false;
@@ -193,18 +196,6 @@ bool ReadFully(int fd, uint64_t offset, void* out, size_t size) {
     if (n <= 0) return false;
     p += n;
     offset += static_cast<uint64_t>(n);
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-bool WriteFully(int fd, const void* data, size_t size) {
-  const auto* p = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = write(fd, p, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    p += n;
     size -= static_cast<size_t>(n);
   }
   return true;

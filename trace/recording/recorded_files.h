@@ -95,6 +95,5 @@ Result<std::string> ReadRecorded(const std::filesystem::path& path, Links links,
 
 // The whole of [offset, offset + size), across interrupted and short reads.
 bool ReadFully(int fd, uint64_t offset, void* out, size_t size);
-bool WriteFully(int fd, const void* data, size_t size);
 
 }  // namespace trainprof::recording

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "trace/io/write_all.h"
 #include "trace/recording/access.h"
 #include "trace/recording/clock_log.h"
 #include "trace/recording/manifest.h"
@@ -106,7 +107,7 @@ class SealedWriter {
     packed_.resize(ZSTD_compressBound(words_.size() * 8));
     const size_t n = ZSTD_compress2(context_.get(), packed_.data(), packed_.size(), words_.data(),
                                     words_.size() * 8);
-    if (ZSTD_isError(n) || !WriteFully(fd_, packed_.data(), n)) return false;
+    if (ZSTD_isError(n) || WriteAll(fd_, {packed_.data(), n}) != 0) return false;
     table_.push_back({offset_, static_cast<uint32_t>(n), chunk.payload_bytes, chunk.kind,
                       chunk.row_bytes, chunk.writer, chunk.sequence,
                       static_cast<uint32_t>(encoding), chunk.opened});
@@ -130,9 +131,9 @@ class SealedWriter {
     const SealedHeader sealed = {static_cast<uint32_t>(table_.size()),
                                  static_cast<uint32_t>(info.size()),
                                  CheckOf(directory.data(), directory.size())};
-    return lseek(fd_, 0, SEEK_SET) == 0 && WriteFully(fd_, &header, sizeof header) &&
-           WriteFully(fd_, &sealed, sizeof sealed) &&
-           WriteFully(fd_, directory.data(), directory.size());
+    return lseek(fd_, 0, SEEK_SET) == 0 && WriteAll(fd_, BytesOf(header)) == 0 &&
+           WriteAll(fd_, BytesOf(sealed)) == 0 &&
+           WriteAll(fd_, {directory.data(), directory.size()}) == 0;
   }
 
   const SegmentReader& segment_;
@@ -198,7 +199,7 @@ Result<void> CreateRun(const fs::path& run_dir, const RunDescription& run) {
   control.clock_kind = HostClockKind();
   control.max_bytes = run.max_bytes;
   control.created = SampleClocks(control.clock_kind);
-  const bool written = WriteFully(fd, &control, sizeof control);
+  const bool written = WriteAll(fd, BytesOf(control)) == 0;
   const Error failure = SystemError(path, "write");
   close(fd);
   if (!written) return failure;
