@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "trace/io/write_all.h"
+#include "trace/recording/access.h"
 
 namespace trainprof::recording {
 namespace {
@@ -18,7 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kBlockBytes = 512;  // of st_blocks, on all file systems
 constexpr mode_t kOwnersMode = 0600;
-constexpr mode_t kMostMode = 0664;  // never writable by everybody
 
 const char* WhatItIs(mode_t mode) {
   switch (mode & S_IFMT) {
@@ -127,7 +127,7 @@ int RecordedFolder::Create(const std::string& name) const {
   const int created =
       openat(fd(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnersMode);
   // Who may look into the folder may read it; file systems without modes refuse, and need none.
-  if (created >= 0) (void)!fchmod(created, status.st_mode & kMostMode);
+  if (created >= 0) (void)!fchmod(created, FileModeIn(status.st_mode));
   return created;
 }
 
