@@ -76,7 +76,9 @@ ClockLogContents ReadClockLog(const std::filesystem::path& run_dir) {
   LogHeader header{};
   if (!file.ok()) return contents;
   const int fd = file.value().fd.get();
-  if (!ReadFully(fd, 0, &header, sizeof header) || header.magic != LogHeader::kMagic) {
+  // The size is that of when it was opened: the header may have been written since.
+  if (file.value().bytes < sizeof header || !ReadFully(fd, 0, &header, sizeof header) ||
+      header.magic != LogHeader::kMagic) {
     return contents;
   }
   contents.kind = header.kind;

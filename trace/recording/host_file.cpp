@@ -97,7 +97,8 @@ Result<HostFile> ReadHostFile(const fs::path& path) {
   if (!opened.ok()) return Error{opened.error()};
   const int fd = opened.value().fd.get();
   HostHeader& header = file.header;
-  if (!ReadFully(fd, 0, &header, sizeof header)) {
+  // The size is that of when it was opened: a sampler may have written the header since.
+  if (opened.value().bytes < sizeof header || !ReadFully(fd, 0, &header, sizeof header)) {
     return Error{path.string() + ": too short for a host file, or unreadable"};
   }
   const bool sealed = header.magic == kSealedHostMagic;
