@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "trace/io/write_all.h"
 #include "trace/recording/access.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kBlockBytes = 512;  // of st_blocks, on all file systems
 constexpr mode_t kOwnersMode = 0600;
+constexpr int kDeepest = 8;  // of what trainprof writes as JSON
 
 const char* WhatItIs(mode_t mode) {
   switch (mode & S_IFMT) {
@@ -186,6 +188,19 @@ Result<std::string> ReadRecorded(const fs::path& path, Links links, uint64_t mos
     return Error{path.string() + ": cannot be read"};
   }
   return text;
+}
+
+nlohmann::json ParseRecorded(std::string_view text) {
+  using nlohmann::json;
+  struct TooDeep {};
+  const auto check = [](int depth, json::parse_event_t, json&) {
+    return depth <= kDeepest ? true : throw TooDeep();
+  };
+  try {
+    return json::parse(text, check, false);
+  } catch (const TooDeep&) {
+    return json::value_t::discarded;
+  }
 }
 
 bool ReadFully(int fd, uint64_t offset, void* out, size_t size) {

@@ -123,8 +123,12 @@ Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Qua
   reader.device_ = file.value().device;
   reader.inode_ = file.value().inode;
   if (Result<void> header = reader.ReadHeader(); !header.ok()) return Error{header.error()};
+  // A file system that does not count blocks says 0.
+  const uint64_t on_disk = file.value().bytes_on_disk;
+  const uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
   if (reader.sealed_) {
-    if (Result<void> read = reader.ReadSealedDirectory(); !read.ok()) return Error{read.error()};
+    if (Result<void> read = reader.ReadSealedDirectory(stored); !read.ok())
+      return Error{read.error()};
   } else {
     Quality damage;
     const uint64_t found = reader.FindRawChunks(damage);
@@ -133,10 +137,9 @@ Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Qua
       quality.Count(item.kind, item.severity, item.count, item.detail);
     }
   }
-  // A file system that does not count blocks says 0.
-  const uint64_t on_disk = file.value().bytes_on_disk;
-  const uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
-  if (Result<void> plausible = reader.CheckPlausible(stored); !plausible.ok()) {
+  uint64_t claimed = 0;
+  for (const Chunk& chunk : reader.chunks_) claimed += chunk.payload_bytes;
+  if (Result<void> plausible = reader.CheckPlausible(claimed, stored); !plausible.ok()) {
     return Error{plausible.error()};
   }
   std::stable_sort(reader.chunks_.begin(), reader.chunks_.end(), [](const auto& a, const auto& b) {
@@ -266,7 +269,7 @@ void SegmentReader::CheckClaims(uint64_t found, Quality& quality) const {
   }
 }
 
-Result<void> SegmentReader::ReadSealedDirectory() {
+Result<void> SegmentReader::ReadSealedDirectory(uint64_t stored_bytes) {
   const auto damaged = [&] {
     return Error{path_.string() + ": the sealed segment's directory is damaged"};
   };
@@ -279,6 +282,7 @@ Result<void> SegmentReader::ReadSealedDirectory() {
   if (sealed.info_bytes > kMostInfoBytes || sealed.info_bytes % 8 != 0 || payloads > file_bytes_) {
     return damaged();
   }
+  if (auto plausible = CheckPlausible(payloads, stored_bytes); !plausible.ok()) return plausible;
   std::vector<char> directory(table_bytes + sealed.info_bytes);
   if (!ReadAt(offset, directory.data(), directory.size()) ||
       CheckOf(directory.data(), directory.size()) != sealed.check) {
@@ -300,9 +304,7 @@ Result<void> SegmentReader::ReadSealedDirectory() {
   return {};
 }
 
-Result<void> SegmentReader::CheckPlausible(uint64_t stored_bytes) const {
-  uint64_t claimed = 0;
-  for (const Chunk& chunk : chunks_) claimed += chunk.payload_bytes;
+Result<void> SegmentReader::CheckPlausible(uint64_t claimed, uint64_t stored_bytes) const {
   if (claimed <= std::max(kAlwaysAllowedBytes, stored_bytes * kMostExpansion)) return {};
   return Error{path_.string() + ": damaged: claims to hold " + std::to_string(claimed >> 20) +
                " MiB in a file of " + std::to_string(stored_bytes >> 10) + " KiB"};

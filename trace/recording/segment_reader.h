@@ -112,8 +112,9 @@ class SegmentReader {
   Result<void> ReadHeader();
   uint64_t FindRawChunks(Quality& quality);  // bytes that they claim
   void CheckClaims(uint64_t found, Quality& quality) const;
-  Result<void> ReadSealedDirectory();
-  Result<void> CheckPlausible(uint64_t stored_bytes) const;
+  Result<void> ReadSealedDirectory(uint64_t stored_bytes);
+  // Fails where so many bytes on disk cannot hold that much.
+  Result<void> CheckPlausible(uint64_t claimed, uint64_t stored_bytes) const;
   bool ReadAt(uint64_t offset, void* out, size_t size) const;
   const char* LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
                           ChunkScratch& scratch) const;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
 #include "trace/recording/sealer.h"
 #include "trace/recording/segment_liveness.h"
@@ -23,7 +24,7 @@ void AddScan(const SegmentReader& segment, ProcessSummary& process) {
 
 // False when the text is not what the sealer writes.
 bool AddSealedInfo(const std::string& text, ProcessSummary& process) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = ParseRecorded(text);
   if (!json.is_object() || !json.contains("events") || !json["events"].is_number_unsigned() ||
       !json.contains("threads") || !json["threads"].is_array()) {
     return false;

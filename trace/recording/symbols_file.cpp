@@ -127,7 +127,7 @@ std::string ReadSymbols(const fs::path& segment, std::vector<ModuleSymbols>& mod
   if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return {};
   const Result<std::string> text = ReadRecorded(path, Links::kRefuse, kMostSymbolsBytes);
   if (!text.ok()) return text.error();
-  const Json json = Json::parse(text.value(), nullptr, false);
+  const Json json = ParseRecorded(text.value());
   const bool known = json.is_object() && json.value("version", Json()) == kSymbolsVersion;
   const auto list = known ? json.find("modules") : json.end();
   if (!known || list == json.end() || !list->is_array()) {

@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "tests/trace/recording/scratch_folder.h"
@@ -18,6 +19,8 @@
 #include "trace/formats/memory_limit.h"
 #include "trace/recording/host_file.h"
 #include "trace/recording/reader.h"
+#include "trace/recording/recorded_files.h"
+#include "trace/recording/run_directory.h"
 #include "trace/recording/sealer.h"
 #include "trace/recording/segment_liveness.h"
 
@@ -277,6 +280,27 @@ TEST(Crafted, AFileThatClaimsFarMoreThanItHasRoomForIsDamage) {
   const auto ranks = ReadRecording(scratch.path());
   ASSERT_FALSE(ranks.ok());
   EXPECT_NE(ranks.error().find("claims to hold 2560 MiB"), std::string::npos) << ranks.error();
+}
+
+// 20 GB of holes took as much memory as its directory claimed to be long.
+TEST(Crafted, ADirectoryThatLiesInAHoleIsDamage) {
+  const ScratchFolder scratch;
+  const Sealed sealed(scratch.path());
+  const fs::path path = SegmentsIn(RankFoldersIn(scratch / "run")[0].path)[0];
+  std::vector<char> bytes = ReadBytes(path);
+  const uint32_t chunks = 8 << 20;
+  memcpy(bytes.data() + sizeof(SegmentHeader), &chunks, sizeof chunks);
+  WriteBytes(path, bytes);
+  fs::resize_file(path, uint64_t{1} << 30);
+  const auto ranks = ReadRecording(scratch / "run");
+  ASSERT_FALSE(ranks.ok());
+  EXPECT_NE(ranks.error().find("claims to hold 512 MiB"), std::string::npos) << ranks.error();
+}
+
+TEST(Crafted, JsonThatIsNestedDeeplyIsDamage) {
+  EXPECT_TRUE(ParseRecorded("[[[[[[[[1]]]]]]]]").is_array());
+  EXPECT_TRUE(ParseRecorded(std::string(1 << 20, '[')).is_discarded());
+  EXPECT_TRUE(ParseRecorded(std::string(100, '[') + std::string(100, ']')).is_discarded());
 }
 
 TEST(Crafted, HostSamplesThatGrowTooMuchAreDamage) {
