@@ -29,17 +29,6 @@ using recording::RecordedFolder;
 constexpr std::chrono::seconds kRecoverLimit{5};
 constexpr int kCancelPollMs = 10;
 
-// The run directory that `path` is or lies in; empty when it is neither. Without links on its way.
-fs::path RunOf(const fs::path& path) {
-  std::error_code error;
-  fs::path folder = fs::canonical(path, error);
-  constexpr int kDeepest = 2;  // RUN/FOLDER/SEGMENT
-  for (int up = 0; !error && up <= kDeepest; ++up, folder = folder.parent_path()) {
-    if (recording::ReadControl(folder)) return folder;
-  }
-  return {};
-}
-
 // RUN/FOLDER/SEGMENT.slots of all folders.
 std::vector<fs::path> SlotFilesOf(const RecordedFolder& run) {
   std::vector<fs::path> found;
@@ -125,8 +114,8 @@ std::string WhyLeft(const fs::path& slots, bool is_ours) {
 
 Recovery RecoverDead(const fs::path& path, const std::atomic<bool>* cancel) {
   Recovery recovery;
-  const fs::path run_dir = RunOf(path);
-  if (run_dir.empty()) return recovery;
+  const fs::path run_dir = recording::RunOf(path);
+  if (run_dir.empty() || !recording::ReadControl(run_dir)) return recovery;
   const auto run = recording::OpenFolder(run_dir, Links::kFollow);
   if (!run.ok() || SlotFilesOf(run.value()).empty()) return recovery;
   const bool is_ours = run.value().owner() == geteuid();

@@ -11,22 +11,19 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "trace/recording/host_file.h"
 #include "trace/recording/recorded_files.h"
 #include "trace/recording/run_directory.h"
+#include "trace/recording/run_state.h"
 #include "trace/recording/segment_liveness.h"
 
 namespace fs = std::filesystem;
 
 namespace trainprof {
 namespace {
-
-using Json = nlohmann::json;
 
 bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
@@ -55,14 +52,6 @@ bool IsOurFile(const std::string& name, const char* lock_file) {
   return name.starts_with("sampler-") && name.ends_with(".lock");
 }
 
-bool IsOurFolder(const std::string& name) {
-  const size_t dash = name.find('-');
-  const std::string word = name.substr(0, dash);
-  // "pid-4711-a3c8271d": the rest says where that pid holds (process_place.h).
-  return (word == "rank" || word == "pid") && dash + 1 < name.size() &&
-         name.find_first_not_of("0123456789abcdef-", dash + 1) == std::string::npos;
-}
-
 bool IsOurFileOfARank(const std::string& name) {
   return EndsIn(name, {".tps", ".tpz", ".slots", ".tmp", ".new", ".symbols.json"});
 }
@@ -74,7 +63,7 @@ std::optional<fs::path> Foreign(const fs::path& directory, const char* lock_file
     const std::string name = entry.path().filename().string();
     const fs::file_type type = entry.symlink_status(error).type();
     if (type == fs::file_type::regular && IsOurFile(name, lock_file)) continue;
-    if (type != fs::file_type::directory || !IsOurFolder(name)) return name;
+    if (type != fs::file_type::directory || !recording::IsRankFolderName(name)) return name;
     for (const auto& inner : fs::directory_iterator(entry.path(), error)) {
       const std::string inner_name = inner.path().filename().string();
       const bool ours = inner.symlink_status(error).type() == fs::file_type::regular &&
@@ -87,17 +76,11 @@ std::optional<fs::path> Foreign(const fs::path& directory, const char* lock_file
 
 // Another machine's run whose end nobody has written down: whether it goes on cannot be seen here.
 std::optional<std::string> UnendedOnAnotherHost(const fs::path& directory) {
-  std::ifstream file(directory / recording::kManifestFile, std::ios::binary);
-  const Json manifest = Json::parse(file, nullptr, false);
-  if (!manifest.is_object()) return std::nullopt;
-  const auto end = manifest.find("end_unix_ns");
-  const auto host = manifest.find("host");
-  if (end == manifest.end() || !end->is_null()) return std::nullopt;
-  if (host == manifest.end() || !host->is_string()) return std::nullopt;
+  const recording::RunState state = recording::ReadRunState(directory);
   char here[256] = {};
   gethostname(here, sizeof here - 1);
-  if (*host == here) return std::nullopt;
-  return host->get<std::string>();
+  if (state.ended || state.host.empty() || state.host == here) return std::nullopt;
+  return state.host;
 }
 
 // Why the folder must stay; empty when it may go.

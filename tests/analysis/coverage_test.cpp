@@ -338,8 +338,9 @@ TEST(DoubtsOfRecordings, ARankThatTheManifestNamesMustBeThere) {
   WriteRank(folder / "rank-00000");
   const std::filesystem::path gone = WriteRank(folder / "rank-00001", true);
   std::ofstream(folder / "manifest.json")
-      << R"({"end_unix_ns": 5, "exit_code": 0, "signal": null, "processes": [{"file": "rank-00000/)"
-      << gone.filename().string() << R"("}, {"file": "rank-00001/)" << gone.filename().string()
+      << R"({"format": "trainprof recording", "end_unix_ns": 5, "exit_code": 0, "signal": null, )"
+      << R"("processes": [{"file": "rank-00000/)" << gone.filename().string()
+      << R"("}, {"file": "rank-00001/)" << gone.filename().string()
       << R"("}, {"file": "../../etc/passwd"}, {"file": 7}, 7]})";
   EXPECT_EQ(ConclusionOf(Load(folder.path())), Conclusion::kFailed);
   std::filesystem::remove_all(folder / "rank-00001");

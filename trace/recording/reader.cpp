@@ -300,14 +300,6 @@ void NoteUnreadable(const char* name, Recording& recording) {
   if (!file.ok()) recording.errors.push_back(file.error());
 }
 
-// Without links on its way, where there is such a path: what the user names may be one, what lies
-// in a recording may not.
-fs::path Resolved(const fs::path& path) {
-  std::error_code error;
-  fs::path resolved = fs::canonical(path, error);
-  return error ? fs::absolute(path, error) : resolved;
-}
-
 // The folders that `path` stands for, and the run directory they belong to.
 Recording Locate(const fs::path& path) {
   Recording recording;

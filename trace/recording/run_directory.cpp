@@ -17,14 +17,18 @@ namespace fs = std::filesystem;
 constexpr std::string_view kRankPrefix = "rank-";
 constexpr std::string_view kPidPrefix = "pid-";
 
-// The number behind a prefix, or -1. A dash and anything may follow it.
+// The number behind a prefix, or -1. That of a pid may be followed by the place where it holds
+// (process_place.h): "pid-4711-a3c8271d".
 int64_t NumberAfter(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix)) return -1;
   name.remove_prefix(prefix.size());
   int64_t number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool ends = end == name.data() + name.size() || *end == '-';
-  return error == std::errc() && ends && number >= 0 ? number : -1;
+  if (error != std::errc() || number < 0) return -1;
+  name.remove_prefix(static_cast<size_t>(end - name.data()));
+  const bool has_place = prefix == kPidPrefix && name.starts_with('-') && name.size() > 1 &&
+                         name.find_first_not_of("0123456789abcdef", 1) == name.npos;
+  return name.empty() || has_place ? number : -1;
 }
 
 std::vector<fs::path> SegmentsIn(const RecordedFolder& folder) {
@@ -65,6 +69,24 @@ std::optional<ControlInfo> ReadControl(const fs::path& run_dir) {
 
 bool IsRunDirectory(const fs::path& path) {
   return ReadControl(path).has_value() || !RankFoldersIn(path).empty();
+}
+
+fs::path Resolved(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  fs::path resolved = fs::weakly_canonical(absolute, error);
+  return error ? absolute : resolved;
+}
+
+fs::path RunOf(const fs::path& path) {
+  std::error_code error;
+  const fs::path resolved = Resolved(path);
+  if (!fs::is_directory(resolved, error)) {
+    return IsSegmentFile(resolved) ? resolved.parent_path().parent_path() : fs::path();
+  }
+  if (fs::exists(resolved / kManifestFile, error) || IsRunDirectory(resolved)) return resolved;
+  const bool is_ranks = IsRankFolderName(resolved.filename()) || !SegmentsIn(resolved).empty();
+  return is_ranks ? resolved.parent_path() : fs::path();
 }
 
 std::optional<fs::path> NewestRunIn(const fs::path& folder) {

@@ -32,6 +32,14 @@ bool IsSegmentFile(const std::filesystem::path& path);  // by its name
 // True for the folder of a whole run, false for one of its ranks' folders.
 bool IsRunDirectory(const std::filesystem::path& path);
 
+// Without links on its way, as far as the path exists: what the user names may be a link, what lies
+// in a recording may not.
+std::filesystem::path Resolved(const std::filesystem::path& path);
+
+// The run that `path` is or belongs to, as a folder of its or a segment. Resolved(); empty for
+// anything else, whatever it lies in.
+std::filesystem::path RunOf(const std::filesystem::path& path);
+
 // The segments of one rank's folder, by name. Where a raw and a sealed file of one process stand
 // side by side (the sealer was killed between two steps), the sealed one alone. None where the
 // folder is a link.

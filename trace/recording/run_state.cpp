@@ -1,7 +1,12 @@
 // Manifests come from anywhere: every member is checked, and nothing but a regular file is read.
 #include "trace/recording/run_state.h"
 
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "trace/recording/layout.h"
 #include "trace/recording/recorded_files.h"
@@ -13,12 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr uint64_t kMaxManifestBytes = uint64_t{16} << 20;
+// Of some 10,000 processes. As a tree a hostile one takes twenty times as much.
+constexpr uint64_t kMaxManifestBytes = uint64_t{8} << 20;
 
 std::optional<int> IntOf(const json& manifest, const char* key) {
   const auto it = manifest.find(key);
   if (it == manifest.end() || !it->is_number_integer()) return std::nullopt;
-  return it->get<int>();
+  const auto number = it->get<int64_t>();
+  return std::in_range<int>(number) ? std::optional(static_cast<int>(number)) : std::nullopt;
 }
 
 // Sealed since, or not: either form will do.
@@ -51,26 +58,36 @@ std::vector<std::string> MissingFiles(const fs::path& run_dir, const json& manif
 }  // namespace
 
 RunState ReadRunState(const fs::path& path) {
-  std::error_code error;
-  const bool is_run = IsRunDirectory(path) || fs::exists(path / kManifestFile, error);
-  const fs::path absolute = fs::absolute(path, error).lexically_normal();
-  const fs::path folder = absolute.filename().empty() ? absolute.parent_path() : absolute;
-  const fs::path run_dir = is_run                          ? path
-                           : fs::is_directory(path, error) ? folder.parent_path()
-                                                           : folder.parent_path().parent_path();
+  RunState state;
+  const fs::path run_dir = RunOf(path);
+  if (run_dir.empty()) return state;
   const Result<std::string> text =
       ReadRecorded(run_dir / kManifestFile, Links::kFollow, kMaxManifestBytes);
-  RunState state;
   if (!text.ok()) return state;
-  const json manifest = json::parse(text.value(), nullptr, false);
-  if (!manifest.is_object()) return state;
-  state.known = true;
+  const json manifest = ParseRecorded(text.value());
+  state.known = manifest.is_object() && manifest.contains("exit_code") &&
+                manifest.contains("signal") &&
+                manifest.value("format", json()) == "trainprof recording";
+  if (!state.known) return state;
   const auto end = manifest.find("end_unix_ns");
   state.ended = end != manifest.end() && end->is_number();
   state.exit_code = IntOf(manifest, "exit_code");
   state.signal = IntOf(manifest, "signal");
-  if (is_run) state.missing_files = MissingFiles(run_dir, manifest);
+  if (const json host = manifest.value("host", json()); host.is_string()) state.host = host;
+  if (run_dir == Resolved(path)) state.missing_files = MissingFiles(run_dir, manifest);
   return state;
+}
+
+std::string HowItWasKilled(const fs::path& path) {
+  const RunState state = ReadRunState(path);
+  if (!state.known) return {};
+  if (state.signal) {
+    const bool known = *state.signal > 0 && *state.signal < NSIG;
+    return fmt::format("the program was ended by signal {}{}", *state.signal,
+                       known ? fmt::format(" ({})", strsignal(*state.signal)) : "");
+  }
+  if (state.exit_code) return {};
+  return "the run was killed: how the program ended was not recorded";
 }
 
 }  // namespace trainprof::recording

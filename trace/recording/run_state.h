@@ -13,6 +13,7 @@ struct RunState {
   bool ended = false;  // the supervisor has seen the program's end
   std::optional<int> exit_code;
   std::optional<int> signal;
+  std::string host = {};  // that ran the program
   // Segments that the manifest names and the recording lacks: "rank-00001/4711-23.tpz". A run
   // directory's alone; of a rank's folder nothing is known to be missing.
   std::vector<std::string> missing_files;
@@ -23,8 +24,12 @@ struct RunState {
   }
 };
 
-// Of a run directory, or of the one that a rank's folder lies in. A manifest that is absent, no
-// regular file, larger than 16 MiB or no JSON object is not known.
+// Of the run that `path` is or belongs to (RunOf). A manifest that is absent, no regular file,
+// larger than 8 MiB or none of ours is not known.
 RunState ReadRunState(const std::filesystem::path& path);
+
+// A sentence without its full stop, for a run that did not end by itself: "the program was ended by
+// signal 9 (Killed)". Empty for any other, and for what is no recording.
+std::string HowItWasKilled(const std::filesystem::path& path);
 
 }  // namespace trainprof::recording

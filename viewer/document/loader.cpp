@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "trace/cancel.h"
-#include "trace/recording/run_end.h"
+#include "trace/recording/run_state.h"
 #include "trace/recording/segment_liveness.h"
 
 namespace trainprof {
