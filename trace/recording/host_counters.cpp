@@ -184,6 +184,12 @@ class CounterMaker : public HostSink {
 
 }  // namespace
 
+HostSamples HostSamples::Alone(const std::filesystem::path& run_dir) {
+  HostSamples samples(run_dir, {HostAudience{}});
+  if (samples.first() != nullptr) samples.audiences_[0].boot_id = samples.first()->boot_id();
+  return samples;
+}
+
 HostSamples::HostSamples(const std::filesystem::path& run_dir, std::vector<HostAudience> audiences)
     : audiences_(std::move(audiences)) {
   for (HostAudience& audience : audiences_) {

@@ -36,6 +36,12 @@ class HostSamples {
   // the machine's counters.
   HostSamples(const std::filesystem::path& run_dir, std::vector<HostAudience> audiences);
 
+  // Of a run that recorded nothing else: with one audience, on the machine of first().
+  static HostSamples Alone(const std::filesystem::path& run_dir);
+
+  // Of the files that can be read; nullptr where none can.
+  const HostFile* first() const { return files_.empty() ? nullptr : &files_.front(); }
+
   // Adds the counters of one audience (its index) and facts to Trace::environment. Of a file with
   // more samples than a timeline can use every n-th is taken, rates being those of the longer time.
   // `base_monotonic_ns` is time 0 of the trace.

@@ -376,10 +376,8 @@ namespace {
 
 // A run that recorded nothing else still has samples of its processes and machine.
 std::optional<Trace> HostAlone(const Recording& recording) {
-  const std::vector<fs::path> files = HostFilesIn(recording.run_dir);
-  if (files.empty()) return std::nullopt;
-  const Result<HostFile> first = ReadHostFile(files.front());
-  if (!first.ok()) return std::nullopt;
+  const HostSamples samples = HostSamples::Alone(recording.run_dir);
+  if (samples.first() == nullptr) return std::nullopt;
   TraceBuilder builder;
   Trace& trace = builder.trace();
   trace.source = SourceKind::kRecording;
@@ -387,11 +385,9 @@ std::optional<Trace> HostAlone(const Recording& recording) {
   const ClockSample base = BaseOf(recording);
   trace.base_ns = base.realtime_ns;
   bool repaired = false;
-  trace.environment.emplace_back("host", RepairUtf8(first.value().host(), &repaired));
+  trace.environment.emplace_back("host", RepairUtf8(samples.first()->host(), &repaired));
   CountRunLosses(recording, trace);
-  HostAudience audience;
-  audience.boot_id = first.value().boot_id();
-  HostSamples(recording.run_dir, {audience}).AddTo(0, base.monotonic_ns, builder);
+  samples.AddTo(0, base.monotonic_ns, builder);
   Trace built = std::move(builder).Build();
   if (built.counters.size() == 0) return std::nullopt;
   const auto [begin, end] =

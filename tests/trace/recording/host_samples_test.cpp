@@ -331,6 +331,18 @@ TEST(HostFile, SealedReadsAsRawDid) {
   EXPECT_EQ(Counters(Read(folder, OneRank())), raw);
 }
 
+TEST(HostFile, OfARunThatRecordedNothingElseADamagedOneHidesNoOther) {
+  const ScratchFolder folder;
+  SmallFile().WriteTo(folder);
+  const std::string whole = Counters(Read(folder, OneRank()));
+  WriteBytes(folder / "host-1-1.tph", {'x'});
+  TraceBuilder builder;
+  const HostSamples alone = HostSamples::Alone(folder.path());
+  ASSERT_NE(alone.first(), nullptr);
+  alone.AddTo(0, kBaseNs, builder);
+  EXPECT_EQ(Counters(std::move(builder).Build()), whole);
+}
+
 TEST(HostFile, ATornTailIsNoDamage) {
   const ScratchFolder folder;
   const std::vector<char> bytes = ReadBytes(SmallFile().WriteTo(folder));
