@@ -296,6 +296,14 @@ class Argument {
     return true;
   }
 
+  // Also across lines that a backslash joins.
+  size_t EndOfSpace(size_t at) const {
+    for (;; ++at) {
+      if (Part(text_, at).starts_with("\\\n")) ++at;
+      if (at >= text_.size() || !IsSpace(text_[at])) return at;
+    }
+  }
+
   size_t EndOfWord(size_t end) const {
     while (end < text_.size() && !IsSeparator(text_[end])) ++end;
     return end;
@@ -308,7 +316,6 @@ class Argument {
     const Text key = Part(text_, at_, end);
     const KeyKind kind = key.empty() ? KeyKind::kPlain : KindOf(key);
     if (kind == KeyKind::kPlain) return false;
-    const bool whole = at_ == 0 && !script_;
     size_t value = end;
     const bool quoted_key =
         at_ > 0 && IsQuote(text_[at_ - 1]) && value < text_.size() && IsQuote(text_[value]);
@@ -316,9 +323,9 @@ class Argument {
     if (value == text_.size()) return false;
     const bool is_colon = text_[value] == ':';
     const bool is_space = IsSpace(text_[value]) && key.starts_with("-");
-    if (is_space && !Part(text_, value + 1).starts_with("--")) {
-      ++value;
-      return MaskValue(kind, value, false);
+    if (is_space) {
+      value = EndOfSpace(value);
+      return !Part(text_, value).starts_with("--") && MaskValue(kind, value, false);
     }
     if (text_[value] != '=' && !is_colon) return false;
     ++value;
@@ -329,12 +336,22 @@ class Argument {
     }
     // Of a header, scheme and credentials: "Authorization: Digest abc".
     if (is_colon && IsSameWord(key, "authorization")) return MaskHeader(value);
-    while (value < text_.size() && IsSpace(text_[value])) ++value;
-    return MaskValue(kind, value, whole && !is_colon);
+    value = EndOfSpace(value);
+    return MaskValue(kind, value, !is_colon && IsWhole(kind, value));
+  }
+
+  // Whether a value goes to the end of the argument, whatever is in it: "--password=a b",
+  // "--env=DB_PASSWORD=a,b", and not "--env=LIMIT_KEY=3,A=4".
+  bool IsWhole(KeyKind kind, size_t value) const {
+    if (script_ || at_ == 0) return !script_;
+    for (const char c : Part(text_, 0, at_)) {
+      if (IsSeparator(c)) return false;
+    }
+    return !IsHarmless(kind, Part(text_, value, EndOfWord(value)));
   }
 
   bool MaskHeader(size_t value) {
-    while (value < text_.size() && IsSpace(text_[value])) ++value;
+    value = EndOfSpace(value);
     size_t end = value;
     while (end < text_.size() && !IsQuote(text_[end])) ++end;
     Keep(value);

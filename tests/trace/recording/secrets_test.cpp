@@ -71,6 +71,11 @@ TEST(Secrets, ValuesOfSecretArgumentsAreLeftOut) {
       {{"login", "hf_abcdefghijklmnopqrstuvwx"}, {"login", "***"}},
       {{"sh", "-c", "export HF_TOKEN=abc; python train.py --token xyz --lr 1"},
        {"sh", "-c", "export HF_TOKEN=***; python train.py --token *** --lr 1"}},
+      {{"sh", "-c", "p --password  hunter2"}, {"sh", "-c", "p --password  ***"}},
+      {{"sh", "-c", "p --password \\\n  hunter2\nq"}, {"sh", "-c", "p --password \\\n  ***\nq"}},
+      {{"sh", "-c", "p --password \\\n --lr 1"}, {"sh", "-c", "p --password \\\n --lr 1"}},
+      {{"--env=DB_PASSWORD=a,b"}, {"--env=DB_PASSWORD=***"}},
+      {{"--env=A=1,DB_PASSWORD=a,LR=1"}, {"--env=A=1,DB_PASSWORD=***,LR=1"}},
       {{"bash", "-lc", "A_KEY='a b' python t.py"}, {"bash", "-lc", "A_KEY='***' python t.py"}},
       {{"--connection=Server=a;AccountKey=abc==;Timeout=3"},
        {"--connection=Server=a;AccountKey=***;Timeout=3"}},
@@ -98,7 +103,7 @@ TEST(Secrets, WhatIsNoSecretStaysReadable) {
       {"--commit", "0123456789abcdef0123456789abcdef01234567", "--name", "sk-small"},
       {"", "-", "--", "=", "a=", "--token=", "-c", "print(1)"},
       {"basic", "training", "--keys", "a,b", "--rope", "token:5"},
-      {"model.tokenizer.path=/a/b", "optimizer.key=7"},
+      {"model.tokenizer.path=/a/b", "optimizer.key=7", "--set=a.key=7,lr=1"},
   };
   for (const Command& each : cases) EXPECT_EQ(Stored(each), each);
 }
