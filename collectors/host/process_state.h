@@ -50,8 +50,10 @@ struct ProcessState {
   std::atomic<uint64_t> steps_begun;
   std::atomic<uint64_t> signal_at_step;
   std::atomic<uint32_t> step_signal;
-  int64_t first_event_ns;  // CLOCK_MONOTONIC
-  int adopted;             // adopt.h: its segment's descriptor + 1; 0: the path below is opened
+  std::atomic<uint32_t> claims;   // chunks whose header is being written
+  std::atomic<uint32_t> exiting;  // CloseSegment() was called
+  int64_t first_event_ns;         // CLOCK_MONOTONIC
+  int adopted;  // adopt.h: its segment's descriptor + 1; 0: the path below is opened
   char segment_path[3500];
 };
 

@@ -194,6 +194,29 @@ ChunkHeader* MapNewChunk(uint64_t offset, uint64_t size, int* error) {
   return static_cast<ChunkHeader*>(map);
 }
 
+// A clean exit says that every claim is finished. One that others are at says so itself at its end,
+// if the process gets that far. Looked at twice, since a claim that begins takes the word back.
+void MarkCleanExit() {
+  ProcessState& state = *g_runtime.state;
+  std::atomic<uint32_t>& clean = state.segment->clean_exit;
+  clean.store(state.claims.load() == 0 ? 1 : 0);
+  if (state.claims.load() != 0) clean.store(0);
+}
+
+class Claiming {
+ public:
+  Claiming() {
+    g_runtime.state->claims.fetch_add(1);
+    if (g_runtime.state->exiting.load() != 0) g_runtime.state->segment->clean_exit.store(0);
+  }
+  Claiming(const Claiming&) = delete;
+  Claiming& operator=(const Claiming&) = delete;
+  ~Claiming() {
+    g_runtime.state->claims.fetch_sub(1);
+    if (g_runtime.state->exiting.load() != 0) MarkCleanExit();
+  }
+};
+
 void MarkFirst(std::atomic<uint64_t>& first_ticks) {
   if (first_ticks.load(std::memory_order_relaxed) != 0) return;
   uint64_t none = 0;
@@ -228,7 +251,8 @@ void CloseSegment() {
   SegmentHeader* segment = state->segment;
   if (segment == nullptr) return;
   segment->closed = recording::SampleClockTriple(g_runtime.clock);
-  segment->clean_exit.store(1, std::memory_order_release);
+  state->exiting.store(1);
+  MarkCleanExit();
 }
 
 ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
@@ -243,6 +267,7 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
     RaiseGate(kGateFull);
     return ClaimResult::kFull;
   }
+  const Claiming claiming;
   const uint64_t offset = segment.next_offset.fetch_add(size);
   int error = 0;
   ChunkHeader* header = MapNewChunk(offset, size, &error);
