@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,16 +47,32 @@ void Await(long pid, int options, int* status) {
   }
 }
 
+// False where it has not ended within a second: a driver may hold who was killed for as long as it
+// likes.
+bool AwaitKilled(long pid, int* status) {
+  const int64_t deadline = recording::ReadClock(CLOCK_MONOTONIC) + kNsPerSecond;
+  const timespec step = {0, 1'000'000};
+  while (recording::ReadClock(CLOCK_MONOTONIC) < deadline) {
+    const long ended = syscall(SYS_wait4, pid, status, WNOHANG, nullptr);
+    if (ended == pid || (ended < 0 && errno != EINTR)) return true;
+    syscall(SYS_ppoll, nullptr, 0, &step, nullptr, 0);
+  }
+  return false;
+}
+
 [[noreturn]] void Leave(int code) {
   for (;;) syscall(SYS_exit_group, code);
 }
 
-void CloseFrom(unsigned first) {
+constexpr int kAllDescriptors = INT_MAX;
+
+void CloseBetween(int first, int end) {
+  if (first >= end) return;
 #ifdef SYS_close_range
-  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+  if (syscall(SYS_close_range, first, end - 1, 0) == 0) return;
 #endif
-  constexpr unsigned kMostTried = 4096;  // kernels before 5.9
-  for (unsigned fd = first; fd < kMostTried; ++fd) syscall(SYS_close, fd);
+  constexpr int kMostTried = 4096;  // kernels before 5.9
+  for (int fd = first; fd < end && fd < kMostTried; ++fd) syscall(SYS_close, fd);
 }
 
 // Standard streams are the program's: what a library prints must not come between.
@@ -65,7 +82,7 @@ bool TakeDescriptors(int pipe_end) {
   } else if (syscall(SYS_fcntl, pipe_end, F_SETFD, 0) < 0) {
     return false;
   }
-  CloseFrom(kOwnProcessOutput + 1);
+  CloseBetween(kOwnProcessOutput + 1, kAllDescriptors);
   for (int fd = 0; fd < kOwnProcessOutput; ++fd) syscall(SYS_close, fd);
   for (int fd = 0; fd < kOwnProcessOutput; ++fd) {
     if (syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR) < 0) return false;
@@ -125,6 +142,10 @@ int Attend(void* argument) {
     job->end.error = -errno;
     Leave(0);
   }
+  // Copies of the program's: who waits for the other end of a pipe shall not wait for us.
+  CloseBetween(0, ends[0]);
+  CloseBetween(ends[0] + 1, ends[1]);
+  CloseBetween(ends[1] + 1, kAllDescriptors);
   job->pipe_end = ends[1];
   const pid_t child = clone(Become, job->child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, job);
   if (child < 0) {
@@ -136,7 +157,7 @@ int Attend(void* argument) {
   // Who has closed its output is at its end: then its exit code stands and this changes nothing.
   syscall(SYS_kill, child, SIGKILL);
   int status = 0;
-  Await(child, 0, &status);
+  job->end.timed_out |= !AwaitKilled(child, &status);
   job->end.error = job->start_error;
   job->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   job->end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;

@@ -105,6 +105,24 @@ TEST(CuptiOwnProcess, HasNoneOfTheProgramsDescriptors) {
   for (const int fd : {held, next, after}) close(fd);
 }
 
+// What the program closes meanwhile is closed: the other end of its pipe learns of it at once.
+TEST(CuptiOwnProcess, KeepsNoneOfThemOpenMeanwhile) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::atomic<bool> runs{true};
+  std::thread asks([&] {
+    Shell("exec sleep 3");
+    runs = false;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  close(ends[1]);
+  char byte;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0);
+  EXPECT_TRUE(runs);
+  asks.join();
+  close(ends[0]);
+}
+
 TEST(CuptiOwnProcess, LeavesNoCoreAndHasAStackThatEnds) {
   EXPECT_EQ(Shell("ulimit -c >&3").output, "0\n");
   rlimit before{};
