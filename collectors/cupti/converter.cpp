@@ -92,8 +92,7 @@ void Converter::NoteRuntimeCalls(const char* buffer, uint32_t from, uint32_t val
     uint32_t kind = 0;
     memcpy(&kind, buffer + at, sizeof kind);
     if (kind == kRuntimeActivity) {
-      uint32_t correlation = 0;
-      memcpy(&correlation, buffer + at + offsetof(ApiRecord, correlation), sizeof correlation);
+      const uint32_t correlation = ReadRecord<ApiRecord>(buffer + at, size).correlation;
       runtime_calls_[correlation % kRuntimeCalls] = correlation;
     }
     at += size;
