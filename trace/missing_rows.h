@@ -15,7 +15,7 @@ namespace trainprof {
 // and memsets, unless no memset of the trace has a row: those of 0 bytes have none, and no argument
 // says which these are; others take microseconds. Nothing is missing where operations have no ids
 // and none was joined: the source gives none. Of a trace with launches joined.
-// O(calls + operations log missing).
+// O((calls + ranges + operations) log calls).
 std::vector<Row> LaunchesWithoutRow(const Trace& trace);
 
 // Rows of `ranges` that stand on devices and are of an unknown kind.

@@ -58,7 +58,7 @@ LibraryAnswer Ask(const char* injection, const char* driver, const char* library
   dl_iterate_phdr(FindLoader, &loader);
   auto* pages = static_cast<Pages*>(AllocatePages(sizeof(Pages)));
   if (loader == nullptr || pages == nullptr) {
-    answer.start_error = -ENOMEM;
+    answer.start_error = loader == nullptr ? -ENOEXEC : -ENOMEM;
     if (pages != nullptr) ReleasePages(pages, sizeof(Pages));
     return answer;
   }

@@ -6,7 +6,7 @@
 
 namespace trainprof {
 
-// By the file's first bytes, else by its name: "a report of Nsight Systems, ...: do this". "" for
+// By the file's name, else by its first bytes: "a report of Nsight Systems, ...: do this". "" for
 // what is not known.
 std::string ForeignFileAdvice(const std::string& path, std::string_view first_bytes);
 

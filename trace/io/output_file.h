@@ -4,8 +4,9 @@
 // symbolic link stays, and the file it names is written.
 //
 //   auto file = OutputFile::Open("report.json", OutputFile::Existing::kReplace);
-//   if (!file.ok()) return Error{file.error()};  // "no/such/report.json: the folder does not
-//   exist" file.value()->Write(text); return file.value()->Commit();
+//   if (!file.ok()) return Error{file.error()};  // "no/report.json: the folder does not exist"
+//   file.value()->Write(text);
+//   return file.value()->Commit();
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ inline constexpr char kSealedSuffix[] = ".tpz";
 inline constexpr const char* kRankVariables[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
                                                  "PMI_RANK"};
 
-// Default bound on all segments of a run together: 2 GiB, as in docs/architecture.md.
+// Default bound on all segments of a run together: 2 GiB, as in docs/usage.md.
 inline constexpr uint64_t kDefaultMaxBytes = uint64_t{2} << 30;
 
 // One instant on three clocks. `ticks` is what events are stamped with (ClockKind of the segment);
