@@ -22,14 +22,6 @@ unsigned UsableCores() {
   return std::max(CPU_COUNT(&cores), 1);
 }
 
-WithoutSignals::WithoutSignals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-WithoutSignals::~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 void RunAll(std::span<const std::function<void()>> jobs) {
   std::atomic<size_t> next{0};
   std::mutex mutex;

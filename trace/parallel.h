@@ -1,10 +1,10 @@
 // A few independent jobs on several cores.
 #pragma once
 
-#include <signal.h>
-
 #include <functional>
 #include <span>
+
+#include "trace/io/held_signals.h"
 
 namespace trainprof {
 
@@ -15,13 +15,10 @@ unsigned UsableCores();
 // own threads, some of which wait for one.
 class WithoutSignals {
  public:
-  WithoutSignals();
-  ~WithoutSignals();
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  WithoutSignals() : held_(kAllSignals) {}
 
  private:
-  sigset_t before_;
+  HeldSignals held_;
 };
 
 // Calls each job once, on this thread and on others, and returns when all are done. The first

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "trace/io/held_signals.h"
+
 namespace trainprof::collectors {
 namespace {
 
@@ -36,27 +38,6 @@ int ModeOf(int fd) {
   struct stat status {};
   return syscall(SYS_fstat, fd, &status) == 0 ? static_cast<int>(status.st_mode) : 0;
 }
-
-// The kernel's own size of a signal set, in bytes.
-constexpr size_t kKernelSignalSetBytes = 8;
-
-// Blocks SIGXFSZ in this thread.
-class HoldFileSizeSignal {
- public:
-  HoldFileSizeSignal() { syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask_, &old_, sizeof mask_); }
-  ~HoldFileSizeSignal() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old_, nullptr, sizeof old_); }
-  // Removes the signal that our own failed call has raised.
-  void Swallow() {
-    if ((old_ & mask_) != 0) return;  // the program itself holds it: not to be told from its own
-    const timespec none{};
-    syscall(SYS_rt_sigtimedwait, &mask_, nullptr, &none, kKernelSignalSetBytes);
-  }
-
- private:
-  uint64_t mask_ = uint64_t{1} << (SIGXFSZ - 1);
-  uint64_t old_ = 0;
-};
-static_assert(sizeof(uint64_t) == kKernelSignalSetBytes);
 
 // For file systems without fallocate: writes a zero into each block that has none yet.
 int WriteZeros(int fd, uint64_t offset, uint64_t length) {
@@ -191,7 +172,8 @@ int AllocateBlocks(int fd, uint64_t offset, uint64_t length) {
       offset + length > limit.rlim_cur) {
     return -EFBIG;
   }
-  HoldFileSizeSignal hold;  // the limit may change between the test above and the call below
+  HeldSignals hold(
+      SignalBit(SIGXFSZ));  // the limit may change between the test above and the call below
   for (;;) {
     int result = ToResult(syscall(SYS_fallocate, fd, 0, offset, length));
     if (result == -EINTR) continue;

@@ -1,46 +1,18 @@
 #include "trace/io/write_all.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
+
+#include "trace/io/held_signals.h"
 
 namespace trainprof {
-namespace {
-
-// While it lives, a write past the file size limit fails with EFBIG. The signal goes to the thread
-// that writes: it is held back there and taken away, so that no handler of the process is touched.
-class SizeLimitSignalHeld {
- public:
-  SizeLimitSignalHeld() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  SizeLimitSignalHeld(const SizeLimitSignalHeld&) = delete;
-  SizeLimitSignalHeld& operator=(const SizeLimitSignalHeld&) = delete;
-  ~SizeLimitSignalHeld() {
-    if (raised) {
-      const timespec at_once{};
-      sigtimedwait(&signal_, nullptr, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  bool raised = false;
-
- private:
-  sigset_t signal_;
-  sigset_t before_;
-};
-
-}  // namespace
 
 int WriteAll(int fd, std::string_view bytes, uint64_t* written) {
-  SizeLimitSignalHeld held;
+  // Past the size limit a write then fails with EFBIG, and no handler of the process is touched.
+  HeldSignals held(SignalBit(SIGXFSZ));
   while (!bytes.empty()) {
     const ssize_t wrote = write(fd, bytes.data(), bytes.size());
     if (wrote >= 0) {
@@ -52,8 +24,9 @@ int WriteAll(int fd, std::string_view bytes, uint64_t* written) {
       pollfd room{.fd = fd, .events = POLLOUT, .revents = 0};
       poll(&room, 1, -1);
     } else if (errno != EINTR) {
-      held.raised = errno == EFBIG;
-      return errno;
+      const int error = errno;
+      if (error == EFBIG) held.Swallow();
+      return error;
     }
   }
   return 0;

@@ -286,13 +286,13 @@ TEST(Crafted, AFileThatClaimsFarMoreThanItHasRoomForIsDamage) {
 TEST(Crafted, ADirectoryThatLiesInAHoleIsDamage) {
   const ScratchFolder scratch;
   const Sealed sealed(scratch.path());
-  const fs::path path = SegmentsIn(RankFoldersIn(scratch / "run")[0].path)[0];
+  const fs::path path = SegmentsIn(RankFoldersIn(scratch.path())[0].path)[0];
   std::vector<char> bytes = ReadBytes(path);
   const uint32_t chunks = 8 << 20;
   memcpy(bytes.data() + sizeof(SegmentHeader), &chunks, sizeof chunks);
   WriteBytes(path, bytes);
   fs::resize_file(path, uint64_t{1} << 30);
-  const auto ranks = ReadRecording(scratch / "run");
+  const auto ranks = ReadRecording(scratch.path());
   ASSERT_FALSE(ranks.ok());
   EXPECT_NE(ranks.error().find("claims to hold 512 MiB"), std::string::npos) << ranks.error();
 }

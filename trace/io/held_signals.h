@@ -1,0 +1,42 @@
+// Signals that wait while one of these lives, for the thread that made it and those that it starts.
+//
+// By the kernel's own call. glibc's take signals 32 and 33, which it uses itself, out of any mask
+// that they set: a thread that holds all signals back would lose these two to a write in between.
+#pragma once
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace trainprof {
+
+constexpr uint64_t SignalBit(int number) { return uint64_t{1} << (number - 1); }
+// Without glibc's own: setuid() waits for all threads to take the second one.
+inline constexpr uint64_t kAllSignals = ~(SignalBit(32) | SignalBit(33));
+
+class HeldSignals {
+ public:
+  explicit HeldSignals(uint64_t signals) : held_(signals) {
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held_, &before_, sizeof held_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_); }
+
+  // Takes away one that our own failed call has raised; no handler sees it. One that was held
+  // before is not to be told from somebody else's, and stays.
+  void Swallow() {
+    const uint64_t ours = held_ & ~before_;
+    const timespec at_once{};
+    if (ours != 0) syscall(SYS_rt_sigtimedwait, &ours, nullptr, &at_once, sizeof ours);
+  }
+
+ private:
+  uint64_t held_;
+  uint64_t before_ = 0;
+};
+
+}  // namespace trainprof
