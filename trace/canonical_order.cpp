@@ -41,14 +41,10 @@ void OrderTracks(Trace& trace) {
         return std::tie(a.process, a.kind, a.tid, a.device) <
                std::tie(b.process, b.kind, b.tid, b.device);
       });
-  for (EventColumns* table :
-       {static_cast<EventColumns*>(&trace.ranges), static_cast<EventColumns*>(&trace.api),
-        static_cast<EventColumns*>(&trace.device_ops), static_cast<EventColumns*>(&trace.syncs),
-        static_cast<EventColumns*>(&trace.instants), static_cast<EventColumns*>(&trace.counters),
-        static_cast<EventColumns*>(&trace.flows)}) {
+  ForEachTable(trace, [&](Table, EventColumns& table) {
     CancelPoint();
-    for (TrackId& track : table->track) track = TrackId{place[Index(track)]};
-  }
+    for (TrackId& track : table.track) track = TrackId{place[Index(track)]};
+  });
 }
 
 // Rows without the number stand behind those that have it.

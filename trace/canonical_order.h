@@ -26,11 +26,13 @@ class RowOrder {
       : trace_(trace),
         nesting_keys_{trace.strings.Find("External id"), trace.strings.Find("Python id")} {}
 
-  template <class... Columns>
-  bool Before(const EventColumns& table, uint32_t a, uint32_t b, const Columns&... columns) const {
+  template <class T>
+  bool Before(const T& table, uint32_t a, uint32_t b) const {
     int order = CompareNesting(table.args[a], table.args[b]);
-    if (order == 0) order = Compare(table.name[a], table.name[b]);
-    ((order == 0 ? order = Compare(columns[a], columns[b]) : 0), ...);
+    ForEachColumn(table, [&]<class Value>(const std::vector<Value>& column) {
+      if (order != 0 || std::is_same_v<Value, ArgsId>) return;  // arguments are the last to tell
+      order = Compare(column[a], column[b]);
+    });
     if (order == 0) order = CompareArgs(table.args[a], table.args[b]);
     return order < 0;
   }
@@ -53,17 +55,10 @@ class RowOrder {
 
 // Puts rows of a sorted table that share track, begin and end into RowOrder. O(n) where there are
 // none.
-template <class... Columns>
-void OrderEqualRows(const RowOrder& row_order, EventColumns& table, Columns&... columns) {
+template <class T>
+void OrderEqualRows(const RowOrder& row_order, T& table) {
   std::vector<uint32_t> order;
-  const auto permute = [&](auto& column, uint32_t first) {
-    std::vector<std::decay_t<decltype(column[0])>> old(
-        column.begin() + first, column.begin() + first + static_cast<ptrdiff_t>(order.size()));
-    for (size_t i = 0; i < order.size(); ++i) column[first + i] = old[order[i] - first];
-  };
-  const auto before = [&](uint32_t a, uint32_t b) {
-    return row_order.Before(table, a, b, columns...);
-  };
+  const auto before = [&](uint32_t a, uint32_t b) { return row_order.Before(table, a, b); };
   const auto rows = static_cast<uint32_t>(table.size());
   for (uint32_t first = 0, last = 0; first < rows; first = last) {
     CancelPoint(first);
@@ -77,9 +72,10 @@ void OrderEqualRows(const RowOrder& row_order, EventColumns& table, Columns&... 
     std::iota(order.begin(), order.end(), first);
     if (std::is_sorted(order.begin(), order.end(), before)) continue;
     std::stable_sort(order.begin(), order.end(), before);
-    permute(table.name, first);
-    permute(table.args, first);
-    (permute(columns, first), ...);
+    ForEachColumn(table, [&](auto& column) {
+      const std::decay_t<decltype(column)> old(column.begin() + first, column.begin() + last);
+      for (size_t i = 0; i < order.size(); ++i) column[first + i] = old[order[i] - first];
+    });
   }
 }
 

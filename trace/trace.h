@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,7 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// The columns that all tables of intervals share.
+// The columns that all tables share.
 struct EventColumns {
   std::vector<TraceTime> begin;
   std::vector<TraceTime> end;  // >= begin
@@ -73,6 +74,9 @@ struct EventColumns {
   std::pair<uint32_t, uint32_t> rows_of(TrackId track) const {
     return {track_begin[Index(track)], track_begin[Index(track) + 1]};
   }
+  // Whether a row is something that happened: it is drawn, searched and selected by itself.
+  static constexpr bool kHoldsEvents = true;
+  static auto SharedColumns(auto& t) { return std::tie(t.begin, t.end, t.name, t.track, t.args); }
   bool operator==(const EventColumns&) const = default;
 };
 
@@ -92,6 +96,8 @@ struct RangeTable : EventColumns {
   std::vector<StringId> category;  // the source's own word; an NVTX domain
   std::vector<Row> parent;         // the closest enclosing range on the track, or kNoRow
 
+  static constexpr std::string_view kTitle = "range";
+  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category); }
   bool operator==(const RangeTable&) const = default;
 };
 
@@ -101,6 +107,8 @@ struct ApiTable : EventColumns {
   std::vector<StringId> category;
   std::vector<int64_t> correlation;
 
+  static constexpr std::string_view kTitle = "call of the host";
+  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.correlation); }
   bool operator==(const ApiTable&) const = default;
 };
 
@@ -115,6 +123,10 @@ struct DeviceOpTable : EventColumns {
   std::vector<int64_t> correlation;
   std::vector<Row> launch;  // row of `api` that issued it (same process group, same correlation)
 
+  static constexpr std::string_view kTitle = "device operation";
+  static auto OwnColumns(auto& t) {
+    return std::tie(t.kind, t.category, t.direction, t.bytes, t.correlation);
+  }
   bool operator==(const DeviceOpTable&) const = default;
 };
 
@@ -123,6 +135,8 @@ struct SyncTable : EventColumns {
   std::vector<StringId> category;
   std::vector<int64_t> correlation;
 
+  static constexpr std::string_view kTitle = "sync";
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.correlation); }
   bool operator==(const SyncTable&) const = default;
 };
 
@@ -131,6 +145,8 @@ struct InstantTable : EventColumns {
   std::vector<StringId> category;
   std::vector<char> scope;  // Chrome's 's': 'g', 'p', 't'; 0 when absent
 
+  static constexpr std::string_view kTitle = "point in time";
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope); }
   bool operator==(const InstantTable&) const = default;
 };
 
@@ -138,6 +154,9 @@ struct InstantTable : EventColumns {
 struct CounterTable : EventColumns {
   std::vector<StringId> category;
 
+  static constexpr std::string_view kTitle = "counter sample";
+  static constexpr bool kHoldsEvents = false;
+  static auto OwnColumns(auto& t) { return std::tie(t.category); }
   bool operator==(const CounterTable&) const = default;
 };
 
@@ -148,6 +167,9 @@ struct FlowTable : EventColumns {
   std::vector<char> phase;  // 's' start, 't' step, 'f' finish
   std::vector<char> bind;   // 'e' when the source says bp:"e", else 0
 
+  static constexpr std::string_view kTitle = "end of an arrow";
+  static constexpr bool kHoldsEvents = false;
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.id, t.phase, t.bind); }
   bool operator==(const FlowTable&) const = default;
 };
 
@@ -171,6 +193,21 @@ struct Gap {
   GapKind kind = GapKind::kAll;
 
   bool operator==(const Gap&) const = default;
+};
+
+// Where a row stands: which table of a rank, and which row of it.
+enum class Table : uint8_t {
+  kRanges,
+  kApi,
+  kDeviceOps,
+  kSyncs,
+  kInstants,
+  kCounters,
+  kFlows,
+  // Not of the trace but of what an analysis makes of it.
+  kIdle,   // a segment of a device's idle time
+  kBusy,   // a segment of a device's busy time
+  kSteps,  // a step's span
 };
 
 enum class SourceKind : uint8_t { kRecording, kKineto, kChrome };
@@ -206,7 +243,49 @@ struct Trace {
   std::vector<std::pair<std::string, std::string>> source_members;
   Quality quality;
 
+  // In the order of Table.
+  static auto Tables(auto& t) {
+    return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows);
+  }
   std::string_view Text(StringId id) const { return strings.View(id); }
 };
+
+// Each table lists its columns once, and the trace its tables. Whatever is done to all of them
+// (sorting, making room, removing, copying, measuring) goes through these two, so that a new column
+// or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
+// launch) is not listed.
+
+// Calls visit(std::vector<...>& column).
+template <class T, class Visit>
+void ForEachColumn(T& table, Visit visit) {
+  const auto each = [&](auto&... columns) { (visit(columns), ...); };
+  std::apply(each, EventColumns::SharedColumns(table));
+  std::apply(each, T::OwnColumns(table));
+}
+
+// Calls visit(Table, table).
+template <class AnyTrace, class Visit>
+void ForEachTable(AnyTrace& trace, Visit visit) {
+  uint8_t number = 0;
+  std::apply([&](auto&... tables) { (visit(Table{number++}, tables), ...); },
+             AnyTrace::Tables(trace));
+}
+
+// The same for tables of events alone.
+template <class AnyTrace, class Visit>
+void ForEachEventTable(AnyTrace& trace, Visit visit) {
+  ForEachTable(trace, [&](Table number, auto& table) {
+    if constexpr (std::decay_t<decltype(table)>::kHoldsEvents) visit(number, table);
+  });
+}
+
+// The shared columns of a table of events; null for any other.
+inline const EventColumns* ColumnsOf(const Trace& trace, Table table) {
+  const EventColumns* found = nullptr;
+  ForEachEventTable(trace, [&](Table each, const EventColumns& columns) {
+    if (each == table) found = &columns;
+  });
+  return found;
+}
 
 }  // namespace trainprof

@@ -27,6 +27,11 @@ int64_t Clamped(int64_t ns, Quality& quality) {
   return ns < 0 ? -kFarthestNs : kFarthestNs;
 }
 
+Event AtOnce(Event event) {
+  event.end = event.begin;
+  return event;
+}
+
 // One value is the usual count, where the rows of a recording alternate.
 template <class T>
 void Append(std::vector<T>& column, size_t count, T value) {
@@ -81,8 +86,8 @@ std::vector<uint32_t> SortedOrder(const EventColumns& table) {
   return order;
 }
 
-template <class... Columns>
-void SortTimes(EventColumns& table, size_t track_count, Columns&... columns) {
+template <class T>
+void SortRows(T& table, size_t track_count) {
   table.track_begin.assign(track_count + 1, 0);
   for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
@@ -91,20 +96,7 @@ void SortTimes(EventColumns& table, size_t track_count, Columns&... columns) {
   std::vector<uint64_t> scratch;
   ReserveLarge(scratch, table.size());
   scratch.resize(table.size());
-  Permute(table.begin, order, scratch);
-  Permute(table.end, order, scratch);
-  Permute(table.name, order, scratch);
-  Permute(table.track, order, scratch);
-  Permute(table.args, order, scratch);
-  (Permute(columns, order, scratch), ...);
-}
-
-// `row_order` may be null: equal rows stay as they came.
-template <class... Columns>
-void SortTable(const RowOrder* row_order, EventColumns& table, size_t track_count,
-               Columns&... columns) {
-  SortTimes(table, track_count, columns...);
-  if (row_order != nullptr) OrderEqualRows(*row_order, table, columns...);
+  ForEachColumn(table, [&](auto& column) { Permute(column, order, scratch); });
 }
 
 // Closest range that encloses each. Returns how many overlap others without nesting.
@@ -128,26 +120,14 @@ int64_t FindParents(RangeTable& ranges) {
   return overlaps;
 }
 
-// Calls f on each table that has EventColumns.
-template <class F>
-void ForEachTable(Trace& trace, F f) {
-  f(trace.ranges);
-  f(trace.api);
-  f(trace.device_ops);
-  f(trace.syncs);
-  f(trace.instants);
-  f(trace.counters);
-  f(trace.flows);
-}
-
 void Rebase(Trace& trace) {
   int64_t first = INT64_MAX;
-  ForEachTable(trace, [&](EventColumns& table) {
+  ForEachTable(trace, [&](Table, const EventColumns& table) {
     for (TraceTime t : table.begin) first = std::min(first, t.ns);
   });
   if (first == INT64_MAX) return;
   const auto shift = [&](TraceTime& t) { t.ns -= first; };
-  ForEachTable(trace, [&](EventColumns& table) {
+  ForEachTable(trace, [&](Table, EventColumns& table) {
     CancelPoint();
     for (TraceTime& t : table.begin) shift(t);
     for (TraceTime& t : table.end) shift(t);
@@ -260,92 +240,60 @@ void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end
   }
 }
 
-void TraceBuilder::Push(EventColumns& table, const Event& event) {
-  PushTimes(table, event.begin, event.end);
-  table.name.push_back(event.name);
-  table.track.push_back(event.track);
-  table.args.push_back(event.args);
-}
-
-void TraceBuilder::Push(EventColumns& table, const CommonFields& common,
-                        std::span<const EventTimes> times, std::vector<int64_t>& correlation) {
+template <class T, class... Own>
+void TraceBuilder::PushMany(T& table, const CommonFields& common, std::span<const EventTimes> times,
+                            Own... own) {
   for (const EventTimes& t : times) {
     PushTimes(table, t.begin, t.end);
-    correlation.push_back(t.correlation);
+    table.correlation.push_back(t.correlation);
   }
   Append(table.name, times.size(), common.name);
   Append(table.track, times.size(), common.track);
   Append(table.args, times.size(), common.args);
+  Append(table.category, times.size(), common.category);
+  (Append(table.*own.first, times.size(), own.second), ...);
 }
 
 void TraceBuilder::AddRange(const Event& event, RangeKind kind) {
-  Push(trace_.ranges, event);
-  trace_.ranges.kind.push_back(kind);
-  trace_.ranges.category.push_back(event.category);
+  AddRow(trace_.ranges, event, kind, event.category);
 }
 
 void TraceBuilder::AddApi(const Event& event, ApiKind kind, int64_t correlation) {
-  Push(trace_.api, event);
-  trace_.api.kind.push_back(kind);
-  trace_.api.category.push_back(event.category);
-  trace_.api.correlation.push_back(correlation);
+  AddRow(trace_.api, event, kind, event.category, correlation);
 }
 
 void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction,
                                int64_t bytes, int64_t correlation) {
-  Push(trace_.device_ops, event);
-  trace_.device_ops.kind.push_back(kind);
-  trace_.device_ops.category.push_back(event.category);
-  trace_.device_ops.direction.push_back(direction);
-  trace_.device_ops.bytes.push_back(bytes);
-  trace_.device_ops.correlation.push_back(correlation);
+  AddRow(trace_.device_ops, event, kind, event.category, direction, bytes, correlation);
 }
 
 void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
                            std::span<const EventTimes> times) {
-  ApiTable& api = trace_.api;
-  Push(api, common, times, api.correlation);
-  Append(api.kind, times.size(), kind);
-  Append(api.category, times.size(), common.category);
+  PushMany(trace_.api, common, times, std::pair(&ApiTable::kind, kind));
 }
 
 void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
                                 CopyDirection direction, int64_t bytes,
                                 std::span<const EventTimes> times) {
-  DeviceOpTable& ops = trace_.device_ops;
-  Push(ops, common, times, ops.correlation);
-  Append(ops.kind, times.size(), kind);
-  Append(ops.category, times.size(), common.category);
-  Append(ops.direction, times.size(), direction);
-  Append(ops.bytes, times.size(), bytes);
+  PushMany(trace_.device_ops, common, times, std::pair(&DeviceOpTable::kind, kind),
+           std::pair(&DeviceOpTable::direction, direction),
+           std::pair(&DeviceOpTable::bytes, bytes));
 }
 
 void TraceBuilder::AddSync(const Event& event, int64_t correlation) {
-  Push(trace_.syncs, event);
-  trace_.syncs.category.push_back(event.category);
-  trace_.syncs.correlation.push_back(correlation);
+  AddRow(trace_.syncs, event, event.category, correlation);
 }
 
 void TraceBuilder::AddInstant(const Event& event, char scope) {
-  Push(trace_.instants,
-       {event.begin, event.begin, event.name, event.track, event.category, event.args});
-  trace_.instants.category.push_back(event.category);
-  trace_.instants.scope.push_back(scope);
+  AddRow(trace_.instants, AtOnce(event), event.category, scope);
 }
 
 void TraceBuilder::AddCounter(const Event& event) {
-  Push(trace_.counters,
-       {event.begin, event.begin, event.name, event.track, event.category, event.args});
-  trace_.counters.category.push_back(event.category);
+  AddRow(trace_.counters, AtOnce(event), event.category);
 }
 
 void TraceBuilder::AddFlow(const Event& event, int64_t id, char phase, char bind) {
-  Push(trace_.flows,
-       {event.begin, event.begin, event.name, event.track, event.category, event.args});
-  trace_.flows.category.push_back(event.category);
-  trace_.flows.id.push_back(id);
-  trace_.flows.phase.push_back(phase);
-  trace_.flows.bind.push_back(bind);
+  AddRow(trace_.flows, AtOnce(event), event.category, id, phase, bind);
 }
 
 void TraceBuilder::AddOther(const OtherEvent& event) {
@@ -361,68 +309,49 @@ void TraceBuilder::AddGap(const Gap& gap) {
 
 void TraceBuilder::Expect(const ExpectedRows& rows) {
   room_ahead_ = std::make_unique<RoomAhead>();
-  const auto make_room = [&](size_t count, auto&... columns) {
-    (ReserveLarge(columns, count), ...);
-    (room_ahead_->Add(columns), ...);
+  const auto expect = [&]<class T>(T& table, size_t more) {
+    const size_t count = table.size() + more;
+    ForEachColumn(table, [&](auto& column) {
+      ReserveLarge(column, count);
+      room_ahead_->Add(column);
+    });
   };
-  const auto expect = [&](EventColumns& table, size_t more, auto&... columns) {
-    make_room(table.size() + more, table.begin, table.end, table.name, table.track, table.args,
-              columns...);
-  };
-  Trace& t = trace_;
-  expect(t.ranges, rows.ranges, t.ranges.kind, t.ranges.category);
-  expect(t.api, rows.calls, t.api.kind, t.api.category, t.api.correlation);
-  expect(t.device_ops, rows.device_ops, t.device_ops.kind, t.device_ops.category,
-         t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
+  expect(trace_.ranges, rows.ranges);
+  expect(trace_.api, rows.calls);
+  expect(trace_.device_ops, rows.device_ops);
   room_ahead_->Start();
 }
 
 size_t TraceBuilder::size_bytes() const {
-  constexpr size_t kRowBytes = sizeof(TraceTime) * 2 + sizeof(uint32_t) * 3;  // EventColumns
-  constexpr size_t kOwnBytes = 24;     // the widest table's further columns
   constexpr size_t kTrackBytes = 400;  // with its hash table and its process, measured
   size_t bytes = trace_.strings.size_bytes() + trace_.args.size_bytes();
-  for (const EventColumns* table : {static_cast<const EventColumns*>(&trace_.ranges),
-                                    static_cast<const EventColumns*>(&trace_.api),
-                                    static_cast<const EventColumns*>(&trace_.device_ops),
-                                    static_cast<const EventColumns*>(&trace_.syncs),
-                                    static_cast<const EventColumns*>(&trace_.instants),
-                                    static_cast<const EventColumns*>(&trace_.counters),
-                                    static_cast<const EventColumns*>(&trace_.flows)}) {
-    bytes += table->begin.capacity() * (kRowBytes + kOwnBytes);
-  }
+  ForEachTable(trace_, [&]<class T>(Table, const T& table) {
+    ForEachColumn(table,
+                  [&](const auto& column) { bytes += column.capacity() * sizeof column[0]; });
+    bytes += table.begin.capacity() * sizeof(Row);  // what is computed of each row
+  });
   return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
          trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
 }
 
 int64_t TraceBuilder::SortTables(EqualRows equal_rows) {
-  Trace& t = trace_;
-  const RowOrder by_content(t);
-  const RowOrder* const order = equal_rows == EqualRows::kByContent ? &by_content : nullptr;
-  const size_t tracks = t.tracks.size();
+  const RowOrder by_content(trace_);
+  size_t rows = 0;
   int64_t overlaps = 0;
-  const std::function<void()> jobs[] = {
-      [&] {
-        SortTable(order, t.ranges, tracks, t.ranges.kind, t.ranges.category);
-        overlaps = FindParents(t.ranges);
-      },
-      [&] {
-        SortTable(order, t.device_ops, tracks, t.device_ops.kind, t.device_ops.category,
-                  t.device_ops.direction, t.device_ops.bytes, t.device_ops.correlation);
-      },
-      [&] { SortTable(order, t.api, tracks, t.api.kind, t.api.category, t.api.correlation); },
-      [&] {
-        SortTable(order, t.syncs, tracks, t.syncs.category, t.syncs.correlation);
-        SortTable(order, t.instants, tracks, t.instants.category, t.instants.scope);
-        SortTable(order, t.counters, tracks, t.counters.category);
-        SortTable(order, t.flows, tracks, t.flows.category, t.flows.id, t.flows.phase,
-                  t.flows.bind);
-      }};
+  std::vector<std::function<void()>> jobs;
+  ForEachTable(trace_, [&]<class T>(Table, T& table) {
+    rows += table.size();
+    jobs.push_back([&] {
+      SortRows(table, trace_.tracks.size());
+      if (equal_rows == EqualRows::kByContent) OrderEqualRows(by_content, table);
+      if constexpr (std::is_same_v<T, RangeTable>) overlaps = FindParents(table);
+    });
+  });
   constexpr size_t kWorthThreads = 1 << 16;  // rows that take longer to sort than threads to start
-  if (t.ranges.size() + t.api.size() + t.device_ops.size() + t.counters.size() < kWorthThreads) {
-    for (const auto& job : jobs) job();
-  } else {
+  if (rows >= kWorthThreads) {
     RunAll(jobs);
+  } else {
+    for (const auto& job : jobs) job();
   }
   return overlaps;
 }

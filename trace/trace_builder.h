@@ -94,6 +94,15 @@ class TraceBuilder {
   void AddInstant(const Event& event, char scope);
   void AddCounter(const Event& event);
   void AddFlow(const Event& event, int64_t id, char phase, char bind);
+  // Any table of trace(): `own` are the values of its OwnColumns, in their order.
+  template <class T, class... Own>
+  void AddRow(T& table, const Event& event, Own... own) {
+    PushTimes(table, event.begin, event.end);
+    table.name.push_back(event.name);
+    table.track.push_back(event.track);
+    table.args.push_back(event.args);
+    std::apply([&](auto&... column) { (column.push_back(own), ...); }, T::OwnColumns(table));
+  }
   void AddOther(const OtherEvent& event);
   void AddGap(const Gap& gap);
   // Makes room, so that tables of millions of rows need not grow step by step.
@@ -114,10 +123,10 @@ class TraceBuilder {
     return uint64_t{Index(process)} << 1 | (kind == TrackKind::kStream ? 1u : 0u);
   }
   TrackId FindTrack(ProcessId process, TrackKind kind, int64_t number) const;
-  void Push(EventColumns& table, const Event& event);
   void PushTimes(EventColumns& table, TraceTime begin, TraceTime end);
-  void Push(EventColumns& table, const CommonFields& common, std::span<const EventTimes> times,
-            std::vector<int64_t>& correlation);
+  template <class T, class... Own>
+  void PushMany(T& table, const CommonFields& common, std::span<const EventTimes> times,
+                Own... own);
   // Returns how many ranges overlap others.
   int64_t SortTables(EqualRows equal_rows);
 

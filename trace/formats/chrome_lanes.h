@@ -15,7 +15,6 @@ namespace trainprof {
 
 class ChromeLanes {
  public:
-  enum class Table : uint8_t { kRanges, kApi, kDeviceOps, kSyncs };
   struct Place {
     int64_t pid = 0;
     int64_t tid = 0;

@@ -147,11 +147,12 @@ void ChromeTables::PlacePoints() {
   track_of.reserve(point_tracks_.size());
   for (const PointTrack& points : point_tracks_) track_of.push_back(TrackOfPoints(points));
   Trace& trace = builder_.trace();
-  for (EventColumns* table :
-       {static_cast<EventColumns*>(&trace.instants), static_cast<EventColumns*>(&trace.counters),
-        static_cast<EventColumns*>(&trace.flows)}) {
-    for (TrackId& track : table->track) track = track_of[Index(track) & ~kPointTrack];
-  }
+  const auto place = [&](EventColumns& table) {
+    for (TrackId& track : table.track) track = track_of[Index(track) & ~kPointTrack];
+  };
+  place(trace.instants);
+  place(trace.counters);
+  place(trace.flows);
 }
 
 void ChromeTables::MarkSpanTracks() {

@@ -114,8 +114,8 @@ class ChromeTables {
 
   void CloseOpenEvents();
   void SetOutliersAside();
-  template <class Fill>
-  void KeepRow(const EventColumns& table, size_t row, Fill fill);
+  template <class T>
+  void KeepRow(const T& table, size_t row);
   void ApplyMetadata();
   bool MayAdd(int64_t pid, bool exists);
   void ApplyThreadMetadata(const Metadata& metadata);

@@ -60,7 +60,6 @@ class ChromeWriter {
   std::vector<int64_t> Pids() const;
 
  private:
-  using Table = ChromeLanes::Table;
   // Fields that a recording has in columns only, and Kineto's readers want among the arguments.
   struct Extra {
     std::string_view key;

@@ -173,50 +173,40 @@ class RankCopy {
     return copy.text;
   }
 
+  template <class T>
+  T Copied(T value) const {
+    return value;
+  }
+
   TraceTime Moved(TraceTime time) const {
     return TraceTime{
         static_cast<int64_t>(static_cast<uint64_t>(time.ns) + static_cast<uint64_t>(shift_ns_))};
   }
 
   void CopyRows(TrackId id, TrackId copy) {
-    const auto each = [&](const auto& table, auto add) {
-      const auto [first, last] = table.rows_of(id);
+    ForEachTable(from_, [&]<class T>(Table, const T& rows) {
+      T& to = std::get<T&>(Trace::Tables(builder_.trace()));
+      const auto [first, last] = rows.rows_of(id);
       for (uint32_t row = first; row < last; ++row) {
         CancelPoint(row);
-        add(table, row, CopiedEvent(table, row, copy));
+        const Event event = CopiedEvent(rows, row, copy);
+        std::apply([&](auto&... own) { builder_.AddRow(to, event, Copied(own[row])...); },
+                   T::OwnColumns(rows));
+        if constexpr (requires { to.correlation; }) to.correlation.back() = Correlation();
+        if constexpr (std::is_same_v<T, FlowTable>) {
+          const PlainId plain = WithoutSlot(rows.id[row]);
+          to.id.back() = plain.is_original ? plain.id : flow_id_;
+        }
       }
-    };
-    each(from_.ranges, [&](const RangeTable& t, uint32_t row, const Event& event) {
-      builder_.AddRange(event, t.kind[row]);
-    });
-    each(from_.api, [&](const ApiTable& t, uint32_t row, const Event& event) {
-      builder_.AddApi(event, t.kind[row], Correlation());
-    });
-    each(from_.device_ops, [&](const DeviceOpTable& t, uint32_t row, const Event& event) {
-      builder_.AddDeviceOp(event, t.kind[row], t.direction[row], t.bytes[row], Correlation());
-    });
-    each(from_.syncs, [&](const SyncTable&, uint32_t, const Event& event) {
-      builder_.AddSync(event, Correlation());
-    });
-    each(from_.instants, [&](const InstantTable& t, uint32_t row, const Event& event) {
-      builder_.AddInstant(event, t.scope[row]);
-    });
-    each(from_.counters,
-         [&](const CounterTable&, uint32_t, const Event& event) { builder_.AddCounter(event); });
-    each(from_.flows, [&](const FlowTable& t, uint32_t row, const Event& event) {
-      const PlainId plain = WithoutSlot(t.id[row]);
-      builder_.AddFlow(event, plain.is_original ? plain.id : flow_id_, t.phase[row], t.bind[row]);
     });
   }
 
-  template <class Table>
-  Event CopiedEvent(const Table& table, uint32_t row, TrackId copy) {
+  Event CopiedEvent(const EventColumns& table, uint32_t row, TrackId copy) {
     CopyArgs(table.args[row]);
     return {.begin = Moved(table.begin[row]),
             .end = Moved(table.end[row]),
             .name = Copied(table.name[row]),
             .track = copy,
-            .category = Copied(table.category[row]),
             .args = builder_.AddArgs(args_)};
   }
 

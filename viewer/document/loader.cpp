@@ -13,8 +13,9 @@ namespace trainprof {
 namespace {
 
 size_t EventsOf(const Trace& trace) {
-  return trace.ranges.size() + trace.api.size() + trace.device_ops.size() + trace.syncs.size() +
-         trace.instants.size() + trace.counters.size();
+  size_t events = 0;
+  ForEachTable(trace, [&](Table, const EventColumns& table) { events += table.size(); });
+  return events;
 }
 
 // What neither the analysis nor a pane looks at; an export reads the file.

@@ -78,9 +78,6 @@ Result<void> ParseTerm(const std::string& word, Query& query) {
   return {};
 }
 
-constexpr Table kTables[] = {Table::kRanges, Table::kApi, Table::kDeviceOps, Table::kSyncs,
-                             Table::kInstants};
-
 bool IsOf(const Lines& lines, uint32_t rank, const Query& query) {
   return !query.rank || lines.ranks()[rank].trace->rank == *query.rank;
 }
@@ -128,8 +125,7 @@ class Searcher {
   Searcher(const Lines& lines, std::atomic<size_t>* found, Hits& hits)
       : lines_(lines), found_(found), hits_(hits) {}
 
-  void LookIn(uint32_t rank, Table kind) {
-    const EventColumns& table = *ColumnsOf(*lines_.ranks()[rank].trace, kind);
+  void LookIn(uint32_t rank, Table kind, const EventColumns& table) {
     const std::vector<bool>& named = hits_.named[rank];
     std::vector<Found> part;
     for (uint32_t row = 0; row < table.size(); ++row) {
@@ -174,8 +170,10 @@ class Searcher {
   }
 
   void LookInRank(uint32_t rank) {
-    hits_.named[rank] = MatchingNames(*lines_.ranks()[rank].trace, hits_.query);
-    for (const Table table : kTables) LookIn(rank, table);
+    const Trace& trace = *lines_.ranks()[rank].trace;
+    hits_.named[rank] = MatchingNames(trace, hits_.query);
+    ForEachEventTable(trace,
+                      [&](Table kind, const EventColumns& table) { LookIn(rank, kind, table); });
   }
 
  private:
@@ -226,7 +224,7 @@ size_t EffortFor(const Lines& lines, const Query& query) {
     const Trace& trace = *lines.ranks()[rank].trace;
     constexpr size_t kBytesLikeAnEvent = 8;
     effort += trace.strings.size_bytes() / kBytesLikeAnEvent * query.names.size();
-    for (const Table table : kTables) effort += ColumnsOf(trace, table)->size();
+    ForEachEventTable(trace, [&](Table, const EventColumns& table) { effort += table.size(); });
   }
   return effort;
 }

@@ -16,31 +16,22 @@ constexpr size_t kFramesShown = 60;
 constexpr float kLabelPoints = 96;
 
 std::string_view KindText(const Trace& trace, const EventRef& event) {
-  switch (event.table) {
-    case Table::kApi:
-      return "call of the host";
-    case Table::kDeviceOps:
-      switch (trace.device_ops.kind[Index(event.row)]) {
-        case DeviceOpKind::kKernel:
-          return "kernel";
-        case DeviceOpKind::kCopy:
-          return "copy";
-        case DeviceOpKind::kMemset:
-          return "memset";
-      }
-      return "device operation";
-    case Table::kSyncs:
-      return "sync";
-    case Table::kInstants:
-      return "point in time";
-    case Table::kSteps:
-      return "step";
-    case Table::kRanges:
-    case Table::kIdle:
-    case Table::kBusy:
-      break;
+  if (event.table == Table::kSteps) return "step";
+  if (event.table == Table::kDeviceOps) {
+    switch (trace.device_ops.kind[Index(event.row)]) {
+      case DeviceOpKind::kKernel:
+        return "kernel";
+      case DeviceOpKind::kCopy:
+        return "copy";
+      case DeviceOpKind::kMemset:
+        return "memset";
+    }
   }
-  return "range";
+  std::string_view title = RangeTable::kTitle;
+  ForEachTable(trace, [&]<class T>(Table table, const T&) {
+    if (table == event.table) title = T::kTitle;
+  });
+  return title;
 }
 
 Category CategoryOfEvent(const Trace& trace, const EventRef& event) {

@@ -5,21 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "trace/trace.h"
 #include "viewer/timeline/pyramid.h"
 
 namespace trainprof {
-
-// What a lane's event is: a row of this table of its rank's trace, or of its results.
-enum class Table : uint8_t {
-  kRanges,
-  kApi,
-  kDeviceOps,
-  kSyncs,
-  kInstants,
-  kIdle,   // a segment of the device's idle time
-  kBusy,   // a segment of the device's busy time
-  kSteps,  // a step's span
-};
 
 class Lane {
  public:

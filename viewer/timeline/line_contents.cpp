@@ -22,13 +22,9 @@ Category CategoryOfRow(const Categorizer& categorizer, Table table, uint32_t row
       return categorizer.OfDeviceOp(row);
     case Table::kSyncs:
       return Category::kSync;
-    case Table::kInstants:
-    case Table::kSteps:
-    case Table::kIdle:
-    case Table::kBusy:
-      break;
+    default:
+      return Category::kAnnotation;
   }
-  return Category::kAnnotation;
 }
 
 const DeviceAccount* AccountFor(const Lines& lines, const Line& line) {

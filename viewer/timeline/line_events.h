@@ -49,7 +49,6 @@ inline bool ComesBefore(const Cursor& a, const Cursor& b) {
 // Merges tables' rows of one track; the first table's come first where they are equal.
 template <class Visitor>
 void Merge(std::vector<Cursor> cursors, Visitor visit) {
-  std::erase_if(cursors, [](const Cursor& c) { return c.row == c.end; });
   for (size_t row = 0; !cursors.empty(); ++row) {
     CancelPoint(row);
     size_t next = 0;
@@ -67,6 +66,28 @@ inline Cursor CursorOf(const EventColumns& table, Table kind, TrackId track) {
   return {&table, kind, first, last};
 }
 
+// Which tables a line of a track shows: all that hold events, those of devices apart.
+inline bool Shows(LineKind kind, Table table) {
+  switch (table) {
+    case Table::kDeviceOps:
+      return kind == LineKind::kStream;
+    case Table::kSyncs:
+      return kind == LineKind::kStreamSyncs;
+    default:
+      return kind == LineKind::kThread || kind == LineKind::kStreamRanges;
+  }
+}
+
+// Of the tables that have a row for the line.
+inline std::vector<Cursor> CursorsOf(const Trace& trace, LineKind kind, TrackId track) {
+  std::vector<Cursor> cursors;
+  ForEachEventTable(trace, [&](Table table, const EventColumns& columns) {
+    const Cursor cursor = CursorOf(columns, table, track);
+    if (cursor.row < cursor.end && Shows(kind, table)) cursors.push_back(cursor);
+  });
+  return cursors;
+}
+
 // By begin, the longer first. O(n log streams).
 std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device);
 
@@ -76,7 +97,6 @@ std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device);
 // time; kGpu and kIdle show segments of the account. May be cancelled (trace/cancel.h).
 template <class Visitor>
 void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
-  using line_events_internal::CursorOf;
   const RankView& rank = lines.ranks()[line.rank];
   const Trace& trace = *rank.trace;
   // Allocations have a line of their own.
@@ -94,19 +114,11 @@ void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
       }
       return;
     case LineKind::kThread:
-      return line_events_internal::Merge({CursorOf(trace.ranges, Table::kRanges, line.track),
-                                          CursorOf(trace.api, Table::kApi, line.track),
-                                          CursorOf(trace.instants, Table::kInstants, line.track)},
-                                         visit_row);
     case LineKind::kStream:
-      return line_events_internal::Merge(
-          {CursorOf(trace.device_ops, Table::kDeviceOps, line.track)}, visit);
     case LineKind::kStreamRanges:
-      return line_events_internal::Merge({CursorOf(trace.ranges, Table::kRanges, line.track),
-                                          CursorOf(trace.instants, Table::kInstants, line.track)},
-                                         visit_row);
     case LineKind::kStreamSyncs:
-      return line_events_internal::Merge({CursorOf(trace.syncs, Table::kSyncs, line.track)}, visit);
+      return line_events_internal::Merge(
+          line_events_internal::CursorsOf(trace, line.kind, line.track), visit_row);
     case LineKind::kCopies:
       for (uint32_t row : line_events_internal::CopiesOf(trace, line.device)) {
         visit(trace.device_ops.interval(Row{row}), Table::kDeviceOps, row);

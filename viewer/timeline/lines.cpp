@@ -74,6 +74,13 @@ std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device) {
 
 }  // namespace line_events_internal
 
+using line_events_internal::Cursor;
+using line_events_internal::CursorsOf;
+
+// Of each stream, one below the other.
+constexpr LineKind kStreamLines[] = {LineKind::kStream, LineKind::kStreamRanges,
+                                     LineKind::kStreamSyncs};
+
 // Makes the lines of one rank after the other.
 class LineMaker {
  public:
@@ -115,10 +122,7 @@ class LineMaker {
     for (uint32_t t = 0; t < trace_->tracks.size(); ++t) {
       const TrackId id{t};
       if (trace_->tracks[t].kind == TrackKind::kStream) continue;
-      if (HasRows(trace_->ranges, id) || HasRows(trace_->api, id) ||
-          HasRows(trace_->instants, id)) {
-        threads.push_back(id);
-      }
+      if (!CursorsOf(*trace_, LineKind::kThread, id).empty()) threads.push_back(id);
     }
     const RankAnalysis* const analysis = out_.ranks_[rank_].analysis;
     const TrackId stepping = analysis != nullptr ? analysis->steps.thread : kNoTrack;
@@ -157,8 +161,8 @@ class LineMaker {
 
   void AddDevice(DeviceId device, std::vector<TrackId>& streams) {
     std::erase_if(streams, [&](TrackId id) {
-      return !HasRows(trace_->device_ops, id) && !HasRows(trace_->ranges, id) &&
-             !HasRows(trace_->syncs, id);
+      return std::none_of(std::begin(kStreamLines), std::end(kStreamLines),
+                          [&](LineKind kind) { return HasLine(kind, id); });
     });
     const bool has_memory = std::any_of(out_.series_[rank_].begin(), out_.series_[rank_].end(),
                                         [&](const SeriesId& id) { return IsMemoryOf(id, device); });
@@ -180,15 +184,18 @@ class LineMaker {
   }
 
   void AddStream(TrackId id, DeviceId device, uint32_t gpu) {
-    const Line line{.kind = LineKind::kStream, .track = id, .device = device};
-    if (HasRows(trace_->device_ops, id)) out_.line_of_track_[rank_][Index(id)] = Add(line, gpu);
-    const auto also = [&](LineKind kind) {
-      Line other = line;
-      other.kind = kind;
-      Add(other, gpu);
-    };
-    if (HasRows(trace_->ranges, id)) also(LineKind::kStreamRanges);
-    if (HasRows(trace_->syncs, id)) also(LineKind::kStreamSyncs);
+    for (const LineKind kind : kStreamLines) {
+      if (!HasLine(kind, id)) continue;
+      const uint32_t line = Add({.kind = kind, .track = id, .device = device}, gpu);
+      if (kind == LineKind::kStream) out_.line_of_track_[rank_][Index(id)] = line;
+    }
+  }
+
+  // Points in time alone make no line of a stream.
+  bool HasLine(LineKind kind, TrackId stream) const {
+    const auto cursors = CursorsOf(*trace_, kind, stream);
+    return std::any_of(cursors.begin(), cursors.end(),
+                       [](const Cursor& cursor) { return cursor.kind != Table::kInstants; });
   }
 
   bool IsMemoryOf(const SeriesId& id, DeviceId device) const {
@@ -269,26 +276,6 @@ void Lines::PlaceOnAxis() {
 
 std::span<const DeviceAccount> Lines::AccountsOf(uint32_t rank) const {
   return ranks_[rank].accounts != nullptr ? *ranks_[rank].accounts : accounts_[rank];
-}
-
-const EventColumns* ColumnsOf(const Trace& trace, Table table) {
-  switch (table) {
-    case Table::kRanges:
-      return &trace.ranges;
-    case Table::kApi:
-      return &trace.api;
-    case Table::kDeviceOps:
-      return &trace.device_ops;
-    case Table::kSyncs:
-      return &trace.syncs;
-    case Table::kInstants:
-      return &trace.instants;
-    case Table::kIdle:
-    case Table::kBusy:
-    case Table::kSteps:
-      break;
-  }
-  return nullptr;
 }
 
 uint32_t Lines::LineOf(const EventRef& event) const {

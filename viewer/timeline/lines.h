@@ -63,9 +63,6 @@ struct EventRef {
   bool operator==(const EventRef&) const = default;
 };
 
-// The columns of a table; null for what is no event of the trace.
-const EventColumns* ColumnsOf(const Trace& trace, Table table);
-
 // All ranks share one axis of time, which counts from `base_ns()`; a row's time on it is
 // `trace time + Shift(rank)`. Immutable: for any thread.
 class Lines {
