@@ -7,17 +7,20 @@
 #include <vector>
 
 #include "analysis/call_sites.h"
-#include "trace/interval_set.h"
+#include "trace/trace.h"
 
 namespace trainprof {
 
 enum class Severity : uint8_t { kNote, kWarning, kError };
 std::string_view Name(Severity severity);  // "note", "warning", "error"
 
-// Rows or moments of the trace that show the finding: what a viewer zooms to.
+// A row of the rank that shows the finding: what a viewer leads to.
 struct Evidence {
   std::string what;  // "cudaMemcpyAsync blocked for 4.7 ms"
   Interval when;
+  Table table = Table::kRanges;
+  Row row = kNoRow;             // kNoRow: a moment of no row
+  DeviceId device = kNoDevice;  // of Table::kIdle and kBusy, whose rows are counted by device
 };
 
 struct Gain {

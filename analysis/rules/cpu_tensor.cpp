@@ -113,7 +113,7 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
                      Counted(ops.bytes[copies.rows[i]], "byte", "bytes"),
                      context.trace.Text(context.trace.api.name[Index(call)]),
                      1000 * context.trace.api.interval(call).Length().ToMilliseconds()),
-         context.trace.api.interval(call)});
+         context.trace.api.interval(call), Table::kApi, call});
   }
 }
 

@@ -85,7 +85,7 @@ void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& find
                      context.trace.Text(context.trace.device_ops.name[syncs[i].op]),
                      Counted(context.trace.device_ops.bytes[syncs[i].op], "byte", "bytes"),
                      syncs[i].blocked.ToMilliseconds()),
-         syncs[i].call});
+         syncs[i].call, Table::kApi, syncs[i].waiting});
   }
 }
 

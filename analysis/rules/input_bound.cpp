@@ -103,7 +103,7 @@ Loader Describe(const RuleContext& context, Finding& finding) {
     AddSite(finding.where, context.sites.Find(context.steps.thread, ranges.begin[i]));
     finding.evidence.push_back(
         {fmt::format("{} took {:.1f} ms", name, ranges.interval(Row{i}).Length().ToMilliseconds()),
-         ranges.interval(Row{i})});
+         ranges.interval(Row{i}), Table::kRanges, Row{i}});
   }
   constexpr size_t kShown = 3;
   std::stable_sort(

@@ -64,21 +64,26 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
   }
   finding.gain = {0, context.PerStepMs(unexplained)};
   constexpr size_t kShown = 3;
-  std::vector<Segment<DeviceClass>> longest = account.idle;
-  size_t asked = 0;
-  std::erase_if(longest, [&](const Segment<DeviceClass>& s) {
-    CancelPoint(++asked);
-    return !context.InWindow(s.interval) || s.value == DeviceClass::kIdleUnrecorded;
-  });
-  std::stable_sort(longest.begin(), longest.end(), [&](const auto& a, const auto& b) {
-    CancelPoint(++asked);
-    return a.interval.Length() > b.interval.Length();
-  });
-  for (size_t i = 0; i < std::min(longest.size(), kShown); ++i) {
-    finding.evidence.push_back(
-        {fmt::format("GPU {} idle for {:.2f} ms: {}", id,
-                     longest[i].interval.Length().ToMilliseconds(), Title(longest[i].value)),
-         longest[i].interval});
+  std::vector<uint32_t> longest;  // rows of account.idle
+  for (uint32_t row = 0; row < account.idle.size(); ++row) {
+    CancelPoint(row);
+    const Segment<DeviceClass>& s = account.idle[row];
+    if (context.InWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
+      longest.push_back(row);
+    }
+  }
+  const size_t shown = std::min(longest.size(), kShown);
+  std::partial_sort(longest.begin(), longest.begin() + static_cast<ptrdiff_t>(shown), longest.end(),
+                    [&](uint32_t a, uint32_t b) {
+                      const Duration first = account.idle[a].interval.Length();
+                      const Duration second = account.idle[b].interval.Length();
+                      return first != second ? first > second : a < b;
+                    });
+  for (size_t i = 0; i < shown; ++i) {
+    const Segment<DeviceClass>& s = account.idle[longest[i]];
+    finding.evidence.push_back({fmt::format("GPU {} idle for {:.2f} ms: {}", id,
+                                            s.interval.Length().ToMilliseconds(), Title(s.value)),
+                                s.interval, Table::kIdle, Row{longest[i]}, account.device});
   }
   finding.advice = fmt::format(
       "Where the idle time goes: {}. Take the largest first{}.",

@@ -104,7 +104,7 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
         {fmt::format("{:.1f} MB at {:.1f} GB/s, the call blocked for {:.2f} ms",
                      static_cast<double>(ops.bytes[rows[i]]) * 1e-6, gigabytes_per_second,
                      context.trace.api.interval(ops.launch[rows[i]]).Length().ToMilliseconds()),
-         when});
+         when, Table::kDeviceOps, Row{rows[i]}});
   }
 }
 

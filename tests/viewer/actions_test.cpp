@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "tests/viewer/open_job.h"
 
 namespace trainprof {
@@ -285,6 +288,54 @@ TEST(Findings, OpenTheirWorstInstance) {
   OpenFindingNumber(state, 99);
   EXPECT_NE(state.message.find("There is no finding 99"), std::string::npos);
   EXPECT_EQ(state.finding, (FindingRef{0, 0}));
+}
+
+// GPU 1 alone idles, and is copied to without pinned memory.
+constexpr std::string_view kSecondGpuScript = R"(
+thread 1
+repeat 12 every 10000
+  step 0 9900 ProfilerStep#1
+  call 10 20 cudaLaunchKernel | corr=100
+  call 30 40 cudaLaunchKernel | corr=200
+  call 4000 7000 cudaMemcpyAsync | corr=300
+end
+stream 0 7
+repeat 12 every 10000
+  kernel 20 9900 busy_kernel | corr=100
+end
+stream 1 7
+repeat 12 every 10000
+  kernel 40 1000 idle_kernel | corr=200
+  copy 4010 6990 Memcpy HtoD (Pageable -> Device) | corr=300 bytes=40000000
+end
+)";
+
+TEST(Findings, LeadToTheirOwnRow) {
+  OpenJob job({kSecondGpuScript});
+  State& state = job.state();
+  const RankAnalysis& analysis = *state.document->Analysis(0);
+  const Trace& trace = state.document->TraceOf(0);
+  std::set<std::string> rules;
+  for (uint32_t i = 0; i < analysis.findings.size(); ++i) {
+    const Finding& finding = analysis.findings[i];
+    OpenFinding(state, {0, i});
+    for (const Evidence& evidence : finding.evidence) {
+      ASSERT_TRUE(state.reveal) << finding.rule;
+      const Line& line = state.lines().lines()[*state.reveal];
+      const EventColumns* const columns = ColumnsOf(trace, evidence.table);
+      rules.insert(finding.rule);
+      if (columns == nullptr) {
+        EXPECT_EQ(line.kind, LineKind::kIdle) << finding.rule;
+        EXPECT_EQ(trace.devices[Index(line.device)].id, 1) << finding.rule;
+        EXPECT_EQ(evidence.device, line.device);
+      } else {
+        EXPECT_EQ(line.track, columns->track[Index(evidence.row)]) << finding.rule;
+        EXPECT_EQ(evidence.when, columns->interval(evidence.row)) << finding.rule;
+      }
+      ShowEvidence(state, +1);
+    }
+  }
+  EXPECT_TRUE(rules.contains("low-utilisation") && rules.contains("pageable-copy"));
 }
 
 TEST(Searching, GoesThroughHitsFromTheView) {

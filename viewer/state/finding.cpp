@@ -17,8 +17,9 @@ const Finding* FindingOf(const State& state) {
   return &analysis->findings[state.finding->index];
 }
 
-// Where idle time of a rank is explained; without a device the thread that steps.
-uint32_t LineOfEvidence(const State& state, uint32_t rank) {
+// Where findings of a rank show as a whole: where idle time is explained; without a device the
+// thread that steps.
+uint32_t LineOfFindings(const State& state, uint32_t rank) {
   const auto lines = state.lines().lines();
   const RankAnalysis* analysis = state.document->Analysis(rank);
   uint32_t best = kNoLine;
@@ -32,17 +33,36 @@ uint32_t LineOfEvidence(const State& state, uint32_t rank) {
   return best;
 }
 
+// The line that holds the evidence's own row.
+uint32_t LineOfEvidence(const State& state, uint32_t rank, const Evidence& evidence) {
+  const auto lines = state.lines().lines();
+  if (evidence.table == Table::kIdle || evidence.table == Table::kBusy) {
+    const LineKind kind = evidence.table == Table::kIdle ? LineKind::kIdle : LineKind::kGpu;
+    for (uint32_t line = 0; line < lines.size(); ++line) {
+      const Line& l = lines[line];
+      if (l.rank == rank && l.kind == kind && l.device == evidence.device) return line;
+    }
+  } else if (evidence.row != kNoRow) {
+    const uint32_t line = state.lines().LineOf({rank, evidence.table, evidence.row});
+    if (line != kNoLine) return line;
+  }
+  return LineOfFindings(state, rank);
+}
+
 void ShowInstance(State& state) {
   const Finding* finding = FindingOf(state);
   if (finding == nullptr) return;
   const uint32_t rank = state.finding->rank;
-  const uint32_t line = LineOfEvidence(state, rank);
-  if (line != kNoLine) Reveal(state, line);
   if (finding->evidence.empty()) {
+    const uint32_t line = LineOfFindings(state, rank);
+    if (line != kNoLine) Reveal(state, line);
     state.message = "This finding is about the whole run: there is no single place to show";
     return;
   }
-  const Interval when = finding->evidence[state.evidence].when;
+  const Evidence& evidence = finding->evidence[state.evidence];
+  const uint32_t line = LineOfEvidence(state, rank, evidence);
+  if (line != kNoLine) Reveal(state, line);
+  const Interval when = evidence.when;
   const Duration shift = state.lines().Shift(rank);
   Show(state, {when.begin + shift, when.end + shift});
 }
