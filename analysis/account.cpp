@@ -128,13 +128,18 @@ std::string_view Name(HostClass c) { return kHostNames[static_cast<size_t>(c)].n
 std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].title; }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
+  return AccountDevices(trace, steps, FindBlockingCalls(trace));
+}
+
+std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
+                                          const std::vector<bool>& blocking_calls) {
   std::vector<std::vector<uint32_t>> ops_of(trace.devices.size());
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
     CancelPoint(row);
     const DeviceId device = trace.tracks[Index(trace.device_ops.track[row])].device;
     if (device != kNoDevice) ops_of[Index(device)].push_back(row);
   }
-  const IdleSplitter splitter(trace, steps);
+  const IdleSplitter splitter(trace, steps, blocking_calls);
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {
     if (ops_of[d].empty()) continue;

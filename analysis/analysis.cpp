@@ -79,60 +79,18 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
   return loader;
 }
 
-// Moves the devices that train to the front, in their order, and counts them.
-size_t TrainingDevicesFirst(const Steps& steps, std::span<DeviceAccount> devices) {
-  Duration most;
-  for (const DeviceAccount& device : devices) {
-    most = std::max(most, device.BusyWithin(steps.window));
-  }
-  const auto trains = [&](const DeviceAccount& device) {
-    return static_cast<double>(device.BusyWithin(steps.window).ns) >=
-           kStrayShare * static_cast<double>(most.ns);
-  };
-  const auto end = std::stable_partition(devices.begin(), devices.end(), trains);
-  return static_cast<size_t>(end - devices.begin());
-}
-
-// Missing rows that leave less than this of the steps open change no verdict.
-constexpr double kNegligibleShare = 0.01;
-
-// See RankAnalysis::device_doubt.
-std::string DeviceDoubt(const Trace& trace, const RankAnalysis& analysis,
-                        std::span<const DeviceAccount> devices) {
-  if (trace.quality.CountOf(kTruncatedInput) > 0) {
-    return "the input ends early: any row of what the device did may be missing";
-  }
-  if (const auto unknown = trace.quality.CountOf("unknown_device_rows"); unknown > 0) {
-    return fmt::format("device rows are of kinds that trainprof does not know ({})",
-                       NamesOfUnknownDeviceRows(trace));
-  }
-  if (devices.empty()) {
-    if (trace.device_ops.size() > 0) return "device activity was recorded outside the steps only";
-    const size_t launches = LaunchesWithoutRow(trace).size();
-    if (launches == 0) return {};
-    return fmt::format("{} launches and copies, and no row of what a device did", launches);
-  }
-  double worst = 0;
-  for (const DeviceAccount& device : devices) {
-    worst = std::max(worst, analysis.DeviceShare(device.missing_rows));
-  }
-  if (worst < kNegligibleShare) return {};
-  return fmt::format(
-      "launches without a row of what the device did leave {:.0f} % of the time open", 100 * worst);
-}
-
-void RunRules(const RuleContext& context, RankAnalysis& analysis) {
+void RunRules(const RankModel& model, RankAnalysis& analysis) {
   for (const RegisteredRule& entry : AllRules()) {
     CancelPoint();
-    RuleOutcome outcome = entry.rule->check(context);
+    RuleOutcome outcome = entry.rule->check(model);
     if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
       analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
       continue;
     }
     auto& findings = std::get<std::vector<Finding>>(outcome);
-    if (findings.empty() && !context.device_doubt.empty()) {
+    if (findings.empty() && !model.device_doubt.empty()) {
       // Not found in what there is: not checked in what is missing.
-      analysis.skipped.push_back({std::string(entry.slug), context.device_doubt});
+      analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
     } else if (findings.empty()) {
       analysis.passed.emplace_back(entry.slug);
     }
@@ -140,7 +98,7 @@ void RunRules(const RuleContext& context, RankAnalysis& analysis) {
       finding.rule = entry.slug;
       finding.code = entry.rule->code;
       SortSites(finding.where);
-      RateConfidence(context, finding);
+      RateConfidence(model, finding);
       analysis.findings.push_back(std::move(finding));
     }
   }
@@ -158,25 +116,10 @@ void CountEvents(const Trace& trace, RankAnalysis& analysis) {
   analysis.ranges = trace.ranges.size();
 }
 
-// Devices are accounted over the steps that show them. False where none does: nothing can be said
-// of them.
-bool ChooseDeviceSteps(const Trace& trace, RankAnalysis& analysis) {
-  analysis.device_steps = analysis.steps;
-  if (trace.device_ops.size() == 0) return false;
-  Steps detail = WithDeviceDetail(analysis.steps, DeviceGaps(trace));
-  if (detail.window.Empty() && !analysis.steps.window.Empty()) {
-    analysis.quality.push_back({"no_step_with_device_detail", QualitySeverity::kWarning,
-                                static_cast<int64_t>(std::max<size_t>(1, analysis.steps.count())),
-                                "device activity was recorded outside the counted steps only"});
-    return false;
-  }
-  analysis.device_steps = std::move(detail);
-  return true;
-}
-
 }  // namespace
 
-AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace) {
+RankAnalysis Analyze(const RankModel& model) {
+  const Trace& trace = model.trace;
   RankAnalysis analysis;
   analysis.path = trace.path;
   analysis.source = trace.source;
@@ -184,38 +127,29 @@ AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace) {
   analysis.rank_known = trace.rank_known;
   analysis.world_size = trace.world_size;
   analysis.base_ns = trace.base_ns;
-  analysis.quality = trace.quality.items();
+  analysis.quality = model.quality;
   analysis.environment = trace.environment;
   CountEvents(trace, analysis);
 
-  analysis.steps = FindSteps(trace);
-  analysis.window = analysis.steps.window.Total();
-  analysis.host_facts = FindHostFacts(trace, analysis.steps);
-  const bool has_detail = ChooseDeviceSteps(trace, analysis);
-  std::vector<DeviceAccount> accounts = AccountDevices(trace, analysis.device_steps);
-  std::span<DeviceAccount> devices(accounts.data(), has_detail ? accounts.size() : 0);
-  analysis.device_window = analysis.device_steps.window.Total();
-  const HostAccount host = AccountHost(trace, analysis.steps);
-  const size_t training = TrainingDevicesFirst(analysis.device_steps, devices);
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].ops_in_window == 0) continue;
-    analysis.devices.push_back(Report(trace, analysis.device_steps, devices[i]));
-    analysis.devices.back().stray = i >= training;
+  analysis.steps = model.steps;
+  analysis.window = model.steps.window.Total();
+  analysis.device_steps = model.device_steps;
+  analysis.device_window = model.device_steps.window.Total();
+  analysis.host_facts = FindHostFacts(trace, model.steps);
+  for (const DeviceAccount& account : model.devices_and_strays) {
+    if (account.ops_in_window == 0) continue;
+    analysis.devices.push_back(Report(trace, model.device_steps, account));
+    analysis.devices.back().stray = &account >= model.devices.data() + model.devices.size();
   }
-  devices = devices.first(training);
-  analysis.host_account = Lines<HostClass>(host.total);
-  analysis.host_other = OpenOther(trace, analysis.steps, host);
-  analysis.loader_wait = LoaderWaitOf(analysis.device_steps, devices, host);
-  analysis.has_host_phases = host.Of(HostClass::kOther) != analysis.window;
-
-  const std::vector<bool> blocking = FindBlockingCalls(trace);
-  const SiteFinder sites(trace);
-  analysis.device_doubt = DeviceDoubt(trace, analysis, devices);
-  RunRules({trace, analysis.device_steps, devices, host, blocking, sites, analysis.device_doubt},
-           analysis);
-  return {std::move(analysis), std::move(accounts)};
+  analysis.host_account = Lines<HostClass>(model.host.total);
+  analysis.host_other = OpenOther(trace, model.steps, model.host);
+  analysis.loader_wait = LoaderWaitOf(model.device_steps, model.devices, model.host);
+  analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
+  analysis.device_doubt = model.device_doubt;
+  RunRules(model, analysis);
+  return analysis;
 }
 
-RankAnalysis Analyze(const Trace& trace) { return AnalyzeWithAccounts(trace).analysis; }
+RankAnalysis Analyze(const Trace& trace) { return Analyze(RankModel(trace)); }
 
 }  // namespace trainprof

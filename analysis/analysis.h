@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/account.h"
 #include "analysis/finding.h"
 #include "analysis/host_facts.h"
 #include "analysis/host_other.h"
-#include "analysis/steps.h"
+#include "analysis/model.h"
 
 namespace trainprof {
 
@@ -98,14 +97,7 @@ struct RankAnalysis {
 };
 
 // O(n log n) in the trace's events. Can be cancelled (trace/cancel.h).
+RankAnalysis Analyze(const RankModel& model);
 RankAnalysis Analyze(const Trace& trace);
-
-// The same with what it was made of: the accounts of all devices that have operations, over
-// device_steps. Some 50 bytes an operation, which a report has no use for.
-struct AnalysisWithAccounts {
-  RankAnalysis analysis;
-  std::vector<DeviceAccount> accounts;
-};
-AnalysisWithAccounts AnalyzeWithAccounts(const Trace& trace);
 
 }  // namespace trainprof

@@ -54,8 +54,9 @@ Duration Staging(const Trace& trace, Row op) {
 
 }  // namespace
 
-IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps)
-    : trace_(trace), steps_(steps), blocking_(FindBlockingCalls(trace)), missing_(trace) {}
+IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
+                           const std::vector<bool>& blocking_calls)
+    : trace_(trace), steps_(steps), blocking_(blocking_calls), missing_(trace) {}
 
 const Timeline<HostActivity>& IdleSplitter::TimelineOf(TrackId thread) const {
   const auto [it, is_new] = timelines_.try_emplace(static_cast<uint32_t>(thread));

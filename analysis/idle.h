@@ -35,8 +35,8 @@ namespace trainprof {
 // The parts cover the gap exactly.
 class IdleSplitter {
  public:
-  // Keeps references: trace and steps must outlive it.
-  IdleSplitter(const Trace& trace, const Steps& steps);
+  // Keeps references: all must outlive it.
+  IdleSplitter(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls);
 
   // `ops`: rows of the device's operations; `busy`: their union. Covers the complement of busy
   // within the extent of the trace and of the window, less recording gaps outside of that.
@@ -68,7 +68,7 @@ class IdleSplitter {
 
   const Trace& trace_;
   const Steps& steps_;
-  std::vector<bool> blocking_;
+  const std::vector<bool>& blocking_;
   MissingWork missing_;
   // Filled lazily: only threads that launch need one.
   mutable std::unordered_map<uint32_t, Timeline<HostActivity>> timelines_;

@@ -36,31 +36,31 @@ std::string_view Name(Severity severity) {
   return "note";
 }
 
-void RateConfidence(const RuleContext& context, Finding& finding) {
+void RateConfidence(const RankModel& model, Finding& finding) {
   double confidence = finding.confidence;
   const auto weaken = [&](double factor, std::string reason) {
     confidence *= factor;
     finding.confidence_reasons.push_back(std::move(reason));
   };
   constexpr size_t kFewSteps = 5;  // below, one odd step is over a fifth of the evidence
-  if (context.steps.count() == 0) {
+  if (model.device_steps.count() == 0) {
     weaken(0.6, "no steps were found: figures are over the whole trace");
-  } else if (context.steps.source == StepSource::kInferred) {
+  } else if (model.device_steps.source == StepSource::kInferred) {
     weaken(0.8, "steps were inferred from the device's periodic work");
   }
-  if (context.steps.count() > 0 && context.steps.count() < kFewSteps) {
-    const auto count = static_cast<int64_t>(context.steps.count());
+  if (model.device_steps.count() > 0 && model.device_steps.count() < kFewSteps) {
+    const auto count = static_cast<int64_t>(model.device_steps.count());
     weaken(0.8, fmt::format("only {} recorded", Counted(count, "step was", "steps were")));
   }
-  for (const QualityItem& item : context.trace.quality.items()) {
+  for (const QualityItem& item : model.trace.quality.items()) {
     if (item.severity != QualitySeverity::kDataLoss) continue;
     std::string kind = item.kind;
     std::replace(kind.begin(), kind.end(), '_', ' ');
     weaken(0.8, fmt::format("records were lost: {} x {}", item.count, kind));
   }
-  for (const DeviceAccount& device : context.devices) {
-    const double unrecorded = context.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded));
-    const double unknown = context.ShareOfWindow(device.Of(DeviceClass::kIdleUnknown));
+  for (const DeviceAccount& device : model.devices) {
+    const double unrecorded = model.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded));
+    const double unknown = model.ShareOfWindow(device.Of(DeviceClass::kIdleUnknown));
     constexpr double kMentionable = 0.05;
     if (unknown > kMentionable) {
       weaken(1 - unknown / 2,
@@ -74,6 +74,10 @@ void RateConfidence(const RuleContext& context, Finding& finding) {
     }
   }
   finding.confidence = std::clamp(confidence, 0.0, 1.0);
+}
+
+Skipped NoDevices(const RankModel& model) {
+  return {model.device_doubt.empty() ? "the trace holds no device work" : model.device_doubt};
 }
 
 }  // namespace trainprof

@@ -6,20 +6,19 @@
 
 namespace trainprof {
 
-bool HostRunsAhead(const RuleContext& context, const std::vector<Row>& fixed) {
+bool HostRunsAhead(const RankModel& model, const std::vector<Row>& fixed) {
   int64_t left = 0;
-  for (uint32_t i = 0; i < context.trace.api.size(); ++i) {
+  for (uint32_t i = 0; i < model.trace.api.size(); ++i) {
     CancelPoint(i);
-    if (!context.blocking_calls[i] || !context.InWindow(context.trace.api.interval(Row{i})))
-      continue;
+    if (!model.blocking_calls[i] || !model.InWindow(model.trace.api.interval(Row{i}))) continue;
     if (!std::binary_search(fixed.begin(), fixed.end(), Row{i})) ++left;
   }
-  return left < context.steps.divisor();
+  return left < model.device_steps.divisor();
 }
 
-Duration HostPacedIdle(const RuleContext& context) {
+Duration HostPacedIdle(const RankModel& model) {
   Duration most;
-  for (const DeviceAccount& device : context.devices) {
+  for (const DeviceAccount& device : model.devices) {
     most = std::max(most, device.Of(DeviceClass::kIdleInputWait) +
                               device.Of(DeviceClass::kIdleSyncDrain) +
                               device.Of(DeviceClass::kIdleLaunchBound));

@@ -51,8 +51,8 @@ struct Copies {
 };
 
 // Adds the copy if it is one of a tensor that was made for it.
-void Consider(const RuleContext& context, uint32_t op, Copies& copies) {
-  const Trace& trace = context.trace;
+void Consider(const RankModel& model, uint32_t op, Copies& copies) {
+  const Trace& trace = model.trace;
   const RangeTable& ranges = trace.ranges;
   const Row call = trace.device_ops.launch[op];
   const Interval when = trace.api.interval(call);
@@ -74,88 +74,87 @@ void Consider(const RuleContext& context, uint32_t op, Copies& copies) {
   copies.host += host;
 }
 
-Copies Collect(const RuleContext& context) {
+Copies Collect(const RankModel& model) {
   Copies copies;
-  const DeviceOpTable& ops = context.trace.device_ops;
+  const DeviceOpTable& ops = model.trace.device_ops;
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
-    const std::string_view name = context.trace.Text(ops.name[op]);
+    const std::string_view name = model.trace.Text(ops.name[op]);
     const bool pageable = IsPageableCopy(name);
     copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
     if (!pageable || ops.bytes[op] > kPageableAsyncBytes || ops.launch[op] == kNoRow) continue;
-    if (context.InWindow(context.trace.api.interval(ops.launch[op]))) Consider(context, op, copies);
+    if (model.InWindow(model.trace.api.interval(ops.launch[op]))) Consider(model, op, copies);
   }
   return copies;
 }
 
 // Idle time that a faster host would shorten, on the device where that is most.
-Duration HostBound(const RuleContext& context) {
+Duration HostBound(const RankModel& model) {
   Duration most;
-  for (const DeviceAccount& device : context.devices) {
+  for (const DeviceAccount& device : model.devices) {
     most = std::max(
         most, device.Of(DeviceClass::kIdleLaunchBound) + device.Of(DeviceClass::kIdleSyncDrain));
   }
   return most;
 }
 
-void Describe(const RuleContext& context, const Copies& copies, Finding& finding) {
-  const DeviceOpTable& ops = context.trace.device_ops;
+void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
+  const DeviceOpTable& ops = model.trace.device_ops;
   for (size_t i = 0; i < copies.rows.size(); ++i) {
     CancelPoint(i);
-    AddSite(finding.where, context.sites.FindCall(ops.launch[copies.rows[i]]));
+    AddSite(finding.where, model.sites.FindCall(ops.launch[copies.rows[i]]));
   }
   constexpr size_t kShown = 3;
   for (size_t i = 0; i < std::min(copies.rows.size(), kShown); ++i) {
     const Row call = ops.launch[copies.rows[i]];
     finding.evidence.push_back(
-        {fmt::format("{} of {}: {} took {:.1f} us", context.trace.Text(ops.name[copies.rows[i]]),
+        {fmt::format("{} of {}: {} took {:.1f} us", model.trace.Text(ops.name[copies.rows[i]]),
                      Counted(ops.bytes[copies.rows[i]], "byte", "bytes"),
-                     context.trace.Text(context.trace.api.name[Index(call)]),
-                     1000 * context.trace.api.interval(call).Length().ToMilliseconds()),
-         context.trace.api.interval(call), Table::kApi, call});
+                     model.trace.Text(model.trace.api.name[Index(call)]),
+                     1000 * model.trace.api.interval(call).Length().ToMilliseconds()),
+         model.trace.api.interval(call), Table::kApi, call});
   }
 }
 
-RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return context.NoDevices();
-  const Copies copies = Collect(context);
-  const auto& directions = context.trace.device_ops.direction;
+RuleOutcome Check(const RankModel& model) {
+  if (model.devices.empty()) return NoDevices(model);
+  const Copies copies = Collect(model);
+  const auto& directions = model.trace.device_ops.direction;
   const bool any_h2d = std::find(directions.begin(), directions.end(),
                                  CopyDirection::kHostToDevice) != directions.end();
   if (any_h2d && !copies.kind_known) {
     return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
   }
-  const Duration bound = HostBound(context);
+  const Duration bound = HostBound(model);
   const auto count = static_cast<int64_t>(copies.rows.size());
-  if (count == 0 || count < context.steps.divisor() || bound.ns == 0) {
+  if (count == 0 || count < model.device_steps.divisor() || bound.ns == 0) {
     return std::vector<Finding>{};
   }
   Finding finding;
   const Duration cost = std::min(copies.host, bound);
-  finding.severity =
-      context.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
-  const bool one_a_step = count == context.steps.divisor();
+  finding.severity = model.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
+  const bool one_a_step = count == model.device_steps.divisor();
   finding.title = fmt::format(
       "Tensors made on the CPU: {} small host-to-device {}{} from pageable memory {} the host "
       "{:.2f} {}",
-      count % context.steps.divisor() == 0
-          ? std::to_string(count / context.steps.divisor())
-          : fmt::format("{:.1f}",
-                        static_cast<double>(count) / static_cast<double>(context.steps.divisor())),
-      one_a_step ? "copy" : "copies", context.steps.count() > 0 ? " a step" : "",
-      one_a_step ? "takes" : "take", context.PerStepMs(copies.host), context.Unit());
+      count % model.device_steps.divisor() == 0
+          ? std::to_string(count / model.device_steps.divisor())
+          : fmt::format("{:.1f}", static_cast<double>(count) /
+                                      static_cast<double>(model.device_steps.divisor())),
+      one_a_step ? "copy" : "copies", model.device_steps.count() > 0 ? " a step" : "",
+      one_a_step ? "takes" : "take", model.PerStepMs(copies.host), model.Unit());
   finding.count = count;
   finding.cost = cost;
   // High: the host is the slower side, and wins all of it. Low: it was ahead at that moment.
-  finding.gain = {0, context.PerStepMs(cost)};
+  finding.gain = {0, model.PerStepMs(cost)};
   if (!copies.maker_seen) {
     finding.confidence = kUnseenMaker;
     finding.confidence_reasons.push_back(
         "the trace does not show what made the tensors: a small batch looks the same");
   }
-  Describe(context, copies, finding);
-  const Language language = LanguageOf(context.trace);
+  Describe(model, copies, finding);
+  const Language language = LanguageOf(model.trace);
   finding.advice = fmt::format(
       "Make the tensor where it is used: {}. Constants: make them once before the loop. {}: send "
       "one tensor a step, not one a value. Random numbers drawn on the GPU differ from those of "

@@ -45,19 +45,19 @@ Row PairedSync(const ApiTable& api, Row call) {
   return kNoRow;
 }
 
-std::vector<Sync> FindSyncs(const RuleContext& context) {
-  const Trace& trace = context.trace;
+std::vector<Sync> FindSyncs(const RankModel& model) {
+  const Trace& trace = model.trace;
   std::vector<Sync> syncs;
   for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
     CancelPoint(op);
     const Row call = trace.device_ops.launch[op];
     if (trace.device_ops.direction[op] != CopyDirection::kDeviceToHost || call == kNoRow) continue;
-    if (!context.InWindow(trace.api.interval(call))) continue;
+    if (!model.InWindow(trace.api.interval(call))) continue;
     Sync sync{trace.api.interval(call), trace.api.interval(call).Length(), op, kNoRow, call};
     const Row paired = PairedSync(trace.api, call);
     const bool completes =
         paired != kNoRow && trace.api.end[Index(paired)] + kRounding >= trace.device_ops.end[op];
-    if (!context.blocking_calls[Index(call)] && !completes) continue;
+    if (!model.blocking_calls[Index(call)] && !completes) continue;
     if (completes) {
       sync.paired = paired;
       sync.call.end = trace.api.end[Index(paired)];
@@ -71,10 +71,10 @@ std::vector<Sync> FindSyncs(const RuleContext& context) {
   return syncs;
 }
 
-void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& finding) {
+void Describe(const RankModel& model, std::vector<Sync> syncs, Finding& finding) {
   for (size_t i = 0; i < syncs.size(); ++i) {
     CancelPoint(i);
-    AddSite(finding.where, context.sites.FindCall(syncs[i].waiting));
+    AddSite(finding.where, model.sites.FindCall(syncs[i].waiting));
   }
   std::stable_sort(syncs.begin(), syncs.end(),
                    [](const Sync& a, const Sync& b) { return a.blocked > b.blocked; });
@@ -82,8 +82,8 @@ void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& find
   for (size_t i = 0; i < std::min(syncs.size(), kShown); ++i) {
     finding.evidence.push_back(
         {fmt::format("{} of {} blocked the host for {:.3f} ms",
-                     context.trace.Text(context.trace.device_ops.name[syncs[i].op]),
-                     Counted(context.trace.device_ops.bytes[syncs[i].op], "byte", "bytes"),
+                     model.trace.Text(model.trace.device_ops.name[syncs[i].op]),
+                     Counted(model.trace.device_ops.bytes[syncs[i].op], "byte", "bytes"),
                      syncs[i].blocked.ToMilliseconds()),
          syncs[i].call, Table::kApi, syncs[i].waiting});
   }
@@ -92,31 +92,31 @@ void Describe(const RuleContext& context, std::vector<Sync> syncs, Finding& find
 // High: the drain goes, as far as the device's own work allows, and where nothing else holds the
 // host, all idle time of its pace with it. Low: the drain alone, and the host, freed of its waits,
 // is still the slower side, so that the step cannot get shorter than the host's own work.
-Gain GainOf(const RuleContext& context, const std::vector<Sync>& syncs, Duration drain,
+Gain GainOf(const RankModel& model, const std::vector<Sync>& syncs, Duration drain,
             Duration blocked) {
   Duration busy;
-  for (const DeviceAccount& device : context.devices) {
-    busy = std::max(busy, device.BusyWithin(context.steps.window) + device.missing_rows);
+  for (const DeviceAccount& device : model.devices) {
+    busy = std::max(busy, device.BusyWithin(model.device_steps.window) + device.missing_rows);
   }
-  const double step = context.steps.MeanMilliseconds();
-  const double room = step - context.PerStepMs(busy);
-  const double drained = std::min(context.PerStepMs(drain), room);
-  const double own_work = step - context.PerStepMs(blocked);
+  const double step = model.device_steps.MeanMilliseconds();
+  const double room = step - model.PerStepMs(busy);
+  const double drained = std::min(model.PerStepMs(drain), room);
+  const double own_work = step - model.PerStepMs(blocked);
   std::vector<Row> fixed;
   for (const Sync& sync : syncs) {
-    fixed.push_back(context.trace.device_ops.launch[sync.op]);
+    fixed.push_back(model.trace.device_ops.launch[sync.op]);
     if (sync.paired != kNoRow) fixed.push_back(sync.paired);
   }
   std::sort(fixed.begin(), fixed.end());
-  const double paced = std::min(context.PerStepMs(HostPacedIdle(context)), room);
-  return {std::clamp(step - std::max(own_work, context.PerStepMs(busy)), 0.0, drained),
-          HostRunsAhead(context, fixed) ? std::max(drained, paced) : drained};
+  const double paced = std::min(model.PerStepMs(HostPacedIdle(model)), room);
+  return {std::clamp(step - std::max(own_work, model.PerStepMs(busy)), 0.0, drained),
+          HostRunsAhead(model, fixed) ? std::max(drained, paced) : drained};
 }
 
-RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return context.NoDevices();
-  if (context.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
-  const std::vector<Sync> syncs = FindSyncs(context);
+RuleOutcome Check(const RankModel& model) {
+  if (model.devices.empty()) return NoDevices(model);
+  if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
+  const std::vector<Sync> syncs = FindSyncs(model);
   Duration blocked;
   std::vector<Interval> calls;
   for (const Sync& sync : syncs) {
@@ -124,25 +124,25 @@ RuleOutcome Check(const RuleContext& context) {
     calls.push_back(sync.call);
   }
   Duration drain;
-  for (Duration d : DrainOf(calls, context.devices, context.steps.window)) drain += d;
-  const bool often = static_cast<int64_t>(syncs.size()) >= context.steps.divisor();
-  const bool costly = context.ShareOfWindow(blocked) > kMinBlockedShare ||
-                      context.ShareOfWindow(drain) > kMinDrainShare;
+  for (Duration d : DrainOf(calls, model.devices, model.device_steps.window)) drain += d;
+  const bool often = static_cast<int64_t>(syncs.size()) >= model.device_steps.divisor();
+  const bool costly = model.ShareOfWindow(blocked) > kMinBlockedShare ||
+                      model.ShareOfWindow(drain) > kMinDrainShare;
   if (syncs.empty() || !often || !costly) return std::vector<Finding>{};
 
   Finding finding;
   finding.severity =
-      context.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
+      model.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
   finding.title =
       fmt::format("Host syncs: {} the host for {:.1f} {}; the GPU then idles {:.1f}",
                   syncs.size() == 1 ? "1 device-to-host copy blocks"
                                     : fmt::format("{} device-to-host copies block", syncs.size()),
-                  context.PerStepMs(blocked), context.Unit(), context.PerStepMs(drain));
+                  model.PerStepMs(blocked), model.Unit(), model.PerStepMs(drain));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
-  finding.gain = GainOf(context, syncs, drain, blocked);
-  Describe(context, syncs, finding);
-  const bool is_cpp = LanguageOf(context.trace) == Language::kCpp;
+  finding.gain = GainOf(model, syncs, drain, blocked);
+  Describe(model, syncs, finding);
+  const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
   finding.advice =
       is_cpp
           ? "Keep values on the GPU: accumulate loss.detach() there and call item<float>() every N "

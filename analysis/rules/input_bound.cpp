@@ -30,52 +30,52 @@ struct Wait {
   IntervalSet exposed;  // the part during which the device was idle for it
 };
 
-Wait WaitOf(const RuleContext& context) {
+Wait WaitOf(const RankModel& model) {
   std::vector<Interval> raw;
-  for (const Segment<Phase>& segment : context.host.phases) {
+  for (const Segment<Phase>& segment : model.host.phases) {
     if (segment.value == Phase::kInputWait) raw.push_back(segment.interval);
   }
   Wait wait{IntervalSet::Union(std::move(raw)), {}};
-  if (context.devices.empty()) {
+  if (model.devices.empty()) {
     wait.exposed = wait.raw;
     return wait;
   }
   // The device that waits most: a rank is as slow as that one.
-  for (const DeviceAccount& device : context.devices) {
+  for (const DeviceAccount& device : model.devices) {
     std::vector<Interval> idle;
     for (const Segment<DeviceClass>& segment : device.idle) {
       if (segment.value == DeviceClass::kIdleInputWait) idle.push_back(segment.interval);
     }
     IntervalSet exposed = IntervalSet::Union(std::move(idle));
     const auto total = [&](const IntervalSet& s) {
-      return s.IntersectWith(context.steps.window).Total();
+      return s.IntersectWith(model.device_steps.window).Total();
     };
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
   return wait;
 }
 
-double ShareOfStepsThatWait(const RuleContext& context, const IntervalSet& exposed) {
-  if (context.steps.steps.empty()) return 1;
+double ShareOfStepsThatWait(const RankModel& model, const IntervalSet& exposed) {
+  if (model.device_steps.steps.empty()) return 1;
   int64_t waiting = 0;
-  for (const Step& step : context.steps.steps) {
+  for (const Step& step : model.device_steps.steps) {
     const Duration wait = exposed.TotalWithin(step.span);
     if (static_cast<double>(wait.ns) > kWarnShare * static_cast<double>(step.span.Length().ns)) {
       ++waiting;
     }
   }
-  return static_cast<double>(waiting) / static_cast<double>(context.steps.count());
+  return static_cast<double>(waiting) / static_cast<double>(model.device_steps.count());
 }
 
 // High: the exposed wait goes, and where nothing else holds the host, all idle time of its pace
 // with it. Low: part of the wait goes, and the training thread pays for the workers' company: the
 // step cannot get shorter than that thread's own work.
-Gain GainOf(const RuleContext& context, Duration raw, Duration exposed) {
-  const double step = context.steps.MeanMilliseconds();
-  const double wait = context.PerStepMs(exposed);
-  const double own_work = step - context.PerStepMs(raw);
-  const bool ahead = !context.devices.empty() && HostRunsAhead(context, {});
-  const double high = ahead ? std::max(wait, context.PerStepMs(HostPacedIdle(context))) : wait;
+Gain GainOf(const RankModel& model, Duration raw, Duration exposed) {
+  const double step = model.device_steps.MeanMilliseconds();
+  const double wait = model.PerStepMs(exposed);
+  const double own_work = step - model.PerStepMs(raw);
+  const bool ahead = !model.devices.empty() && HostRunsAhead(model, {});
+  const double high = ahead ? std::max(wait, model.PerStepMs(HostPacedIdle(model))) : wait;
   return {std::clamp(step - kContention * own_work, 0.0, kHidden * wait), high};
 }
 
@@ -85,22 +85,22 @@ struct Loader {
   bool torch = false;
 };
 
-Loader Describe(const RuleContext& context, Finding& finding) {
+Loader Describe(const RankModel& model, Finding& finding) {
   Loader loader;
-  const RangeTable& ranges = context.trace.ranges;
-  const auto [first, last] = ranges.rows_of(context.steps.thread);
-  const std::vector<bool> waits = FindInputWaits(context.trace, context.steps.thread);
+  const RangeTable& ranges = model.trace.ranges;
+  const auto [first, last] = ranges.rows_of(model.device_steps.thread);
+  const std::vector<bool> waits = FindInputWaits(model.trace, model.device_steps.thread);
   for (uint32_t i = first; i < last; ++i) {
     CancelPoint(i);
     if (!waits[i - first]) continue;
-    if (!context.InWindow(ranges.interval(Row{i}))) continue;
+    if (!model.InWindow(ranges.interval(Row{i}))) continue;
     const Row parent = ranges.parent[i];
     if (parent != kNoRow && waits[Index(parent) - first]) continue;
     ++loader.count;
-    const std::string_view name = context.trace.Text(ranges.name[i]);
+    const std::string_view name = model.trace.Text(ranges.name[i]);
     loader.torch |= name.starts_with("enumerate(");
     loader.in_process |= name.find("_SingleProcessDataLoaderIter") != std::string_view::npos;
-    AddSite(finding.where, context.sites.Find(context.steps.thread, ranges.begin[i]));
+    AddSite(finding.where, model.sites.Find(model.device_steps.thread, ranges.begin[i]));
     finding.evidence.push_back(
         {fmt::format("{} took {:.1f} ms", name, ranges.interval(Row{i}).Length().ToMilliseconds()),
          ranges.interval(Row{i}), Table::kRanges, Row{i}});
@@ -121,9 +121,9 @@ std::string CoresText(int64_t cores) {
   return cores == 0 ? "" : fmt::format(" (this rank has {})", Counted(cores, "core", "cores"));
 }
 
-std::string CheaperSamples(const RuleContext& context) {
+std::string CheaperSamples(const RankModel& model) {
   return fmt::format("make samples cheaper: smaller images, packed or memory-mapped files{}",
-                     context.devices.empty()
+                     model.devices.empty()
                          ? ", less augmentation"
                          : ", augmentation on the GPU (send uint8, normalise there)");
 }
@@ -148,9 +148,9 @@ Workers WorkersFor(double batches_at_once, int64_t cores) {
 }
 
 // With no worker to see, a batch takes as long to make as the loop waits for it.
-std::string AdviceWithoutWorkers(const RuleContext& context, const Loader& loader, double wait,
+std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, double wait,
                                  double rest) {
-  const int64_t cores = CoresOfRank(context.trace);
+  const int64_t cores = CoresOfRank(model.trace);
   const auto [workers, enough] = WorkersFor(wait / std::max(rest, kShortestRest), cores);
   std::string text =
       loader.in_process
@@ -163,24 +163,24 @@ std::string AdviceWithoutWorkers(const RuleContext& context, const Loader& loade
                 "Each step waits {:.1f} ms for its batch; the rest of the step takes "
                 "{:.1f} ms. Load in parallel, with {} if loading is serial now: {}",
                 wait, rest, Counted(workers, "worker", "workers"),
-                WorkersText(LanguageOf(context.trace), workers));
+                WorkersText(LanguageOf(model.trace), workers));
   text += CoresText(cores);
   if (loader.in_process) text += ", and persistent_workers=True when epochs are short";
-  if (loader.in_process && !context.devices.empty()) text += ", and pin_memory=True";
+  if (loader.in_process && !model.devices.empty()) text += ", and pin_memory=True";
   return text + (enough ? ". If that is not enough, " : ". That will not be enough: ") +
-         CheaperSamples(context) + ".";
+         CheaperSamples(model) + ".";
 }
 
 // N workers that never rest make a batch in N steps each.
-std::string AdviceForWorkers(const RuleContext& context, double step, double rest) {
-  const int64_t cores = CoresOfRank(context.trace);
-  const LoaderWorkers seen = FindLoaderWorkers(context.trace, context.steps);
+std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
+  const int64_t cores = CoresOfRank(model.trace);
+  const LoaderWorkers seen = FindLoaderWorkers(model.trace, model.device_steps);
   if (seen.count == 0) {
     return fmt::format(
         "The DataLoader's workers do not keep up: workers needed = time to make one "
         "batch / {:.1f} ms (the rest of the step), rounded up, at most the cores of "
         "this rank{}. Beyond that {}.",
-        rest, CoresText(cores), CheaperSamples(context));
+        rest, CoresText(cores), CheaperSamples(model));
   }
   const auto [needed, enough] =
       WorkersFor(static_cast<double>(seen.count) * step / std::max(rest, kShortestRest), cores);
@@ -199,44 +199,44 @@ std::string AdviceForWorkers(const RuleContext& context, double step, double res
     }
     text += "Else ";
   }
-  return text + CheaperSamples(context) + ".";
+  return text + CheaperSamples(model) + ".";
 }
 
-std::string Advice(const RuleContext& context, const Loader& loader, Duration raw) {
-  const double step = context.steps.MeanMilliseconds();
-  const double wait = context.PerStepMs(raw);
-  if (loader.torch && !loader.in_process) return AdviceForWorkers(context, step, step - wait);
-  return AdviceWithoutWorkers(context, loader, wait, step - wait);
+std::string Advice(const RankModel& model, const Loader& loader, Duration raw) {
+  const double step = model.device_steps.MeanMilliseconds();
+  const double wait = model.PerStepMs(raw);
+  if (loader.torch && !loader.in_process) return AdviceForWorkers(model, step, step - wait);
+  return AdviceWithoutWorkers(model, loader, wait, step - wait);
 }
 
-RuleOutcome Check(const RuleContext& context) {
-  const Wait wait = WaitOf(context);
+RuleOutcome Check(const RankModel& model) {
+  const Wait wait = WaitOf(model);
   if (wait.raw.Empty()) {
     return Skipped{"no range in the trace shows the data loader's wait"};
   }
   // A device that shows nothing of what it did is not a CPU run.
-  if (context.devices.empty() && !context.device_doubt.empty()) return context.NoDevices();
-  const Duration exposed = wait.exposed.IntersectWith(context.steps.window).Total();
-  const double share = context.ShareOfWindow(exposed);
-  if (share <= kWarnShare || ShareOfStepsThatWait(context, wait.exposed) < kMinShareOfSteps) {
+  if (model.devices.empty() && !model.device_doubt.empty()) return NoDevices(model);
+  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.window).Total();
+  const double share = model.ShareOfWindow(exposed);
+  if (share <= kWarnShare || ShareOfStepsThatWait(model, wait.exposed) < kMinShareOfSteps) {
     return std::vector<Finding>{};
   }
-  const Duration raw = wait.raw.IntersectWith(context.steps.window).Total();
+  const Duration raw = wait.raw.IntersectWith(model.device_steps.window).Total();
   Finding finding;
   finding.severity = share > kErrorShare ? Severity::kError : Severity::kWarning;
   finding.title =
-      fmt::format("Input wait: {:.1f} {}, {} of the {}, {}", context.PerStepMs(exposed),
-                  context.Unit(), Percent(share), context.steps.count() > 0 ? "mean step" : "time",
-                  context.devices.empty() ? "the training loop waits for its batch"
-                                          : "the GPU stands idle for the next batch");
+      fmt::format("Input wait: {:.1f} {}, {} of the {}, {}", model.PerStepMs(exposed), model.Unit(),
+                  Percent(share), model.device_steps.count() > 0 ? "mean step" : "time",
+                  model.devices.empty() ? "the training loop waits for its batch"
+                                        : "the GPU stands idle for the next batch");
   finding.cost = exposed;
-  finding.gain = GainOf(context, raw, exposed);
-  const Loader loader = Describe(context, finding);
+  finding.gain = GainOf(model, raw, exposed);
+  const Loader loader = Describe(model, finding);
   finding.count = loader.count;
-  finding.advice = Advice(context, loader, raw);
+  finding.advice = Advice(model, loader, raw);
   finding.verify = fmt::format("Record again: {} should fall below 5 % of the {}.",
                                Title(DeviceClass::kIdleInputWait),
-                               context.steps.count() > 0 ? "mean step" : "time");
+                               model.device_steps.count() > 0 ? "mean step" : "time");
   return std::vector<Finding>{std::move(finding)};
 }
 

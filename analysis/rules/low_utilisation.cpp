@@ -44,31 +44,31 @@ std::vector<DeviceClass> CausesOf(const DeviceAccount& account) {
   return causes;
 }
 
-Finding Describe(const RuleContext& context, const DeviceAccount& account, double busy_high) {
+Finding Describe(const RankModel& model, const DeviceAccount& account, double busy_high) {
   Finding finding;
-  const int64_t id = context.trace.devices[Index(account.device)].id;
+  const int64_t id = model.trace.devices[Index(account.device)].id;
   finding.severity = busy_high < kErrorBelow ? Severity::kError : Severity::kWarning;
   // "At most" where recorded work is a lower bound only.
   const bool is_range = account.Of(DeviceClass::kIdleUnrecorded).ns > 0 && busy_high >= 0.01;
   finding.title = fmt::format("Low utilisation: GPU {} is busy for {}{} of the step", id,
                               is_range ? "at most " : "", Percent(busy_high));
-  finding.count = static_cast<int64_t>(context.steps.count());
+  finding.count = static_cast<int64_t>(model.device_steps.count());
   Duration unexplained;
   std::string causes;
   for (DeviceClass c : CausesOf(account)) {
     if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
     if (!IsClaimed(c)) unexplained += account.Of(c);
-    if (context.ShareOfWindow(account.Of(c)) < 0.01) continue;
+    if (model.ShareOfWindow(account.Of(c)) < 0.01) continue;
     causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Title(c),
-                          context.PerStepMs(account.Of(c)), context.Unit());
+                          model.PerStepMs(account.Of(c)), model.Unit());
   }
-  finding.gain = {0, context.PerStepMs(unexplained)};
+  finding.gain = {0, model.PerStepMs(unexplained)};
   constexpr size_t kShown = 3;
   std::vector<uint32_t> longest;  // rows of account.idle
   for (uint32_t row = 0; row < account.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& s = account.idle[row];
-    if (context.InWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
+    if (model.InWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
       longest.push_back(row);
     }
   }
@@ -91,7 +91,7 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
       account.Of(DeviceClass::kIdleLaunchBound).ns > 0
           ? fmt::format("; against {}: larger batches, CUDA graphs{}",
                         Title(DeviceClass::kIdleLaunchBound),
-                        LanguageOf(context.trace) == Language::kCpp ? "" : ", torch.compile")
+                        LanguageOf(model.trace) == Language::kCpp ? "" : ", torch.compile")
           : "");
   finding.verify =
       "Record again: the GPU is busy for more of the step, and the cause that you took "
@@ -99,18 +99,18 @@ Finding Describe(const RuleContext& context, const DeviceAccount& account, doubl
   return finding;
 }
 
-RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return context.NoDevices();
-  if (context.steps.count() == 0) {
+RuleOutcome Check(const RankModel& model) {
+  if (model.devices.empty()) return NoDevices(model);
+  if (model.device_steps.count() == 0) {
     return Skipped{"no steps were found: utilisation over start-up and shutdown says nothing"};
   }
-  if (!context.device_doubt.empty()) return Skipped{context.device_doubt};
+  if (!model.device_doubt.empty()) return Skipped{model.device_doubt};
   std::vector<Finding> findings;
-  for (const DeviceAccount& account : context.devices) {
+  for (const DeviceAccount& account : model.devices) {
     if (account.ops_in_window == 0) continue;
-    const Duration busy = account.BusyWithin(context.steps.window);
-    const double busy_high = context.ShareOfWindow(busy + account.Of(DeviceClass::kIdleUnrecorded));
-    if (busy_high < kWarnBelow) findings.push_back(Describe(context, account, busy_high));
+    const Duration busy = account.BusyWithin(model.device_steps.window);
+    const double busy_high = model.ShareOfWindow(busy + account.Of(DeviceClass::kIdleUnrecorded));
+    if (busy_high < kWarnBelow) findings.push_back(Describe(model, account, busy_high));
   }
   return findings;
 }

@@ -27,34 +27,34 @@ struct Copies {
   bool kind_known = false;  // some copy says what memory it used
 };
 
-Copies Collect(const RuleContext& context) {
+Copies Collect(const RankModel& model) {
   Copies copies;
-  const DeviceOpTable& ops = context.trace.device_ops;
+  const DeviceOpTable& ops = model.trace.device_ops;
   for (uint32_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
     if (ops.direction[i] != CopyDirection::kHostToDevice) continue;
-    const std::string_view name = context.trace.Text(ops.name[i]);
+    const std::string_view name = model.trace.Text(ops.name[i]);
     const bool pageable = IsPageableCopy(name);
     copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
     // Small ones are cpu-tensor's.
     if (!pageable || ops.bytes[i] <= kPageableAsyncBytes) continue;
-    if (!context.InWindow(ops.interval(Row{i}))) continue;
-    if (ops.launch[i] == kNoRow || !context.blocking_calls[Index(ops.launch[i])]) continue;
+    if (!model.InWindow(ops.interval(Row{i}))) continue;
+    if (ops.launch[i] == kNoRow || !model.blocking_calls[Index(ops.launch[i])]) continue;
     copies.rows.push_back(i);
     copies.bytes += ops.bytes[i];
-    copies.blocked += context.trace.api.interval(ops.launch[i]).Length();
+    copies.blocked += model.trace.api.interval(ops.launch[i]).Length();
   }
   return copies;
 }
 
 // The part of these copies during which no kernel ran on their device, on the worst device.
-Duration Exposed(const RuleContext& context, const std::vector<uint32_t>& rows) {
-  const DeviceOpTable& ops = context.trace.device_ops;
+Duration Exposed(const RankModel& model, const std::vector<uint32_t>& rows) {
+  const DeviceOpTable& ops = model.trace.device_ops;
   const auto device_of = [&](uint32_t row) {
-    return context.trace.tracks[Index(ops.track[row])].device;
+    return model.trace.tracks[Index(ops.track[row])].device;
   };
   Duration worst;
-  for (const DeviceAccount& device : context.devices) {
+  for (const DeviceAccount& device : model.devices) {
     std::vector<Interval> copies;
     for (uint32_t row : rows) {
       if (device_of(row) == device.device) copies.push_back(ops.interval(Row{row}));
@@ -69,29 +69,29 @@ Duration Exposed(const RuleContext& context, const std::vector<uint32_t>& rows) 
     }
     const IntervalSet exposed = IntervalSet::Union(std::move(copies))
                                     .Minus(IntervalSet::Union(std::move(kernels)))
-                                    .IntersectWith(context.steps.window);
+                                    .IntersectWith(model.device_steps.window);
     worst = std::max(worst, exposed.Total());
   }
   return worst;
 }
 
-Duration DrainAfter(const RuleContext& context, const std::vector<uint32_t>& rows) {
+Duration DrainAfter(const RankModel& model, const std::vector<uint32_t>& rows) {
   std::vector<Interval> calls;
   for (uint32_t row : rows) {
-    calls.push_back(context.trace.api.interval(context.trace.device_ops.launch[row]));
+    calls.push_back(model.trace.api.interval(model.trace.device_ops.launch[row]));
   }
   std::sort(calls.begin(), calls.end());
   Duration total;
-  for (Duration drain : DrainOf(calls, context.devices, context.steps.window)) total += drain;
+  for (Duration drain : DrainOf(calls, model.devices, model.device_steps.window)) total += drain;
   return total;
 }
 
-void Describe(const RuleContext& context, const Copies& copies, Finding& finding) {
-  const DeviceOpTable& ops = context.trace.device_ops;
+void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
+  const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<uint32_t> rows = copies.rows;
   for (size_t i = 0; i < rows.size(); ++i) {
     CancelPoint(i);
-    AddSite(finding.where, context.sites.FindCall(ops.launch[rows[i]]));
+    AddSite(finding.where, model.sites.FindCall(ops.launch[rows[i]]));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });
@@ -103,38 +103,37 @@ void Describe(const RuleContext& context, const Copies& copies, Finding& finding
     finding.evidence.push_back(
         {fmt::format("{:.1f} MB at {:.1f} GB/s, the call blocked for {:.2f} ms",
                      static_cast<double>(ops.bytes[rows[i]]) * 1e-6, gigabytes_per_second,
-                     context.trace.api.interval(ops.launch[rows[i]]).Length().ToMilliseconds()),
+                     model.trace.api.interval(ops.launch[rows[i]]).Length().ToMilliseconds()),
          when, Table::kDeviceOps, Row{rows[i]}});
   }
 }
 
-RuleOutcome Check(const RuleContext& context) {
-  if (context.devices.empty()) return context.NoDevices();
-  const Copies copies = Collect(context);
-  const bool any_h2d = std::any_of(
-      context.trace.device_ops.direction.begin(), context.trace.device_ops.direction.end(),
-      [](CopyDirection d) { return d == CopyDirection::kHostToDevice; });
+RuleOutcome Check(const RankModel& model) {
+  if (model.devices.empty()) return NoDevices(model);
+  const Copies copies = Collect(model);
+  const bool any_h2d =
+      std::any_of(model.trace.device_ops.direction.begin(), model.trace.device_ops.direction.end(),
+                  [](CopyDirection d) { return d == CopyDirection::kHostToDevice; });
   if (any_h2d && !copies.kind_known) {
     return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
   }
-  const auto bytes_per_step = copies.bytes / context.steps.divisor();
+  const auto bytes_per_step = copies.bytes / model.device_steps.divisor();
   if (bytes_per_step < kMinBytesPerStep) return std::vector<Finding>{};
 
-  const Duration exposed = Exposed(context, copies.rows);
-  const Duration cost = exposed + DrainAfter(context, copies.rows);
+  const Duration exposed = Exposed(model, copies.rows);
+  const Duration cost = exposed + DrainAfter(model, copies.rows);
   Finding finding;
-  finding.severity =
-      context.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
+  finding.severity = model.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
   finding.title = fmt::format(
       "Pageable copies: {:.1f} MB{} from pageable host memory block the host for {:.1f} {}",
-      static_cast<double>(bytes_per_step) * 1e-6, context.steps.count() > 0 ? "/step" : "",
-      context.PerStepMs(copies.blocked), context.Unit());
+      static_cast<double>(bytes_per_step) * 1e-6, model.device_steps.count() > 0 ? "/step" : "",
+      model.PerStepMs(copies.blocked), model.Unit());
   finding.count = static_cast<int64_t>(copies.rows.size());
   finding.cost = cost;
   // Low is 0: the thread's wait may be for earlier kernels, which pinning does not shorten.
-  finding.gain = {0, context.PerStepMs(cost)};
-  Describe(context, copies, finding);
-  const Language language = LanguageOf(context.trace);
+  finding.gain = {0, model.PerStepMs(cost)};
+  Describe(model, copies, finding);
+  const Language language = LanguageOf(model.trace);
   finding.advice = fmt::format(
       "Let the loader pin its batches and copy them without waiting, so that the copy overlaps "
       "with compute: {}. Do not call pin_memory() in the loop itself: it copies on the host first. "

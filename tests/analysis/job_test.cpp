@@ -31,20 +31,20 @@ TEST(Job, AnAnalysisEndsAnywhere) {
     const RankAnalysis expected = Analyze(trace);
     testing::ExpectCancellableEverywhere(
         [&] {
-          const AnalysisWithAccounts made = AnalyzeWithAccounts(trace);
-          EXPECT_EQ(made.analysis.window, expected.window);
-          EXPECT_EQ(made.analysis.findings.size(), expected.findings.size());
+          const RankAnalysis made = Analyze(trace);
+          EXPECT_EQ(made.window, expected.window);
+          EXPECT_EQ(made.findings.size(), expected.findings.size());
         },
         50);
   }
 }
 
-// The accounts that are handed out are those that a timeline would make.
-TEST(Job, AnAnalysisHandsItsAccountsOut) {
+// The accounts of a model are those that a timeline would make.
+TEST(Job, AModelHasTheAccounts) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const Trace trace = BuildTrace(DrawTrace(seed));
-    const AnalysisWithAccounts made = AnalyzeWithAccounts(trace);
-    const std::vector<DeviceAccount> expected = AccountDevices(trace, made.analysis.device_steps);
+    const RankModel made(trace);
+    const std::vector<DeviceAccount> expected = AccountDevices(trace, made.device_steps);
     ASSERT_EQ(made.accounts.size(), expected.size());
     for (const DeviceAccount& account : expected) {
       const auto same =

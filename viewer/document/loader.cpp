@@ -27,9 +27,10 @@ void DropWhatNobodyShows(Trace& trace) {
 }
 
 RankResults ResultsOf(const Trace& trace) {
-  auto [analysis, accounts] = AnalyzeWithAccounts(trace);
+  auto model = std::make_shared<const RankModel>(trace);
+  RankAnalysis analysis = Analyze(*model);
   const double mean_step_ms = analysis.steps.MeanMilliseconds();
-  return {std::move(analysis), std::move(accounts), LaunchLinks(trace), mean_step_ms};
+  return {std::move(model), std::move(analysis), LaunchLinks(trace), mean_step_ms};
 }
 
 std::string CountText(uint64_t events) {
@@ -46,7 +47,8 @@ std::vector<RankView> ViewsOf(const std::vector<ShownRank>& ranks) {
     const LoadedRank& loaded = *rank.loaded;
     const bool there = rank.results != nullptr;
     views.push_back({&loaded.trace, there ? &rank.results->analysis : &loaded.provisional,
-                     there ? &rank.results->accounts : &loaded.no_accounts});
+                     there ? &rank.results->model->accounts : &loaded.no_accounts,
+                     there ? &rank.results->model->host : nullptr});
   }
   return views;
 }

@@ -19,8 +19,8 @@ namespace trainprof {
 
 // What comes of the analysis of a rank.
 struct RankResults {
+  std::shared_ptr<const RankModel> model;
   RankAnalysis analysis;
-  std::vector<DeviceAccount> accounts;
   LaunchLinks links;
   double mean_step_ms = 0;
 };

@@ -69,14 +69,13 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
       [&](const Interval& span) { return device.Within(span); }, bars);
 }
 
-void AccountThread(const Trace& trace, const RankAnalysis& analysis, StepBars& bars) {
+void AccountThread(const HostAccount& host, const RankAnalysis& analysis, StepBars& bars) {
   std::vector<size_t> classes;
   for (const auto& part : kHostParts) {
     bars.parts.push_back({Title(part.value), part.category, false, {}});
     classes.push_back(static_cast<size_t>(part.value));
   }
   bars.source = "main thread";
-  const HostAccount host = AccountHost(trace, analysis.steps);
   const std::vector<Step>& steps = analysis.steps.steps;
   Account(
       steps, std::vector<bool>(steps.size(), true), classes,
@@ -107,11 +106,13 @@ StepBars MakeStepBars(const Lines& lines, uint32_t rank, const Steps& steps,
   }
   SetHeights(bars);
   if (analysis == nullptr) return bars;
-  const Trace& trace = *lines.ranks()[rank].trace;
+  const RankView& view = lines.ranks()[rank];
   if (const DeviceAccount* device = BusiestDevice(lines.AccountsOf(rank))) {
-    AccountDevice(trace, *device, *analysis, bars);
+    AccountDevice(*view.trace, *device, *analysis, bars);
+  } else if (view.host != nullptr) {
+    AccountThread(*view.host, *analysis, bars);
   } else {
-    AccountThread(trace, *analysis, bars);
+    AccountThread(AccountHost(*view.trace, analysis->steps), *analysis, bars);
   }
   return bars;
 }

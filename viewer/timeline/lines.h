@@ -21,6 +21,8 @@ struct RankView {
   // AccountDevices(trace, analysis->device_steps). Null: made with the lines, of a rank with an
   // analysis. Without accounts the lanes kGpu and kIdle are empty.
   const std::vector<DeviceAccount>* accounts = nullptr;
+  // AccountHost(trace, analysis->steps). Null: made when somebody asks.
+  const HostAccount* host = nullptr;
 
   bool operator==(const RankView&) const = default;
 };

@@ -1,0 +1,90 @@
+#include "analysis/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/timeline.h"
+#include "trace/cancel.h"
+#include "trace/missing_rows.h"
+
+namespace trainprof {
+namespace {
+
+// Moves the devices that train to the front, in their order, and counts them.
+size_t TrainingDevicesFirst(const Steps& steps, std::span<DeviceAccount> devices) {
+  Duration most;
+  for (const DeviceAccount& device : devices) {
+    most = std::max(most, device.BusyWithin(steps.window));
+  }
+  const auto trains = [&](const DeviceAccount& device) {
+    return static_cast<double>(device.BusyWithin(steps.window).ns) >=
+           kStrayShare * static_cast<double>(most.ns);
+  };
+  const auto end = std::stable_partition(devices.begin(), devices.end(), trains);
+  return static_cast<size_t>(end - devices.begin());
+}
+
+// Missing rows that leave less than this of the steps open change no verdict.
+constexpr double kNegligibleShare = 0.01;
+
+std::string DeviceDoubt(const RankModel& model) {
+  const Trace& trace = model.trace;
+  if (trace.quality.CountOf(kTruncatedInput) > 0) {
+    return "the input ends early: any row of what the device did may be missing";
+  }
+  if (const auto unknown = trace.quality.CountOf("unknown_device_rows"); unknown > 0) {
+    return fmt::format("device rows are of kinds that trainprof does not know ({})",
+                       NamesOfUnknownDeviceRows(trace));
+  }
+  if (model.devices.empty()) {
+    if (trace.device_ops.size() > 0) return "device activity was recorded outside the steps only";
+    const size_t launches = LaunchesWithoutRow(trace).size();
+    if (launches == 0) return {};
+    return fmt::format("{} launches and copies, and no row of what a device did", launches);
+  }
+  double worst = 0;
+  for (const DeviceAccount& device : model.devices) {
+    worst = std::max(worst, model.ShareOfWindow(device.missing_rows));
+  }
+  if (worst < kNegligibleShare) return {};
+  return fmt::format(
+      "launches without a row of what the device did leave {:.0f} % of the time open", 100 * worst);
+}
+
+}  // namespace
+
+RankModel::RankModel(const Trace& of)
+    : trace(of),
+      steps(FindSteps(of)),
+      device_steps(steps),
+      blocking_calls(FindBlockingCalls(of)),
+      sites(of),
+      host(AccountHost(of, steps)),
+      quality(of.quality.items()) {
+  const bool has_detail = ChooseDeviceSteps();
+  accounts = AccountDevices(trace, device_steps, blocking_calls);
+  if (has_detail) {
+    const size_t training = TrainingDevicesFirst(device_steps, accounts);
+    devices_and_strays = accounts;
+    devices = devices_and_strays.first(training);
+  }
+  device_doubt = DeviceDoubt(*this);
+}
+
+// Devices are accounted over the steps that show them. False where none does: nothing can be said
+// of them.
+bool RankModel::ChooseDeviceSteps() {
+  if (trace.device_ops.size() == 0) return false;
+  Steps detail = WithDeviceDetail(steps, DeviceGaps(trace));
+  if (detail.window.Empty() && !steps.window.Empty()) {
+    quality.push_back({"no_step_with_device_detail", QualitySeverity::kWarning,
+                       static_cast<int64_t>(std::max<size_t>(1, steps.count())),
+                       "device activity was recorded outside the counted steps only"});
+    return false;
+  }
+  device_steps = std::move(detail);
+  return true;
+}
+
+}  // namespace trainprof

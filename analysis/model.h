@@ -1,0 +1,58 @@
+// What is computed once of a rank, and read by rules, reports, tables and the viewer: nobody works
+// out for himself what stands here.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/account.h"
+#include "analysis/call_sites.h"
+#include "analysis/steps.h"
+#include "trace/trace.h"
+
+namespace trainprof {
+
+struct RankModel {
+  // O(n log n) in the trace's events. Can be cancelled (trace/cancel.h). The trace must outlive it.
+  explicit RankModel(const Trace& trace);
+  RankModel(RankModel&&) = default;
+
+  const Trace& trace;
+  Steps steps;
+  // What accounts of devices, the loader's wait and findings are over: `steps` without those during
+  // which devices were not recorded. The same as `steps` without devices, or without such gaps.
+  Steps device_steps;
+  std::vector<bool> blocking_calls;  // per row of trace.api, see FindBlockingCalls
+  SiteFinder sites;
+  HostAccount host;  // over `steps`
+  // Of every device that has operations, over `device_steps`. Those that train come first.
+  std::vector<DeviceAccount> accounts;
+  // Of `accounts`, those of devices that train; none where no step shows what devices did.
+  std::span<const DeviceAccount> devices;
+  // The same with those that take no part in the training (kStrayShare), behind them.
+  std::span<const DeviceAccount> devices_and_strays;
+  // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
+  // or not understood. Empty where they are all there.
+  std::string device_doubt;
+  std::vector<QualityItem> quality;  // the trace's, and what was found here
+
+  double PerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(device_steps.divisor());
+  }
+  // What stands behind a figure of PerStepMs: "ms/step", or "ms in all" where there are no steps.
+  std::string_view Unit() const { return device_steps.count() > 0 ? "ms/step" : "ms in all"; }
+  double ShareOfWindow(Duration part) const {
+    const Duration whole = device_steps.window.Total();
+    return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
+  }
+  bool InWindow(const Interval& interval) const {
+    return device_steps.window.TotalWithin(interval).ns > 0;
+  }
+
+ private:
+  bool ChooseDeviceSteps();
+};
+
+}  // namespace trainprof
