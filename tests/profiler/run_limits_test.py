@@ -2,6 +2,7 @@
 exit code, output and limits, unrecorded and with a word about it; with --strict it does not run."""
 import os
 import resource
+import shutil
 import signal
 
 import harness
@@ -98,6 +99,15 @@ class Processes(LimitsTest):
         super().setUp()
         os.chmod(self.folder, 0o755)
         os.chmod(self.cwd, 0o777)
+        # The build may lie where that user may not go: in root's home.
+        self.program = shutil.copy(harness.TRAINPROF, self.folder)
+        lib = os.path.join(self.folder, "reachable")
+        os.mkdir(lib)
+        shutil.copy(os.path.join(self.lib_dir, "libtrainprof_injection.so"), lib)
+        self.lib_dir = lib
+
+    def trainprof(self, *arguments, **options):
+        return self.run_plain([self.program, *arguments], **options)
 
     def test_with_any_number_of_processes_the_program_runs(self):
         unrecorded = []
