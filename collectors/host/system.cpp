@@ -172,8 +172,8 @@ int AllocateBlocks(int fd, uint64_t offset, uint64_t length) {
       offset + length > limit.rlim_cur) {
     return -EFBIG;
   }
-  HeldSignals hold(
-      SignalBit(SIGXFSZ));  // the limit may change between the test above and the call below
+  // The limit may change between the test above and the call below.
+  HeldSignals hold(SignalBit(SIGXFSZ));
   for (;;) {
     int result = ToResult(syscall(SYS_fallocate, fd, 0, offset, length));
     if (result == -EINTR) continue;
