@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/call_sites.h"
-#include "trace/trace.h"
+#include "analysis/host/call_sites.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 

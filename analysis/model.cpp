@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "analysis/timeline.h"
-#include "trace/cancel.h"
-#include "trace/missing_rows.h"
+#include "analysis/host/timeline.h"
+#include "trace/base/cancel.h"
+#include "trace/build/missing_rows.h"
 
 namespace trainprof {
 namespace {

@@ -7,15 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/account.h"
-#include "analysis/call_sites.h"
-#include "analysis/steps.h"
-#include "trace/trace.h"
+#include "analysis/account/account.h"
+#include "analysis/host/call_sites.h"
+#include "analysis/steps/steps.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 
 struct RankModel {
-  // O(n log n) in the trace's events. Can be cancelled (trace/cancel.h). The trace must outlive it.
+  // O(n log n) in the trace's events. Can be cancelled (trace/base/cancel.h). The trace must
+  // outlive it.
   explicit RankModel(const Trace& trace);
   RankModel(RankModel&&) = default;
 

@@ -27,7 +27,7 @@ struct Rule {
   std::string_view title;  // what it looks for, in a few words
   RuleOutcome (*check)(const RankModel&);
   // Where the rule was checked and found nothing, these hold no loss that it would not have named.
-  // What no rule explains is named in every report (analysis/coverage.h).
+  // What no rule explains is named in every report (analysis/job/coverage.h).
   std::span<const ExplainedClass> explains = {};
 };
 

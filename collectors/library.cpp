@@ -1,5 +1,5 @@
 // The library as a whole: what happens when the process goes through exit().
-#include "collectors/host/segment_file.h"
+#include "collectors/core/segment_file.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "profiler/cli/dispatch.h"
 #include "profiler/cli/outputs.h"
-#include "trace/exit_codes.h"
+#include "trace/base/exit_codes.h"
 #include "trace/io/print.h"
 
 int main(int argc, char** argv) {

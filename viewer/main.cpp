@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/separate_traces.h"
-#include "trace/exit_codes.h"
+#include "analysis/job/separate_traces.h"
+#include "trace/base/exit_codes.h"
+#include "trace/base/nearest.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
-#include "trace/nearest.h"
-#include "trace/recording/run_directory.h"
+#include "trace/recording/files/run_directory.h"
 #include "viewer/app/app.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/platform/png_file.h"

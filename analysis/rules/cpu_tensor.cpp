@@ -7,11 +7,11 @@
 
 #include <algorithm>
 
-#include "analysis/call_sites.h"
-#include "analysis/program.h"
+#include "analysis/host/call_sites.h"
+#include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof::rules {
 namespace {

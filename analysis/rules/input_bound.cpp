@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "analysis/program.h"
+#include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/run_ahead.h"
 #include "analysis/words.h"
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof::rules {
 namespace {

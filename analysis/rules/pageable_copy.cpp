@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "analysis/drain.h"
-#include "analysis/program.h"
+#include "analysis/account/drain.h"
+#include "analysis/host/program.h"
 #include "analysis/rule.h"
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof::rules {
 namespace {

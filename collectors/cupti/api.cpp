@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 
+#include "collectors/core/old_glibc.h"
 #include "collectors/cupti/records.h"
 #include "collectors/cupti/result_names.h"
-#include "collectors/host/old_glibc.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -12,11 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collectors/core/old_glibc.h"
+#include "collectors/core/own_process.h"
 #include "collectors/cupti/api.h"
 #include "collectors/cupti/library_answer.h"
 #include "collectors/cupti/records.h"
-#include "collectors/host/old_glibc.h"
-#include "collectors/host/own_process.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "trace/recording/rows.h"
+#include "trace/recording/wire/rows.h"
 
 namespace trainprof::collectors {
 

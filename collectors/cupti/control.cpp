@@ -1,10 +1,10 @@
 // The thread that calls CUPTI: switches recording on and off as the schedule and the user's window
 // say, and flushes once a second.
+#include "collectors/core/process_state.h"
+#include "collectors/core/window.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/session.h"
-#include "collectors/host/process_state.h"
-#include "collectors/host/window.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/core/row_writer.h"
 #include "collectors/cupti/calls.h"
 #include "collectors/cupti/records.h"
 #include "collectors/cupti/slot_file.h"
-#include "collectors/host/row_writer.h"
 
 namespace trainprof::collectors {
 

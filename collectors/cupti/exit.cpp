@@ -2,10 +2,10 @@
 // that fork without exec.
 #include <stdio.h>
 
+#include "collectors/core/process_state.h"
 #include "collectors/cupti/session.h"
-#include "collectors/host/process_state.h"
-#include "trace/recording/gpu_recording.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -10,10 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collectors/core/old_glibc.h"
+#include "collectors/core/system.h"
 #include "collectors/cupti/library_answer.h"
-#include "collectors/host/old_glibc.h"
-#include "collectors/host/system.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

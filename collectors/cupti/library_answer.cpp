@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectors/core/own_process.h"
+#include "collectors/core/system.h"
 #include "collectors/cupti/result_names.h"
 #include "collectors/cupti/versions.h"
-#include "collectors/host/own_process.h"
-#include "collectors/host/system.h"
-#include "trace/recording/layout.h"
+#include "trace/recording/wire/layout.h"
 
 namespace trainprof::collectors {
 namespace {

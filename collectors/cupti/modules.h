@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/core/thread_writer.h"
 #include "collectors/cupti/unwind.h"
-#include "collectors/host/thread_writer.h"
 
 namespace trainprof::collectors {
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/core/own_thread.h"
+#include "collectors/core/process_state.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/stacks.h"
-#include "collectors/host/own_thread.h"
-#include "collectors/host/process_state.h"
-#include "trace/recording/gpu_recording.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -12,11 +12,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/core/system.h"
 #include "collectors/cupti/converter.h"
 #include "collectors/cupti/library.h"
 #include "collectors/cupti/schedule.h"
 #include "collectors/cupti/slot_ring.h"
-#include "collectors/host/system.h"
 
 namespace trainprof::collectors {
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectors/host/segment_file.h"
-#include "collectors/host/system.h"
-#include "trace/recording/tick_clock.h"
+#include "collectors/core/segment_file.h"
+#include "collectors/core/system.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

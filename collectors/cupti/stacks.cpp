@@ -3,7 +3,7 @@
 #include "collectors/cupti/modules.h"
 #include "collectors/cupti/session.h"
 #include "collectors/cupti/unwind.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "collectors/host/old_glibc.h"
+#include "collectors/core/old_glibc.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -2,7 +2,7 @@
 // have as well: it was built against the glibc of this machine.
 #include <pthread.h>
 
-#include "collectors/host/old_glibc.h"
+#include "collectors/core/old_glibc.h"
 
 #if defined(TRAINPROF_OLD_GLIBC)
 extern "C" {

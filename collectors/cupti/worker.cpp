@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectors/core/process_state.h"
+#include "collectors/core/window.h"
 #include "collectors/cupti/session.h"
-#include "collectors/host/process_state.h"
-#include "collectors/host/window.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "collectors/host/thread_writer.h"
+#include "collectors/core/thread_writer.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "collectors/host/system.h"
+#include "collectors/core/system.h"
 
 namespace trainprof::collectors {
 namespace {

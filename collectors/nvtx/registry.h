@@ -3,7 +3,7 @@
 // Lock-free: a fork at any moment leaves it whole.
 #pragma once
 
-#include "collectors/host/thread_writer.h"
+#include "collectors/core/thread_writer.h"
 
 namespace trainprof::collectors {
 

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "collectors/host/string_cache.h"
+#include "collectors/core/string_cache.h"
 
 namespace trainprof::collectors {
 

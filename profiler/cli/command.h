@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/exit_codes.h"
+#include "trace/base/exit_codes.h"
 
 namespace trainprof::cli {
 

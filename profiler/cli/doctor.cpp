@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/cli/commands.h"
-#include "profiler/session/machine.h"
+#include "profiler/doctor/machine.h"
 #include "trace/io/print.h"
 
 namespace trainprof::cli {

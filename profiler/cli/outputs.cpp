@@ -9,16 +9,16 @@
 #include <cstring>
 #include <filesystem>
 
-#include "analysis/separate_traces.h"
+#include "analysis/job/separate_traces.h"
 #include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
+#include "trace/base/nearest.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
 #include "trace/io/write_all.h"
-#include "trace/nearest.h"
-#include "trace/recording/run_directory.h"
+#include "trace/recording/files/run_directory.h"
 
 namespace trainprof::cli {
 namespace {

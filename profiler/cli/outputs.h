@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/job.h"
-#include "trace/result.h"
+#include "analysis/job/job.h"
+#include "trace/base/result.h"
 
 namespace trainprof::cli {
 

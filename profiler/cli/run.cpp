@@ -13,8 +13,8 @@
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 #include "profiler/session/run_session.h"
+#include "trace/base/result.h"
 #include "trace/io/print.h"
-#include "trace/result.h"
 
 namespace trainprof::cli {
 namespace {

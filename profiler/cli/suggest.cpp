@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "profiler/cli/commands.h"
+#include "trace/base/nearest.h"
 #include "trace/io/printable.h"
-#include "trace/nearest.h"
 
 namespace trainprof::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/coverage.h"
+#include "analysis/job/coverage.h"
 
 namespace trainprof {
 

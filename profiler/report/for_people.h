@@ -1,7 +1,7 @@
 // A job as people read it.
 #pragma once
 
-#include "analysis/job.h"
+#include "analysis/job/job.h"
 
 namespace trainprof {
 

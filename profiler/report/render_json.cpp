@@ -7,8 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "analysis/coverage.h"
-#include "analysis/verdict.h"
+#include "analysis/job/coverage.h"
+#include "analysis/job/verdict.h"
 #include "profiler/report/renderer.h"
 #include "trace/io/printable.h"
 

@@ -5,13 +5,13 @@
 #include <array>
 #include <filesystem>
 
-#include "analysis/verdict.h"
+#include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
-#include "trace/environment.h"
-#include "trace/recording/gpu_recording.h"
+#include "trace/recording/wire/gpu_recording.h"
+#include "trace/tables/environment.h"
 
 namespace trainprof {
 namespace {

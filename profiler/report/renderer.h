@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/job.h"
+#include "analysis/job/job.h"
 
 namespace trainprof {
 

@@ -1,6 +1,7 @@
 // Small helpers for text on a terminal.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ std::string_view CutAtCharacter(std::string_view text, size_t most);
 std::string ShortName(std::string_view name, size_t most);
 
 std::string Join(const std::vector<std::string>& words);  // "a, b, c"
+
+// 1234 -> "1.2 KiB"
+std::string HumanBytes(uint64_t bytes);
 
 // True when `fd` is a terminal that is not dumb, and NO_COLOR is not set (no-color.org).
 bool WantsColor(int fd);

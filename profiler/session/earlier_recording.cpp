@@ -14,11 +14,11 @@
 #include <optional>
 #include <utility>
 
-#include "trace/recording/host_file.h"
-#include "trace/recording/recorded_files.h"
-#include "trace/recording/run_directory.h"
-#include "trace/recording/run_state.h"
-#include "trace/recording/segment_liveness.h"
+#include "trace/recording/files/host_file.h"
+#include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/run_directory.h"
+#include "trace/recording/files/run_state.h"
+#include "trace/recording/segments/segment_liveness.h"
 
 namespace fs = std::filesystem;
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "profiler/report/text.h"
 #include "trace/io/printable.h"
 
 namespace trainprof {
@@ -123,17 +124,6 @@ std::vector<std::string> VerdictLines(const CardContents& card, size_t room) {
 }
 
 }  // namespace
-
-std::string HumanBytes(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 100 ? 0 : 1, kUnits[unit]);
-}
 
 std::string RenderEndCard(const CardContents& card, bool colour) {
   const std::string folder = ShellQuoted(card.directory.lexically_normal().string());

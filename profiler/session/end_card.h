@@ -28,7 +28,4 @@ struct CardContents {
 // At most kMaxCardLines lines, each ending in a newline. `colour`: with ANSI emphasis.
 std::string RenderEndCard(const CardContents& card, bool colour);
 
-// 1234 -> "1.2 KiB"
-std::string HumanBytes(uint64_t bytes);
-
 }  // namespace trainprof

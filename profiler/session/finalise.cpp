@@ -10,10 +10,10 @@
 #include <set>
 #include <stdexcept>
 
-#include "collectors/cupti/salvage.h"
-#include "profiler/session/gpu_state.h"
-#include "trace/recording/host_file.h"
-#include "trace/recording/run_lock.h"
+#include "collectors/salvage/salvage.h"
+#include "profiler/doctor/gpu_state.h"
+#include "trace/recording/files/host_file.h"
+#include "trace/recording/files/run_lock.h"
 
 namespace trainprof {
 namespace {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <string>
 
-#include "profiler/session/isolated.h"
+#include "profiler/process/isolated.h"
+#include "profiler/process/signals.h"
 #include "profiler/session/naming.h"
 #include "profiler/session/run_session.h"
-#include "profiler/session/signals.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof {
 

@@ -19,11 +19,11 @@
 #include <system_error>
 #include <thread>
 
-#include "profiler/session/launch.h"
+#include "profiler/process/launch.h"
 #include "trace/io/write_all.h"
-#include "trace/recording/layout.h"
-#include "trace/recording/recorded_files.h"
-#include "trace/recording/run_files.h"
+#include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/run_files.h"
+#include "trace/recording/wire/layout.h"
 
 namespace fs = std::filesystem;
 

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "profiler/session/earlier_recording.h"
-#include "trace/recording/sealer.h"
-#include "trace/result.h"
+#include "trace/base/result.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof {
 

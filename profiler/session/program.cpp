@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "trace/exit_codes.h"
+#include "trace/base/exit_codes.h"
 
 namespace trainprof {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "profiler/session/inherited.h"
-#include "profiler/session/signals.h"
+#include "profiler/process/inherited.h"
+#include "profiler/process/signals.h"
 
 namespace trainprof {
 

@@ -1,6 +1,5 @@
 // One `trainprof run`: prepare the recording, start the program, wait for it, seal, print the card.
 #include "profiler/session/run_session.h"
-#include "profiler/session/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +14,19 @@
 #include <optional>
 #include <system_error>
 
+#include "profiler/doctor/machine.h"
+#include "profiler/process/inject.h"
 #include "profiler/report/text.h"
 #include "profiler/session/end_card.h"
 #include "profiler/session/finalise.h"
-#include "profiler/session/inject.h"
-#include "profiler/session/machine.h"
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
 #include "profiler/session/supervise.h"
-#include "trace/exit_codes.h"
+#include "trace/base/exit_codes.h"
 #include "trace/io/print.h"
-#include "trace/recording/clock_log.h"
-#include "trace/recording/sealer.h"
-#include "trace/recording/stored_command.h"
+#include "trace/recording/files/clock_log.h"
+#include "trace/recording/files/stored_command.h"
+#include "trace/recording/seal/sealer.h"
 
 #ifndef TRAINPROF_VERSION
 #error "profiler/CMakeLists.txt defines TRAINPROF_VERSION"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "profiler/session/sampler/host_sampler.h"
-#include "trace/recording/layout.h"
-#include "trace/result.h"
+#include "collectors/machine/host_sampler.h"
+#include "trace/base/result.h"
+#include "trace/recording/wire/layout.h"
 
 namespace trainprof {
 
@@ -23,7 +23,7 @@ struct RunSettings {
   bool force = false;                // replace an earlier recording in `output`
   bool share = false;                // the group may read the recording
   bool keep_command_line = true;     // false: the program's name alone
-  std::string collector_options;     // TRAINPROF_OPTIONS, see trace/recording/layout.h
+  std::string collector_options;     // TRAINPROF_OPTIONS, see trace/recording/wire/layout.h
   uint64_t max_bytes = recording::kDefaultMaxBytes;  // UINT64_MAX: no bound
   double sample_hz = kDefaultSampleHz;               // of the host sampler; 0: none
   bool strict = false;      // a failure to record is a failure: exit code 125

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <optional>
 
-#include "profiler/session/group_witness.h"
+#include "profiler/process/group_witness.h"
 
 namespace trainprof {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "profiler/session/signals.h"
+#include "profiler/process/signals.h"
 
 namespace trainprof {
 

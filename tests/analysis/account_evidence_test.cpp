@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/account.h"
-#include "tests/analysis/random_trace.h"
+#include "analysis/account/account.h"
+#include "tests/support/random_trace.h"
 
 namespace trainprof {
 namespace {

@@ -1,11 +1,11 @@
 // How time is accounted: small traces in, the account out as text.
-#include "analysis/account.h"
+#include "analysis/account/account.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "analysis/account.h"
-#include "tests/analysis/random_trace.h"
+#include "analysis/account/account.h"
 #include "tests/analysis/twin.h"
+#include "tests/support/random_trace.h"
 #include "trace/formats/importer.h"
 
 namespace trainprof {

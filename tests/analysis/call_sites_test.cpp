@@ -1,8 +1,8 @@
-#include "analysis/call_sites.h"
+#include "analysis/host/call_sites.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/trace_script.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "analysis/analysis.h"
+#include "analysis/job/analysis.h"
 #include "trace/formats/importer.h"
 
 namespace trainprof {

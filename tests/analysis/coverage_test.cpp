@@ -1,14 +1,14 @@
 // What a verdict does not cover: the reasons why it is inconclusive, and what no rule looks at.
-#include "analysis/coverage.h"
+#include "analysis/job/coverage.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "analysis/rule.h"
-#include "tests/analysis/trace_script.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {

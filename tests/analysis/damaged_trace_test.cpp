@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/analysis.h"
-#include "tests/analysis/random_trace.h"
-#include "tests/formats/trace_text.h"
+#include "analysis/job/analysis.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_text.h"
 
 namespace trainprof {
 namespace {

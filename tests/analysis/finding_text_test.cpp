@@ -2,11 +2,11 @@
 // advice that uses the numbers the trace has.
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
-#include "analysis/program.h"
+#include "analysis/host/program.h"
+#include "analysis/job/analysis.h"
 #include "analysis/words.h"
-#include "tests/analysis/trace_script.h"
-#include "trace/trace_builder.h"
+#include "tests/support/trace_script.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

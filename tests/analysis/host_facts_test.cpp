@@ -1,8 +1,8 @@
-#include "analysis/host_facts.h"
+#include "analysis/host/host_facts.h"
 
 #include <gtest/gtest.h>
 
-#include "trace/trace_builder.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -1,12 +1,12 @@
 // What "other" of the host's account holds: traces, and the list that they must give.
-#include "analysis/host_other.h"
+#include "analysis/account/host_other.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
+#include "analysis/job/analysis.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {

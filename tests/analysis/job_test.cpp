@@ -1,12 +1,12 @@
 // Loading and analysing a job ends soon when it is cancelled, with an error and nothing else.
-#include "analysis/job.h"
+#include "analysis/job/job.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/random_trace.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
 #include "tests/trace/cancel_everywhere.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
 #include "trace/formats/exporter.h"
 
 namespace trainprof {

@@ -1,6 +1,6 @@
 // Where device rows are missing the account says so, and names no cause that they would not have
 // named.
-#include "analysis/missing_work.h"
+#include "analysis/account/missing_work.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
-#include "analysis/analysis.h"
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
-#include "trace/missing_rows.h"
+#include "analysis/job/analysis.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
+#include "trace/build/missing_rows.h"
 
 namespace trainprof {
 namespace {

@@ -1,5 +1,5 @@
 // Opening a run that was killed: what its buffers held is there, and nothing else has changed.
-#include "analysis/recover.h"
+#include "analysis/job/recover.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <cstring>
 #include <random>
 
-#include "analysis/job.h"
-#include "tests/analysis/killed_run.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
+#include "analysis/job/job.h"
+#include "tests/support/killed_run.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
 
 namespace trainprof {
 namespace {

@@ -1,5 +1,5 @@
 // Which traces of a folder are ranks: by their own word or their file's name, never by a count.
-#include "analysis/separate_traces.h"
+#include "analysis/job/separate_traces.h"
 
 #include <gtest/gtest.h>
 

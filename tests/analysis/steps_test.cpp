@@ -1,10 +1,10 @@
 // How steps are found, from the surest evidence down.
-#include "analysis/steps.h"
+#include "analysis/steps/steps.h"
 
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
-#include "tests/analysis/trace_script.h"
+#include "analysis/job/analysis.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {

@@ -1,6 +1,6 @@
-// The time accounts again, by brute force: an implementation of the law (analysis/idle.h,
-// analysis/account.h) that shares no code with analysis/. It cuts the trace at every begin and end
-// into cells within which nothing changes, and asks for each cell which events cover it.
+// The time accounts again, by brute force: an implementation of the law (analysis/account/idle.h,
+// analysis/account/account.h) that shares no code with analysis/. It cuts the trace at every begin
+// and end into cells within which nothing changes, and asks for each cell which events cover it.
 // O(cells * events), so for small traces only.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/account.h"
-#include "trace/trace.h"
+#include "analysis/account/account.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 

@@ -1,11 +1,12 @@
-// What devices may have done without a row, by brute force: the twin of analysis/missing_work.h,
-// for traces of one process without captured graphs. O(calls^2 * operations).
+// What devices may have done without a row, by brute force: the twin of
+// analysis/account/missing_work.h, for traces of one process without captured graphs. O(calls^2 *
+// operations).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 

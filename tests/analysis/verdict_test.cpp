@@ -1,4 +1,4 @@
-#include "analysis/verdict.h"
+#include "analysis/job/verdict.h"
 
 #include <gtest/gtest.h>
 

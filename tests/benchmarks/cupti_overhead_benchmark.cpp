@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "tests/virtual_gpu/vgpu.h"
-#include "trace/recording/layout.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/seal/sealer.h"
+#include "trace/recording/wire/layout.h"
 
 namespace trainprof {
 namespace {

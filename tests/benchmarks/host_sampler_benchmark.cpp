@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/session/sampler/cgroup_source.h"
-#include "profiler/session/sampler/machine_source.h"
-#include "profiler/session/sampler/process_source.h"
-#include "profiler/session/sampler/sampling.h"
+#include "collectors/machine/cgroup_source.h"
+#include "collectors/machine/machine_source.h"
+#include "collectors/machine/process_source.h"
+#include "collectors/machine/sampling.h"
 
 namespace trainprof {
 namespace {

@@ -23,7 +23,7 @@
 
 #include "tests/benchmarks/repeated_trace.h"
 #include "trace/formats/importer.h"
-#include "trace/formats/json_scan.h"
+#include "trace/formats/io/json_scan.h"
 #if defined(TRAINPROF_HAS_SIMDJSON)
 #include <simdjson.h>
 #endif

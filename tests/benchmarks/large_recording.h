@@ -10,7 +10,7 @@
 #include <string>
 
 #include "tests/trace/recording/rows_of.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof {
 

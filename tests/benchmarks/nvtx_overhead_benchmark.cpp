@@ -16,9 +16,9 @@
 #include <filesystem>
 #include <string>
 
-#include "trace/recording/layout.h"
-#include "trace/recording/sealer.h"
-#include "trace/recording/tick_clock.h"
+#include "trace/recording/seal/sealer.h"
+#include "trace/recording/wire/layout.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof {
 namespace {

@@ -1,3 +1,3 @@
 # Writes the segments that are read: the tests' own writer.
 target_sources(recording_read_benchmark PRIVATE
-  ${PROJECT_SOURCE_DIR}/tests/trace/recording/segment_writer.cpp)
+  ${PROJECT_SOURCE_DIR}/tests/support/segment_writer.cpp)

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "tests/trace/recording/rows_of.h"
-#include "trace/recording/reader.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/formats/byte_source.h"
+#include "trace/formats/io/byte_source.h"
 
 namespace trainprof {
 

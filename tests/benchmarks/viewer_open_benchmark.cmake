@@ -2,4 +2,4 @@
 target_link_libraries(viewer_open_benchmark PRIVATE trainprof_viewer_core trainprof_analysis
                                                     fmt::fmt)
 target_sources(viewer_open_benchmark PRIVATE
-  ${PROJECT_SOURCE_DIR}/tests/trace/recording/segment_writer.cpp)
+  ${PROJECT_SOURCE_DIR}/tests/support/segment_writer.cpp)

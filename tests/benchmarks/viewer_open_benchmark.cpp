@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "tests/benchmarks/large_recording.h"
-#include "trace/recording/reader.h"
+#include "trace/recording/read/reader.h"
 #include "viewer/document/document.h"
 #include "viewer/timeline/frame.h"
 #include "viewer/timeline/lane_store.h"

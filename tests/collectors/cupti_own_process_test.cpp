@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "collectors/host/own_process.h"
+#include "collectors/core/own_process.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -13,8 +13,8 @@
 #include <random>
 #include <set>
 
-#include "collectors/cupti/salvage.h"
 #include "collectors/cupti/slot_file.h"
+#include "collectors/salvage/salvage.h"
 #include "tests/collectors/cuda_program.h"
 #include "tests/collectors/cuda_run.h"
 

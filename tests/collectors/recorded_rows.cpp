@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "trace/recording/run_directory.h"
-#include "trace/recording/segment_reader.h"
+#include "trace/recording/files/run_directory.h"
+#include "trace/recording/segments/segment_reader.h"
 
 namespace trainprof::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/recording/format.h"
-#include "trace/recording/rows.h"
+#include "trace/recording/wire/format.h"
+#include "trace/recording/wire/rows.h"
 
 namespace trainprof::testing {
 

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace/recording/layout.h"
-#include "trace/recording/run_directory.h"
+#include "trace/recording/files/run_directory.h"
+#include "trace/recording/wire/layout.h"
 
 namespace trainprof::testing {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/recording/reader.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof::testing {
 

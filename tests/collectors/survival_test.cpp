@@ -12,8 +12,8 @@
 
 #include "tests/collectors/nvtx_program.h"
 #include "tests/collectors/recorded_run.h"
-#include "trace/recording/clock_log.h"
-#include "trace/recording/run_directory.h"
+#include "trace/recording/files/clock_log.h"
+#include "trace/recording/files/run_directory.h"
 
 namespace trainprof::testing {
 namespace {

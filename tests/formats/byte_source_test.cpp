@@ -13,9 +13,9 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/formats/trace_text.h"
-#include "trace/formats/byte_source.h"
+#include "tests/support/trace_text.h"
 #include "trace/formats/importer.h"
+#include "trace/formats/io/byte_source.h"
 
 namespace trainprof {
 namespace {

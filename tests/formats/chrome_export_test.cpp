@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/formats/perfetto_rules.h"
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
+#include "trace/build/trace_builder.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
-#include "trace/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
+#include "trace/build/missing_rows.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
-#include "trace/missing_rows.h"
 
 namespace trainprof {
 namespace {

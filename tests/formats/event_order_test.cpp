@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
 
 namespace trainprof {
 namespace {

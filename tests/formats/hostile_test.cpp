@@ -5,7 +5,7 @@
 #include <chrono>
 #include <random>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
 

@@ -1,13 +1,13 @@
 // The inner loops of reading JSON against obvious twins, at every length where they change their
 // step.
-#include "trace/formats/json_scan.h"
+#include "trace/formats/io/json_scan.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
-#include "trace/formats/json_window.h"
+#include "trace/formats/io/json_window.h"
 
 namespace trainprof {
 namespace {

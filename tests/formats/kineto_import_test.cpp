@@ -3,9 +3,9 @@
 
 #include <atomic>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
 #include "trace/formats/importer.h"
-#include "trace/formats/json_window.h"
+#include "trace/formats/io/json_window.h"
 
 namespace trainprof {
 namespace {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <functional>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
 #include "trace/formats/importer.h"
 
 // Sanitizers keep memory of their own, which no limit of this kind fits.

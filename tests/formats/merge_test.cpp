@@ -9,11 +9,11 @@
 
 #include "tests/formats/perfetto_rules.h"
 #include "tests/formats/random_trace.h"
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
+#include "trace/build/trace_builder.h"
+#include "trace/formats/chrome/split_ranks.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
-#include "trace/formats/split_ranks.h"
-#include "trace/trace_builder.h"
 
 namespace trainprof {
 namespace {

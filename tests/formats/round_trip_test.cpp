@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/formats/random_trace.h"
-#include "tests/formats/trace_text.h"
+#include "tests/support/trace_text.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "trace/formats/chrome/split_ranks.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
-#include "trace/formats/split_ranks.h"
 
 namespace {
 

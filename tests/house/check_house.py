@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Checks the house: what a reader may rely on when opening any file of this project.
 
-usage: check_house.py {layers|sizes|rules|leftovers|prints|format} [ROOT]
+usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|format} [ROOT]
 
   layers     an include or a link never runs up the house
+  rooms      no circle of includes between folders: each can be read with those below it
+  in_process what runs inside the user's program includes itself, trace/recording/wire and little else
   sizes      no source file is longer than 500 lines without a reason
   rules      every rule has its test, its paragraph in docs/rules.md and a code of its own
   leftovers  every source file says first what it is for; nothing is left to do later
@@ -27,6 +29,11 @@ FLOORS = {"trace": 0, "collectors": 1, "analysis": 2, "viewer": 3, "profiler": 3
 APART = "instrumented_trainer"
 # Tests and fuzzers stand outside and may include anything.
 OUTSIDE = {"tests"}
+
+# What the injected library is made of. It may include itself and what is listed here, and that may include nothing
+# else of ours: no decoder, no table, no supervisor's code comes into the user's process by way of a header.
+IN_PROCESS = ("collectors/library.cpp", "collectors/core/", "collectors/nvtx/", "collectors/cupti/")
+FOR_IN_PROCESS = ("trace/recording/wire/", "trace/base/held_signals.h", "trace/base/names.h")
 
 MAX_LINES = 500
 # path -> why it may be longer. An entry that is no longer needed is a violation too.
@@ -106,6 +113,56 @@ def check_layers(root):
             why = runs_up(folder, target) if target in FLOORS else None
             if why:
                 yield f"{path}:{line_of(text, match.start())}: uses {match.group(0)}: {why}"
+
+
+def own_includes(root, path):
+    """(line, path) of each header of the repository that `path` includes."""
+    text = read(root, path)
+    for match in INCLUDE.finditer(text):
+        if "/" in match.group(2) and os.path.isfile(os.path.join(root, match.group(2))):
+            yield line_of(text, match.start()), match.group(2)
+
+
+def check_rooms(root):
+    seen = {}  # room -> room -> the first include
+    for path in files_of(root, SOURCES):
+        room = os.path.dirname(path)
+        if room.split("/")[0] not in FLOORS:
+            continue
+        for line, target in own_includes(root, path):
+            if os.path.dirname(target) != room:
+                seen.setdefault(room, {}).setdefault(os.path.dirname(target), f"{path}:{line}")
+    for circle in circles({room: set(below) for room, below in seen.items()}):
+        ways = ", ".join(f"{seen[a][b]} includes {b}" for a in circle for b in circle if b in seen.get(a, {}))
+        yield f"{' and '.join(circle)} include each other: {ways}"
+
+
+def circles(graph):
+    """The strongly connected parts of more than one node, sorted."""
+    reach = {}
+    for node in graph:
+        found, todo = set(), list(graph[node])
+        while todo:
+            next_node = todo.pop()
+            if next_node not in found:
+                found.add(next_node)
+                todo.extend(graph.get(next_node, ()))
+        reach[node] = found
+    parts = {tuple(sorted(b for b in reach[a] if a in reach.get(b, ()))) for a in graph}
+    return sorted(part for part in parts if len(part) > 1)
+
+
+def check_in_process(root):
+    for path in files_of(root, SOURCES):
+        if path.startswith(IN_PROCESS):
+            allowed, why = IN_PROCESS + FOR_IN_PROCESS, "it runs inside the user's program"
+        elif path.startswith(FOR_IN_PROCESS):
+            allowed, why = FOR_IN_PROCESS, "what includes it runs inside the user's program"
+        else:
+            continue
+        for line, target in own_includes(root, path):
+            if not target.startswith(allowed):
+                yield f"{path}:{line}: includes {target}: {why}, which may use {', '.join(FOR_IN_PROCESS)} alone"
 
 
 def check_sizes(root):
@@ -231,7 +288,7 @@ def check_format(root):
         yield f"{command} failed:\n{run.stderr}"
 
 
-CHECKS = {"layers": check_layers, "sizes": check_sizes, "rules": check_rules,
+CHECKS = {"layers": check_layers, "rooms": check_rooms, "in_process": check_in_process, "sizes": check_sizes, "rules": check_rules,
           "leftovers": check_leftovers, "prints": check_prints,
           "format": check_format}
 

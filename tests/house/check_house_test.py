@@ -94,6 +94,51 @@ class Layers(Tree):
         self.assertTrue(violation.startswith("collectors/CMakeLists.txt:2:"), violation)
 
 
+class Rooms(Tree):
+    def test_may_stand_on_each_other(self):
+        self.put("trace/base/a.h", "// A.\n")
+        self.put("trace/tables/b.h", '// B.\n#include "trace/base/a.h"\n')
+        self.put("trace/read/c.cpp", '// C.\n#include "trace/base/a.h"\n#include "trace/tables/b.h"\n')
+        self.assertEqual(self.violations("rooms"), [])
+
+    def test_fails_on_a_circle_of_three(self):
+        self.put("trace/base/a.h", '// A.\n#include "trace/read/c.h"\n')
+        self.put("trace/tables/b.h", '// B.\n#include "trace/base/a.h"\n')
+        self.put("trace/read/c.h", '// C.\n#include "trace/tables/b.h"\n')
+        self.put("trace/alone/d.h", '// D.\n#include "trace/base/a.h"\n')
+        [violation] = self.violations("rooms")
+        self.assertIn("trace/base and trace/read and trace/tables include each other", violation)
+        self.assertIn("trace/base/a.h:2 includes trace/read", violation)
+
+
+class InProcess(Tree):
+    def setUp(self):
+        super().setUp()
+        self.put("trace/recording/wire/rows.h", "// Rows.\n")
+        self.put("trace/recording/read/reader.h", "// A decoder.\n")
+        self.put("collectors/core/system.h", "// Ours.\n")
+        self.put("collectors/salvage/salvage.h", "// The supervisor's.\n")
+
+    def test_uses_itself_and_the_wire(self):
+        self.put("collectors/cupti/x.cpp", '''\
+            // X.
+            #include "collectors/core/system.h"
+            #include "trace/recording/wire/rows.h"
+            ''')
+        self.put("collectors/salvage/y.cpp", '// Y.\n#include "trace/recording/read/reader.h"\n')
+        self.assertEqual(self.violations("in_process"), [])
+
+    def test_fails_on_a_decoder_and_on_the_supervisors_code(self):
+        for target in ("trace/recording/read/reader.h", "collectors/salvage/salvage.h"):
+            self.put("collectors/nvtx/x.cpp", f'// X.\n#include "{target}"\n')
+            [violation] = self.violations("in_process")
+            self.assertTrue(violation.startswith(f"collectors/nvtx/x.cpp:2: includes {target}"), violation)
+
+    def test_fails_where_the_wire_brings_more(self):
+        self.put("trace/recording/wire/rows.h", '// Rows.\n#include "trace/recording/read/reader.h"\n')
+        self.assertEqual(len(self.violations("in_process")), 1)
+
+
 class Sizes(Tree):
     def test_fails_past_the_limit_alone(self):
         self.put("trace/x.cpp", "// A line.\n" * 500)

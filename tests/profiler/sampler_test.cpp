@@ -8,13 +8,13 @@
 #include <fstream>
 #include <map>
 
-#include "profiler/session/sampler/cgroup_source.h"
-#include "profiler/session/sampler/gpu_source.h"
-#include "profiler/session/sampler/machine_source.h"
-#include "profiler/session/sampler/process_source.h"
-#include "profiler/session/sampler/sample_log.h"
-#include "profiler/session/sampler/schedule.h"
-#include "trace/recording/host_file.h"
+#include "collectors/machine/cgroup_source.h"
+#include "collectors/machine/gpu_source.h"
+#include "collectors/machine/machine_source.h"
+#include "collectors/machine/process_source.h"
+#include "collectors/machine/sample_log.h"
+#include "collectors/machine/schedule.h"
+#include "trace/recording/files/host_file.h"
 
 namespace trainprof {
 namespace {

@@ -1,5 +1,5 @@
 // Arguments of events come back as they went in: order, types, values.
-#include "trace/args.h"
+#include "trace/tables/args.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <functional>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof::testing {
 

@@ -1,12 +1,12 @@
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "tests/trace/cancel_everywhere.h"
-#include "trace/parallel.h"
-#include "trace/trace_builder.h"
+#include "trace/base/parallel.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -1,5 +1,5 @@
 // Interval sets: the laws by example, and every operation against a bitmap of nanoseconds.
-#include "trace/interval_set.h"
+#include "trace/base/interval_set.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Room for columns: what they hold is what was written, whoever takes the memory.
-#include "trace/large_columns.h"
+#include "trace/base/large_columns.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What names mean: tables of real names of torch, CUDA, ROCm and of users' ranges, with the answer.
-#include "trace/names.h"
+#include "trace/base/names.h"
 
 #include <gtest/gtest.h>
 

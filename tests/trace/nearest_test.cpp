@@ -1,4 +1,4 @@
-#include "trace/nearest.h"
+#include "trace/base/nearest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/occupancy.h"
+#include "trace/tables/occupancy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/parallel.h"
+#include "trace/base/parallel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Bad input is counted by kind, once, in the order of first sight.
-#include "trace/quality.h"
+#include "trace/tables/quality.h"
 
 #include <gtest/gtest.h>
 

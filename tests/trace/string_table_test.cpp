@@ -1,5 +1,5 @@
 // The interner, by example and against std::map on 10^5 strings.
-#include "trace/string_table.h"
+#include "trace/base/string_table.h"
 
 #include <gtest/gtest.h>
 

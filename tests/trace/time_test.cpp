@@ -1,5 +1,5 @@
 // Typed time: clocks do not mix, units convert exactly.
-#include "trace/time.h"
+#include "trace/base/time.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <random>
 
-#include "trace/ids.h"
+#include "trace/base/ids.h"
 
 namespace trainprof {
 namespace {

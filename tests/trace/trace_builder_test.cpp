@@ -1,5 +1,5 @@
 // The builder's promises by example: order, parents, launches, repairs, rebasing.
-#include "trace/trace_builder.h"
+#include "trace/build/trace_builder.h"
 
 #include <gtest/gtest.h>
 

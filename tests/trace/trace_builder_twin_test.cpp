@@ -6,7 +6,7 @@
 #include <random>
 #include <tuple>
 
-#include "trace/trace_builder.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -13,11 +13,11 @@
 #include <sstream>
 #include <thread>
 
-#include "analysis/job.h"
-#include "tests/analysis/killed_run.h"
-#include "tests/analysis/trace_script.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
+#include "analysis/job/job.h"
+#include "tests/support/killed_run.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "tests/support/trace_script.h"
 #include "trace/formats/exporter.h"
 #include "viewer/state/actions.h"
 

@@ -1,11 +1,11 @@
-#include "viewer/tables/facts.h"
+#include "analysis/tables/facts.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/trace_script.h"
-#include "trace/trace_builder.h"
-#include "viewer/tables/memory_table.h"
-#include "viewer/tables/rank_table.h"
+#include "analysis/tables/memory_table.h"
+#include "tests/support/trace_script.h"
+#include "trace/build/trace_builder.h"
+#include "viewer/timeline/rank_table.h"
 
 namespace trainprof {
 namespace {

@@ -1,8 +1,8 @@
 // Lines while a job loads: before the analysis, and with ranks that come later.
 #include <gtest/gtest.h>
 
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
 #include "viewer/timeline/lane_store.h"
 
 namespace trainprof {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/analysis/random_trace.h"
-#include "trace/trace_builder.h"
+#include "tests/support/random_trace.h"
+#include "trace/build/trace_builder.h"
 #include "viewer/navigation/measure.h"
 #include "viewer/timeline/line_events.h"
 

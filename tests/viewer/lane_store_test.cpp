@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "trace/cancel.h"
-#include "trace/trace_builder.h"
+#include "trace/base/cancel.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
-#include "trace/trace_builder.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
+#include "trace/build/trace_builder.h"
 #include "viewer/navigation/measure.h"
 #include "viewer/timeline/lane_store.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/analysis/trace_script.h"
+#include "tests/support/trace_script.h"
 #include "tests/viewer/random_lane.h"
 #include "viewer/navigation/follow.h"
 #include "viewer/navigation/measure.h"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "tests/analysis/trace_script.h"
+#include "tests/support/trace_script.h"
 #include "trace/formats/exporter.h"
 
 namespace trainprof::testing {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/trace/recording/scratch_folder.h"
+#include "tests/support/scratch_folder.h"
 #include "viewer/state/actions.h"
 
 namespace trainprof::testing {

@@ -1,7 +1,7 @@
 // Lanes for tests: events drawn at random, with the awkward ones that real files hold.
 #pragma once
 
-#include "tests/analysis/random_trace.h"
+#include "tests/support/random_trace.h"
 #include "viewer/timeline/lane.h"
 
 namespace trainprof {

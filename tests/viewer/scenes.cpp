@@ -10,8 +10,8 @@
 
 #include "tests/trace/recording/rows_of.h"
 #include "tests/viewer/open_job.h"
-#include "trace/recording/layout.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/seal/sealer.h"
+#include "trace/recording/wire/layout.h"
 
 namespace trainprof::testing {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
-#include "trace/cancel.h"
-#include "trace/trace_builder.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
+#include "trace/base/cancel.h"
+#include "trace/build/trace_builder.h"
 #include "viewer/timeline/series.h"
 
 namespace trainprof {

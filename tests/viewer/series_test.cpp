@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/random_trace.h"
+#include "tests/support/random_trace.h"
 
 namespace trainprof {
 namespace {

@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 
-#include "tests/analysis/random_trace.h"
-#include "tests/analysis/trace_script.h"
-#include "trace/trace_builder.h"
-#include "viewer/tables/histogram.h"
-#include "viewer/tables/name_table.h"
-#include "viewer/tables/site_table.h"
+#include "analysis/tables/histogram.h"
+#include "analysis/tables/name_table.h"
+#include "analysis/tables/site_table.h"
+#include "tests/support/random_trace.h"
+#include "tests/support/trace_script.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "trace/result.h"
-#include "trace/trace.h"
+#include "trace/base/result.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 

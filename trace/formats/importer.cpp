@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "trace/cancel.h"
-#include "trace/formats/byte_source.h"
+#include "trace/base/cancel.h"
 #include "trace/formats/foreign.h"
+#include "trace/formats/io/byte_source.h"
 
 namespace trainprof {
 

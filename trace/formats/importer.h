@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/result.h"
-#include "trace/trace.h"
+#include "trace/base/result.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 

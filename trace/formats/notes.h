@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "trace/quality.h"
+#include "trace/tables/quality.h"
 
 namespace trainprof {
 

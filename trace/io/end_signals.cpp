@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trace/exit_codes.h"
+#include "trace/base/exit_codes.h"
 #include "trace/io/output_file.h"
 
 namespace trainprof {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 
 namespace trainprof {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 
 namespace trainprof {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 
 namespace trainprof {
 

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "trace/io/held_signals.h"
+#include "trace/base/held_signals.h"
 
 namespace trainprof {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analysis.h"
+#include "analysis/job/analysis.h"
 #include "viewer/navigation/follow.h"
 #include "viewer/timeline/lane_store.h"
 

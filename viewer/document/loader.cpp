@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <exception>
 
-#include "trace/cancel.h"
-#include "trace/recording/run_state.h"
-#include "trace/recording/segment_liveness.h"
+#include "trace/base/cancel.h"
+#include "trace/recording/files/run_state.h"
+#include "trace/recording/segments/segment_liveness.h"
 
 namespace trainprof {
 namespace {

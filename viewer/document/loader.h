@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/job.h"
+#include "analysis/job/job.h"
 #include "viewer/document/document.h"
 
 namespace trainprof {

@@ -1,6 +1,6 @@
 #include "viewer/navigation/follow.h"
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <tuple>
 
-#include "trace/cancel.h"
-#include "trace/names.h"
+#include "trace/base/cancel.h"
+#include "trace/base/names.h"
 #include "viewer/navigation/ruler.h"
 
 namespace trainprof {

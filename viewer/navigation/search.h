@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 #include "viewer/timeline/lines.h"
 
 namespace trainprof {
@@ -52,7 +52,7 @@ inline constexpr size_t kMostHits = 100'000;
 
 // Ranges, calls, operations, syncs and instants. An empty query finds nothing. The first kMostHits
 // of each table of each rank are kept. *found, when there is one, says how many it found so far.
-// May be cancelled (trace/cancel.h). O(EffortFor + h log h) with h hits kept.
+// May be cancelled (trace/base/cancel.h). O(EffortFor + h log h) with h hits kept.
 Hits Search(const Lines& lines, const Query& query, std::atomic<size_t>* found = nullptr);
 // How much there is to look at: events, and characters of names. O(ranks).
 size_t EffortFor(const Lines& lines, const Query& query);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "trace/interval_set.h"
+#include "trace/base/interval_set.h"
 
 namespace trainprof {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/coverage.h"
+#include "analysis/job/coverage.h"
 #include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"
 

@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "analysis/tables/category.h"
 #include "viewer/panes/rect_limits.h"
 #include "viewer/panes/timeline_frame.h"
-#include "viewer/timeline/category.h"
 
 namespace trainprof {
 

@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/tables/facts.h"
+#include "analysis/tables/histogram.h"
+#include "analysis/tables/memory_table.h"
+#include "analysis/tables/name_table.h"
+#include "analysis/tables/site_table.h"
 #include "viewer/navigation/measure.h"
 #include "viewer/state/state.h"
-#include "viewer/tables/facts.h"
-#include "viewer/tables/histogram.h"
-#include "viewer/tables/memory_table.h"
-#include "viewer/tables/name_table.h"
-#include "viewer/tables/rank_table.h"
-#include "viewer/tables/site_table.h"
 #include "viewer/timeline/background.h"
+#include "viewer/timeline/rank_table.h"
 
 namespace trainprof {
 

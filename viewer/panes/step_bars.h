@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/tables/category.h"
 #include "viewer/document/document.h"
-#include "viewer/timeline/category.h"
 
 namespace trainprof {
 

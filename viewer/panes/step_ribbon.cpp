@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/panes/hatch.h"
 #include "viewer/panes/timeline_frame.h"

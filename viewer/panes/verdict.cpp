@@ -1,12 +1,12 @@
 // The sentence that comes first, and what it rests on.
-#include "analysis/verdict.h"
+#include "analysis/job/verdict.h"
 
 #include <fmt/format.h>
 
 #include <cctype>
 
-#include "trace/environment.h"
-#include "trace/recording/gpu_recording.h"
+#include "trace/recording/wire/gpu_recording.h"
+#include "trace/tables/environment.h"
 #include "viewer/panes/inspector.h"
 
 namespace trainprof {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 #include "viewer/platform/offscreen.h"
 
 namespace trainprof {

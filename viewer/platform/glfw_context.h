@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 #include "viewer/platform/offscreen.h"
 
 namespace trainprof {

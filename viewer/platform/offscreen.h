@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 
 namespace trainprof {
 

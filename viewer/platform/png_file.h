@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <span>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 
 namespace trainprof {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 #include "viewer/app/app.h"
 #include "viewer/platform/offscreen.h"
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "trace/result.h"
+#include "trace/base/result.h"
 #include "viewer/app/app.h"
 
 namespace trainprof {

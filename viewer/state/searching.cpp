@@ -1,7 +1,7 @@
 // Searching for events, and going from hit to hit.
 #include <utility>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 #include "viewer/state/actions.h"
 
 namespace trainprof {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "analysis/tables/category.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/state/actions.h"
-#include "viewer/timeline/category.h"
 
 namespace trainprof {
 namespace {

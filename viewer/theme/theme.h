@@ -4,8 +4,8 @@
 
 #include <imgui.h>
 
+#include "analysis/tables/category.h"
 #include "viewer/state/state.h"
-#include "viewer/timeline/category.h"
 
 namespace trainprof {
 

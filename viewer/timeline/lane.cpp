@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {

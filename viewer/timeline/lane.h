@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/tables/trace.h"
 #include "viewer/timeline/pyramid.h"
 
 namespace trainprof {

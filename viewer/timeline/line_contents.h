@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "viewer/timeline/category.h"
+#include "analysis/tables/category.h"
 #include "viewer/timeline/lines.h"
 
 namespace trainprof {
@@ -22,7 +22,7 @@ struct LineContents {
   size_t size_bytes = 0;
 };
 
-// `categorizer`: of the line's rank. O(EffortFor), may be cancelled (trace/cancel.h).
+// `categorizer`: of the line's rank. O(EffortFor), may be cancelled (trace/base/cancel.h).
 LineContents MakeContents(const Lines& lines, uint32_t line, Form form,
                           const Categorizer& categorizer);
 

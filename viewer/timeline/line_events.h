@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 #include "viewer/timeline/lines.h"
 
 namespace trainprof {
@@ -94,7 +94,7 @@ std::vector<uint32_t> CopiesOf(const Trace& trace, DeviceId device);
 }  // namespace line_events_internal
 
 // Calls visit(Interval, Table, row) for each event of a line that shows rows of tables, in trace
-// time; kGpu and kIdle show segments of the account. May be cancelled (trace/cancel.h).
+// time; kGpu and kIdle show segments of the account. May be cancelled (trace/base/cancel.h).
 template <class Visitor>
 void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
   const RankView& rank = lines.ranks()[line.rank];

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analysis.h"
+#include "analysis/job/analysis.h"
 #include "viewer/timeline/lane.h"
 #include "viewer/timeline/series.h"
 

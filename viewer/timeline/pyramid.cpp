@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {

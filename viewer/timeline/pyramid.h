@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "trace/interval_set.h"
-#include "viewer/timeline/category.h"
+#include "analysis/tables/category.h"
+#include "trace/base/interval_set.h"
 
 namespace trainprof {
 
@@ -44,7 +44,7 @@ class Pyramid {
   static constexpr size_t kEventsPerColumn = 2;
   static constexpr size_t kLeastEvents = 256;  // a shorter lane needs none
 
-  // Events in time order, disjoint. O(n), may be cancelled (trace/cancel.h). Empty for lanes
+  // Events in time order, disjoint. O(n), may be cancelled (trace/base/cancel.h). Empty for lanes
   // shorter than kLeastEvents.
   static Pyramid Build(std::span<const TraceTime> begin, std::span<const TraceTime> end,
                        std::span<const Category> category);

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "trace/cancel.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/tables/trace.h"
 #include "viewer/timeline/pieces.h"
 
 namespace trainprof {
@@ -54,7 +54,7 @@ class Series {
 };
 
 // The values of one series at times + shift. O(counters of the track), for memory O(instants). May
-// be cancelled (trace/cancel.h).
+// be cancelled (trace/base/cancel.h).
 Series MakeSeries(const Trace& trace, const SeriesId& id, Duration shift);
 
 struct SeriesColumn {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "analysis/analysis.h"
-#include "tests/analysis/trace_script.h"
+#include "analysis/job/analysis.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 

@@ -4,8 +4,8 @@
 // usage: gpu_breakdown TRACE
 #include <fmt/format.h>
 
+#include "trace/base/interval_set.h"
 #include "trace/formats/importer.h"
-#include "trace/interval_set.h"
 
 int main(int argc, char** argv) {
   using namespace trainprof;

@@ -1,11 +1,11 @@
-#include "trace/io/held_signals.h"
+#include "trace/base/held_signals.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "trace/base/parallel.h"
 #include "trace/io/write_all.h"
-#include "trace/parallel.h"
 
 namespace trainprof {
 namespace {

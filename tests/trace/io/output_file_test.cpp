@@ -16,7 +16,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/trace/recording/scratch_folder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace trainprof {
 namespace {

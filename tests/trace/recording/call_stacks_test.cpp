@@ -6,11 +6,11 @@
 
 #include <fstream>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
 #include "tests/trace/symbols/symbols_fixture.h"
-#include "trace/recording/reader.h"
-#include "trace/recording/symbols_file.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/symbols_file.h"
 #include "trace/symbols/elf_file.h"
 
 namespace trainprof::testing {

@@ -1,4 +1,4 @@
-#include "trace/recording/correlation_set.h"
+#include "trace/recording/read/correlation_set.h"
 
 #include <gtest/gtest.h>
 

@@ -14,15 +14,15 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/formats/memory_limit.h"
-#include "trace/recording/host_file.h"
-#include "trace/recording/reader.h"
-#include "trace/recording/recorded_files.h"
-#include "trace/recording/run_directory.h"
-#include "trace/recording/sealer.h"
-#include "trace/recording/segment_liveness.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "trace/formats/io/memory_limit.h"
+#include "trace/recording/files/host_file.h"
+#include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/run_directory.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/sealer.h"
+#include "trace/recording/segments/segment_liveness.h"
 
 namespace trainprof::testing {
 namespace {

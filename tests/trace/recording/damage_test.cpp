@@ -4,11 +4,11 @@
 
 #include <random>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/recording/format.h"
-#include "trace/recording/reader.h"
-#include "trace/recording/sealer.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/sealer.h"
+#include "trace/recording/wire/format.h"
 
 namespace trainprof::testing {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "tests/support/trace_text.h"
 #include "tests/trace/recording/rows_of.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/recording/reader.h"
+#include "trace/recording/read/reader.h"
 
 namespace trainprof::testing {
 namespace {

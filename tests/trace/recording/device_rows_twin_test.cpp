@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/formats/trace_text.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/trace_text.h"
 #include "tests/trace/recording/rows_of.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "trace/recording/reader.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/sealer.h"
 #include "trace/symbols/demangle.h"
 
 namespace trainprof::testing {

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <random>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "trace/recording/host_counters.h"
-#include "trace/recording/host_encoder.h"
+#include "tests/support/scratch_folder.h"
+#include "trace/recording/files/host_encoder.h"
+#include "trace/recording/read/host_counters.h"
 
 namespace trainprof::testing {
 namespace {

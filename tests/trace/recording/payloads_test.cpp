@@ -4,9 +4,9 @@
 #include <cstring>
 #include <random>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/recording/reader.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "trace/recording/read/reader.h"
 
 namespace trainprof::testing {
 namespace {

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/cancel_everywhere.h"
 #include "tests/trace/recording/rows_of.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "trace/recording/reader.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/read/reader.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof::testing {
 namespace {

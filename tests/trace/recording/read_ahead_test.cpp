@@ -1,13 +1,13 @@
 // Chunks that threads load come in their order and whole, however early the reader stops.
-#include "trace/recording/read_ahead.h"
+#include "trace/recording/segments/read_ahead.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/recording/rows_of.h"
-#include "tests/trace/recording/scratch_folder.h"
-#include "trace/recording/sealer.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof::testing {
 namespace {

@@ -1,12 +1,12 @@
-#include "trace/recording/reader.h"
+#include "trace/recording/read/reader.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/recording/format.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "trace/recording/wire/format.h"
 
 namespace trainprof::testing {
 namespace {

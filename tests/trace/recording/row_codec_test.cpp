@@ -1,4 +1,4 @@
-#include "trace/recording/row_codec.h"
+#include "trace/recording/segments/row_codec.h"
 
 #include <gtest/gtest.h>
 

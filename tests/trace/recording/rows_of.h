@@ -1,8 +1,8 @@
 // Rows for tests: times are ns since the segment's tick 0.
 #pragma once
 
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/recording/rows.h"
+#include "tests/support/segment_writer.h"
+#include "trace/recording/wire/rows.h"
 
 namespace trainprof::testing {
 

@@ -1,13 +1,13 @@
-#include "trace/recording/run_state.h"
+#include "trace/recording/files/run_state.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "trace/recording/layout.h"
-#include "trace/recording/recorded_files.h"
-#include "trace/recording/run_directory.h"
+#include "tests/support/scratch_folder.h"
+#include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/run_directory.h"
+#include "trace/recording/wire/layout.h"
 
 namespace trainprof::recording {
 namespace {

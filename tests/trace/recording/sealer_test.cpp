@@ -1,4 +1,4 @@
-#include "trace/recording/sealer.h"
+#include "trace/recording/seal/sealer.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/trace/recording/scratch_folder.h"
-#include "tests/trace/recording/segment_writer.h"
-#include "trace/recording/clock_log.h"
-#include "trace/recording/reader.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/segment_writer.h"
+#include "trace/recording/files/clock_log.h"
+#include "trace/recording/read/reader.h"
 
 namespace trainprof::testing {
 namespace {

@@ -1,12 +1,12 @@
 // Which values of a command line are secrets, and which must stay readable.
-#include "trace/recording/secrets.h"
+#include "trace/recording/wire/secrets.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "trace/recording/stored_command.h"
+#include "trace/recording/files/stored_command.h"
 
 namespace trainprof::recording {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace/recording/tick_converter.h"
+#include "trace/recording/read/tick_converter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/analysis/random_trace.h"
+#include "tests/support/random_trace.h"
 #include "tests/viewer/panes/pane_hand.h"
 #include "viewer/panes/timeline_range.h"
 

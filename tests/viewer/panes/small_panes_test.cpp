@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "analysis/verdict.h"
+#include "analysis/job/verdict.h"
 #include "tests/viewer/panes/pane_hand.h"
 #include "viewer/panes/widgets.h"
 

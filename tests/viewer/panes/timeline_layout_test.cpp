@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/trace_script.h"
-#include "trace/trace_builder.h"
+#include "tests/support/trace_script.h"
+#include "trace/build/trace_builder.h"
 
 namespace trainprof {
 namespace {

@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <map>
 
-#include "tests/trace/recording/scratch_folder.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/viewer/scenes.h"
 #include "viewer/platform/png_file.h"
 #include "viewer/platform/screenshot.h"

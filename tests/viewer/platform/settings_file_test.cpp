@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/trace/recording/scratch_folder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace trainprof::testing {
 namespace {

@@ -1,0 +1,109 @@
+// The time accounts: every nanosecond of the steps belongs to exactly one class, for each device
+// and for the thread that steps. The classes of one account sum to the window exactly, in
+// nanoseconds.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "analysis/host/timeline.h"
+#include "analysis/steps/steps.h"
+
+namespace trainprof {
+
+// Where a device's time went. Overlaps go to the first of compute, communication, copy.
+enum class DeviceClass : uint8_t {
+  kCompute,               // at least one kernel that is no communication ran
+  kExposedCommunication,  // only communication kernels (and perhaps copies) ran
+  kExposedCopy,           // only copies and memsets ran
+  // Nothing ran, because ...
+  kIdleInputWait,    // the host waited for the data loader
+  kIdleSyncDrain,    // the host had just waited for the device and had to start feeding it again
+  kIdleAllocation,   // the host was inside cudaMalloc, cudaFree, ...
+  kIdleLaunchBound,  // the host issued work more slowly than the device did it
+  kIdlePython,  // the host ran Python for long without an operator: garbage collection, own code
+  kIdleIo,      // the host saved or logged
+  kIdleDependency,  // work was queued; the device needed a moment to go from one to the next
+  kIdleUnrecorded,  // work was queued and nothing recorded blocked it: the trace misses device work
+  kIdleUnknown,     // nothing recorded explains it
+};
+inline constexpr size_t kDeviceClasses = 12;
+
+std::string_view Name(DeviceClass c);  // "compute", "idle_input_wait", ...
+// For people: one word a cause, the same in verdict, report, findings and timeline.
+std::string_view Title(DeviceClass c);    // "input wait"
+std::string_view Meaning(DeviceClass c);  // what the word stands for; "" where it says it
+constexpr bool IsIdle(DeviceClass c) { return c >= DeviceClass::kIdleInputWait; }
+
+// What the stepping thread's time went to, by phase.
+enum class HostClass : uint8_t { kInputWait, kCopy, kForward, kBackward, kOptimizer, kOther };
+inline constexpr size_t kHostClasses = 6;
+
+std::string_view Name(HostClass c);
+std::string_view Title(HostClass c);
+
+struct DeviceAccount {
+  DeviceId device = kNoDevice;
+  std::array<Duration, kDeviceClasses> total{};  // within the window; sums to window.Total()
+  IntervalSet busy;                              // union of the device's operations, whole trace
+  IntervalSet exposed_communication;             // of `busy`; what is in neither is compute
+  IntervalSet exposed_copy;
+  std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
+  Duration missing_rows;  // of the idle time within the window: the part that MissingWork names
+  size_t ops_in_window = 0;
+
+  Duration Of(DeviceClass c) const { return total[static_cast<size_t>(c)]; }
+  // What a part of the window went to, by class: a step, say. Sums to its length.
+  // O(log n + intervals there).
+  std::array<Duration, kDeviceClasses> Within(const Interval& part) const;
+  Duration BusyWithin(const IntervalSet& window) const {
+    return busy.IntersectWith(window).Total();
+  }
+};
+
+// A device that did less than this share of what the busiest did takes no part in the training: a
+// rank of a DDP job that left a stray tensor or context on GPU 0. Its idle time is nobody's loss.
+inline constexpr double kStrayShare = 0.01;
+
+struct HostAccount {
+  std::array<Duration, kHostClasses> total{};  // sums to window.Total()
+  Timeline<Phase> phases;                      // of the stepping thread, whole trace
+  IntervalSet copies;                          // within the window, where no phase is named
+  IntervalSet backward;                        // the same, on autograd's own threads
+
+  Duration Of(HostClass c) const { return total[static_cast<size_t>(c)]; }
+  // As for a device.
+  std::array<Duration, kHostClasses> Within(const Interval& part) const;
+};
+
+// How much an idle gap may be explained by, and from where the numbers come.
+//
+// Between two operations of a full queue the GPU needs a moment: 1-5 us on V100, A100 and H100 in
+// the traces that calibrated this; 99 % stay under 20 us (also with 1 us rounding).
+inline constexpr Duration kHandOver = Microseconds(20);
+// A pageable host-to-device copy is staged through a pinned buffer before the device starts: the
+// driver's buffers are below 4 MiB, filled at 4 GB/s or better.
+inline constexpr int64_t kStagingBytes = 4 << 20;
+inline constexpr int64_t kStagingBytesPerMicrosecond = 4000;
+// A host thread wakes from a sync within this time after its device went idle, on a busy machine
+// too.
+inline constexpr Duration kSyncReturn = Milliseconds(1);
+// Launch-bound means that the host kept issuing, too slowly. A host that issued nothing for this
+// long did something else; unless that is recorded, the cause is unknown. In the traces that
+// calibrated this, gaps that end with a late launch are below 1 ms, the ones behind a loader's wait
+// apart.
+inline constexpr Duration kLaunchStretch = Milliseconds(1);
+// Python without any operator for this long is not the interpreter's cost between two launches.
+inline constexpr Duration kPythonStretch = Milliseconds(1);
+// A host thread without any event for this long may be doing anything.
+inline constexpr Duration kSilentStretch = Milliseconds(1);
+
+// One account a device that has operations in the trace, in the order of trace.devices.
+// O(n log n) in the device's operations.
+std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
+                                          const std::vector<bool>& blocking_calls);
+std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps);
+HostAccount AccountHost(const Trace& trace, const Steps& steps);
+
+}  // namespace trainprof

@@ -1,0 +1,233 @@
+// Labels each event of the thread by what covers it, flattens the labels, and sums them up.
+#include "analysis/account/host_other.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/host/call_sites.h"
+
+namespace trainprof {
+namespace {
+
+// A report has no room for more; what is left is summed up.
+constexpr size_t kMostItems = 50;
+constexpr size_t kMostInside = 5;
+
+using KeyId = int32_t;
+constexpr KeyId kNone = -1;
+
+// What time goes to: a line of the list, and one below it.
+struct Label {
+  KeyId top = kNone;
+  KeyId inside = kNone;
+  bool operator==(const Label&) const = default;
+};
+
+// What covers a moment, as far as the open events tell.
+struct Cover {
+  KeyId outer_range = kNone;
+  KeyId inner_range = kNone;
+  // Within the innermost range:
+  KeyId own_function = kNone;    // the user's, innermost
+  KeyId module = kNone;          // nn.Module, outermost
+  KeyId outer_function = kNone;  // of any file
+  KeyId op = kNone;              // outermost
+  KeyId call = kNone;            // outermost
+  KeyId loop_function = kNone;   // covers whole steps, innermost
+
+  KeyId Detail() const {
+    for (KeyId key : {own_function, module, outer_function, op, call, loop_function}) {
+      if (key != kNone) return key;
+    }
+    return kNone;
+  }
+  Label Resolve() const {
+    if (outer_range == kNone) return {Detail(), kNone};
+    return {outer_range, inner_range != outer_range ? inner_range : Detail()};
+  }
+};
+
+class Labeller {
+ public:
+  Labeller(const Trace& trace, const Steps& steps, const IntervalSet& other)
+      : trace_(trace), steps_(steps), other_(other) {}
+
+  // Events in time order, outer first.
+  void Add(const Interval& interval, bool is_api, Row row) {
+    while (!open_.empty() && open_.back().end <= interval.begin) open_.pop_back();
+    Cover cover = open_.empty() ? Cover{} : open_.back().cover;
+    const KeyId own = is_api ? AddCall(row, cover) : AddRange(interval, row, cover);
+    const Label label = cover.Resolve();
+    const bool shows = own != kNone && (own == label.top || own == label.inside);
+    if (shows && other_.TotalWithin(interval).ns > 0) ++counts_[static_cast<size_t>(own)];
+    events_.push_back({interval, label});
+    open_.push_back({interval.end, cover});
+  }
+
+  OtherTime Sum() const {
+    std::map<KeyId, Duration> tops;
+    std::map<std::pair<KeyId, KeyId>, Duration> insides;
+    OtherTime out;
+    out.total = other_.Total();
+    Duration named;
+    const Timeline<Label> timeline = Flatten(events_);
+    for (size_t i = 0; i < timeline.size(); ++i) {
+      CancelPoint(i);
+      const Label& label = timeline[i].value;
+      if (label.top == kNone) continue;
+      const Duration part = other_.TotalWithin(timeline[i].interval);
+      if (part.ns == 0) continue;
+      named += part;
+      tops[label.top] += part;
+      if (label.inside != kNone) insides[{label.top, label.inside}] += part;
+    }
+    for (const auto& [key, total] : tops) {
+      OtherItem item = ItemOf(key, total);
+      const auto end = insides.lower_bound({key + 1, kNone});
+      for (auto it = insides.lower_bound({key, kNone}); it != end; ++it) {
+        item.inside.push_back(ItemOf(it->first.second, it->second));
+      }
+      Shorten(item.inside, kMostInside);
+      out.items.push_back(std::move(item));
+    }
+    Shorten(out.items, kMostItems);
+    if (named < out.total) {
+      out.items.push_back({OtherKind::kNothing, "", out.total - named, 0, {}});
+    }
+    return out;
+  }
+
+ private:
+  using Key = std::pair<OtherKind, StringId>;
+  struct Open {
+    TraceTime end;
+    Cover cover;
+  };
+
+  KeyId KeyOf(OtherKind kind, std::string_view name) {
+    const auto [it, is_new] =
+        known_.try_emplace({kind, std::string(name)}, static_cast<KeyId>(known_.size()));
+    if (is_new) {
+      keys_.push_back(&it->first);
+      counts_.push_back(0);
+    }
+    return it->second;
+  }
+  // The same by the string's id: looks at each distinct name once.
+  KeyId KeyOf(OtherKind kind, StringId id) {
+    const auto [it, is_new] = of_string_.try_emplace({kind, id}, kNone);
+    if (!is_new) return it->second;
+    std::string_view name = trace_.Text(id);
+    const bool counts = !name.empty() && name.back() >= '0' && name.back() <= '9';
+    if (kind == OtherKind::kRange && counts) {
+      const std::string_view base = names_internal::WithoutCounter(name);
+      if (!base.empty()) name = base;
+    }
+    return it->second = KeyOf(kind, name);
+  }
+
+  bool CoversAStep(const Interval& interval) const {
+    const auto step =
+        std::partition_point(steps_.steps.begin(), steps_.steps.end(),
+                             [&](const Step& s) { return s.range.begin < interval.begin; });
+    return step != steps_.steps.end() && step->range.end <= interval.end;
+  }
+
+  static KeyId SetOnce(KeyId& key, KeyId value) {
+    if (key == kNone) key = value;
+    return value;
+  }
+  KeyId AddCall(Row call, Cover& cover) {
+    return SetOnce(cover.call, KeyOf(OtherKind::kCall, trace_.api.name[Index(call)]));
+  }
+  KeyId AddRange(const Interval& interval, Row row, Cover& cover) {
+    const StringId id = trace_.ranges.name[Index(row)];
+    switch (trace_.ranges.kind[Index(row)]) {
+      case RangeKind::kGpuAnnotation:
+      case RangeKind::kDeviceRow:  // a device's, whatever it is
+        return kNone;
+      case RangeKind::kUserAnnotation: {
+        if (IsStepName(trace_.Text(id)) || CoversAStep(interval)) return kNone;
+        const KeyId key = KeyOf(OtherKind::kRange, id);
+        const KeyId outer = cover.outer_range == kNone ? key : cover.outer_range;
+        cover = Cover{};
+        cover.outer_range = outer;
+        return cover.inner_range = key;
+      }
+      case RangeKind::kPythonFunction:
+        return AddFunction(interval, id, cover);
+      case RangeKind::kCpuOp:
+        return SetOnce(cover.op, KeyOf(OtherKind::kOperator, id));
+      case RangeKind::kOverhead:
+        return SetOnce(cover.op, KeyOf(OtherKind::kOverhead, id));
+      case RangeKind::kOther:
+        break;
+    }
+    return CoversAStep(interval) ? kNone : SetOnce(cover.op, KeyOf(OtherKind::kEvent, id));
+  }
+  KeyId AddFunction(const Interval& interval, StringId id, Cover& cover) {
+    const std::string_view name = trace_.Text(id);
+    const KeyId key = KeyOf(OtherKind::kPython, id);
+    if (CoversAStep(interval)) return cover.loop_function = key;
+    if (IsUserFrame(name)) return cover.own_function = key;
+    if (name.starts_with("nn.Module")) SetOnce(cover.module, key);
+    return SetOnce(cover.outer_function, key);
+  }
+
+  OtherItem ItemOf(KeyId key, Duration total) const {
+    const auto& [kind, name] = *keys_[static_cast<size_t>(key)];
+    return {kind, name, total, counts_[static_cast<size_t>(key)], {}};
+  }
+  // Largest first; what is past `most` becomes one item.
+  static void Shorten(std::vector<OtherItem>& items, size_t most) {
+    std::sort(items.begin(), items.end(), [](const OtherItem& a, const OtherItem& b) {
+      return std::tie(b.total, a.kind, a.name) < std::tie(a.total, b.kind, b.name);
+    });
+    if (items.size() <= most) return;
+    OtherItem more{OtherKind::kMore, "", {}, static_cast<int64_t>(items.size() - most), {}};
+    for (size_t i = most; i < items.size(); ++i) more.total += items[i].total;
+    items.resize(most);
+    items.push_back(std::move(more));
+  }
+
+  const Trace& trace_;
+  const Steps& steps_;
+  const IntervalSet& other_;
+  std::vector<Open> open_;
+  std::vector<Labelled<Label>> events_;
+  std::map<std::pair<OtherKind, std::string>, KeyId> known_;
+  std::map<Key, KeyId> of_string_;
+  std::vector<const std::pair<OtherKind, std::string>*> keys_;
+  std::vector<int64_t> counts_;
+};
+
+// The account's "other", as times.
+IntervalSet UnnamedTime(const Steps& steps, const HostAccount& account) {
+  std::vector<Interval> named;
+  for (const Segment<Phase>& segment : account.phases) named.push_back(segment.interval);
+  return steps.window.Minus(IntervalSet::Union(std::move(named)))
+      .Minus(account.copies)
+      .Minus(account.backward);
+}
+
+}  // namespace
+
+std::string_view Name(OtherKind kind) {
+  constexpr std::string_view kNames[] = {"range", "python",   "operator", "call",
+                                         "event", "overhead", "more",     "nothing_recorded"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+OtherTime OpenOther(const Trace& trace, const Steps& steps, const HostAccount& account) {
+  const IntervalSet other = UnnamedTime(steps, account);
+  Labeller labeller(trace, steps, other);
+  if (steps.thread != kNoTrack && !other.Empty()) {
+    VisitThread(trace, steps.thread, [&](const Interval& interval, bool is_api, Row row) {
+      labeller.Add(interval, is_api, row);
+    });
+  }
+  return labeller.Sum();
+}
+
+}  // namespace trainprof

@@ -1,0 +1,143 @@
+#include "analysis/host/program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "trace/base/cancel.h"
+#include "trace/tables/environment.h"
+
+namespace trainprof {
+namespace {
+
+int64_t NumberIn(std::string_view text) {
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// "/usr/bin/python3.11 train.py" -> "python3.11"
+std::string_view ProgramOf(std::string_view command) {
+  command = command.substr(0, command.find(' '));
+  return command.substr(command.rfind('/') + 1);
+}
+
+bool RunsPython(std::string_view program) {
+  constexpr std::string_view kPrograms[] = {"python",     "pypy",      "ipython", "torchrun",
+                                            "accelerate", "deepspeed", "jupyter"};
+  return std::any_of(std::begin(kPrograms), std::end(kPrograms),
+                     [&](std::string_view known) { return program.starts_with(known); });
+}
+
+// Names and stacks that only a Python program has.
+bool IsOfPython(std::string_view text) {
+  constexpr std::string_view kBegin[] = {"enumerate(DataLoader)#", "ProfilerStep#",
+                                         "Optimizer.step#", "Optimizer.zero_grad#"};
+  for (std::string_view begin : kBegin) {
+    if (text.starts_with(begin)) return true;
+  }
+  return text.find(".py(") != std::string_view::npos;
+}
+
+double ValueOf(const ArgValue& value) {
+  return value.type == ArgValue::Type::kDouble ? value.real : static_cast<double>(value.integer);
+}
+
+// The last value of a series of the host's counters; 0 where there is none.
+double LastOf(const Trace& trace, std::string_view counter, std::string_view series) {
+  const StringId name = trace.strings.Find(counter);
+  const StringId key = trace.strings.Find(series);
+  double last = 0;
+  for (uint32_t row = 0; name != kEmptyString && row < trace.counters.size(); ++row) {
+    CancelPoint(row);
+    if (trace.counters.name[row] != name) continue;
+    if (const auto value = trace.args.Find(trace.counters.args[row], key)) last = ValueOf(*value);
+  }
+  return last;
+}
+
+}  // namespace
+
+Language LanguageOf(const Trace& trace) {
+  const std::string_view command = EnvironmentValue(trace.environment, "command");
+  if (RunsPython(ProgramOf(command))) return Language::kPython;
+  for (uint32_t id = 0; id < trace.strings.size(); ++id) {
+    CancelPoint(id);
+    if (IsOfPython(trace.Text(StringId{id}))) return Language::kPython;
+  }
+  const bool is_known = trace.source == SourceKind::kRecording && !command.empty();
+  return is_known ? Language::kCpp : Language::kUnknown;
+}
+
+std::string InItsLanguage(Language language, const std::string& python, const std::string& cpp) {
+  switch (language) {
+    case Language::kPython:
+      return python;
+    case Language::kCpp:
+      return cpp;
+    case Language::kUnknown:
+      break;
+  }
+  return "Python: " + python + "; LibTorch: " + cpp;
+}
+
+int64_t CoresOfRank(const Trace& trace) {
+  const int64_t machine = NumberIn(EnvironmentValue(trace.environment, "cores"));
+  const int64_t ranks =
+      std::max<int64_t>(1, NumberIn(EnvironmentValue(trace.environment, "ranks on this host")));
+  if (machine <= 0) return 0;
+  const auto limit =
+      static_cast<int64_t>(std::ceil(LastOf(trace, "cgroup CPU limit, cores", "limit")));
+  const int64_t allowed = limit > 0 ? std::min(machine, limit) : machine;
+  return std::max<int64_t>(1, allowed / ranks);
+}
+
+LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
+  LoaderWorkers workers;
+  const StringId cpu = trace.strings.Find("CPU % of one core");
+  if (cpu == kEmptyString || steps.thread == kNoTrack) return workers;
+  const StringId user = trace.strings.Find("user");
+  const StringId system = trace.strings.Find("system");
+  const ProcessId stepping = trace.tracks[Index(steps.thread)].process;
+  const auto named_by_torch = [&](const auto& process) {
+    return trace.Text(process.name).starts_with("pt_data_worker");
+  };
+  const bool torch_names_them =
+      std::any_of(trace.processes.begin(), trace.processes.end(), named_by_torch);
+  // Those of older versions have the name of the process that forked them; where torch names its
+  // workers, such a process is something else.
+  const auto looks_like_one = [&](ProcessId process) {
+    const auto& it = trace.processes[Index(process)];
+    if (torch_names_them) return named_by_torch(it);
+    return it.name != kEmptyString && it.name == trace.processes[Index(stepping)].name;
+  };
+  struct Sum {
+    double cpu = 0;
+    int64_t samples = 0;
+  };
+  std::map<ProcessId, Sum> of_process;
+  for (uint32_t row = 0; row < trace.counters.size(); ++row) {
+    CancelPoint(row);
+    if (trace.counters.name[row] != cpu) continue;
+    const ProcessId process = trace.tracks[Index(trace.counters.track[row])].process;
+    const TraceTime at = trace.counters.begin[row];
+    if (process == stepping || !looks_like_one(process)) continue;
+    if (steps.window.TotalWithin({at, at + Nanoseconds(1)}).ns == 0) continue;
+    Sum& sum = of_process[process];
+    for (StringId series : {user, system}) {
+      if (const auto value = trace.args.Find(trace.counters.args[row], series)) {
+        sum.cpu += ValueOf(*value);
+      }
+    }
+    ++sum.samples;
+  }
+  for (const auto& [process, sum] : of_process) {
+    ++workers.count;
+    workers.cpu_percent += sum.cpu / static_cast<double>(sum.samples);
+  }
+  if (workers.count > 0) workers.cpu_percent /= static_cast<double>(workers.count);
+  return workers;
+}
+
+}  // namespace trainprof

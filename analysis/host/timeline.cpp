@@ -1,0 +1,187 @@
+// Labels a thread's ranges and calls, merges the two in time order, and flattens them.
+#include "analysis/host/timeline.h"
+
+#include <optional>
+
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+// torch/utils/checkpoint.py, which computes activations again, is no I/O: a checkpoint must be
+// saved or loaded to count.
+bool IsIoName(std::string_view name) {
+  using names_internal::ContainsNoCase;
+  if (ContainsNoCase(name, "torch/serialization.py") || name == "torch.save" ||
+      ContainsNoCase(name, "json/__init__.py")) {
+    return true;
+  }
+  return ContainsNoCase(name, "checkpoint") &&
+         (ContainsNoCase(name, "save") || ContainsNoCase(name, "load") ||
+          ContainsNoCase(name, "write"));
+}
+
+bool IsGarbageCollection(std::string_view name) {
+  using names_internal::ContainsNoCase;
+  return ContainsNoCase(name, "built-in method collect") || name == "gc" || name == "gc.collect";
+}
+
+std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool waits_for_input) {
+  const size_t i = Index(row);
+  const std::string_view name = trace.Text(trace.ranges.name[i]);
+  switch (trace.ranges.kind[i]) {
+    case RangeKind::kGpuAnnotation:
+    case RangeKind::kDeviceRow:
+    case RangeKind::kOther:
+      return std::nullopt;
+    case RangeKind::kPythonFunction:
+      return IsIoName(name) ? HostActivity::kIo : HostActivity::kPython;
+    case RangeKind::kUserAnnotation:
+    case RangeKind::kCpuOp:
+    case RangeKind::kOverhead:
+      break;
+  }
+  if (waits_for_input) return HostActivity::kInputWait;
+  if (trace.ranges.kind[i] == RangeKind::kUserAnnotation) {
+    if (IsIoName(name)) return HostActivity::kIo;
+    if (IsGarbageCollection(name)) return HostActivity::kPython;
+    // A step's range covers all, also what nothing explains: it is no evidence of work.
+    if (IsStepName(name)) return std::nullopt;
+  }
+  return HostActivity::kWork;
+}
+
+HostActivity ActivityOfCall(const Trace& trace, Row row, bool blocking) {
+  if (blocking) return HostActivity::kSync;
+  const ApiKind kind = trace.api.kind[Index(row)];
+  if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) return HostActivity::kAllocate;
+  const bool sets_up = kind == ApiKind::kOther && trace.api.interval(row).Length() >= kSetupCall;
+  return sets_up ? HostActivity::kSetup : HostActivity::kWork;
+}
+
+// Getting on with the step, as opposed to a reason not to.
+bool IsPlain(HostActivity activity) {
+  return activity == HostActivity::kWork || activity == HostActivity::kPython;
+}
+
+// `top` where it covers, else `bottom`. O(n).
+Timeline<HostActivity> Overlay(const Timeline<HostActivity>& bottom,
+                               const Timeline<HostActivity>& top) {
+  Timeline<HostActivity> out;
+  const auto emit = [&](const Interval& interval, HostActivity activity) {
+    if (interval.Empty()) return;
+    if (!out.empty() && out.back().interval.end == interval.begin && out.back().value == activity) {
+      out.back().interval.end = interval.end;
+    } else {
+      out.push_back({interval, activity});
+    }
+  };
+  size_t next = 0;
+  const auto emit_bottom = [&](const Interval& within) {
+    for (; next < bottom.size() && bottom[next].interval.begin < within.end; ++next) {
+      emit(Intersect(bottom[next].interval, within), bottom[next].value);
+      if (within.end < bottom[next].interval.end) return;
+    }
+  };
+  TraceTime at{INT64_MIN};
+  for (size_t i = 0; i < top.size(); ++i) {
+    CancelPoint(i);
+    const Segment<HostActivity>& segment = top[i];
+    emit_bottom({at, segment.interval.begin});
+    emit(segment.interval, segment.value);
+    at = segment.interval.end;
+  }
+  emit_bottom({at, TraceTime{INT64_MAX}});
+  return out;
+}
+
+}  // namespace
+
+Phase PhaseOf(const Trace& trace, Row row) {
+  const std::string_view name = trace.Text(trace.ranges.name[Index(row)]);
+  switch (trace.ranges.kind[Index(row)]) {
+    case RangeKind::kUserAnnotation:
+      return PhaseOfUserName(name);
+    case RangeKind::kCpuOp:
+      return PhaseOfTorchName(name);
+    default:
+      return Phase::kNone;
+  }
+}
+
+std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
+  const auto [first, last] = trace.ranges.rows_of(thread);
+  std::vector<bool> waits(last - first, false);
+  // The closest range around each row that is named as a wait.
+  std::vector<Row> around(last - first, kNoRow);
+  for (uint32_t i = first; i < last; ++i) {
+    CancelPoint(i);
+    const Row parent = trace.ranges.parent[i];
+    if (parent != kNoRow) {
+      const size_t at = Index(parent) - first;
+      around[i - first] = waits[at] ? parent : around[at];
+    }
+    waits[i - first] = PhaseOf(trace, Row{i}) == Phase::kInputWait;
+    if (trace.ranges.kind[i] != RangeKind::kUserAnnotation ||
+        !IsStepName(trace.Text(trace.ranges.name[i]))) {
+      continue;
+    }
+    for (Row row = around[i - first]; row != kNoRow && waits[Index(row) - first];
+         row = around[Index(row) - first]) {
+      waits[Index(row) - first] = false;
+    }
+  }
+  return waits;
+}
+
+Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
+  const std::vector<bool> waits = FindInputWaits(trace, thread);
+  const uint32_t first = trace.ranges.rows_of(thread).first;
+  std::vector<Labelled<Phase>> events;
+  VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
+    if (is_api) return;
+    const Phase phase = PhaseOf(trace, row);
+    const bool holds = phase != Phase::kInputWait || waits[Index(row) - first];
+    if (phase != Phase::kNone && holds) events.push_back({interval, phase});
+  });
+  return Flatten(events);
+}
+
+// An operator inside the loader's range is still the loader's wait: what is plain never hides a
+// reason that covers the same moment.
+Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
+                                        const std::vector<bool>& is_blocking) {
+  const std::vector<bool> waits = FindInputWaits(trace, thread);
+  const uint32_t first = trace.ranges.rows_of(thread).first;
+  std::vector<Labelled<HostActivity>> plain;
+  std::vector<Labelled<HostActivity>> reasons;
+  VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
+    const std::optional<HostActivity> activity =
+        is_api ? ActivityOfCall(trace, row, is_blocking[Index(row)])
+               : ActivityOfRange(trace, row, waits[Index(row) - first]);
+    if (activity) (IsPlain(*activity) ? plain : reasons).push_back({interval, *activity});
+  });
+  return Overlay(Flatten(plain), Flatten(reasons));
+}
+
+std::vector<bool> FindBlockingCalls(const Trace& trace) {
+  std::vector<bool> blocking(trace.api.size(), false);
+  for (size_t i = 0; i < trace.api.size(); ++i) {
+    CancelPoint(i);
+    blocking[i] = trace.api.kind[i] == ApiKind::kSync;
+  }
+  const DeviceOpTable& ops = trace.device_ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
+    if (ops.kind[i] != DeviceOpKind::kCopy || ops.launch[i] == kNoRow) continue;
+    if (ops.direction[i] == CopyDirection::kDeviceToDevice) continue;
+    const size_t call = Index(ops.launch[i]);
+    const bool must_wait =
+        IsPageableCopy(trace.Text(ops.name[i])) &&
+        (ops.direction[i] == CopyDirection::kDeviceToHost || ops.bytes[i] > kPageableAsyncBytes);
+    if (must_wait || trace.api.end[call] + kRounding >= ops.end[i]) blocking[call] = true;
+  }
+  return blocking;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,143 @@
+// What a thread was doing at each moment, flattened from its nested events: at every nanosecond the
+// innermost event that means something counts. The time accounts are built from these.
+#pragma once
+
+#include <vector>
+
+#include "trace/base/cancel.h"
+#include "trace/tables/trace.h"
+
+namespace trainprof {
+
+// Why a device had nothing to do, as far as one host thread's events tell.
+enum class HostActivity : uint8_t {
+  kNothing,  // no event covers this moment
+  kWork,     // inside operators, annotations (no steps), launches: it was getting on with the step
+  kPython,   // inside Python functions only
+  kInputWait,  // waiting for the data loader
+  kSync,       // inside a call that waits for the device
+  kAllocate,   // inside cudaMalloc, cudaFree, ...
+  kIo,         // saving, logging
+  kSetup,      // inside a call that sets something up: the context, a module, a stream
+};
+
+// Kineto rounds to 1 us in files before 2023, so that a call and its copy may seem to end 1 us
+// apart.
+inline constexpr Duration kRounding = Microseconds(1);
+
+// A runtime call that neither feeds the device nor waits nor allocates, and takes this long, sets
+// something up once: creating the context took 30 s in one cudaDeviceGetStreamPriorityRange of a
+// cold-started AlexNet.
+inline constexpr Duration kSetupCall = Milliseconds(1);
+
+template <class Value>
+struct Segment {
+  Interval interval;
+  Value value{};
+};
+
+// One thread's timeline: sorted, disjoint segments; what no segment covers has the value {}.
+template <class Value>
+using Timeline = std::vector<Segment<Value>>;
+
+// A nested event of a thread with the value it stands for.
+template <class Value>
+struct Labelled {
+  Interval interval;
+  Value value{};
+};
+
+// Flattens events, sorted by (begin, longer first): at each moment the last event that began and
+// has not ended. Events that overlap without nesting are taken as they come. O(n).
+template <class Value>
+Timeline<Value> Flatten(const std::vector<Labelled<Value>>& events) {
+  Timeline<Value> timeline;
+  std::vector<Labelled<Value>> open;
+  TraceTime at{INT64_MIN};
+  const auto emit_until = [&](TraceTime until) {
+    while (!open.empty() && at < until) {
+      const TraceTime stop = open.back().interval.end < until ? open.back().interval.end : until;
+      if (at < stop) {
+        if (!timeline.empty() && timeline.back().interval.end == at &&
+            timeline.back().value == open.back().value) {
+          timeline.back().interval.end = stop;
+        } else {
+          timeline.push_back({{at, stop}, open.back().value});
+        }
+        at = stop;
+      }
+      if (open.back().interval.end <= at) open.pop_back();
+    }
+  };
+  for (size_t i = 0; i < events.size(); ++i) {
+    CancelPoint(i);
+    const Labelled<Value>& event = events[i];
+    if (event.interval.Empty()) continue;
+    emit_until(event.interval.begin);
+    if (at < event.interval.begin) at = event.interval.begin;
+    while (!open.empty() && open.back().interval.end <= at) open.pop_back();
+    open.push_back(event);
+  }
+  emit_until(TraceTime{INT64_MAX});
+  return timeline;
+}
+
+// Calls visit(Interval, Value) for each part of `within`, in order and without holes; what no
+// segment covers has the value {}. O(log n + parts).
+template <class Value, class Visitor>
+void VisitWithin(const Timeline<Value>& timeline, const Interval& within, Visitor visit) {
+  size_t low = 0;
+  size_t high = timeline.size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    (timeline[middle].interval.end <= within.begin) ? low = middle + 1 : high = middle;
+  }
+  TraceTime at = within.begin;
+  for (; low < timeline.size() && timeline[low].interval.begin < within.end; ++low) {
+    const Interval part = Intersect(timeline[low].interval, within);
+    if (at < part.begin) visit(Interval{at, part.begin}, Value{});
+    visit(part, timeline[low].value);
+    at = part.end;
+  }
+  if (at < within.end) visit(Interval{at, within.end}, Value{});
+}
+
+// Calls visit(Interval, is_api, row) for ranges and API calls of a thread, by begin, outer first.
+template <class Visitor>
+void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
+  auto [range, range_end] = trace.ranges.rows_of(thread);
+  auto [call, call_end] = trace.api.rows_of(thread);
+  while (range < range_end || call < call_end) {
+    CancelPoint(size_t{range} + call);
+    const bool take_range = call == call_end || (range < range_end && trace.ranges.begin[range] <=
+                                                                          trace.api.begin[call]);
+    const EventColumns& table = take_range ? static_cast<const EventColumns&>(trace.ranges)
+                                           : static_cast<const EventColumns&>(trace.api);
+    const Row row{take_range ? range++ : call++};
+    visit(table.interval(row), !take_range, row);
+  }
+}
+
+// The phase that range `row` stands for (kNone for most).
+Phase PhaseOf(const Trace& trace, Row row);
+
+// Of a thread's ranges, in their order: which are waits for input? Those whose name says so; but a
+// range that covers a whole step holds the loop, whatever its name. O(the thread's ranges).
+std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread);
+
+Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread);
+// `is_blocking` tells, per row of trace.api, whether the call waited for the device.
+Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
+                                        const std::vector<bool>& is_blocking);
+
+// Copies between the device and pageable host memory make their call wait: to the host always, to
+// the device above 64 KiB (CUDA runtime API, "API synchronization behavior"). Timestamps need not
+// show it: the two clocks of a file of 2021 are some 80 us apart.
+inline constexpr int64_t kPageableAsyncBytes = 64 << 10;
+
+// Per row of trace.api: did the call wait for the device? Synchronisation calls do. A copy's call
+// does when it must (above), or when it returned (with kRounding) no earlier than its copy ended;
+// device-to-device copies never do.
+std::vector<bool> FindBlockingCalls(const Trace& trace);
+
+}  // namespace trainprof

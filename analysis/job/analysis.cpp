@@ -1,0 +1,155 @@
+// Runs the stages in order and copies out what reports need.
+#include "analysis/job/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <type_traits>
+
+#include "analysis/account/idle.h"
+#include "analysis/rule.h"
+#include "trace/base/cancel.h"
+#include "trace/build/missing_rows.h"
+
+namespace trainprof {
+namespace {
+
+template <class Class, size_t N>
+std::vector<AccountLine> Lines(const std::array<Duration, N>& totals) {
+  std::vector<AccountLine> lines;
+  for (size_t i = 0; i < N; ++i) {
+    const Class c = static_cast<Class>(i);
+    lines.push_back({Name(c), Title(c), totals[i], {}});
+    if constexpr (std::is_same_v<Class, DeviceClass>) lines.back().meaning = Meaning(c);
+  }
+  return lines;
+}
+
+// Mean of the kernels' theoretical occupancy, weighted by their time within the window.
+double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
+  const StringId key = trace.strings.Find("theoretical occupancy %");
+  if (key == kEmptyString) return -1;
+  double weighted = 0;
+  double weight = 0;
+  for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    CancelPoint(row);
+    if (trace.tracks[Index(trace.device_ops.track[row])].device != device) continue;
+    const auto percent = trace.args.Find(trace.device_ops.args[row], key);
+    if (!percent || percent->type != ArgValue::Type::kDouble) continue;
+    const Interval interval = trace.device_ops.interval(Row{row});
+    const auto ns = static_cast<double>(steps.window.TotalWithin(interval).ns);
+    weighted += percent->real / 100 * ns;
+    weight += ns;
+  }
+  return weight > 0 ? weighted / weight : -1;
+}
+
+DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount& account) {
+  const Device& device = trace.devices[Index(account.device)];
+  DeviceReport report;
+  report.id = device.id;
+  report.name = trace.Text(device.name);
+  report.busy = account.BusyWithin(steps.window);
+  report.busy_high = report.busy + account.Of(DeviceClass::kIdleUnrecorded);
+  report.account = Lines<DeviceClass>(account.total);
+  if (device.compute_major > 0) {
+    report.compute_capability =
+        std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
+  }
+  report.multiprocessors = device.num_sms;
+  report.memory_bytes = device.total_memory_bytes;
+  report.is_mig_slice = device.is_mig_slice;
+  report.occupancy = OccupancyOf(trace, steps, account.device);
+  return report;
+}
+
+LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devices,
+                        const HostAccount& host) {
+  std::vector<Interval> waits;
+  for (const Segment<Phase>& segment : host.phases) {
+    if (segment.value == Phase::kInputWait) waits.push_back(segment.interval);
+  }
+  const IntervalSet wait = IntervalSet::Union(std::move(waits)).IntersectWith(steps.window);
+  LoaderWait loader{wait.Total(), {}};
+  if (devices.empty()) loader.during_idle = loader.total;
+  for (const DeviceAccount& device : devices) {
+    loader.during_idle = std::max(loader.during_idle, wait.Minus(device.busy).Total());
+  }
+  return loader;
+}
+
+void RunRules(const RankModel& model, RankAnalysis& analysis) {
+  for (const RegisteredRule& entry : AllRules()) {
+    CancelPoint();
+    RuleOutcome outcome = entry.rule->check(model);
+    if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
+      analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
+      continue;
+    }
+    auto& findings = std::get<std::vector<Finding>>(outcome);
+    if (findings.empty() && !model.device_doubt.empty()) {
+      // Not found in what there is: not checked in what is missing.
+      analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
+    } else if (findings.empty()) {
+      analysis.passed.emplace_back(entry.slug);
+    }
+    for (Finding& finding : findings) {
+      finding.rule = entry.slug;
+      finding.code = entry.rule->code;
+      SortSites(finding.where);
+      RateConfidence(model, finding);
+      analysis.findings.push_back(std::move(finding));
+    }
+  }
+  std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
+                   });
+}
+
+void CountEvents(const Trace& trace, RankAnalysis& analysis) {
+  for (DeviceOpKind kind : trace.device_ops.kind) {
+    ++(kind == DeviceOpKind::kKernel ? analysis.kernels : analysis.copies);
+  }
+  analysis.api_calls = trace.api.size();
+  analysis.ranges = trace.ranges.size();
+}
+
+}  // namespace
+
+RankAnalysis Analyze(const RankModel& model) {
+  const Trace& trace = model.trace;
+  RankAnalysis analysis;
+  analysis.path = trace.path;
+  analysis.source = trace.source;
+  analysis.rank = trace.rank;
+  analysis.rank_known = trace.rank_known;
+  analysis.world_size = trace.world_size;
+  analysis.base_ns = trace.base_ns;
+  analysis.quality = model.quality;
+  analysis.environment = trace.environment;
+  CountEvents(trace, analysis);
+
+  analysis.steps = model.steps;
+  analysis.window = model.steps.window.Total();
+  analysis.device_steps = model.device_steps;
+  analysis.device_window = model.device_steps.window.Total();
+  analysis.host_facts = FindHostFacts(trace, model.steps);
+  for (const DeviceAccount& account : model.devices_and_strays) {
+    if (account.ops_in_window == 0) continue;
+    analysis.devices.push_back(Report(trace, model.device_steps, account));
+    analysis.devices.back().stray = &account >= model.devices.data() + model.devices.size();
+  }
+  analysis.host_account = Lines<HostClass>(model.host.total);
+  analysis.host_other = OpenOther(trace, model.steps, model.host);
+  analysis.loader_wait = LoaderWaitOf(model.device_steps, model.devices, model.host);
+  analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
+  analysis.device_doubt = model.device_doubt;
+  RunRules(model, analysis);
+  return analysis;
+}
+
+RankAnalysis Analyze(const Trace& trace) { return Analyze(RankModel(trace)); }
+
+}  // namespace trainprof

@@ -1,0 +1,103 @@
+// The engine: one rank's trace in, its verdict out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/account/host_other.h"
+#include "analysis/finding.h"
+#include "analysis/host/host_facts.h"
+#include "analysis/model.h"
+
+namespace trainprof {
+
+struct AccountLine {
+  std::string_view name;   // "idle_input_wait"
+  std::string_view title;  // "input wait"
+  Duration total;          // over the window
+  std::string_view meaning{};
+};
+
+struct DeviceReport {
+  int64_t id = 0;
+  std::string name;
+  // Facts of the device; 0 or "" where the trace does not tell.
+  std::string compute_capability{};  // "8.0"
+  int64_t multiprocessors = 0;
+  int64_t memory_bytes = 0;
+  bool is_mig_slice = false;
+  // Of the kernels in the window, weighted by their time: theoretical, 0..1; < 0: not recorded.
+  double occupancy = -1;
+  bool stray = false;                // see kStrayShare: reported, but no rule looks at it
+  Duration busy;                     // union of operations within the window
+  Duration busy_high;                // busy plus what may have been busy without a record
+  std::vector<AccountLine> account;  // all classes, in their order; sums to the window
+};
+
+// The stepping thread's wait for its loader, within the window. The account charges the device's
+// idle time to it only where nothing was queued; `during_idle` is the plain overlap of the two.
+struct LoaderWait {
+  Duration total;
+  Duration during_idle;  // on the device where that is most; `total` without devices
+};
+
+struct SkippedRule {
+  std::string rule;
+  std::string reason;
+};
+
+// Everything a report says about one rank; owns its texts and outlives the trace.
+struct RankAnalysis {
+  std::string path;
+  SourceKind source = SourceKind::kKineto;
+  int64_t rank = 0;
+  bool rank_known = false;
+  int64_t world_size = 1;
+  int64_t base_ns = 0;
+
+  Steps steps;
+  Duration window;
+  // What devices' accounts, the loader's wait and findings are over: `steps` without those during
+  // which devices were not recorded. The same as `steps` without devices, or without such gaps.
+  Steps device_steps;
+  Duration device_window;
+  std::vector<DeviceReport> devices;
+  // Why devices' figures are ranges, or there are none although the trace shows that devices
+  // worked: rows are missing, or of kinds that nobody here knows. Empty where nothing is missing.
+  std::string device_doubt;
+  std::vector<AccountLine> host_account;
+  OtherTime host_other;  // what "other" of that account holds
+  LoaderWait loader_wait;
+  bool has_host_phases = false;   // false: nothing named a phase, the account is all "other"
+  std::vector<Finding> findings;  // largest gain first
+  std::vector<SkippedRule> skipped;
+  std::vector<std::string> passed;  // rules that were checked and found nothing
+  std::vector<QualityItem> quality;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<HostFact> host_facts;
+
+  size_t kernels = 0;
+  size_t copies = 0;
+  size_t api_calls = 0;
+  size_t ranges = 0;
+
+  double PerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(steps.divisor());
+  }
+  double Share(Duration part) const { return Part(part, window); }
+  double DevicePerStepMs(Duration total) const {
+    return total.ToMilliseconds() / static_cast<double>(device_steps.divisor());
+  }
+  double DeviceShare(Duration part) const { return Part(part, device_window); }
+
+  static double Part(Duration part, Duration whole) {
+    return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
+  }
+};
+
+// O(n log n) in the trace's events. Can be cancelled (trace/base/cancel.h).
+RankAnalysis Analyze(const RankModel& model);
+RankAnalysis Analyze(const Trace& trace);
+
+}  // namespace trainprof

@@ -1,0 +1,135 @@
+#include "analysis/job/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/job/coverage.h"
+
+namespace trainprof {
+namespace {
+
+// Of the devices that train.
+const DeviceReport* WorstDevice(const RankAnalysis& rank) {
+  const DeviceReport* worst = nullptr;
+  for (const DeviceReport& device : rank.devices) {
+    if (!device.stray && (worst == nullptr || device.busy < worst->busy)) worst = &device;
+  }
+  return worst;
+}
+
+std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
+  const double low = 100 * rank.DeviceShare(device.busy);
+  const double high = 100 * rank.DeviceShare(device.busy_high);
+  constexpr double kVisible = 0.05;  // percentage points that a figure with one decimal shows
+  std::string text = high - low < kVisible ? fmt::format("GPU busy {:.1f} %", low)
+                                           : fmt::format(
+                                                 "GPU busy {:.1f} to {:.1f} % (device work "
+                                                 "is missing from the trace)",
+                                                 low, high);
+  const auto training = std::count_if(rank.devices.begin(), rank.devices.end(),
+                                      [](const DeviceReport& d) { return !d.stray; });
+  if (training > 1) text += fmt::format(" (GPU {}, the least of {})", device.id, training);
+  return text;
+}
+
+// In the unit that a reader would choose: "43.4 s", "182.0 ms", "31.2 us".
+std::string TimeText(double ms) {
+  if (ms >= 10'000) return fmt::format("{:.1f} s", ms / 1000);
+  if (ms > 0 && ms < 0.1) return fmt::format("{:.1f} us", ms * 1000);
+  return fmt::format("{:.1f} ms", ms);
+}
+
+// "; biggest loss: ...". `of`: of what the share is, where the sentence begins with another figure.
+std::string LossText(const AccountLine& loss, double ms, double share, bool has_steps,
+                     std::string_view of) {
+  constexpr double kWorthNaming = 0.01;
+  if (share < kWorthNaming) return "; no loss of 1 % or more";
+  const std::string meaning = loss.meaning.empty() ? "" : fmt::format(" ({})", loss.meaning);
+  return fmt::format("; biggest loss: {}{}{}, {}{} ({:.0f} %{})",
+                     loss.name.starts_with("idle_") ? "GPU idle, " : "", loss.title, meaning,
+                     TimeText(ms), has_steps ? "/step" : "", 100 * share, of);
+}
+
+// The share of the window from which a part of the host's unnamed time is the first thing to say.
+constexpr double kWorthOpening = 0.10;
+
+// What most of the host's unnamed time went to, where that is the user's own range or function: an
+// operator or a module does what the step is for.
+const OtherItem* LargestOwn(const RankAnalysis& rank) {
+  for (const OtherItem& item : rank.host_other.items) {
+    const bool own = item.kind == OtherKind::kRange ||
+                     (item.kind == OtherKind::kPython && IsUserFrame(item.name));
+    if (own && rank.Share(item.total) >= kWorthOpening) return &item;
+  }
+  return nullptr;
+}
+
+struct StepTexts {
+  std::string step;           // "median step 161.3 ms, mean 155.8 ms"
+  std::string of_all;         // " of the mean", of what shares over all steps are
+  std::string of_gpu_detail;  // the same of the steps that show the devices
+};
+
+// Accounts are over the steps' mean, which counts the time between two steps' ranges too.
+StepTexts StepText(const RankAnalysis& rank) {
+  if (rank.steps.count() == 0) {
+    return {"no steps found in " + TimeText(rank.window.ToMilliseconds()), "", ""};
+  }
+  const std::string median = TimeText(rank.steps.Median().ToMilliseconds());
+  const std::string mean = TimeText(rank.PerStepMs(rank.window));
+  StepTexts texts{"median step " + median, "", ""};
+  if (mean != median) {
+    texts.step += ", mean " + mean;
+    texts.of_all = " of the mean";
+  }
+  const std::string detail = TimeText(rank.DevicePerStepMs(rank.device_window));
+  const bool all = rank.device_steps.count() == rank.steps.count();
+  texts.of_gpu_detail = all || detail == mean
+                            ? texts.of_all
+                            : fmt::format(" of the {} of steps with GPU detail", detail);
+  return texts;
+}
+
+// Without a device: the waits that have a name, and the largest part of what has none.
+std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const StepTexts& texts) {
+  const bool has_steps = rank.steps.count() > 0;
+  constexpr double kWorthNamingToo = 0.05;
+  const std::string loss = wait == nullptr
+                               ? ""
+                               : LossText(*wait, rank.PerStepMs(wait->total),
+                                          rank.Share(wait->total), has_steps, texts.of_all);
+  const OtherItem* const own = LargestOwn(rank);
+  if (own != nullptr && (wait == nullptr || wait->total < own->total)) {
+    const bool both = wait != nullptr && rank.Share(wait->total) >= kWorthNamingToo;
+    return fmt::format(
+        "; largest part of the host's time outside known phases: {} \"{}\", {}{} ({:.0f} %{}){}",
+        Name(own->kind), own->name, TimeText(rank.PerStepMs(own->total)), has_steps ? "/step" : "",
+        100 * rank.Share(own->total), texts.of_all, both ? loss : "");
+  }
+  if (wait != nullptr) return loss;
+  if (rank.has_host_phases) return "";
+  return rank.host_other.HasNames() ? "; no range names a phase of the training loop"
+                                    : "; nothing in the trace names what the host was doing";
+}
+
+}  // namespace
+
+std::string Verdict(const RankAnalysis& rank) {
+  const StepTexts texts = StepText(rank);
+  const DeviceReport* const device = WorstDevice(rank);
+  const std::vector<AccountLine>& account = device ? device->account : rank.host_account;
+  const AccountLine* biggest = nullptr;
+  for (const AccountLine& line : account) {
+    const bool counts = device ? IsLoss(line) : line.name == "input_wait" || line.name == "copy";
+    if (counts && line.total.ns > 0 && (!biggest || line.total > biggest->total)) biggest = &line;
+  }
+  if (device == nullptr) return texts.step + HostText(rank, biggest, texts);
+  std::string text = texts.step + "; " + BusyText(rank, *device);
+  if (biggest == nullptr) return text;
+  return text + LossText(*biggest, rank.DevicePerStepMs(biggest->total),
+                         rank.DeviceShare(biggest->total), rank.steps.count() > 0,
+                         texts.of_gpu_detail);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,380 @@
+// Step detection, from the surest evidence down: explicit ranges, optimizer steps, loader nexts,
+// periodicity of the device's work.
+#include "analysis/steps/steps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+// Inference: at least this many occurrences (three equal distances are no accident), this many
+// operations a period (any training step has more), and this share of them that recurs a period on.
+constexpr size_t kMinRepetitions = 4;
+constexpr size_t kMinPeriod = 4;
+constexpr double kMinPeriodMatch = 0.9;
+
+std::string_view StepBase(std::string_view name) { return names_internal::WithoutCounter(name); }
+
+// The number at the end of a name; -1 where there is none.
+int64_t CounterOf(std::string_view name) {
+  const std::string_view digits = name.substr(name.find_last_not_of("0123456789") + 1);
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() ? number : -1;
+}
+
+bool IsTorchStep(std::string_view name) {
+  return names_internal::StartsWithNoCase(name, "profilerstep");
+}
+
+// Ranges of one name on one thread.
+struct Group {
+  TrackId track = kNoTrack;
+  std::vector<Interval> ranges;
+  std::vector<int64_t> numbers;  // in the names of the ranges, -1: none
+  bool preferred = false;
+};
+
+// Whether the ranges of a kind and a name are wanted.
+using Select = std::function<bool(RangeKind, std::string_view)>;
+
+// Asks once a name, not once a row: there are millions of rows.
+class SelectOnce {
+ public:
+  SelectOnce(const Trace& trace, const Select& select)
+      : trace_(trace), select_(select), known_(2 * trace.strings.size(), kUnknown) {}
+
+  bool Takes(size_t row) {
+    const RangeKind kind = trace_.ranges.kind[row];
+    const StringId name = trace_.ranges.name[row];
+    const bool is_users = kind == RangeKind::kUserAnnotation;
+    char& known = known_[2 * static_cast<size_t>(name) + (is_users ? 1 : 0)];
+    if (known == kUnknown) known = select_(kind, trace_.Text(name)) ? 1 : 0;
+    return known == 1;
+  }
+
+ private:
+  static constexpr char kUnknown = 2;
+  const Trace& trace_;
+  const Select& select_;
+  std::vector<char> known_;  // by name, of other ranges and of user annotations
+};
+
+// Groups the host ranges that `select` takes by (thread, name without counter); nested ones of the
+// same group are left out. Chooses the preferred group, else the largest, else the earliest.
+// `select` tells user annotations from other kinds only.
+Group LargestGroup(const Trace& trace, const Select& select,
+                   const std::function<bool(std::string_view)>& prefer) {
+  std::map<std::pair<TrackId, std::string_view>, Group> groups;
+  SelectOnce select_once(trace, select);
+  for (size_t i = 0; i < trace.ranges.size(); ++i) {
+    CancelPoint(i);
+    if (!select_once.Takes(i)) continue;
+    if (trace.ranges.kind[i] == RangeKind::kGpuAnnotation) continue;
+    if (trace.tracks[Index(trace.ranges.track[i])].kind != TrackKind::kThread) continue;
+    const std::string_view name = trace.Text(trace.ranges.name[i]);
+    Group& group = groups[{trace.ranges.track[i], StepBase(name)}];
+    group.track = trace.ranges.track[i];
+    group.preferred = prefer(name);
+    const Interval range = trace.ranges.interval(Row{static_cast<uint32_t>(i)});
+    if (!group.ranges.empty() && range.end <= group.ranges.back().end) continue;
+    group.ranges.push_back(range);
+    group.numbers.push_back(CounterOf(name));
+  }
+  Group best;
+  for (auto& [key, group] : groups) {
+    const auto rank = [](const Group& g) { return std::pair(g.preferred, g.ranges.size()); };
+    const bool better =
+        best.ranges.empty() || rank(group) > rank(best) ||
+        (rank(group) == rank(best) && group.ranges.front().begin < best.ranges.front().begin);
+    if (better) best = group;
+  }
+  return best;
+}
+
+Group ExplicitSteps(const Trace& trace) {
+  return LargestGroup(
+      trace, [](RangeKind, std::string_view name) { return IsStepName(name); }, IsTorchStep);
+}
+
+Group OptimizerEnds(const Trace& trace) {
+  return LargestGroup(
+      trace,
+      [](RangeKind kind, std::string_view name) {
+        if (name.starts_with("Optimizer.step#")) return true;
+        return kind == RangeKind::kUserAnnotation && PhaseOfUserName(name) == Phase::kOptimizer &&
+               !names_internal::ContainsNoCase(name, "zero_grad");
+      },
+      [](std::string_view name) { return name.starts_with("Optimizer.step#"); });
+}
+
+Group LoaderNexts(const Trace& trace) {
+  return LargestGroup(
+      trace,
+      [](RangeKind kind, std::string_view name) {
+        if (PhaseOfTorchName(name) == Phase::kInputWait) return true;
+        return kind == RangeKind::kUserAnnotation && PhaseOfUserName(name) == Phase::kInputWait;
+      },
+      [](std::string_view name) { return PhaseOfTorchName(name) == Phase::kInputWait; });
+}
+
+// Boundaries -> the intervals between them.
+std::vector<Interval> Between(const std::vector<TraceTime>& boundaries) {
+  std::vector<Interval> intervals;
+  for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
+    intervals.push_back({boundaries[i], boundaries[i + 1]});
+  }
+  return intervals;
+}
+
+// The device with most operations, its operations in order of begin.
+std::vector<uint32_t> BusiestDeviceOps(const Trace& trace) {
+  std::map<DeviceId, std::vector<uint32_t>> of_device;
+  for (uint32_t i = 0; i < trace.device_ops.size(); ++i) {
+    CancelPoint(i);
+    of_device[trace.tracks[Index(trace.device_ops.track[i])].device].push_back(i);
+  }
+  std::vector<uint32_t> best;
+  for (auto& [device, rows] : of_device) {
+    if (rows.size() > best.size()) best = std::move(rows);
+  }
+  size_t asked = 0;
+  std::stable_sort(best.begin(), best.end(), [&](uint32_t a, uint32_t b) {
+    CancelPoint(++asked);
+    return trace.device_ops.begin[a] < trace.device_ops.begin[b];
+  });
+  return best;
+}
+
+// The begin times of the operation that recurs once a period, if the whole sequence is periodic.
+std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
+  const std::vector<uint32_t> ops = BusiestDeviceOps(trace);
+  std::unordered_map<uint32_t, std::vector<size_t>> places;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
+    places[static_cast<uint32_t>(trace.device_ops.name[ops[i]])].push_back(i);
+  }
+  // Rarest names first: a name that occurs once a period gives the period as its distance.
+  std::vector<const std::vector<size_t>*> candidates;
+  for (const auto& [name, at] : places) {
+    if (at.size() >= kMinRepetitions) candidates.push_back(&at);
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->size(), a->front()) < std::pair(b->size(), b->front());
+  });
+  constexpr size_t kMaxCandidates = 16;  // each costs O(operations); the first good one is taken
+  candidates.resize(std::min(candidates.size(), kMaxCandidates));
+  for (const std::vector<size_t>* at : candidates) {
+    std::vector<size_t> distances;
+    for (size_t i = 0; i + 1 < at->size(); ++i) distances.push_back((*at)[i + 1] - (*at)[i]);
+    std::nth_element(distances.begin(), distances.begin() + distances.size() / 2, distances.end());
+    const size_t period = distances[distances.size() / 2];
+    if (period < kMinPeriod || at->front() + period >= ops.size()) continue;
+    size_t matches = 0;
+    const size_t pairs = at->back() - at->front();
+    for (size_t i = at->front(); i < at->back(); ++i) {
+      CancelPoint(i);
+      if (i + period < ops.size() &&
+          trace.device_ops.name[ops[i]] == trace.device_ops.name[ops[i + period]]) {
+        ++matches;
+      }
+    }
+    if (static_cast<double>(matches) < kMinPeriodMatch * static_cast<double>(pairs)) continue;
+    std::vector<TraceTime> boundaries;
+    for (size_t i : *at) boundaries.push_back(trace.device_ops.begin[ops[i]]);
+    return boundaries;
+  }
+  return {};
+}
+
+// In a gap of the devices alone the host's steps go on.
+bool GapBetween(const Trace& trace, TraceTime from, TraceTime to) {
+  return std::any_of(trace.gaps.begin(), trace.gaps.end(), [&](const Gap& gap) {
+    return gap.kind == GapKind::kAll && gap.interval.begin < to && from < gap.interval.end;
+  });
+}
+
+// A step that was open when the recording ended (the program was killed, or still runs) was closed
+// at the last time seen: it is no whole step.
+void DropUnfinished(const Trace& trace, std::vector<Interval>& ranges) {
+  if (trace.quality.CountOf("open_range_at_end") == 0) return;
+  if (!ranges.empty() && ranges.back().end == trace.extent.end) ranges.pop_back();
+}
+
+// When the program waited for its GPU recording to be set up.
+IntervalSet SetupTimes(const Trace& trace) {
+  const StringId name = trace.strings.Find(kCuptiSetup);
+  std::vector<Interval> times;
+  for (uint32_t row = 0; name != kEmptyString && row < trace.ranges.size(); ++row) {
+    const bool is_setup =
+        trace.ranges.name[row] == name && trace.ranges.kind[row] == RangeKind::kOverhead;
+    if (is_setup) times.push_back(trace.ranges.interval(Row{row}));
+  }
+  return IntervalSet::Union(std::move(times));
+}
+
+// The step that the set-up fell into is none to measure.
+void DropSetup(const Trace& trace, Steps& steps) {
+  const IntervalSet setup = SetupTimes(trace);
+  const auto is_hit = [&](const Step& step) { return setup.TotalWithin(step.span).ns > 0; };
+  const auto hit = std::count_if(steps.steps.begin(), steps.steps.end(), is_hit);
+  if (static_cast<size_t>(hit) == steps.steps.size()) return;  // better one such step than none
+  std::erase_if(steps.steps, is_hit);
+  steps.warmup_steps += static_cast<int>(hit);
+}
+
+// Whether they tell one step from another: all there, and growing.
+bool AreNumbers(const std::vector<int64_t>& numbers) {
+  if (numbers.empty() || numbers.front() < 0) return false;
+  return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+         numbers.end();
+}
+
+// `numbers` of the ranges, or none.
+void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
+              const std::vector<int64_t>& numbers) {
+  DropUnfinished(trace, ranges);
+  const bool are_numbered = AreNumbers(numbers);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    Step step{ranges[i], ranges[i], are_numbered ? numbers[i] : static_cast<int64_t>(i)};
+    if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {
+      step.span.end = ranges[i + 1].begin;
+    }
+    steps.steps.push_back(step);
+  }
+  if (trace.source == SourceKind::kRecording) {
+    steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
+    steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
+    DropSetup(trace, steps);
+  }
+}
+
+// Where no step names a thread: the host thread with most recorded events.
+TrackId BusiestThread(const Trace& trace) {
+  TrackId best = kNoTrack;
+  size_t most = 0;
+  for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
+    if (trace.tracks[t].kind != TrackKind::kThread) continue;
+    const auto [r0, r1] = trace.ranges.rows_of(TrackId{t});
+    const auto [a0, a1] = trace.api.rows_of(TrackId{t});
+    const size_t events = (r1 - r0) + (a1 - a0);
+    if (events > most) {
+      most = events;
+      best = TrackId{t};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string_view Name(StepSource source) {
+  switch (source) {
+    case StepSource::kNone:
+      return "none";
+    case StepSource::kExplicit:
+      return "explicit";
+    case StepSource::kOptimizer:
+      return "optimizer";
+    case StepSource::kLoader:
+      return "loader";
+    case StepSource::kInferred:
+      return "inferred";
+  }
+  return "none";
+}
+
+std::optional<size_t> Steps::Find(int64_t number) const {
+  const auto step = std::partition_point(steps.begin(), steps.end(),
+                                         [&](const Step& s) { return s.number < number; });
+  if (step == steps.end() || step->number != number) return std::nullopt;
+  return static_cast<size_t>(step - steps.begin());
+}
+
+const Step* Steps::At(TraceTime at) const {
+  const auto step = std::partition_point(steps.begin(), steps.end(),
+                                         [&](const Step& s) { return s.span.end <= at; });
+  return step == steps.end() || at < step->span.begin ? nullptr : &*step;
+}
+
+Duration Steps::Median() const {
+  if (steps.empty()) return {};
+  std::vector<int64_t> lengths;
+  for (const Step& step : steps) lengths.push_back(step.range.Length().ns);
+  std::sort(lengths.begin(), lengths.end());
+  const size_t n = lengths.size();
+  // The mean of the two middle ones, rounded down to whole nanoseconds.
+  return Nanoseconds(lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2);
+}
+
+namespace {
+
+Steps FindSteps(const Trace& trace, bool may_infer) {
+  Steps steps;
+  const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
+                        const std::vector<int64_t>& numbers = {}) {
+    steps.source = source;
+    steps.thread = thread;
+    SetSteps(steps, trace, ranges, numbers);
+  };
+  if (const Group group = ExplicitSteps(trace); !group.ranges.empty()) {
+    take(StepSource::kExplicit, group.track, group.ranges, group.numbers);
+  } else if (const Group optimizer = OptimizerEnds(trace); optimizer.ranges.size() >= 2) {
+    std::vector<TraceTime> ends;
+    for (const Interval& range : optimizer.ranges) ends.push_back(range.end);
+    take(StepSource::kOptimizer, optimizer.track, Between(ends));
+  } else if (const Group loader = LoaderNexts(trace); loader.ranges.size() >= 2) {
+    std::vector<TraceTime> begins;
+    for (const Interval& range : loader.ranges) begins.push_back(range.begin);
+    take(StepSource::kLoader, loader.track, Between(begins));
+  } else if (const auto boundaries =
+                 may_infer ? PeriodicBoundaries(trace) : std::vector<TraceTime>();
+             boundaries.size() >= kMinRepetitions) {
+    take(StepSource::kInferred, kNoTrack, Between(boundaries));
+  }
+  if (steps.thread == kNoTrack) steps.thread = BusiestThread(trace);
+  std::vector<Interval> spans;
+  for (const Step& step : steps.steps) spans.push_back(step.span);
+  steps.window = spans.empty() ? IntervalSet::Union({trace.extent}).Minus(SetupTimes(trace))
+                               : IntervalSet::Union(std::move(spans));
+  return steps;
+}
+
+}  // namespace
+
+Steps FindSteps(const Trace& trace) { return FindSteps(trace, true); }
+Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, false); }
+
+IntervalSet DeviceGaps(const Trace& trace) {
+  std::vector<bool> drives(trace.processes.size(), false);
+  for (const Track& track : trace.tracks) {
+    if (track.kind == TrackKind::kStream) drives[Index(track.process)] = true;
+  }
+  std::vector<Interval> gaps;
+  for (const Gap& gap : trace.gaps) {
+    if (drives[Index(gap.process)]) gaps.push_back(gap.interval);
+  }
+  return IntervalSet::Union(std::move(gaps));
+}
+
+Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
+  if (gaps.Empty()) return steps;
+  Steps detail = steps;
+  std::erase_if(detail.steps, [&](const Step& step) { return gaps.TotalWithin(step.span).ns > 0; });
+  if (steps.steps.empty()) {
+    detail.window = steps.window.Minus(gaps);
+    return detail;
+  }
+  std::vector<Interval> spans;
+  for (const Step& step : detail.steps) spans.push_back(step.span);
+  detail.window = IntervalSet::Union(std::move(spans));
+  return detail;
+}
+
+}  // namespace trainprof

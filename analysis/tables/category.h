@@ -1,0 +1,67 @@
+// What an event's colour says: one palette for operations, host events and causes of idleness, so
+// that a copy and the time lost to it look alike.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "analysis/account/account.h"
+#include "trace/tables/trace.h"
+
+namespace trainprof {
+
+enum class Category : uint8_t {
+  kCompute,
+  kCommunication,
+  kCopy,
+  kInputWait,
+  kSync,
+  kAllocation,
+  kLaunch,  // launching calls; of idle time: launch-bound
+  kPython,
+  kIo,
+  kDependency,
+  kUnrecorded,
+  kUnknown,
+  kOperator,
+  kAnnotation,
+  kOverhead,
+  kOther,
+};
+inline constexpr size_t kCategories = 16;
+
+std::string_view Title(Category category);  // for a legend
+// Of idle time: the cause, in the words of the account (analysis/account/account.h).
+std::string_view IdleTitle(Category category);
+inline std::string_view Title(Category category, bool idle) {
+  return idle ? IdleTitle(category) : Title(category);
+}
+
+Category CategoryOf(DeviceClass c);
+
+// Tells the category of rows; looks at each distinct name once. Keeps a reference to the trace. For
+// any thread.
+class Categorizer {
+ public:
+  // O(strings).
+  explicit Categorizer(const Trace& trace);
+
+  Category OfRange(uint32_t row) const;
+  Category OfCall(uint32_t row) const;
+  Category OfDeviceOp(uint32_t row) const;
+
+ private:
+  // By name: the category + 1; 0 where it was not asked for. Threads that ask for the same name at
+  // the same time find the same.
+  using Answers = std::vector<std::atomic<uint8_t>>;
+
+  const Trace& trace_;
+  mutable Answers of_annotation_;
+  mutable Answers of_operator_;
+  mutable Answers of_kernel_;
+};
+
+}  // namespace trainprof

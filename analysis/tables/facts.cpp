@@ -1,0 +1,199 @@
+#include "analysis/tables/facts.h"
+
+#include <fmt/format.h>
+
+#include "analysis/host/call_sites.h"
+#include "analysis/tables/histogram.h"
+
+namespace trainprof {
+namespace {
+
+std::string ValueText(const Trace& trace, const ArgValue& value) {
+  switch (value.type) {
+    case ArgValue::Type::kString:
+    case ArgValue::Type::kJson:
+      return std::string(trace.Text(value.text));
+    case ArgValue::Type::kInt:
+      return fmt::format("{}", value.integer);
+    case ArgValue::Type::kDouble:
+      return fmt::format("{:.6g}", value.real);
+    case ArgValue::Type::kTrue:
+      return "true";
+    case ArgValue::Type::kFalse:
+      return "false";
+    case ArgValue::Type::kNull:
+      break;
+  }
+  return "null";
+}
+
+// "" where there is none.
+std::string ArgText(const Trace& trace, ArgsId args, std::string_view key) {
+  const StringId id = trace.strings.Find(key);
+  if (id == kEmptyString) return {};
+  const std::optional<ArgValue> value = trace.args.Find(args, id);
+  return value ? ValueText(trace, *value) : std::string();
+}
+
+// "[64, 1, 1]" -> "64 x 1 x 1", however a file breaks its lines; other texts as they are.
+std::string ShapeText(std::string text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return text;
+  std::string shape;
+  for (char c : text.substr(1, text.size() - 2)) {
+    if (c == ',') shape += " x ";
+    if (c != ',' && kBlanks.find(c) == std::string_view::npos) shape += c;
+  }
+  return shape;
+}
+
+std::string_view DirectionText(CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::kHostToDevice:
+      return "host to device";
+    case CopyDirection::kDeviceToHost:
+      return "device to host";
+    case CopyDirection::kDeviceToDevice:
+      return "within the device";
+    case CopyDirection::kPeer:
+      return "device to device";
+    case CopyDirection::kHostToHost:
+      return "host to host";
+    case CopyDirection::kUnknown:
+      break;
+  }
+  return {};
+}
+
+class FactList {
+ public:
+  FactList(const Trace& trace, ArgsId args) : trace_(trace), args_(args) {}
+
+  void Add(std::string_view label, std::string value) {
+    if (!value.empty()) facts_.push_back({std::string(label), std::move(value)});
+  }
+  void AddArg(std::string_view label, std::string_view key, std::string_view unit = {}) {
+    std::string text = ArgText(trace_, args_, key);
+    if (!text.empty()) text += unit;
+    Add(label, std::move(text));
+  }
+  // Of a number that the source writes as 0 where it is not known.
+  void AddKnown(std::string_view label, std::string_view key, std::string_view unit) {
+    const std::string text = ArgText(trace_, args_, key);
+    if (text != "0") AddArg(label, key, unit);
+  }
+  void AddShape(std::string_view label, std::string_view key) {
+    Add(label, ShapeText(ArgText(trace_, args_, key)));
+  }
+  std::vector<Fact> Take() { return std::move(facts_); }
+
+ private:
+  const Trace& trace_;
+  const ArgsId args_;
+  std::vector<Fact> facts_;
+};
+
+void AddKernel(FactList& facts) {
+  facts.AddShape("grid", "grid");
+  facts.AddShape("block", "block");
+  facts.AddShape("cluster", "cluster");
+  facts.AddArg("registers", "registers per thread", " per thread");
+  facts.AddArg("shared memory", "shared memory", " B per block");
+  facts.AddArg("local memory", "local memory per thread", " B per thread");
+  facts.AddArg("occupancy", "theoretical occupancy %", " % (theoretical)");
+  facts.AddKnown("occupancy", "est. achieved occupancy %", " % (estimated)");
+}
+
+void AddCopy(const Trace& trace, size_t i, FactList& facts) {
+  const DeviceOpTable& ops = trace.device_ops;
+  facts.Add("direction", std::string(DirectionText(ops.direction[i])));
+  if (IsPageableCopy(trace.Text(ops.name[i]))) facts.Add("host memory", "pageable");
+  if (ops.bytes[i] <= 0) return;
+  facts.Add("bytes", fmt::format("{}", ops.bytes[i]));
+  const Duration length = ops.end[i] - ops.begin[i];
+  if (length.ns > 0) {  // bytes a nanosecond are GB/s
+    facts.Add("rate", fmt::format("{:.2f} GB/s", static_cast<double>(ops.bytes[i]) /
+                                                     static_cast<double>(length.ns)));
+  }
+}
+
+void AddFrames(std::string_view stack, std::vector<StackFrame>& frames) {
+  ForEachFrame(stack, [&](std::string_view frame) {
+    if (!frame.empty()) frames.push_back({std::string(frame), IsUserFrame(frame)});
+    return frames.size() < kMostFrames;
+  });
+}
+
+// The ranges from `row` outwards, until one of them has recorded a stack.
+void AddRanges(const Trace& trace, Row row, std::vector<StackFrame>& frames) {
+  for (; row != kNoRow && frames.size() < kMostFrames; row = trace.ranges.parent[Index(row)]) {
+    const size_t i = Index(row);
+    const std::string stack = ArgText(trace, trace.ranges.args[i], kCallStackKey);
+    const std::string_view name = trace.Text(trace.ranges.name[i]);
+    Site site;
+    const bool is_frame = trace.ranges.kind[i] == RangeKind::kPythonFunction;
+    const bool is_users = is_frame && IsUserFrame(name) && ParseFrame(name, site);
+    frames.push_back({std::string(name), is_users});
+    if (!stack.empty()) return AddFrames(stack, frames);
+  }
+}
+
+}  // namespace
+
+std::vector<Fact> FactsOf(const Trace& trace, Table table, Row row) {
+  const EventColumns* const columns = ColumnsOf(trace, table);
+  if (columns == nullptr) return {};
+  const size_t i = Index(row);
+  FactList facts(trace, columns->args[i]);
+  if (table == Table::kDeviceOps) {
+    if (trace.device_ops.kind[i] == DeviceOpKind::kKernel) {
+      AddKernel(facts);
+    } else {
+      AddCopy(trace, i, facts);
+    }
+  }
+  if (table == Table::kRanges) {
+    facts.Add("recorded as", std::string(trace.Text(trace.ranges.category[i])));
+    facts.AddShape("shapes", "Input Dims");
+  }
+  if (table == Table::kInstants) {
+    facts.AddArg("bytes", "Bytes");
+    facts.AddArg("allocated", "Total Allocated", " B");
+    facts.AddArg("reserved", "Total Reserved", " B");
+  }
+  return facts.Take();
+}
+
+std::vector<Fact> ArgumentsOf(const Trace& trace, Table table, Row row) {
+  std::vector<Fact> arguments;
+  const EventColumns* const columns = ColumnsOf(trace, table);
+  if (columns == nullptr) return arguments;
+  trace.args.ForEach(columns->args[Index(row)], [&](const Arg& arg) {
+    const std::string_view key = trace.Text(arg.key);
+    if (key == kCallStackKey) return;
+    arguments.push_back({std::string(key), ValueText(trace, arg.value)});
+  });
+  return arguments;
+}
+
+std::vector<StackFrame> StackOf(const Trace& trace, Table table, Row row) {
+  std::vector<StackFrame> frames;
+  if (table == Table::kDeviceOps) {
+    row = trace.device_ops.launch[Index(row)];
+    table = Table::kApi;
+    if (row == kNoRow) return frames;
+  }
+  if (table == Table::kRanges) {
+    AddFrames(ArgText(trace, trace.ranges.args[Index(row)], kCallStackKey), frames);
+    if (frames.empty()) AddRanges(trace, trace.ranges.parent[Index(row)], frames);
+  } else if (table == Table::kApi || table == Table::kInstants) {
+    const EventColumns& columns = *ColumnsOf(trace, table);
+    AddFrames(ArgText(trace, columns.args[Index(row)], kCallStackKey), frames);
+    if (!frames.empty()) return frames;
+    const TrackId track = columns.track[Index(row)];
+    AddRanges(trace, InnermostRange(trace.ranges, track, columns.begin[Index(row)]), frames);
+  }
+  return frames;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,66 @@
+// Events summed by their name: which kernels, operators and calls a stretch of time was made of.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+#include <vector>
+
+#include "analysis/tables/category.h"
+#include "trace/base/interval_set.h"
+#include "trace/tables/trace.h"
+
+namespace trainprof {
+
+enum class Counted : uint8_t {
+  kDeviceOps,  // kernels, copies, memsets
+  kOperators,  // ranges of threads but Python functions and the profiler's own
+  kCalls,      // runtime and driver calls
+  kPython,
+};
+
+// The table that its rows belong to.
+Table TableOf(Counted what);
+
+struct NameRow {
+  StringId name = kEmptyString;
+  Category category{};
+  uint64_t count = 0;
+  Duration total{};  // nested ones of one name count each
+  Duration self{};   // less what ranges inside of them took; `total` for what does not nest
+  Duration median{};
+  Duration longest{};
+  Row longest_row = kNoRow;
+
+  Duration Mean() const { return {count == 0 ? 0 : total.ns / static_cast<int64_t>(count)}; }
+  bool operator==(const NameRow&) const = default;
+};
+
+struct NameTable {
+  std::vector<NameRow> rows;  // in the order of first sight
+  uint64_t events = 0;
+  Duration self;  // of all: what shares are of
+};
+
+// Events that touch the window, cut at its ends. Of two equally long ones the first row counts.
+// `cancel`, when it turns true, ends it early with a table that nobody wants. O(n log w), w
+// intervals of the window.
+NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window,
+                        const std::atomic<bool>* cancel = nullptr);
+
+// A kernel's name from its own word on, without what it returns and its namespaces: what tells
+// kernels apart where there is little room. Other names are whole.
+std::string_view KernelTitle(std::string_view name);
+
+// The part of an event that a window holds; nothing when they do not touch. An event of no length
+// is inside or outside.
+class Cutter {
+ public:
+  explicit Cutter(const IntervalSet& window) : window_(window) {}
+  // False: outside.
+  bool Cut(const Interval& event, Duration* part) const;
+
+ private:
+  const IntervalSet& window_;
+};
+
+}  // namespace trainprof

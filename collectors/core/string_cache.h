@@ -1,0 +1,92 @@
+// Which texts a writer has met, and under which id it has defined them in its records. By content:
+// a program may put another text at the same address. Bounded: a program that never repeats a name
+// makes the cache start over (ids go on, definitions are written again).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "trace/recording/wire/format.h"
+
+namespace trainprof::collectors {
+
+// A text of the program, cut to kMaxStringBytes. Not owned.
+struct Text {
+  const char* data;
+  uint32_t length;
+  uint64_t hash;
+  bool truncated;
+};
+
+uint64_t HashText(const char* data, uint32_t length);
+// nullptr is the empty text.
+Text MakeText(const char* zero_terminated);
+Text MakeText(const char* data, uint32_t length, bool truncated);
+
+struct CachedString {
+  uint64_t hash;
+  uint32_t id;  // 0: not defined in the records yet
+  uint32_t length;
+  bool truncated;
+  bool is_step;     // IsStepName
+  bool is_capture;  // the window's capture=NAME
+  char text[1];     // zero-terminated
+};
+
+class StringCache {
+ public:
+  // `memory` (kOwnBytes) holds the first table; more is mapped as needed.
+  static constexpr size_t kOwnBytes = 8 * 1024;
+  void Init(void* memory);
+  // Forgets everything, as if no text had been defined. Ids go on.
+  void Reset();
+
+  // nullptr when memory ran out. The result is valid until the next Find.
+  CachedString* Find(const Text& text);
+  // The same for a zero-terminated text; a hit costs one comparison.
+  CachedString* Find(const char* text) {
+    const Recent& recent = recent_[RecentSlot(text)];
+    if (recent.address == text && text != nullptr && strcmp(text, recent.entry->text) == 0)
+        [[likely]] {
+      return recent.entry;
+    }
+    return FindSlow(text);
+  }
+  // The next id is last_id + 1.
+  void StartAfter(uint32_t last_id) { last_id_ = last_id; }
+  uint32_t NextId() { return ++last_id_ == 0 ? ++last_id_ : last_id_; }
+
+ private:
+  static constexpr uint32_t kRecentSlots = 64;
+  struct Recent {
+    const char* address;
+    CachedString* entry;
+  };
+  struct Block {
+    Block* next;
+    size_t size;
+  };
+
+  static uint32_t RecentSlot(const char* text) {
+    const auto address = reinterpret_cast<uintptr_t>(text);
+    return static_cast<uint32_t>((address >> 3) ^ (address >> 9)) % kRecentSlots;
+  }
+  CachedString* FindSlow(const char* text);
+  CachedString* Add(const Text& text, uint32_t slot);
+  bool Grow();
+  void* Take(size_t bytes);
+  void ReleaseBlocks();
+
+  char* own_;
+  CachedString** slots_;
+  uint32_t slot_count_;  // a power of two
+  uint32_t used_;
+  uint32_t last_id_;
+  char* free_;
+  char* free_end_;
+  size_t mapped_bytes_;
+  Block* blocks_;
+  Recent recent_[kRecentSlots];
+};
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,454 @@
+#include "collectors/core/thread_writer.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "collectors/core/segment_file.h"
+#include "collectors/core/system.h"
+
+namespace trainprof::collectors {
+
+using recording::ChunkHeader;
+using recording::PackHead;
+using recording::RecordType;
+
+namespace {
+
+constexpr uint32_t kFirstChunkBytes = 16 * 1024;
+constexpr uint32_t kChunkGrowth = 4;
+// Claiming a chunk costs some 60 us, so that this many bytes keep it at a few ns a record.
+constexpr uint32_t kMostChunkBytes = 256 * 1024;
+// A chunk is at most this part of the size bound, so that a small bound serves many threads.
+constexpr uint64_t kChunksInBound = 64;
+constexpr uint32_t kPhaseDepth = 2;
+constexpr uint64_t kPopBytes = 16;
+constexpr uint32_t kShortIds = 1u << recording::kShortValueBits;
+constexpr uint32_t kThreadWords = 5;
+constexpr uint32_t kClockWords = 5;
+// ~0.1 s: a clock record so often keeps the conversion of ticks exact to tens of ns, however the
+// counter's rate drifts. TSCs run at 1 to 5 GHz.
+constexpr uint64_t kClockIntervalTsc = uint64_t{1} << 28;
+constexpr uint64_t kClockIntervalNs = 100'000'000;
+
+uint64_t ClockInterval() {
+  return g_runtime.clock == recording::ClockKind::kTsc ? kClockIntervalTsc : kClockIntervalNs;
+}
+
+// A range's id: bit 0 recorded, bit 1 capture, then the count of the writer, the writer, and the
+// process's generation, so that a forked child does not end its parent's ranges.
+constexpr uint64_t kIdRecorded = 1;
+constexpr uint64_t kIdCapture = 2;
+constexpr int kIdCountShift = 2;
+constexpr int kIdWriterShift = 36;
+constexpr int kIdGenerationShift = 56;
+constexpr uint64_t kIdCountMask = (uint64_t{1} << (kIdWriterShift - kIdCountShift)) - 1;
+constexpr uint64_t kIdWriterMask = (uint64_t{1} << (kIdGenerationShift - kIdWriterShift)) - 1;
+
+uint32_t WordsFor(const Attributes& attributes) {
+  if (!attributes.Any()) return 0;
+  return 1 + (attributes.color_type != 0) + (attributes.payload_type != 0);
+}
+
+uint32_t StructureWords(const Attributes& attributes) {
+  return 3 + (attributes.structure_bytes + 7) / 8;
+}
+
+void Put(uint64_t* words, const Attributes& attributes) {
+  *words++ = recording::PackAttributes(attributes.payload_type, attributes.color_type,
+                                       attributes.category);
+  if (attributes.color_type != 0) *words++ = attributes.color;
+  if (attributes.payload_type != 0) *words = attributes.payload;
+}
+
+// Tells who waits for this step (the GPU's window opens and closes with steps).
+void StepBegins() {
+  ProcessState& state = *g_runtime.state;
+  const uint64_t begun = state.steps_begun.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (begun == state.signal_at_step.load(std::memory_order_relaxed)) SignalFollowers();
+}
+
+}  // namespace
+
+bool ThreadWriter::IsPhase(const CachedString* name) const {
+  return name == nullptr || name->is_step || depth_ < kPhaseDepth ||
+         (step_depth_ != 0 && depth_ == step_depth_);
+}
+
+void ThreadWriter::Drop(bool detail) { CountDrop(chunk_, detail); }
+
+bool ThreadWriter::Admit(const CachedString* name, bool opens_range) {
+  const uint32_t gate = g_runtime.state->gate.load(std::memory_order_relaxed);
+  if ((gate & kGateWindow) != 0) {
+    WindowVerdict verdict = CheckTime();
+    WriteGap(verdict.change);
+    if (opens_range && name != nullptr && name->is_step && step_depth_ == 0) {
+      verdict = OnStep();
+      WriteGap(verdict.change);
+    }
+    if (opens_range && name != nullptr && name->is_capture) {
+      verdict = OnCaptureBegin();
+      WriteGap(verdict.change);
+    }
+    if (!verdict.open) return false;
+  }
+  if ((gate & (kGateFull | kGateFailed)) != 0) {
+    Drop(false);
+    return false;
+  }
+  if ((gate & kGatePhasesOnly) != 0 && !IsPhase(name)) {
+    Drop(true);
+    return false;
+  }
+  return true;
+}
+
+void ThreadWriter::WriteGap(RecordType type, uint64_t ticks) {
+  if (!Room(2, nullptr)) return;
+  uint64_t* words = Words();
+  words[0] = PackHead(type, 2, static_cast<uint32_t>(recording::GapReason::kWindow), 0);
+  words[1] = ticks;
+  Commit(2);
+}
+
+void ThreadWriter::WriteGap(WindowChange change) {
+  if (change == WindowChange::kNone) return;
+  WriteGap(change == WindowChange::kOpened ? RecordType::kGapEnd : RecordType::kGapBegin,
+           recording::ReadTicks(g_runtime.clock));
+  SignalFollowers();
+}
+
+void ThreadWriter::BeginInitialGap() {
+  if (auto* segment = g_runtime.state->segment) {
+    WriteGap(RecordType::kGapBegin, segment->opened.ticks);
+  }
+}
+
+bool ThreadWriter::NewChunk(uint64_t bytes, const CachedString* used_by) {
+  uint64_t preferred = chunk_bytes_;
+  const uint64_t share = g_runtime.control->max_bytes / kChunksInBound;
+  if (preferred > share) preferred = share;
+  const ChunkRequest request = {static_cast<uint32_t>(bytes + sizeof(ChunkHeader)),
+                                static_cast<uint32_t>(preferred), IsPhase(used_by), number_,
+                                sequence_};
+  ChunkHeader* chunk = nullptr;
+  const ClaimResult result = ClaimChunk(request, &chunk);
+  lost_detail_ = result == ClaimResult::kThinned;
+  if (result != ClaimResult::kClaimed) return false;
+  if (chunk_ != nullptr) UnmapChunk(chunk_);
+  ++sequence_;
+  if (chunk_bytes_ < kMostChunkBytes) chunk_bytes_ *= kChunkGrowth;
+  chunk_ = chunk;
+  payload_ = reinterpret_cast<char*>(chunk + 1);
+  cursor_ = payload_;
+  last_ticks_ = 0;
+  end_ = reinterpret_cast<char*>(chunk) + chunk->size_bytes;
+  return true;
+}
+
+bool ThreadWriter::MakeRoom(uint32_t words, const CachedString* used_by) {
+  uint64_t bytes = words * 8 + reserve_bytes_;
+  if (!announced_) bytes += kThreadWords * 8;
+  if (chunk_ != nullptr) end_ = reinterpret_cast<char*>(chunk_) + chunk_->size_bytes;
+  if (chunk_ == nullptr || cursor_ + bytes > end_) {
+    if (!NewChunk(bytes, used_by)) {
+      if (!announced_) end_ = cursor_;  // the next event must come here again
+      return false;
+    }
+  }
+  if (!announced_) Announce();
+  return true;
+}
+
+void ThreadWriter::Announce() {
+  uint64_t* words = Words();
+  char name[16] = {};
+  prctl(PR_GET_NAME, name);
+  words[0] = PackHead(RecordType::kThread, kThreadWords, 0, 0);
+  words[1] = recording::ReadTicks(g_runtime.clock);
+  words[2] = static_cast<uint64_t>(ThreadId());
+  memcpy(words + 3, name, sizeof name);
+  Commit(kThreadWords);
+  announced_ = true;
+}
+
+void ThreadWriter::WriteClock(uint64_t ticks) {
+  next_clock_ = ticks + ClockInterval();
+  if (cursor_ + kClockWords * 8 + reserve_bytes_ > end_) return;
+  const recording::ClockSample sample = recording::SampleClockTriple(g_runtime.clock);
+  uint64_t* words = Words();
+  words[0] = PackHead(RecordType::kClock, kClockWords, 0, 0);
+  memcpy(words + 1, &sample, sizeof sample);
+  Commit(kClockWords);
+}
+
+bool ThreadWriter::Define(CachedString* entry, const CachedString* used_by) {
+  if (entry->length == 0 && !entry->truncated) return true;  // id 0
+  const uint32_t words = 2 + (entry->length + 7) / 8;
+  if (!Room(words, used_by)) return false;
+  entry->id = strings_.NextId();
+  uint64_t* out = Words();
+  out[0] = PackHead(RecordType::kString, words, 0, entry->id);
+  out[1] = entry->length | (entry->truncated ? recording::kStringTruncated : 0);
+  out[words - 1] = 0;  // the padding
+  memcpy(out + 2, entry->text, entry->length);
+  Commit(words);
+  if (entry->truncated) {
+    g_runtime.state->segment->truncated_strings.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+bool ThreadWriter::DefineDomain(const Domain* domain, const CachedString* used_by) {
+  CachedString* name = strings_.Find(domain->name);
+  if (name == nullptr || (name->id == 0 && !Define(name, used_by)) || !Room(2, used_by)) {
+    return false;
+  }
+  uint64_t* words = Words();
+  words[0] = PackHead(RecordType::kDomain, 2, domain->number, name->id);
+  words[1] = 0;
+  Commit(2);
+  DepthStack::Assign(domain_defined_, domain->number, true);
+  return true;
+}
+
+DepthStack* ThreadWriter::FindStack(uint32_t domain) {
+  if (domain == 0) return &default_stack_;
+  for (DepthStack* stack = other_stacks_; stack != nullptr; stack = stack->next) {
+    if (stack->domain == domain) return stack;
+  }
+  return nullptr;
+}
+
+DepthStack* ThreadWriter::StackOf(uint32_t domain) {
+  if (DepthStack* stack = FindStack(domain)) return stack;
+  auto* stack = static_cast<DepthStack*>(AllocatePages(sizeof(DepthStack)));
+  if (stack == nullptr) return nullptr;
+  stack->domain = domain;
+  stack->next = other_stacks_;
+  other_stacks_ = stack;
+  return stack;
+}
+
+template <class Name>
+bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name& name,
+                              const Attributes& attributes, uint64_t range_id,
+                              CachedString** entry) {
+  *entry = strings_.Find(name);
+  if (g_runtime.state->gate.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (!Admit(*entry, type != RecordType::kMark)) return false;
+  }
+  if (!IsDefined(domain)) [[unlikely]] {
+    if (!DefineDomain(domain, *entry)) {
+      Drop(lost_detail_);
+      return false;
+    }
+    *entry = strings_.Find(name);  // the domain's name may have emptied the cache
+  }
+  CachedString* found = *entry;
+  const bool start = type == RecordType::kStart;
+  const uint32_t words = 2 + start + WordsFor(attributes);
+  const uint32_t structure = attributes.schema == 0 ? 0 : StructureWords(attributes);
+  const uint32_t with_pop = words + structure + (type == RecordType::kPush ? kPopBytes / 8 : 0);
+  if (found == nullptr || (found->id == 0 && !Define(found, found)) || !Room(with_pop, found))
+      [[unlikely]] {
+    Drop(found != nullptr && lost_detail_);
+    return false;
+  }
+  if (structure != 0) [[unlikely]] {
+    WriteStructure(attributes);
+  }
+  uint64_t* out = Words();
+  if (words > 2) {
+    if (start) out[2] = range_id;
+    if (attributes.Any()) Put(out + 2 + start, attributes);
+  }
+  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+  if (type == RecordType::kPush && words == 2 && domain->number == 0 && FitsShort(ticks) &&
+      found->id < kShortIds) {
+    out[0] = recording::PackShort(RecordType::kShortPush, found->id, ticks - last_ticks_);
+    Commit(1);
+  } else {
+    out[0] = PackHead(type, words, domain->number, found->id);
+    out[1] = ticks;
+    Commit(words);
+  }
+  last_ticks_ = ticks;
+  if (ticks >= next_clock_) [[unlikely]] {
+    WriteClock(ticks);
+  }
+  return true;
+}
+
+template <class Name>
+int ThreadWriter::Push(const Domain* domain, const Name& name, const Attributes& attributes) {
+  DepthStack* stack = StackOf(domain->number);
+  if (stack == nullptr) {
+    Drop(false);
+    return 0;
+  }
+  const uint32_t level = stack->depth;
+  CachedString* entry = nullptr;
+  bool recorded = false;
+  if (level < DepthStack::kMaxDepth) [[likely]] {
+    recorded = WriteNamed(RecordType::kPush, domain, name, attributes, 0, &entry);
+    DepthStack::Assign(stack->recorded, level, recorded);
+    DepthStack::Assign(stack->capture, level, entry != nullptr && entry->is_capture);
+    if (recorded) reserve_bytes_ += kPopBytes;
+  } else if (g_runtime.state->segment != nullptr) {
+    g_runtime.state->segment->dropped_too_deep.fetch_add(1, std::memory_order_relaxed);
+  }
+  ++stack->depth;
+  ++depth_;
+  if (entry != nullptr && entry->is_step && step_depth_ == 0) {
+    step_depth_ = depth_;
+    StepBegins();
+  }
+  return static_cast<int>(level);
+}
+
+int ThreadWriter::Pop(const Domain* domain) {
+  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+  DepthStack* stack = FindStack(domain->number);
+  auto* segment = g_runtime.state->segment;
+  if (stack == nullptr || stack->depth == 0) {
+    if (segment != nullptr) segment->unmatched_pops.fetch_add(1, std::memory_order_relaxed);
+    return -1;
+  }
+  const uint32_t level = --stack->depth;
+  --depth_;
+  if (depth_ < step_depth_) step_depth_ = 0;
+  if (level >= DepthStack::kMaxDepth) return static_cast<int>(level);
+  const uint32_t gate = g_runtime.state->gate.load(std::memory_order_relaxed);
+  if (DepthStack::Test(stack->recorded, level)) [[likely]] {
+    uint64_t* words = Words();  // its room was kept when the range was pushed
+    reserve_bytes_ -= kPopBytes;
+    if (FitsShort(ticks)) [[likely]] {
+      words[0] = recording::PackShort(RecordType::kShortPop, domain->number, ticks - last_ticks_);
+      Commit(1);
+    } else {
+      words[0] = PackHead(RecordType::kPop, 2, domain->number, 0);
+      words[1] = ticks;
+      Commit(2);
+    }
+    last_ticks_ = ticks;
+    if (ticks >= next_clock_) [[unlikely]] {
+      WriteClock(ticks);
+    }
+  } else if (gate == kGateWindow && WindowIsOpen() && segment != nullptr) {
+    segment->cut_by_window.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (gate != 0 && DepthStack::Test(stack->capture, level)) [[unlikely]] {
+    WriteGap(OnCaptureEnd());
+  }
+  return static_cast<int>(level);
+}
+
+template <class Name>
+void ThreadWriter::Mark(const Domain* domain, const Name& name, const Attributes& attributes) {
+  CachedString* entry = nullptr;
+  WriteNamed(RecordType::kMark, domain, name, attributes, 0, &entry);
+}
+
+template <class Name>
+uint64_t ThreadWriter::Start(const Domain* domain, const Name& name, const Attributes& attributes) {
+  const CachedString* seen = strings_.Find(name);
+  uint64_t id = (++ranges_started_ & kIdCountMask) << kIdCountShift |
+                (number_ & kIdWriterMask) << kIdWriterShift |
+                static_cast<uint64_t>(generation_) << kIdGenerationShift;
+  if (seen != nullptr && seen->is_capture) id |= kIdCapture;
+  CachedString* entry = nullptr;
+  const bool recorded =
+      WriteNamed(RecordType::kStart, domain, name, attributes, id | kIdRecorded, &entry);
+  return recorded ? id | kIdRecorded : id;
+}
+
+void ThreadWriter::End(uint64_t range_id) {
+  // Inherited from before a fork: it is in the parent's recording.
+  if (range_id >> kIdGenerationShift != (generation_ & 0xFF)) return;
+  if ((range_id & kIdRecorded) != 0 && Room(3, nullptr)) {
+    uint64_t* words = Words();
+    words[0] = PackHead(RecordType::kEnd, 3, 0, 0);
+    words[1] = last_ticks_ = recording::ReadTicks(g_runtime.clock);
+    words[2] = range_id;
+    Commit(3);
+  }
+  if ((range_id & kIdCapture) != 0) WriteGap(OnCaptureEnd());
+}
+
+void ThreadWriter::NameCategory(const Domain* domain, uint32_t category, const Text& name) {
+  if (!IsDefined(domain) && !DefineDomain(domain, nullptr)) return;
+  CachedString* entry = strings_.Find(name);
+  if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr)) || !Room(2, nullptr)) return;
+  uint64_t* words = Words();
+  words[0] = PackHead(RecordType::kCategory, 2, domain->number, entry->id);
+  words[1] = category;
+  Commit(2);
+}
+
+void ThreadWriter::NameThread(uint32_t tid, const Text& name) {
+  CachedString* entry = strings_.Find(name);
+  if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr)) || !Room(2, nullptr)) return;
+  uint64_t* words = Words();
+  words[0] = PackHead(RecordType::kThreadName, 2, 0, entry->id);
+  words[1] = tid;
+  Commit(2);
+}
+
+void ThreadWriter::Create(uint32_t number, uint32_t generation, void* string_memory) {
+  strings_.Init(string_memory);
+  number_ = number;
+  generation_ = generation;
+  chunk_bytes_ = kFirstChunkBytes;
+}
+
+void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
+  strings_.Reset();
+  number_ = number;
+  generation_ = generation;
+  chunk_bytes_ = kFirstChunkBytes;
+  sequence_ = 0;
+  // The parent's chunk stays mapped: it is the parent's, and signal handlers may still point there.
+  chunk_ = nullptr;
+  cursor_ = end_ = payload_ = nullptr;
+  reserve_bytes_ = 0;
+  last_ticks_ = 0;
+  next_clock_ = 0;
+  busy_ = 0;
+  announced_ = false;
+  set_next_free(nullptr);
+  memset(domain_defined_, 0, sizeof domain_defined_);
+  memset(known_stacks_, 0, sizeof known_stacks_);
+  // Ranges that the parent opened here stay open, but not one of them is in our recording.
+  memset(default_stack_.recorded, 0, sizeof default_stack_.recorded);
+  memset(default_stack_.capture, 0, sizeof default_stack_.capture);
+  for (DepthStack* stack = other_stacks_; stack != nullptr; stack = stack->next) {
+    memset(stack->recorded, 0, sizeof stack->recorded);
+    memset(stack->capture, 0, sizeof stack->capture);
+  }
+}
+
+void ThreadWriter::ThreadEnds() {
+  for (DepthStack* stack = &default_stack_; stack != nullptr;
+       stack = stack == &default_stack_ ? other_stacks_ : stack->next) {
+    const uint32_t levels =
+        stack->depth < DepthStack::kMaxDepth ? stack->depth : DepthStack::kMaxDepth;
+    for (uint32_t level = 0; level < levels; ++level) {
+      if (DepthStack::Test(stack->capture, level)) WriteGap(OnCaptureEnd());
+    }
+    stack->depth = 0;
+  }
+  depth_ = 0;
+  step_depth_ = 0;
+  reserve_bytes_ = 0;
+  announced_ = false;
+  end_ = cursor_;
+}
+
+template int ThreadWriter::Push(const Domain*, const Text&, const Attributes&);
+template int ThreadWriter::Push(const Domain*, const char* const&, const Attributes&);
+template void ThreadWriter::Mark(const Domain*, const Text&, const Attributes&);
+template void ThreadWriter::Mark(const Domain*, const char* const&, const Attributes&);
+template uint64_t ThreadWriter::Start(const Domain*, const Text&, const Attributes&);
+template uint64_t ThreadWriter::Start(const Domain*, const char* const&, const Attributes&);
+
+}  // namespace trainprof::collectors

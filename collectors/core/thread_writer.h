@@ -1,0 +1,222 @@
+// Writes one thread's records into its chunks. Exactly one thread uses a writer at a time; writers
+// of threads that have ended are handed to new ones, with their half-filled chunk and their
+// strings.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/core/process_state.h"
+#include "collectors/core/string_cache.h"
+#include "collectors/core/window.h"
+#include "trace/recording/wire/rows.h"
+#include "trace/recording/wire/tick_clock.h"
+
+namespace trainprof::collectors {
+
+// Ranges that are open in one domain on one thread, and which of them are in the recording: only
+// their pops may be recorded.
+struct DepthStack {
+  static constexpr uint32_t kMaxDepth = 1024;
+
+  DepthStack* next;
+  uint32_t domain;
+  uint32_t depth;
+  uint64_t recorded[kMaxDepth / 64];
+  uint64_t capture[kMaxDepth / 64];
+
+  static bool Test(const uint64_t* bits, uint32_t level) {
+    return (bits[level / 64] >> (level % 64) & 1) != 0;
+  }
+  static void Assign(uint64_t* bits, uint32_t level, bool value) {
+    const uint64_t bit = uint64_t{1} << (level % 64);
+    bits[level / 64] = value ? bits[level / 64] | bit : bits[level / 64] & ~bit;
+  }
+};
+
+// What an event carries besides its name; zero types mean "absent".
+struct Attributes {
+  uint32_t category = 0;
+  uint32_t color = 0;
+  uint8_t color_type = 0;
+  uint8_t payload_type = 0;
+  uint64_t payload = 0;
+  // A structured payload (of a schema); not part of Any(). Not owned.
+  uint64_t schema = 0;  // 0: none
+  const void* structure = nullptr;
+  uint32_t structure_bytes = 0;
+
+  bool Any() const { return category != 0 || color_type != 0 || payload_type != 0; }
+};
+
+// A field of a payload schema, in NVTX's numbers.
+struct SchemaField {
+  uint64_t type;
+  uint16_t flags;
+  uint32_t offset;
+  uint32_t detail;
+  Text name;
+};
+
+// Numbers are unique in a domain (of that number).
+struct SchemaInfo {
+  uint64_t number;
+  uint32_t domain;
+  uint32_t static_bytes;  // 0: unknown
+  uint16_t packing;       // 0: natural alignment
+  uint16_t type;
+  Text name;
+};
+
+// A name of one value of an enumeration.
+struct EnumEntry {
+  uint64_t value;
+  bool is_flag;
+  Text name;
+};
+
+// A domain of the program: its number in the records and its name. Never freed.
+struct Domain {
+  uint32_t number;
+  Text name;
+};
+
+class ThreadWriter {
+ public:
+  // The calling thread's writer, ready for one event, or nullptr: the call comes from a signal
+  // handler inside another one of ours, or there is no memory (counted). End with Leave().
+  static ThreadWriter* Enter();
+  void Leave() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    busy_ = 0;
+  }
+
+  // `name` is a Text or a zero-terminated string. The results are what NVTX returns: the level
+  // (from 0) of the range that is pushed or popped, a range's id.
+  template <class Name>
+  int Push(const Domain* domain, const Name& name, const Attributes& attributes);
+  int Pop(const Domain* domain);
+  template <class Name>
+  void Mark(const Domain* domain, const Name& name, const Attributes& attributes);
+  template <class Name>
+  uint64_t Start(const Domain* domain, const Name& name, const Attributes& attributes);
+  void End(uint64_t range_id);
+
+  void NameCategory(const Domain* domain, uint32_t category, const Text& name);
+  void NameThread(uint32_t tid, const Text& name);
+
+  // thread_writer_payloads.cpp: the layout of structured payloads, at most kMostFields.
+  static constexpr uint32_t kMostFields = 64;
+  void Schema(const SchemaInfo& schema, const SchemaField* fields, uint32_t count);
+  void Enum(uint64_t number, uint32_t domain, uint32_t value_bytes, const Text& name,
+            const EnumEntry* entries, uint32_t count);
+
+  // thread_writer_stacks.cpp: a call's stack (return addresses, innermost first, at most
+  // kMostFrames), and a file with code that such addresses lie in.
+  static constexpr uint32_t kMostFrames = 128;
+  void CallStack(const uint64_t* frames, uint32_t count, uint32_t correlation,
+                 recording::CallDomain domain);
+  void Module(const char* path, const recording::ModuleFacts& facts);
+
+  // Life of a writer, see writer_pool.cpp.
+  void Create(uint32_t number, uint32_t generation, void* string_memory);
+  void BecomeChilds(uint32_t number, uint32_t generation);  // after fork, in the child
+  void ThreadEnds();                                        // ready for another thread
+  void BeginInitialGap();
+  uint32_t generation() const { return generation_; }
+  ThreadWriter* next_free() const { return next_free_.load(std::memory_order_relaxed); }
+  void set_next_free(ThreadWriter* next) { next_free_.store(next, std::memory_order_relaxed); }
+  // False when the writer is in use further down this thread's stack.
+  bool TryEnter() {
+    if (busy_ != 0) return false;
+    busy_ = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return true;
+  }
+
+ private:
+  // Whether the window and the size bound let an event be recorded; counts it when they do not.
+  // `name` may be nullptr: memory ran out.
+  bool Admit(const CachedString* name, bool opens_range);
+  // Kept longest: ranges at the outer two levels of a thread, steps, and what stands directly in
+  // them. nullptr: a definition, kept as long.
+  bool IsPhase(const CachedString* name) const;
+  void Drop(bool detail);
+  void WriteGap(recording::RecordType type, uint64_t ticks);
+  void WriteGap(WindowChange change);
+
+  // Whether details may still be recorded; counts it when not.
+  bool AdmitDetail();
+  void WriteRecord(recording::RecordType type, uint32_t domain, uint32_t id, const void* words,
+                   uint32_t word_count);
+
+  // The id of a text, defined if need be. 0: the empty text; false: no room.
+  bool IdOf(const Text& text, uint32_t* id);
+  // Its room must be there already.
+  void WriteStructure(const Attributes& attributes);
+
+  bool Define(CachedString* entry, const CachedString* used_by);
+  bool DefineDomain(const Domain* domain, const CachedString* used_by);
+  bool IsDefined(const Domain* domain) const {
+    return domain->number == 0 || DepthStack::Test(domain_defined_, domain->number);
+  }
+  DepthStack* FindStack(uint32_t domain);
+  DepthStack* StackOf(uint32_t domain);  // makes it; nullptr when memory ran out
+
+  // Room for `words`, while the pops of all open recorded ranges keep theirs.
+  bool Room(uint32_t words, const CachedString* used_by) {
+    if (cursor_ + words * 8 + reserve_bytes_ <= end_) [[likely]] {
+      return true;
+    }
+    return MakeRoom(words, used_by);
+  }
+  bool MakeRoom(uint32_t words, const CachedString* used_by);
+  bool NewChunk(uint64_t bytes, const CachedString* used_by);
+  void Announce();
+  void Commit(uint32_t words) {
+    cursor_ += words * 8;
+    chunk_->committed.store(static_cast<uint64_t>(cursor_ - payload_), std::memory_order_release);
+  }
+  uint64_t* Words() { return reinterpret_cast<uint64_t*>(cursor_); }
+  // The ticks since the last timed record, when one short word can hold them.
+  bool FitsShort(uint64_t ticks) const {
+    return ticks - last_ticks_ < uint64_t{1} << recording::kShortTicksBits;
+  }
+  void WriteClock(uint64_t ticks);
+  // Writes a push, a start or a mark; *entry is the name's, for the caller's bookkeeping.
+  template <class Name>
+  bool WriteNamed(recording::RecordType type, const Domain* domain, const Name& name,
+                  const Attributes& attributes, uint64_t range_id, CachedString** entry);
+
+  char* cursor_;
+  char* end_;      // of the room that may be used now; == cursor_ before the thread is announced
+  char* payload_;  // first byte of the chunk's payload
+  recording::ChunkHeader* chunk_;
+  uint32_t generation_;
+  volatile uint32_t busy_;
+  uint64_t reserve_bytes_;  // for pops of open recorded ranges
+  uint64_t last_ticks_;     // of the last timed record in this chunk; 0: none
+  uint64_t next_clock_;     // ticks at which a clock record is due
+  uint32_t depth_;          // open ranges in all domains
+  uint32_t step_depth_;     // depth_ just inside the open step's range; 0: none is open
+  uint32_t number_;
+  uint32_t sequence_;
+  uint32_t chunk_bytes_;  // preferred size of the next chunk
+  uint64_t ranges_started_;
+  std::atomic<ThreadWriter*> next_free_;
+  bool announced_;    // the THREAD record of the present thread is written
+  bool lost_detail_;  // why the last MakeRoom failed: thinned, or nothing left
+  uint64_t domain_defined_[(recording::kMaxDomains + 64) / 64];
+  DepthStack default_stack_;
+  DepthStack* other_stacks_;
+  // Stacks that were written last, by hash: the next same one refers to its id.
+  static constexpr uint32_t kKnownStacks = 256;
+  struct KnownStack {
+    uint64_t hash;
+    uint32_t id;
+  };
+  KnownStack known_stacks_[kKnownStacks];
+  StringCache strings_;
+};
+
+}  // namespace trainprof::collectors

@@ -1,0 +1,59 @@
+// Samples the machine, its GPUs and the processes of a run into the run directory, in a process of
+// its own beside the supervisor.
+//
+// A process, not a thread: a driver's call that hangs in the kernel would keep a thread, and with
+// it the supervisor, from ending; the supervisor stays single-threaded, so that it may fork at any
+// time; and a crash inside a foreign library costs the samples alone. The process shares nothing
+// with the program: no descriptors, no signals.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "collectors/machine/sample_log.h"
+#include "trace/base/result.h"
+
+namespace trainprof {
+
+inline constexpr double kDefaultSampleHz = 10;
+inline constexpr double kMostSampleHz = 100;
+
+struct SamplerSettings {
+  std::filesystem::path run_dir;
+  pid_t program = 0;                 // root of the process tree
+  int rank = -1;                     // of this supervisor
+  double hz = kDefaultSampleHz;      // > 0
+  uint64_t max_bytes = UINT64_MAX;   // bound of the whole recording
+  std::filesystem::path root = "/";  // /proc and /sys are read below it
+};
+
+class HostSampler {
+ public:
+  // What Stop() waits for the last sample; then the sampler is killed and left behind.
+  static constexpr std::chrono::milliseconds kStopLimit{150};
+
+  // Forks: call it while the supervisor has one thread. The error says what could not be made.
+  static Result<HostSampler> Start(const SamplerSettings& settings);
+  HostSampler(HostSampler&& other) noexcept;
+  HostSampler& operator=(HostSampler&& other) noexcept;
+  ~HostSampler();  // stops it
+
+  // Asks for a last sample and ends it. What went wrong in words, or empty.
+  std::string Stop();
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  HostSampler(pid_t pid, int stop_pipe, std::filesystem::path file)
+      : pid_(pid), stop_pipe_(stop_pipe), file_(std::move(file)) {}
+  bool WaitForEnd(std::chrono::milliseconds limit, int& status);
+
+  pid_t pid_;
+  int stop_pipe_;  // the sampler ends when it closes, also by our death
+  std::filesystem::path file_;
+};
+
+}  // namespace trainprof

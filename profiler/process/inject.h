@@ -1,0 +1,35 @@
+// How the collector gets into the profiled processes: by environment variables alone.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/base/result.h"
+
+namespace trainprof {
+
+inline constexpr char kNvtxInjectionVariable[] = "NVTX_INJECTION64_PATH";
+inline constexpr char kCudaInjectionVariable[] = "CUDA_INJECTION64_PATH";
+inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
+// Overrides the folder in which the collector's library is looked for.
+inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
+
+// libtrainprof_injection.so in $TRAINPROF_LIB_DIR, else in ../lib of the trainprof program (build
+// and install tree alike). The error names the places.
+Result<std::filesystem::path> FindCollector();
+
+// Who holds the one injection slot of NVTX, or of the CUDA driver, in words for the user; nothing
+// when it is free or ours.
+std::optional<std::string> InjectionHolder(const char* variable = kNvtxInjectionVariable);
+
+// True within a program that another `trainprof run` is recording: it records this one too.
+bool InsideAnotherRun();
+
+// Our own environment as "NAME=value", in its order, with these variables replaced or appended.
+std::vector<std::string> EnvironmentWith(
+    const std::vector<std::pair<std::string, std::string>>& variables);
+
+}  // namespace trainprof

@@ -1,0 +1,149 @@
+#include "tests/support/trace_script.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "trace/build/trace_builder.h"
+
+namespace trainprof {
+namespace {
+
+class Script {
+ public:
+  Trace Run(std::string_view text) {
+    std::istringstream in{std::string(text)};
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      std::istringstream words(lines[i]);
+      std::string kind;
+      if (!(words >> kind) || kind[0] == '#') continue;
+      if (kind != "repeat") {
+        Line(kind, words, lines[i], 0, 0);
+        continue;
+      }
+      int times = 0;
+      std::string every;
+      int64_t period = 0;
+      if (!(words >> times >> every >> period)) throw std::invalid_argument(lines[i]);
+      const size_t first = i + 1;
+      while (++i < lines.size() && lines[i].find("end") != lines[i].find_first_not_of(' ')) {
+      }
+      for (int n = 0; n < times; ++n) {
+        for (size_t j = first; j < i; ++j) {
+          std::istringstream inner(lines[j]);
+          if (inner >> kind) Line(kind, inner, lines[j], n * period, n * kCorrelationShift);
+        }
+      }
+    }
+    return std::move(builder_).Build();
+  }
+
+ private:
+  static constexpr int64_t kCorrelationShift = 1000;
+
+  void Line(const std::string& kind, std::istringstream& words, const std::string& line,
+            int64_t shift_us, int64_t correlation_shift) {
+    if (kind == "recording") {
+      builder_.trace().source = SourceKind::kRecording;
+      return;
+    }
+    if (kind == "thread" || kind == "stream") {
+      int64_t first = 0;
+      int64_t second = 0;
+      words >> first >> second;
+      // In recordings a stream belongs to the process that drives it, in imports to its device.
+      const bool recorded = builder_.trace().source == SourceKind::kRecording;
+      track_ = kind == "thread" ? builder_.FindOrAddThread(builder_.FindOrAddProcess(1), first)
+                                : builder_.FindOrAddStream(
+                                      builder_.FindOrAddProcess(recorded ? 1 : 1'000'000 + first),
+                                      first, second);
+      return;
+    }
+    int64_t begin = 0;
+    int64_t end = 0;
+    if (!(words >> begin >> end)) throw std::invalid_argument(line);
+    std::string rest;
+    std::getline(words, rest);
+    const size_t bar = rest.find(" | ");
+    std::string name = rest.substr(0, bar);
+    name.erase(0, name.find_first_not_of(' '));
+    const auto attributes =
+        Attributes(bar == std::string::npos ? std::string() : rest.substr(bar + 3));
+    Add(kind, line, name, attributes,
+        {TraceTime{1000 * (begin + shift_us)}, TraceTime{1000 * (end + shift_us)}},
+        correlation_shift);
+  }
+
+  // "corr=5 bytes=8", or "stack=..." up to the end of the line.
+  static std::map<std::string, std::string> Attributes(std::string text) {
+    std::map<std::string, std::string> attributes;
+    if (const size_t stack = text.find("stack="); stack != std::string::npos) {
+      attributes["stack"] = text.substr(stack + 6);
+      text.resize(stack);
+    }
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      const size_t equals = word.find('=');
+      attributes[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+    return attributes;
+  }
+
+  void Add(const std::string& kind, const std::string& line, const std::string& name,
+           const std::map<std::string, std::string>& attributes, const Interval& interval,
+           int64_t correlation_shift) {
+    const auto number = [&](const char* key, int64_t otherwise) {
+      const auto it = attributes.find(key);
+      return it == attributes.end() ? otherwise : std::stoll(it->second);
+    };
+    int64_t correlation = number("corr", kNoCorrelation);
+    if (correlation != kNoCorrelation) correlation += correlation_shift;
+    Event event{interval.begin, interval.end, builder_.Intern(name), track_};
+    if (const auto stack = attributes.find("stack"); stack != attributes.end()) {
+      const Arg arg{builder_.Intern("Call stack"),
+                    {.type = ArgValue::Type::kString, .text = builder_.Intern(stack->second)}};
+      event.args = builder_.AddArgs({&arg, 1});
+    }
+    if (kind == "step" || kind == "annotation") {
+      builder_.AddRange(event, RangeKind::kUserAnnotation);
+    } else if (kind == "overhead") {
+      builder_.AddRange(event, RangeKind::kOverhead);
+    } else if (kind == "op") {
+      builder_.AddRange(event, RangeKind::kCpuOp);
+    } else if (kind == "python") {
+      builder_.AddRange(event, RangeKind::kPythonFunction);
+    } else if (kind == "call") {
+      builder_.AddApi(event, ApiKindOf(name), correlation);
+    } else if (kind == "kernel") {
+      builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation);
+    } else if (kind == "copy") {
+      builder_.AddDeviceOp(event, DeviceOpKind::kCopy, CopyDirectionOf(name), number("bytes", 0),
+                           correlation);
+    } else if (kind == "memset") {
+      builder_.AddDeviceOp(event, DeviceOpKind::kMemset, CopyDirection::kUnknown,
+                           number("bytes", 0), correlation);
+    } else if (kind == "gap") {
+      builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("window")});
+    } else if (kind == "device-gap") {
+      builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("GPU detail off"),
+                       GapKind::kDevice});
+    } else {
+      throw std::invalid_argument(line);
+    }
+  }
+
+  TraceBuilder builder_;
+  TrackId track_{};
+};
+
+}  // namespace
+
+Trace TraceFromScript(std::string_view script) { return Script().Run(script); }
+
+}  // namespace trainprof

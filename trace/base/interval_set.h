@@ -1,0 +1,59 @@
+// Half-open intervals [begin, end), and sets of them: what "busy", "idle" and "exposed" are made
+// of.
+//
+//   IntervalSet busy = IntervalSet::Union({{0, 10}, {5, 20}, {30, 40}});   // {[0,20), [30,40)}
+//   IntervalSet idle = busy.Complement({0, 50});                           // {[20,30), [40,50)}
+//   idle.Total();                                                          // 20 ns
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trace/base/time.h"
+
+namespace trainprof {
+
+struct Interval {
+  TraceTime begin;
+  TraceTime end;
+
+  auto operator<=>(const Interval&) const = default;
+  Duration Length() const { return end - begin; }
+  bool Empty() const { return end <= begin; }
+  bool Contains(TraceTime t) const { return begin <= t && t < end; }
+};
+
+// The common part, Empty() when there is none.
+constexpr Interval Intersect(const Interval& a, const Interval& b) {
+  return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+// Sorted, disjoint, non-empty, non-touching intervals.
+class IntervalSet {
+ public:
+  IntervalSet() = default;
+
+  // Any intervals in any order; empty ones are ignored. O(n log n), O(n) when sorted by begin.
+  static IntervalSet Union(std::vector<Interval> intervals);
+
+  std::span<const Interval> intervals() const { return intervals_; }
+  bool Empty() const { return intervals_.empty(); }
+  Duration Total() const;
+
+  // All O(n + m).
+  IntervalSet UnionWith(const IntervalSet& other) const;
+  IntervalSet IntersectWith(const IntervalSet& other) const;
+  IntervalSet Minus(const IntervalSet& other) const;
+  IntervalSet Complement(const Interval& within) const;
+  IntervalSet Clip(const Interval& within) const;
+  // Total of the part inside `within`. O(log n + k), k intervals there.
+  Duration TotalWithin(const Interval& within) const;
+
+  bool operator==(const IntervalSet&) const = default;
+
+ private:
+  explicit IntervalSet(std::vector<Interval> disjoint) : intervals_(std::move(disjoint)) {}
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace trainprof

@@ -1,0 +1,375 @@
+// Columns are filled in arrival order; Build() makes one permutation a table and applies it.
+#include "trace/build/trace_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <type_traits>
+
+#include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
+#include "trace/build/canonical_order.h"
+#include "trace/build/launch_join.h"
+#include "trace/build/missing_rows.h"
+
+namespace trainprof {
+namespace {
+
+// 146 years in ns: the difference of any two times within +-kFarthestNs is a valid Duration.
+constexpr int64_t kFarthestNs = (int64_t{1} << 62) - 1;
+
+int64_t Clamped(int64_t ns, Quality& quality) {
+  if (ns >= -kFarthestNs && ns <= kFarthestNs) return ns;
+  quality.Count("time_out_of_range", QualitySeverity::kWarning, 1,
+                "a time more than 146 years from the trace's base; clamped");
+  return ns < 0 ? -kFarthestNs : kFarthestNs;
+}
+
+Event AtOnce(Event event) {
+  event.end = event.begin;
+  return event;
+}
+
+// One value is the usual count, where the rows of a recording alternate.
+template <class T>
+void Append(std::vector<T>& column, size_t count, T value) {
+  if (count == 1) return column.push_back(value);
+  column.resize(column.size() + count, value);
+}
+
+// Through `scratch`, which all columns of a table share: new memory costs more than a copy.
+template <class T>
+void Permute(std::vector<T>& column, const std::vector<uint32_t>& order,
+             std::vector<uint64_t>& scratch) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(uint64_t));
+  std::memcpy(scratch.data(), column.data(), column.size() * sizeof(T));
+  const auto* from = reinterpret_cast<const char*>(scratch.data());
+  for (size_t row = 0; row < order.size(); ++row) {
+    CancelPoint(row);
+    std::memcpy(&column[row], from + order[row] * sizeof(T), sizeof(T));
+  }
+}
+
+// Of two rows of one track: begins earlier, or is longer.
+bool StandsBefore(const EventColumns& table, uint32_t a, uint32_t b) {
+  if (table.begin[a] != table.begin[b]) return table.begin[a] < table.begin[b];
+  return table.end[a] > table.end[b];
+}
+
+bool IsSorted(const EventColumns& table) {
+  for (uint32_t row = 1; row < table.size(); ++row) {
+    CancelPoint(row);
+    if (table.track[row] < table.track[row - 1]) return false;
+    if (table.track[row] == table.track[row - 1] && StandsBefore(table, row, row - 1)) return false;
+  }
+  return true;
+}
+
+// The rows in the order of (track, begin, longer first), ties as they came: buckets by track, each
+// sorted unless its rows came in order. `track_begin` is filled already.
+std::vector<uint32_t> SortedOrder(const EventColumns& table) {
+  std::vector<uint32_t> order(table.size());
+  std::vector<uint32_t> next = table.track_begin;
+  for (uint32_t row = 0; row < table.size(); ++row) order[next[Index(table.track[row])]++] = row;
+  size_t asked = 0;
+  const auto before = [&](uint32_t a, uint32_t b) {
+    CancelPoint(++asked);
+    return StandsBefore(table, a, b);
+  };
+  for (size_t track = 0; track + 1 < table.track_begin.size(); ++track) {
+    const auto first = order.begin() + table.track_begin[track];
+    const auto last = order.begin() + table.track_begin[track + 1];
+    if (!std::is_sorted(first, last, before)) std::stable_sort(first, last, before);
+  }
+  return order;
+}
+
+template <class T>
+void SortRows(T& table, size_t track_count) {
+  table.track_begin.assign(track_count + 1, 0);
+  for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
+  std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
+  if (IsSorted(table)) return;
+  const std::vector<uint32_t> order = SortedOrder(table);
+  std::vector<uint64_t> scratch;
+  ReserveLarge(scratch, table.size());
+  scratch.resize(table.size());
+  ForEachColumn(table, [&](auto& column) { Permute(column, order, scratch); });
+}
+
+// Closest range that encloses each. Returns how many overlap others without nesting.
+int64_t FindParents(RangeTable& ranges) {
+  ReserveLarge(ranges.parent, ranges.size());
+  ranges.parent.assign(ranges.size(), kNoRow);
+  std::vector<uint32_t> open;
+  int64_t overlaps = 0;
+  for (uint32_t row = 0; row < ranges.size(); ++row) {
+    CancelPoint(row);
+    if (!open.empty() && ranges.track[open.back()] != ranges.track[row]) open.clear();
+    while (!open.empty() && ranges.end[open.back()] <= ranges.begin[row]) open.pop_back();
+    // A range that runs past its would-be parent is a sibling that overlaps, not a child.
+    size_t depth = open.size();
+    while (depth > 0 && ranges.end[open[depth - 1]] < ranges.end[row]) --depth;
+    if (depth < open.size()) ++overlaps;
+    if (depth > 0) ranges.parent[row] = Row{open[depth - 1]};
+    open.resize(depth);
+    open.push_back(row);
+  }
+  return overlaps;
+}
+
+void Rebase(Trace& trace) {
+  int64_t first = INT64_MAX;
+  ForEachTable(trace, [&](Table, const EventColumns& table) {
+    for (TraceTime t : table.begin) first = std::min(first, t.ns);
+  });
+  if (first == INT64_MAX) return;
+  const auto shift = [&](TraceTime& t) { t.ns -= first; };
+  ForEachTable(trace, [&](Table, EventColumns& table) {
+    CancelPoint();
+    for (TraceTime& t : table.begin) shift(t);
+    for (TraceTime& t : table.end) shift(t);
+  });
+  for (OtherEvent& other : trace.others) shift(other.begin);
+  for (Gap& gap : trace.gaps) {
+    shift(gap.interval.begin);
+    shift(gap.interval.end);
+  }
+  trace.base_ns = Clamped(trace.base_ns, trace.quality) + first;
+}
+
+// Of sorted tables.
+Interval Extent(const Trace& trace) {
+  bool any = false;
+  Interval extent{};
+  for (const EventColumns* table : {static_cast<const EventColumns*>(&trace.ranges),
+                                    static_cast<const EventColumns*>(&trace.api),
+                                    static_cast<const EventColumns*>(&trace.device_ops)}) {
+    for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
+      const auto [first, last] = table->rows_of(TrackId{track});
+      // The profiler's own rows ("PyTorch Profiler (0)") are no activity.
+      if (first == last || trace.tracks[track].kind == TrackKind::kOther) continue;
+      if (!any) extent = {table->begin[first], table->end[first]};
+      any = true;
+      extent.begin = std::min(extent.begin, table->begin[first]);
+      const auto ends = table->end.begin();
+      extent.end = std::max(extent.end, *std::max_element(ends + first, ends + last));
+    }
+  }
+  return extent;
+}
+
+}  // namespace
+
+ProcessId TraceBuilder::FindOrAddProcess(int64_t pid) {
+  const ProcessId next{static_cast<uint32_t>(trace_.processes.size())};
+  const auto [it, is_new] = process_of_pid_.try_emplace(pid, next);
+  if (is_new) trace_.processes.push_back({.pid = pid});
+  return it->second;
+}
+
+ProcessId TraceBuilder::FindProcess(int64_t pid) const {
+  const auto it = process_of_pid_.find(pid);
+  return it == process_of_pid_.end() ? kNoProcess : it->second;
+}
+
+TrackId TraceBuilder::FindOrAddThread(ProcessId process, int64_t tid) {
+  const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
+  const auto [it, is_new] = track_of_[TrackKey(process, TrackKind::kThread)].try_emplace(tid, next);
+  if (is_new) trace_.tracks.push_back({.process = process, .tid = tid});
+  return it->second;
+}
+
+TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t device_id, int64_t stream) {
+  const DeviceId device = FindOrAddDevice(device_id);
+  const TrackId id = FindOrAddStream(process, stream);
+  Track& track = trace_.tracks[Index(id)];
+  if (track.device == kNoDevice) track.device = device;
+  if (track.device == device) return id;
+  // Streams of several devices have the same numbers.
+  const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
+  const auto [it, is_new] = stream_of_.try_emplace({process, device, stream}, next);
+  if (is_new) {
+    trace_.tracks.push_back(
+        {.kind = TrackKind::kStream, .process = process, .tid = stream, .device = device});
+  }
+  return it->second;
+}
+
+TrackId TraceBuilder::FindOrAddStream(ProcessId process, int64_t stream) {
+  const TrackId next{static_cast<uint32_t>(trace_.tracks.size())};
+  const auto [it, is_new] =
+      track_of_[TrackKey(process, TrackKind::kStream)].try_emplace(stream, next);
+  if (is_new) {
+    trace_.tracks.push_back({.kind = TrackKind::kStream, .process = process, .tid = stream});
+  }
+  return it->second;
+}
+
+TrackId TraceBuilder::FindThread(ProcessId process, int64_t tid) const {
+  return FindTrack(process, TrackKind::kThread, tid);
+}
+
+TrackId TraceBuilder::FindStream(ProcessId process, int64_t stream) const {
+  return FindTrack(process, TrackKind::kStream, stream);
+}
+
+TrackId TraceBuilder::FindTrack(ProcessId process, TrackKind kind, int64_t number) const {
+  const auto tracks = track_of_.find(TrackKey(process, kind));
+  if (tracks == track_of_.end()) return kNoTrack;
+  const auto it = tracks->second.find(number);
+  return it == tracks->second.end() ? kNoTrack : it->second;
+}
+
+DeviceId TraceBuilder::FindOrAddDevice(int64_t device_id) {
+  const DeviceId next{static_cast<uint32_t>(trace_.devices.size())};
+  const auto [it, is_new] = device_of_.try_emplace(device_id, next);
+  if (is_new) trace_.devices.push_back({.id = device_id});
+  return it->second;
+}
+
+void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end) {
+  const TraceTime kept{Clamped(begin.ns, quality())};
+  table.begin.push_back(kept);
+  table.end.push_back(std::max(kept, TraceTime{Clamped(end.ns, quality())}));
+  if (end < begin) {
+    quality().Count("negative_duration", QualitySeverity::kWarning, 1,
+                    "an event that ends before it begins; kept with duration 0");
+  }
+}
+
+template <class T, class... Own>
+void TraceBuilder::PushMany(T& table, const CommonFields& common, std::span<const EventTimes> times,
+                            Own... own) {
+  for (const EventTimes& t : times) {
+    PushTimes(table, t.begin, t.end);
+    table.correlation.push_back(t.correlation);
+  }
+  Append(table.name, times.size(), common.name);
+  Append(table.track, times.size(), common.track);
+  Append(table.args, times.size(), common.args);
+  Append(table.category, times.size(), common.category);
+  (Append(table.*own.first, times.size(), own.second), ...);
+}
+
+void TraceBuilder::AddRange(const Event& event, RangeKind kind) {
+  AddRow(trace_.ranges, event, kind, event.category);
+}
+
+void TraceBuilder::AddApi(const Event& event, ApiKind kind, int64_t correlation) {
+  AddRow(trace_.api, event, kind, event.category, correlation);
+}
+
+void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction,
+                               int64_t bytes, int64_t correlation) {
+  AddRow(trace_.device_ops, event, kind, event.category, direction, bytes, correlation);
+}
+
+void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
+                           std::span<const EventTimes> times) {
+  PushMany(trace_.api, common, times, std::pair(&ApiTable::kind, kind));
+}
+
+void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
+                                CopyDirection direction, int64_t bytes,
+                                std::span<const EventTimes> times) {
+  PushMany(trace_.device_ops, common, times, std::pair(&DeviceOpTable::kind, kind),
+           std::pair(&DeviceOpTable::direction, direction),
+           std::pair(&DeviceOpTable::bytes, bytes));
+}
+
+void TraceBuilder::AddSync(const Event& event, int64_t correlation) {
+  AddRow(trace_.syncs, event, event.category, correlation);
+}
+
+void TraceBuilder::AddInstant(const Event& event, char scope) {
+  AddRow(trace_.instants, AtOnce(event), event.category, scope);
+}
+
+void TraceBuilder::AddCounter(const Event& event) {
+  AddRow(trace_.counters, AtOnce(event), event.category);
+}
+
+void TraceBuilder::AddFlow(const Event& event, int64_t id, char phase, char bind) {
+  AddRow(trace_.flows, AtOnce(event), event.category, id, phase, bind);
+}
+
+void TraceBuilder::AddOther(const OtherEvent& event) {
+  const TraceTime begin{Clamped(event.begin.ns, quality())};
+  trace_.others.push_back({begin, event.json, event.has_time});
+}
+
+void TraceBuilder::AddGap(const Gap& gap) {
+  const TraceTime begin{Clamped(gap.interval.begin.ns, quality())};
+  const TraceTime end{Clamped(gap.interval.end.ns, quality())};
+  trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason, gap.kind});
+}
+
+void TraceBuilder::Expect(const ExpectedRows& rows) {
+  room_ahead_ = std::make_unique<RoomAhead>();
+  const auto expect = [&]<class T>(T& table, size_t more) {
+    const size_t count = table.size() + more;
+    ForEachColumn(table, [&](auto& column) {
+      ReserveLarge(column, count);
+      room_ahead_->Add(column);
+    });
+  };
+  expect(trace_.ranges, rows.ranges);
+  expect(trace_.api, rows.calls);
+  expect(trace_.device_ops, rows.device_ops);
+  room_ahead_->Start();
+}
+
+size_t TraceBuilder::size_bytes() const {
+  constexpr size_t kTrackBytes = 400;  // with its hash table and its process, measured
+  size_t bytes = trace_.strings.size_bytes() + trace_.args.size_bytes();
+  ForEachTable(trace_, [&]<class T>(Table, const T& table) {
+    ForEachColumn(table,
+                  [&](const auto& column) { bytes += column.capacity() * sizeof column[0]; });
+    bytes += table.begin.capacity() * sizeof(Row);  // what is computed of each row
+  });
+  return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
+         trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
+}
+
+int64_t TraceBuilder::SortTables(EqualRows equal_rows) {
+  const RowOrder by_content(trace_);
+  size_t rows = 0;
+  int64_t overlaps = 0;
+  std::vector<std::function<void()>> jobs;
+  ForEachTable(trace_, [&]<class T>(Table, T& table) {
+    rows += table.size();
+    jobs.push_back([&] {
+      SortRows(table, trace_.tracks.size());
+      if (equal_rows == EqualRows::kByContent) OrderEqualRows(by_content, table);
+      if constexpr (std::is_same_v<T, RangeTable>) overlaps = FindParents(table);
+    });
+  });
+  constexpr size_t kWorthThreads = 1 << 16;  // rows that take longer to sort than threads to start
+  if (rows >= kWorthThreads) {
+    RunAll(jobs);
+  } else {
+    for (const auto& job : jobs) job();
+  }
+  return overlaps;
+}
+
+Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
+  Trace& t = trace_;
+  room_ahead_.reset();
+  if (equal_rows == EqualRows::kByContent) OrderTracks(t);
+  const int64_t overlaps = SortTables(equal_rows);
+  CancelPoint();
+  t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
+                  "ranges of one thread that overlap without nesting");
+  JoinLaunches(t);
+  CountMissingRows(t);
+  if (rebase) Rebase(t);
+  CancelPoint();
+  t.extent = Extent(t);
+  return std::move(trace_);
+}
+
+}  // namespace trainprof

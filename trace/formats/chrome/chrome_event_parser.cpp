@@ -1,0 +1,358 @@
+// Known keys are told apart by their first four bytes; everything else takes the general path and
+// is kept.
+#include "trace/formats/chrome/chrome_event_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace trainprof {
+
+using json::Scan;
+using json::SkipSpace;
+using json::WholeInteger;
+
+// Bits of seen_fields_, for repeated keys.
+enum ChromeEventParser::Field : uint32_t {
+  kPhase = 1,
+  kTime = 2,
+  kDuration = 4,
+  kName = 8,
+  kCategory = 16,
+  kPid = 32,
+  kTid = 64,
+  kId = 128,
+  kBind = 256,
+  kScope = 512,
+  kArgs = 1024,
+};
+
+namespace {
+
+// A flow id given as text: decimal or 0x hexadecimal.
+bool IdFromText(std::string_view text, int64_t& value) {
+  if (!text.starts_with("0x") && !text.starts_with("0X")) return WholeInteger(text, value);
+  uint64_t bits = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data() + 2, last, bits, 16);
+  if (error != std::errc() || end != last || text.size() == 2) return false;
+  value = static_cast<int64_t>(bits);
+  return true;
+}
+
+uint32_t FourBytes(const char* p) {
+  uint32_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+// Four characters as FourBytes() reads them, whatever the byte order of the machine.
+constexpr uint32_t Word(const char (&text)[5]) {
+  return std::bit_cast<uint32_t>(std::array<char, 4>{text[0], text[1], text[2], text[3]});
+}
+
+}  // namespace
+
+ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
+    : builder_(builder),
+      key_device_(Intern("device")),
+      key_stream_(Intern("stream")),
+      key_correlation_(Intern("correlation")),
+      key_bytes_(Intern("bytes")),
+      key_kind_(Intern("kind")),
+      key_size_(Intern("size")),
+      key_true_tid_(Intern(kTrueTidKey)),
+      key_true_stream_(Intern(kTrueStreamKey)) {}
+
+Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& event) {
+  end_ = end;
+  seen_fields_ = 0;
+  seen_keys_ = 0;
+  is_long_ = false;
+  has_fields_ = false;
+  repairs_ = {};
+  noted_.clear();
+  event.Clear();
+  const Scan scan = ParseMembers(p, [&] { return ParseField(p, event); });
+  if (scan != Scan::kOk) return scan;
+  event.repaired = repairs_.any();
+  if (has_fields_) PutFieldsFirst(event.args, builder_.trace().strings);
+  return Scan::kOk;
+}
+
+// The members of the object whose '{' is at p, each passed by `parse_member`; p moves past its '}'.
+template <class ParseMember>
+inline Scan ChromeEventParser::ParseMembers(const char*& p, ParseMember parse_member) {
+  p = SkipSpace(p + 1);
+  if (*p == '}') {
+    ++p;
+    return Scan::kOk;
+  }
+  while (true) {
+    if (const Scan scan = parse_member(); scan != Scan::kOk) return scan;
+    p = SkipSpace(p);
+    if (*p == ',') {
+      p = SkipSpace(p + 1);
+      continue;
+    }
+    if (p >= end_) return Scan::kNeedMore;
+    if (*p != '}') return Scan::kBad;
+    ++p;
+    return Scan::kOk;
+  }
+}
+
+void ChromeEventParser::Commit(ImportNotes& notes) const {
+  using trainprof::Note;
+  if (repairs_.bad_escape) notes.Add(Note::kBadEscape);
+  if (repairs_.invalid_utf8) notes.Add(Note::kInvalidUtf8);
+  if (repairs_.control_character) notes.Add(Note::kControlCharacter);
+  if (repairs_.bare_literal) notes.Add(Note::kBareLiteral);
+  if (repairs_.odd_number) notes.Add(Note::kOddNumber);
+  for (Note note : noted_) notes.Add(note);
+}
+
+Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
+  // The common spelling: "key": with at most one space.
+  if (*p == '"') {
+    const char* key = p + 1;
+    const uint32_t word = FourBytes(key);
+    const auto value_at = [&](int length) {  // after "key":
+      const char* v = key + length + 1;
+      return SkipSpace(v);
+    };
+    const auto colon_at = [&](int length) { return key[length] == '"' && key[length + 1] == ':'; };
+    if (word == Word("name") && colon_at(4)) {
+      p = value_at(5);
+      Once(kName);
+      return ParseTextOrRaw(p, last_name_, event.name);
+    }
+    if ((word == Word("cat\"")) && colon_at(3)) {
+      p = value_at(4);
+      Once(kCategory);
+      return ParseTextOrRaw(p, last_category_, event.category);
+    }
+    if (word == Word("args") && colon_at(4)) {
+      p = value_at(5);
+      if (*p == '{') {
+        Once(kArgs);
+        return ParseArgs(p, event);
+      }
+      if (p >= end_) return Scan::kNeedMore;
+      Note(Note::kWrongType);
+      return KeepField("args", p, event);
+    }
+    if (word == Word("ph\":")) {
+      p = value_at(3);
+      Once(kPhase);
+      return ParseLetter(p, event.phase);
+    }
+    if (word == Word("ts\":")) {
+      p = value_at(3);
+      Once(kTime);
+      return ParseTime(p, event.time_ns, event.has_time);
+    }
+    if (word == Word("dur\"") && colon_at(3)) {
+      p = value_at(4);
+      Once(kDuration);
+      return ParseTime(p, event.duration_ns, event.has_duration);
+    }
+    if (word == Word("pid\"") && colon_at(3)) {
+      p = value_at(4);
+      Once(kPid);
+      return ParseId(p, event.pid);
+    }
+    if (word == Word("tid\"") && colon_at(3)) {
+      p = value_at(4);
+      Once(kTid);
+      return ParseId(p, event.tid);
+    }
+  }
+  std::string_view key;
+  if (const Scan scan = ParseKey(p, key); scan != Scan::kOk) return scan;
+  return FieldValue(key, p, event);
+}
+
+// A field by any spelling of its key ("\u0070h", "ph" : ...), and the rarer fields.
+Scan ChromeEventParser::FieldValue(std::string_view key, const char*& p, ChromeEvent& event) {
+  if (key == "ph") return Once(kPhase), ParseLetter(p, event.phase);
+  if (key == "name") return Once(kName), ParseTextOrRaw(p, last_name_, event.name);
+  if (key == "cat") return Once(kCategory), ParseTextOrRaw(p, last_category_, event.category);
+  if (key == "ts") return Once(kTime), ParseTime(p, event.time_ns, event.has_time);
+  if (key == "dur") return Once(kDuration), ParseTime(p, event.duration_ns, event.has_duration);
+  if (key == "pid") return Once(kPid), ParseId(p, event.pid);
+  if (key == "tid") return Once(kTid), ParseId(p, event.tid);
+  if (key == "args" && *p == '{') return Once(kArgs), ParseArgs(p, event);
+  int64_t small = 0;
+  if (key == "id" && (seen_fields_ & kId) == 0) {
+    if (const char* after = json::ParseSmallInteger(p, small); after != nullptr) {
+      if (after >= end_) return Scan::kNeedMore;
+      Once(kId);
+      p = after;
+      event.id = small;
+      event.has_id = true;
+      return Scan::kOk;
+    }
+  }
+  if (key == "bp" && p[0] == '"' && p[1] == 'e' && p[2] == '"') {
+    Once(kBind);
+    p += 3;
+    event.bind = 'e';
+    return Scan::kOk;
+  }
+  if (key == "s" && p[0] == '"' && (p[1] == 'g' || p[1] == 'p' || p[1] == 't') && p[2] == '"') {
+    Once(kScope);
+    event.scope = p[1];
+    p += 3;
+    return Scan::kOk;
+  }
+  return KeepField(key, p, event);
+}
+
+// Keeps a field that has no column among the arguments. The key is interned last: an event that the
+// window cuts off must leave nothing behind that its whole text would not.
+Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEvent& event) {
+  const std::string kept = fmt::format("{}{}", kFieldPrefix, key);
+  const bool is_id = key == "id";
+  Arg arg;
+  if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
+  arg.key = Intern(kept);
+  event.args.push_back(arg);
+  has_fields_ = true;
+  if (is_id) {
+    const std::string_view text = builder_.trace().Text(arg.value.text);
+    if (arg.value.type == ArgValue::Type::kString && IdFromText(text, event.id)) {
+      event.has_id = true;
+    }
+  }
+  return Scan::kOk;
+}
+
+Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
+  // The first argument's key follows from the category, which stands before it in most files.
+  last_key_ = event.category;
+  return ParseMembers(p, [&] { return ParseArg(p, event); });
+}
+
+// Reads kLongest bytes at p, within the window's padding.
+bool ChromeEventParser::NextKey::Matches(const char* p) const {
+  uint64_t difference = 0;
+  for (size_t i = 0; i < std::size(text); ++i) {
+    uint64_t word;
+    std::memcpy(&word, p + i * sizeof(word), sizeof(word));
+    difference |= (word ^ text[i]) & mask[i];
+  }
+  return difference == 0;
+}
+
+// `spelled` is the key as it stands in the file, with the quote that closes it.
+void ChromeEventParser::NextKey::Set(StringId previous, std::string_view spelled, StringId id) {
+  char bytes[kLongest] = {};
+  char ones[kLongest] = {};
+  std::memcpy(bytes, spelled.data(), spelled.size());
+  std::memset(ones, 0xFF, spelled.size());
+  std::memcpy(text, bytes, sizeof(text));
+  std::memcpy(mask, ones, sizeof(mask));
+  before = previous;
+  key = id;
+  length = static_cast<uint32_t>(spelled.size());
+}
+
+// An argument's key and its colon, interned.
+Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
+  NextKey& next = next_keys_[Index(last_key_) % next_keys_.size()];
+  if (next.before == last_key_ && *p == '"' && next.Matches(p + 1)) {
+    const char* after = p + 1 + next.length;
+    if (*after == ':') {
+      key = last_key_ = next.key;
+      p = SkipSpace(after + 1);
+      return p < end_ ? Scan::kOk : Scan::kNeedMore;
+    }
+  }
+  const char* first = p + 1;
+  std::string_view text;
+  if (const Scan scan = ParseKey(p, text); scan != Scan::kOk) return scan;
+  const bool as_spelled = text.data() == first;  // no escapes
+  key = text.starts_with(kFieldPrefix) ? Intern(fmt::format("{}{}", kFieldPrefix, text))
+                                       : Intern(text);
+  if (as_spelled && text.size() < NextKey::kLongest) {
+    next.Set(last_key_, {first, text.size() + 1}, key);
+  }
+  last_key_ = key;
+  return Scan::kOk;
+}
+
+// Whether one of the arguments so far has the key. Looks at each of a few, and into a table from
+// kFew arguments on: an event of a million must not cost a million squared.
+bool ChromeEventParser::IsRepeated(StringId key, const std::vector<Arg>& args) {
+  constexpr size_t kFew = 64;
+  if (args.size() < kFew) {
+    return std::any_of(args.begin(), args.end(), [&](const Arg& arg) { return arg.key == key; });
+  }
+  if (!is_long_) {
+    is_long_ = true;
+    ++long_event_;
+    noted_to_ = 0;
+  }
+  long_event_of_key_.resize(std::max(long_event_of_key_.size(), builder_.trace().strings.size()));
+  for (; noted_to_ < args.size(); ++noted_to_) {
+    long_event_of_key_[Index(args[noted_to_].key)] = long_event_;
+  }
+  return long_event_of_key_[Index(key)] == long_event_;
+}
+
+Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
+  StringId key;
+  if (const Scan scan = ParseArgKey(p, key); scan != Scan::kOk) return scan;
+  const uint64_t bit = uint64_t{1} << (Index(key) % 64);
+  if ((seen_keys_ & bit) != 0 && IsRepeated(key, event.args)) Note(Note::kDuplicateKey);
+  seen_keys_ |= bit;
+  Arg& arg = event.args.emplace_back();  // in place: a copy of what was just written stalls
+  arg.key = key;
+  if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
+  if (key < key_device_ || key > key_true_stream_) return Scan::kOk;
+  if (key >= key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
+    event.true_tid = arg.value.integer;
+    event.on_stream = key == key_true_stream_;
+    event.args.pop_back();
+    return Scan::kOk;
+  }
+  Decode(arg, event);
+  return Scan::kOk;
+}
+
+// The arguments that also fill columns. Of repeated ones the last integer counts.
+void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
+  if (arg.value.type == ArgValue::Type::kInt) {
+    const int64_t value = arg.value.integer;
+    if (arg.key == key_device_) event.device = value;
+    if (arg.key == key_stream_) event.stream = value;
+    if (arg.key == key_correlation_) event.correlation = value;
+    if (arg.key == key_bytes_) event.bytes = value;
+    if (arg.key == key_size_) event.api_bytes = value;
+  }
+  if (arg.value.type == ArgValue::Type::kString) {
+    int64_t size = 0;
+    if (arg.key == key_kind_) event.copy_kind = arg.value.text;
+    if (arg.key == key_size_ && WholeInteger(builder_.trace().Text(arg.value.text), size)) {
+      event.api_bytes = size;
+    }
+  }
+}
+
+// "key" and its colon; p is then at the value. The view lasts until the next text is parsed.
+Scan ChromeEventParser::ParseKey(const char*& p, std::string_view& key) {
+  if (p >= end_) return Scan::kNeedMore;
+  if (*p != '"') return Scan::kBad;
+  if (const Scan scan = ParseText(p, key); scan != Scan::kOk) return scan;
+  if (*p != ':') p = SkipSpace(p);
+  if (p >= end_) return Scan::kNeedMore;
+  if (*p != ':') return Scan::kBad;
+  ++p;
+  p = SkipSpace(p);
+  return p < end_ ? Scan::kOk : Scan::kNeedMore;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,120 @@
+// Writes a trace's header, metadata and events as Chrome trace JSON; see export_chrome.cpp. Alone
+// it is a whole file; for a file of several ranks (merge_chrome.cpp) its parts are taken one by
+// one.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/formats/chrome/chrome_lanes.h"
+#include "trace/formats/chrome/json_writer.h"
+#include "trace/formats/chrome/rank_namespace.h"
+#include "trace/formats/io/file_sink.h"
+#include "trace/tables/trace.h"
+
+namespace trainprof {
+
+// Times count from a whole microsecond, so that they have the same digits below it as in the
+// source's own clock: readers that round to microseconds (HTA) then round as they would there.
+constexpr int64_t WholeMicroseconds(int64_t base_ns) { return base_ns / 1000 * 1000; }
+
+class ChromeWriter {
+ public:
+  // What a process was called before the ranks were told apart, as a file of this rank alone has
+  // it.
+  struct ProcessNames {
+    std::string name;
+    std::string labels;
+    int64_t sort_index = 0;
+  };
+
+  // `rank` may be null: the file is this trace's alone. Pids of the trace must be known to it
+  // before metadata or events are written. All three outlive the writer.
+  ChromeWriter(const Trace& trace, FileSink& sink, RankNamespace* rank = nullptr)
+      : trace_(trace),
+        sink_(sink),
+        lanes_(trace),
+        rank_(rank),
+        is_recording_(trace.source == SourceKind::kRecording),
+        key_stream_(trace.strings.Find("stream")),
+        shift_ns_(trace.base_ns - WholeMicroseconds(trace.base_ns)) {}
+
+  // The whole file.
+  void Write();
+
+  // "key": value lines, each with a comma behind it, down to baseTimeNanoseconds.
+  std::string Members();
+  // Metadata events, separated by commas.
+  std::string Metadata();
+  // The processes that Metadata() has named, by their own pid.
+  const std::map<int64_t, ProcessNames>& processes() const { return processes_; }
+  // All other events, to the sink, `shift_ns` later than in a file of their own; each after a comma
+  // but for the first of the file. Returns whether the file still has no event.
+  bool WriteEvents(bool is_first, int64_t shift_ns);
+  static void WriteDevice(JsonWriter& w, const Device& device, std::string_view name);
+  // Every pid that events and metadata have.
+  std::vector<int64_t> Pids() const;
+
+ private:
+  // Fields that a recording has in columns only, and Kineto's readers want among the arguments.
+  struct Extra {
+    std::string_view key;
+    int64_t value;
+  };
+
+  void WriteMembers();
+  void WriteMember(std::string_view key, std::string_view raw);
+  void WriteDevices();
+  void WriteMetadata();
+  void WriteProcess(int64_t pid, ProcessNames names);
+  void WriteThread(int64_t pid, int64_t tid, std::string_view name, int64_t sort_index);
+  void WriteRanges();
+  void WriteApi();
+  void WriteDeviceOps();
+  void WriteSyncs();
+  void WritePoints();
+  void WriteFlows();
+  void WriteLaunchArrows();
+  void WriteOthers();
+
+  void WriteTables();
+  void BeginEvent();
+  void EndEvent();
+  void Common(std::string_view category, std::string_view name, int64_t pid, int64_t tid,
+              TraceTime time);
+  void Complete(Table table, const EventColumns& columns, uint32_t row, std::string_view category,
+                std::string_view name, std::initializer_list<Extra> extras);
+  void Args(ArgsId id);
+  ChromeLanes::Place PlaceOf(TrackId track) const;
+  // In unsigned numbers: times of hostile files are near the end of the range.
+  int64_t Shifted(int64_t ns) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(ns) + static_cast<uint64_t>(shift_ns_));
+  }
+  void RenameIds();
+  int64_t RenameFlow(int64_t id);
+  bool HasArg(std::string_view key) const;
+  bool SaysStream(int64_t stream) const;
+  std::string_view RangeCategory(uint32_t row) const;
+  std::string StepName(uint32_t row);
+
+  const Trace& trace_;
+  FileSink& sink_;
+  ChromeLanes lanes_;
+  RankNamespace* const rank_;
+  const bool is_recording_;
+  const StringId key_stream_;
+  int64_t shift_ns_;
+  JsonWriter w_;
+  std::vector<Arg> args_;
+  std::vector<std::pair<std::string_view, ArgValue>> added_;
+  std::vector<int64_t> steps_of_track_;
+  std::map<int64_t, ProcessNames> processes_;
+  bool first_event_ = true;
+  bool keep_buffer_ = false;  // nothing goes to the sink yet
+};
+
+}  // namespace trainprof

@@ -1,0 +1,45 @@
+// The window grows only while one event or member does not fit it.
+#include "trace/formats/io/json_window.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace trainprof {
+
+JsonWindow::JsonWindow(ByteSource& source)
+    : source_(source),
+      capacity_(kFirstBytes),
+      buffer_(std::make_unique_for_overwrite<char[]>(kFirstBytes + kPadding)),
+      at_(buffer_.get()),
+      end_(at_) {
+  std::memset(buffer_.get(), 0, kPadding);
+}
+
+bool JsonWindow::Refill() {
+  if (at_end_ || full()) return false;
+  const auto kept = static_cast<size_t>(end_ - at_);
+  base_offset_ = OffsetOf(at_);
+  if (kept * 2 > capacity_) {
+    capacity_ = std::min(capacity_ * 2, kMaxBytes);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_ + kPadding);
+    std::memcpy(larger.get(), at_, kept);
+    buffer_ = std::move(larger);
+  } else if (kept > 0) {
+    std::memmove(buffer_.get(), at_, kept);
+  }
+  size_t filled = kept;
+  while (filled < capacity_) {
+    const size_t got = source_.Read(buffer_.get() + filled, capacity_ - filled);
+    if (got == 0) {
+      at_end_ = true;
+      break;
+    }
+    filled += got;
+  }
+  std::memset(buffer_.get() + filled, 0, kPadding);
+  at_ = buffer_.get();
+  end_ = at_ + filled;
+  return filled > kept;
+}
+
+}  // namespace trainprof

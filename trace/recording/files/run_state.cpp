@@ -1,0 +1,93 @@
+// Manifests come from anywhere: every member is checked, and nothing but a regular file is read.
+#include "trace/recording/files/run_state.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/run_directory.h"
+#include "trace/recording/wire/layout.h"
+
+namespace trainprof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Of some 10,000 processes. As a tree a hostile one takes twenty times as much.
+constexpr uint64_t kMaxManifestBytes = uint64_t{8} << 20;
+
+std::optional<int> IntOf(const json& manifest, const char* key) {
+  const auto it = manifest.find(key);
+  if (it == manifest.end() || !it->is_number_integer()) return std::nullopt;
+  const auto number = it->get<int64_t>();
+  return std::in_range<int>(number) ? std::optional(static_cast<int>(number)) : std::nullopt;
+}
+
+// Sealed since, or not: either form will do.
+bool IsThere(const fs::path& file) {
+  std::error_code error;
+  for (const char* suffix : {kSegmentSuffix, kSealedSuffix}) {
+    if (fs::exists(fs::path(file).replace_extension(suffix), error)) return true;
+  }
+  return false;
+}
+
+// A name from a manifest leads nowhere but into a folder of the recording.
+bool IsPlain(const fs::path& file) {
+  return file.is_relative() && std::distance(file.begin(), file.end()) == 2 &&
+         file.lexically_normal() == file && *file.begin() != "..";
+}
+
+std::vector<std::string> MissingFiles(const fs::path& run_dir, const json& manifest) {
+  std::vector<std::string> missing;
+  const auto processes = manifest.find("processes");
+  if (processes == manifest.end() || !processes->is_array()) return missing;
+  for (const json& process : *processes) {
+    if (!process.is_object() || !process.contains("file") || !process["file"].is_string()) continue;
+    const fs::path file = process["file"].get<std::string>();
+    if (IsPlain(file) && !IsThere(run_dir / file)) missing.push_back(file.string());
+  }
+  return missing;
+}
+
+}  // namespace
+
+RunState ReadRunState(const fs::path& path) {
+  RunState state;
+  const fs::path run_dir = RunOf(path);
+  if (run_dir.empty()) return state;
+  const Result<std::string> text =
+      ReadRecorded(run_dir / kManifestFile, Links::kFollow, kMaxManifestBytes);
+  if (!text.ok()) return state;
+  const json manifest = ParseRecorded(text.value());
+  state.known = manifest.is_object() && manifest.contains("exit_code") &&
+                manifest.contains("signal") &&
+                manifest.value("format", json()) == "trainprof recording";
+  if (!state.known) return state;
+  const auto end = manifest.find("end_unix_ns");
+  state.ended = end != manifest.end() && end->is_number();
+  state.exit_code = IntOf(manifest, "exit_code");
+  state.signal = IntOf(manifest, "signal");
+  if (const json host = manifest.value("host", json()); host.is_string()) state.host = host;
+  if (run_dir == Resolved(path)) state.missing_files = MissingFiles(run_dir, manifest);
+  return state;
+}
+
+std::string HowItWasKilled(const fs::path& path) {
+  const RunState state = ReadRunState(path);
+  if (!state.known) return {};
+  if (state.signal) {
+    const bool known = *state.signal > 0 && *state.signal < NSIG;
+    return fmt::format("the program was ended by signal {}{}", *state.signal,
+                       known ? fmt::format(" ({})", strsignal(*state.signal)) : "");
+  }
+  if (state.exit_code) return {};
+  return "the run was killed: how the program ended was not recorded";
+}
+
+}  // namespace trainprof::recording

@@ -1,0 +1,102 @@
+// CUPTI's enumerations as rows hold them, in Kineto's words (output_base.h, CuptiActivity.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "trace/base/names.h"
+#include "trace/recording/wire/rows.h"
+
+namespace trainprof::recording {
+
+template <size_t N>
+constexpr std::string_view NameAt(const std::string_view (&names)[N], uint32_t number) {
+  return number < N ? names[number] : std::string_view("Unknown");
+}
+
+// CUpti_ActivityMemcpyKind: H host, D device, A array, P peer.
+constexpr std::string_view MemcpyKindName(uint8_t kind) {
+  constexpr std::string_view kNames[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                         "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+  return NameAt(kNames, kind);
+}
+
+constexpr CopyDirection DirectionOf(uint8_t memcpy_kind) {
+  using enum CopyDirection;
+  constexpr CopyDirection kDirections[] = {kUnknown,
+                                           kHostToDevice,
+                                           kDeviceToHost,
+                                           kHostToDevice,
+                                           kDeviceToHost,
+                                           kDeviceToDevice,
+                                           kDeviceToDevice,
+                                           kDeviceToDevice,
+                                           kDeviceToDevice,
+                                           kHostToHost,
+                                           kPeer};
+  return memcpy_kind < std::size(kDirections) ? kDirections[memcpy_kind] : kUnknown;
+}
+
+// CUpti_ActivityMemoryKind.
+inline constexpr uint8_t kPageableMemory = 1;
+inline constexpr uint8_t kPinnedMemory = 2;
+constexpr std::string_view MemoryKindName(uint8_t kind) {
+  constexpr std::string_view kNames[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                         "Array",   "Managed",  "Device Static", "Managed Static"};
+  return NameAt(kNames, kind);
+}
+
+// CUpti_ActivitySynchronizationType.
+inline constexpr uint8_t kEventSync = 1;
+inline constexpr uint8_t kStreamWaitEvent = 2;
+constexpr std::string_view SyncName(uint8_t type) {
+  constexpr std::string_view kNames[] = {"Unknown", "Event Sync", "Stream Wait Event",
+                                         "Stream Sync", "Context Sync"};
+  return NameAt(kNames, type);
+}
+
+// OverheadDetail of CUpti_ActivityOverheadKind.
+constexpr std::string_view OverheadName(uint8_t detail) {
+  constexpr uint8_t kFirstOwn = 17;
+  constexpr std::string_view kOwn[] = {"Buffer Flush",
+                                       "Instrumentation",
+                                       "Resource",
+                                       "Runtime Triggered Module Loading",
+                                       "Lazy Function Loading",
+                                       "Command Buffer Full",
+                                       "Activity Buffer Request",
+                                       "UVM Activity Init"};
+  if (detail == 1) return "Driver Compiler";
+  if (detail == kSetupOverhead) return kCuptiSetup;
+  return detail < kFirstOwn ? std::string_view("Unknown") : NameAt(kOwn, detail - kFirstOwn);
+}
+
+// cudaError_t and CUresult, which agree on these: what a program meets, in their manuals' words.
+inline constexpr uint32_t kNotReady = 600;  // of a query: no failure
+constexpr std::string_view ErrorName(uint32_t result) {
+  switch (result) {
+    case 1:
+      return "invalid value";
+    case 2:
+      return "out of memory";
+    case 100:
+      return "no device";
+    case 209:
+      return "no kernel image for this device";
+    case 700:
+      return "illegal address";
+    case 702:
+      return "launch timeout";
+    case 719:
+      return "launch failure";
+    case 900:
+      return "stream capture does not permit it";
+    default:
+      return "";
+  }
+}
+
+// CUpti_ActivityMemoryOperationType.
+inline constexpr uint8_t kReleaseOperation = 2;
+
+}  // namespace trainprof::recording

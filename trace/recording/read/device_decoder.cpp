@@ -1,0 +1,314 @@
+#include "trace/recording/read/device_decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/base/large_columns.h"
+#include "trace/recording/read/cupti_names.h"
+#include "trace/symbols/demangle.h"
+#include "trace/tables/occupancy.h"
+
+namespace trainprof::recording {
+namespace {
+
+constexpr uint32_t kNoStream = UINT32_MAX;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE
+
+}  // namespace
+
+size_t DeviceDecoder::HashRow::operator()(const DeviceRow& row) const {
+  return CheckOf(&row, sizeof row);
+}
+
+bool DeviceDecoder::SameRow::operator()(const DeviceRow& a, const DeviceRow& b) const {
+  return memcmp(&a, &b, sizeof a) == 0;
+}
+
+DeviceDecoder::DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base,
+                             ProcessId process, size_t calls, StackTexts& stacks,
+                             TraceBuilder& builder)
+    : info_(info), scan_(scan), base_(base), process_(process), stacks_(stacks), builder_(builder) {
+  ReserveLarge(launches_, calls);
+  for (const auto& [ordinal, device] : scan_.devices) {
+    device_of_ordinal_[ordinal] = FindOrAddDevice(device);
+  }
+}
+
+// Processes of one rank may see one device under different ordinals, or different ones under the
+// same: the uuid tells.
+DeviceId DeviceDecoder::FindOrAddDevice(const ScannedDevice& found) {
+  const DeviceFacts& facts = found.facts;
+  std::string uuid;
+  for (char byte : facts.uuid) uuid += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  if (uuid.find_first_not_of('0') == std::string::npos) uuid.clear();
+  const StringId uuid_text = builder_.Intern(uuid);
+  std::vector<Device>& devices = builder_.trace().devices;
+  int64_t id = facts.ordinal;
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    if (!uuid.empty() && devices[i].uuid == uuid_text) return DeviceId{i};
+  }
+  const auto is_another = [&](const Device& device) {
+    return device.id == id && device.uuid != kEmptyString && !uuid.empty();
+  };
+  while (std::any_of(devices.begin(), devices.end(), is_another)) ++id;
+  Device& device = builder_.device(builder_.FindOrAddDevice(id));
+  device.name = builder_.Intern(found.name);
+  device.uuid = uuid_text;
+  device.total_memory_bytes = static_cast<int64_t>(facts.memory_bytes);
+  device.compute_major = static_cast<int32_t>(facts.compute_major);
+  device.compute_minor = static_cast<int32_t>(facts.compute_minor);
+  device.num_sms = static_cast<int32_t>(facts.multiprocessors);
+  device.memory_bytes_per_second = static_cast<int64_t>(facts.memory_bytes_per_second);
+  device.clock_khz = static_cast<int64_t>(facts.clock_khz);
+  device.is_mig_slice = (facts.flags & 1) != 0;
+  return builder_.FindOrAddDevice(id);
+}
+
+DeviceId DeviceDecoder::DeviceOf(uint32_t ordinal) {
+  const auto it = device_of_ordinal_.find(ordinal);
+  if (it != device_of_ordinal_.end()) return it->second;
+  return device_of_ordinal_[ordinal] = builder_.FindOrAddDevice(ordinal);
+}
+
+TrackId DeviceDecoder::Stream(uint32_t device, uint32_t context, uint32_t stream) {
+  const auto [it, is_new] = stream_of_.try_emplace({device, stream}, TrackId{});
+  if (!is_new) return it->second;
+  const int64_t number = stream == kNoStream ? -1 : int64_t{stream};
+  const int64_t id = builder_.device(DeviceOf(device)).id;
+  it->second = builder_.FindOrAddStream(process_, id, number);
+  Track& track = builder_.track(it->second);
+  track.sort_index = number;
+  const auto priority = scan_.priority_of.find({context, stream});
+  std::string name = number < 0 ? std::string("host waits") : fmt::format("stream {}", number);
+  if (priority != scan_.priority_of.end() && priority->second != 0) {
+    name += fmt::format(" (priority {})", priority->second);
+  }
+  track.name = builder_.Intern(name);
+  return it->second;
+}
+
+// False: CUPTI could not stamp it.
+bool DeviceDecoder::CountDeviceWork(const DeviceRow& row) {
+  ++device_rows_;
+  answered_.Add(row.correlation);
+  last_device_ns_ = std::max(last_device_ns_, row.end_ns);
+  if (row.begin_ns > 0 && row.end_ns > 0) return true;
+  ++zero_start_;
+  return false;
+}
+
+void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& names) {
+  switch (row.type) {
+    case DeviceRowType::kCopy:
+    case DeviceRowType::kPeerCopy:
+      if (CountDeviceWork(row)) AddCopy(row);
+      return;
+    case DeviceRowType::kMemset:
+      if (CountDeviceWork(row)) AddMemset(row);
+      return;
+    case DeviceRowType::kGraph:
+      if (CountDeviceWork(row)) AddGraph(row);
+      return;
+    default:
+      break;
+  }
+  if (row.type == DeviceRowType::kOverhead) return AddOverhead(row);
+  ++device_rows_;
+  switch (row.type) {
+    case DeviceRowType::kMemory: {
+      bool is_lost = false;
+      memory_.push_back(row);
+      memory_.back().name = static_cast<uint32_t>(NameOf(row.name, names, &is_lost));
+      if (is_lost) CountLostNames(1);
+      return;
+    }
+    case DeviceRowType::kEvent: {
+      const EventRecord record{row.correlation, row.stream};
+      events_[{row.context, row.sync.event}][row.correlation] = record;
+      if (row.sync.sync_id != 0) event_of_sync_[row.sync.sync_id] = record;
+      if (row.begin_ns > 0) syncs_.push_back(row);
+      return;
+    }
+    case DeviceRowType::kSync:
+      syncs_.push_back(row);
+      return;
+    default:
+      builder_.quality().Count("unknown_record", QualitySeverity::kDataLoss, 1,
+                               "records of a newer version; skipped");
+  }
+}
+
+StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, bool* is_lost) {
+  bool known = true;
+  const StringId name = names.Get(id, &known);
+  *is_lost = !known;
+  return known ? name : builder_.Intern("(name lost)");
+}
+
+void DeviceDecoder::CountLostNames(size_t rows) {
+  builder_.quality().Count("lost_name", QualitySeverity::kWarning, static_cast<int64_t>(rows),
+                           "events whose name was in a lost chunk");
+}
+
+StringId DeviceDecoder::KernelName(StringId mangled) {
+  const auto [it, is_new] = demangled_.try_emplace(mangled, mangled);
+  if (is_new) it->second = builder_.Intern(Demangled(builder_.trace().Text(mangled)));
+  return it->second;
+}
+
+void DeviceDecoder::Arg(std::string_view key, int64_t value) {
+  args_.push_back({builder_.Intern(key), {.type = ArgValue::Type::kInt, .integer = value}});
+}
+void DeviceDecoder::Arg(std::string_view key, double value) {
+  args_.push_back({builder_.Intern(key), {.type = ArgValue::Type::kDouble, .real = value}});
+}
+void DeviceDecoder::Arg(std::string_view key, StringId value) {
+  args_.push_back({builder_.Intern(key), {.type = ArgValue::Type::kString, .text = value}});
+}
+void DeviceDecoder::Json(std::string_view key, std::string_view value) {
+  args_.push_back(
+      {builder_.Intern(key), {.type = ArgValue::Type::kJson, .text = builder_.Intern(value)}});
+}
+
+ArgsId DeviceDecoder::TakeArgs() {
+  const ArgsId id = args_.empty() ? kNoArgs : builder_.AddArgs(args_);
+  args_.clear();
+  return id;
+}
+
+Event DeviceDecoder::EventOf(const DeviceRow& row, StringId name, TrackId track) {
+  return {.begin = At(row.begin_ns),
+          .end = At(std::max(row.begin_ns, row.end_ns)),
+          .name = name,
+          .track = track,
+          .args = TakeArgs()};
+}
+
+void DeviceDecoder::AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind,
+                                CopyDirection direction, int64_t bytes) {
+  builder_.AddDeviceOp(EventOf(row, name, Stream(row.device, row.context, row.stream)), kind,
+                       direction, bytes, CorrelationOf(row.correlation));
+}
+
+double DeviceDecoder::OccupancyOf(const DeviceRow& row) const {
+  const auto device = scan_.devices.find(row.device);
+  if (device == scan_.devices.end()) return 0;
+  const DeviceFacts& facts = device->second.facts;
+  const auto& kernel = row.kernel;
+  return TheoreticalOccupancy(
+      {static_cast<int32_t>(facts.compute_major), static_cast<int32_t>(facts.compute_minor),
+       facts.warps_per_multiprocessor, facts.blocks_per_multiprocessor,
+       facts.registers_per_multiprocessor, facts.shared_bytes_per_multiprocessor},
+      {int64_t{kernel.block[0]} * kernel.block[1] * kernel.block[2], kernel.registers_per_thread,
+       int64_t{kernel.static_shared_bytes} + kernel.dynamic_shared_bytes});
+}
+
+ArgsId DeviceDecoder::KernelArgs(const DeviceRow& row) {
+  DeviceRow key = row;
+  key.begin_ns = key.end_ns = 0;
+  key.correlation = 0;
+  const auto [known, is_new] = kernel_args_.try_emplace(key, kNoArgs);
+  if (!is_new) return known->second;
+  const auto& k = row.kernel;
+  Arg("device", builder_.device(DeviceOf(row.device)).id);
+  Arg("context", int64_t{row.context});
+  Arg("stream", int64_t{row.stream});
+  Arg("registers per thread", int64_t{k.registers_per_thread});
+  Arg("shared memory", int64_t{k.static_shared_bytes} + k.dynamic_shared_bytes);
+  const auto device = scan_.devices.find(row.device);
+  const double blocks = double{1} * k.grid[0] * k.grid[1] * k.grid[2];
+  if (device != scan_.devices.end() && device->second.facts.multiprocessors > 0) {
+    const double per_sm = blocks / device->second.facts.multiprocessors;
+    constexpr double kWarpThreads = 32;
+    Arg("blocks per SM", per_sm);
+    Arg("warps per SM", per_sm * k.block[0] * k.block[1] * k.block[2] / kWarpThreads);
+  }
+  Json("grid", fmt::format("[{},{},{}]", k.grid[0], k.grid[1], k.grid[2]));
+  Json("block", fmt::format("[{},{},{}]", k.block[0], k.block[1], k.block[2]));
+  if (const double occupancy = OccupancyOf(row); occupancy > 0) {
+    Arg("theoretical occupancy %", 100 * occupancy);
+  }
+  if (k.cluster[0] > 1 || k.cluster[1] > 1 || k.cluster[2] > 1) {
+    Json("cluster", fmt::format("[{},{},{}]", k.cluster[0], k.cluster[1], k.cluster[2]));
+  }
+  if (k.local_bytes_per_thread > 0) {
+    Arg("local memory per thread", int64_t{k.local_bytes_per_thread});
+  }
+  if (row.graph_node != 0) {
+    Arg("graph id", int64_t{row.graph});
+    Arg("graph node id", static_cast<int64_t>(row.graph_node));
+  }
+  return known->second = TakeArgs();
+}
+
+void DeviceDecoder::AddCopy(const DeviceRow& row) {
+  const auto& copy = row.copy;
+  Arg("device", builder_.device(DeviceOf(row.device)).id);
+  Arg("context", int64_t{row.context});
+  Arg("stream", int64_t{row.stream});
+  if (row.type == DeviceRowType::kPeerCopy) {
+    Arg("fromDevice", builder_.device(DeviceOf(copy.source_device)).id);
+    Arg("inDevice", builder_.device(DeviceOf(row.device)).id);
+    Arg("toDevice", builder_.device(DeviceOf(copy.target_device)).id);
+    Arg("fromContext", int64_t{copy.source_context});
+    Arg("inContext", int64_t{row.context});
+    Arg("toContext", int64_t{copy.target_context});
+  }
+  const auto bytes = static_cast<int64_t>(std::min<uint64_t>(copy.bytes, INT64_MAX));
+  Arg("bytes", bytes);
+  if (row.end_ns > row.begin_ns) {
+    Arg("memory bandwidth (GB/s)",
+        static_cast<double>(bytes) /
+            (static_cast<double>(row.end_ns) - static_cast<double>(row.begin_ns)));
+  }
+  if (copy.count > 1) Arg("copies", static_cast<int64_t>(copy.count));
+  if (row.graph_node != 0) Arg("graph node id", static_cast<int64_t>(row.graph_node));
+  const auto [name, is_new] = copy_names_.try_emplace(
+      row.detail | uint32_t{row.source_kind} << 8 | uint32_t{row.target_kind} << 16, kEmptyString);
+  if (is_new) {
+    name->second = builder_.Intern(fmt::format("Memcpy {} ({} -> {})", MemcpyKindName(row.detail),
+                                               MemoryKindName(row.source_kind),
+                                               MemoryKindName(row.target_kind)));
+  }
+  const CopyDirection direction =
+      row.type == DeviceRowType::kPeerCopy ? CopyDirection::kPeer : DirectionOf(row.detail);
+  AddDeviceOp(row, name->second, DeviceOpKind::kCopy, direction, bytes);
+}
+
+void DeviceDecoder::AddMemset(const DeviceRow& row) {
+  Arg("device", builder_.device(DeviceOf(row.device)).id);
+  Arg("context", int64_t{row.context});
+  Arg("stream", int64_t{row.stream});
+  const auto bytes = static_cast<int64_t>(std::min<uint64_t>(row.memset.bytes, INT64_MAX));
+  Arg("bytes", bytes);
+  if (row.graph_node != 0) Arg("graph node id", static_cast<int64_t>(row.graph_node));
+  const std::string name = fmt::format("Memset ({})", MemoryKindName(row.source_kind));
+  AddDeviceOp(row, builder_.Intern(name), DeviceOpKind::kMemset, CopyDirection::kUnknown, bytes);
+}
+
+// Its nodes are not recorded one by one: the whole counts as work.
+void DeviceDecoder::AddGraph(const DeviceRow& row) {
+  Arg("device", builder_.device(DeviceOf(row.device)).id);
+  Arg("stream", int64_t{row.stream});
+  Arg("graph id", int64_t{row.graph});
+  AddDeviceOp(row, builder_.Intern("CUDA graph"), DeviceOpKind::kKernel, CopyDirection::kUnknown,
+              0);
+}
+
+void DeviceDecoder::AddOverhead(const DeviceRow& row) {
+  const bool of_thread = row.overhead.object_kind == kThreadObject;
+  const TrackId track = of_thread ? builder_.FindOrAddThread(process_, int64_t{row.overhead.object})
+                                  : builder_.FindOrAddThread(process_, -1);
+  if (!of_thread) builder_.track(track).name = builder_.Intern("CUPTI");
+  builder_.AddRange(EventOf(row, builder_.Intern(OverheadName(row.detail)), track),
+                    RangeKind::kOverhead);
+}
+
+ArgsId DeviceDecoder::CallArgs(const CallRow& row, StringId stack) {
+  Arg("cbid", int64_t{row.cbid});
+  if (row.result != 0) Arg("result", int64_t{row.result});
+  if (stack != kEmptyString) Arg("Call stack", stack);
+  return TakeArgs();
+}
+
+}  // namespace trainprof::recording

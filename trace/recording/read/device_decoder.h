@@ -1,0 +1,187 @@
+// Puts the rows of one segment (rows.h) into a rank's trace: what devices did, and the calls that
+// asked for it. Names of kinds and arguments are Kineto's, so that rules and exports need to know
+// one vocabulary.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/build/trace_builder.h"
+#include "trace/recording/read/correlation_set.h"
+#include "trace/recording/read/stack_texts.h"
+#include "trace/recording/segments/segment_reader.h"
+#include "trace/recording/segments/segment_scan.h"
+#include "trace/recording/wire/rows.h"
+
+namespace trainprof::recording {
+
+class DeviceDecoder {
+ public:
+  // Keeps references. Adds the segment's devices to the trace. `calls`: how many are to come,
+  // about.
+  DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base, ProcessId process,
+                size_t calls, StackTexts& stacks, TraceBuilder& builder);
+
+  // One chunk of rows, with all strings of its writer. False: its rows are none of ours.
+  bool Add(const Chunk& chunk, const RowRuns& runs, const WriterStrings& names);
+  // After a writer's last chunk.
+  void EndWriter();
+  // After the last writer: what needs all rows, and what was lost. `end`: the last time seen in the
+  // segment.
+  void Finish(TraceTime end);
+
+  bool any() const { return device_rows_ + call_rows_ > 0; }
+
+ private:
+  static constexpr StringId kUnnamed{UINT32_MAX};
+  // A row that was salvaged from a killed process may be there twice.
+  using RowKey = std::tuple<int, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint64_t>;
+  static RowKey KeyOf(const DeviceRow& row);
+  static RowKey KeyOf(const CallRow& row);
+  struct EventRecord {  // cudaEventRecord, as a wait refers to it
+    uint32_t correlation = 0;
+    uint32_t stream = 0;
+  };
+  struct Launch {
+    uint32_t correlation = 0;
+    int64_t begin_ns = 0;
+  };
+  struct HashRow {
+    size_t operator()(const DeviceRow& row) const;
+  };
+  struct SameRow {
+    bool operator()(const DeviceRow& a, const DeviceRow& b) const;
+  };
+
+  // Rows of a chunk that look the same.
+  struct Run {
+    std::span<const int64_t> begin_ns;
+    std::span<const int64_t> end_ns;
+    std::span<const uint32_t> correlation;
+
+    size_t size() const { return begin_ns.size(); }
+    template <class RowType>
+    void Fill(size_t i, RowType& row) const {
+      row.begin_ns = begin_ns[i];
+      row.end_ns = end_ns[i];
+      row.correlation = correlation[i];
+    }
+  };
+  template <class RowType, class Visit>
+  bool ForEachRun(const Chunk& chunk, const RowRuns& runs, std::optional<RowType>& last,
+                  Visit visit);
+  template <class RowType>
+  bool IsRepeated(const RowType& row) const {
+    return earlier_correlations_.Contains(row.correlation) && earlier_.contains(KeyOf(row));
+  }
+  // What rows have in common that differ in their times and correlation alone: a kernel's or a
+  // call's, as far as it is known.
+  struct Look {
+    CommonFields common{.name = kUnnamed};
+    ApiKind kind{};
+    bool name_is_lost = false;
+  };
+
+  DeviceId FindOrAddDevice(const ScannedDevice& found);
+  DeviceId DeviceOf(uint32_t ordinal);
+  void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
+  bool CountDeviceWork(const DeviceRow& row);
+  // `row` has the look of all rows of the run; its times are written over.
+  void AddKernels(Look& look, DeviceRow& row, const Run& run, const WriterStrings& names);
+  ArgsId KernelArgs(const DeviceRow& row);
+  void AddCopy(const DeviceRow& row);
+  void AddMemset(const DeviceRow& row);
+  void AddGraph(const DeviceRow& row);
+  void AddOverhead(const DeviceRow& row);
+  void AddSync(const DeviceRow& row);
+  void AddMemory(const DeviceRow& row);
+  void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
+  void NoteCall(const CallRow& row, ApiKind kind);
+  void NoteFailure(StringId call, uint32_t result, size_t calls);
+  ArgsId CallArgs(const CallRow& row, StringId stack);
+  void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
+                   int64_t bytes);
+  void AddFacts();
+  void CountLosses();
+  void CountOddities();
+  void CountFailedCalls();
+  void CountMissingKernels();
+  void AddGap(TraceTime begin, TraceTime end);
+  std::string CauseOfMissingKernels() const;
+  std::string Fact(const char* name) const;
+
+  TrackId Stream(uint32_t device, uint32_t context, uint32_t stream);
+  // Any number: the builder clamps what is no time.
+  TraceTime At(int64_t monotonic_ns) const {
+    return {static_cast<int64_t>(static_cast<uint64_t>(monotonic_ns) -
+                                 static_cast<uint64_t>(base_.ns))};
+  }
+  static int64_t CorrelationOf(uint32_t correlation) {
+    return correlation == 0 ? kNoCorrelation : int64_t{correlation};
+  }
+  template <class RowType>
+  EventTimes TimesOf(const RowType& row) const {
+    return {At(row.begin_ns), At(std::max(row.begin_ns, row.end_ns)),
+            CorrelationOf(row.correlation)};
+  }
+  Event EventOf(const DeviceRow& row, StringId name, TrackId track);
+  StringId NameOf(uint32_t id, const WriterStrings& names, bool* is_lost);
+  void CountLostNames(size_t rows);
+  StringId KernelName(StringId mangled);
+  void Arg(std::string_view key, int64_t value);
+  void Arg(std::string_view key, double value);
+  void Arg(std::string_view key, StringId value);
+  void Json(std::string_view key, std::string_view value);
+  ArgsId TakeArgs();
+  double OccupancyOf(const DeviceRow& row) const;
+
+  const SegmentInfo& info_;
+  const SegmentScan& scan_;
+  const HostTime base_;
+  const ProcessId process_;
+  StackTexts& stacks_;
+  TraceBuilder& builder_;
+
+  std::map<uint32_t, DeviceId> device_of_ordinal_;
+  std::map<std::tuple<uint32_t, uint32_t>, TrackId> stream_of_;  // ordinal, stream
+  std::unordered_map<StringId, StringId> demangled_;
+  // Launches of one kernel with one configuration share their arguments.
+  std::unordered_map<DeviceRow, ArgsId, HashRow, SameRow> kernel_args_;
+  std::vector<Look> looks_;                  // of the chunk that is being added
+  std::vector<EventTimes> times_;            // of the run that is being added
+  std::map<uint32_t, StringId> copy_names_;  // by detail and kinds of memory
+  std::vector<trainprof::Arg> args_;
+
+  std::vector<DeviceRow> syncs_;
+  std::vector<DeviceRow> memory_;
+  std::map<uint64_t, EventRecord> event_of_sync_;  // by sync id
+  std::map<std::pair<uint32_t, uint32_t>, std::map<uint32_t, EventRecord>>
+      events_;                                                 // (context, event), then correlation
+  std::map<std::pair<uint32_t, bool>, int64_t> memory_total_;  // by ordinal; of the host or not
+  std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
+  std::vector<Launch> launches_;                               // calls that start work on a device
+  CorrelationSet answered_;                                    // what devices did
+
+  std::optional<DeviceRow> last_device_row_;  // of the present writer
+  std::optional<CallRow> last_call_;
+  std::set<RowKey> earlier_;
+  CorrelationSet earlier_correlations_;  // which few rows can be in it
+  uint64_t device_rows_ = 0;
+  uint64_t call_rows_ = 0;
+  uint64_t zero_start_ = 0;
+  int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
+  int64_t last_call_ns_ = INT64_MIN;
+  uint64_t launches_of_graphs_ = 0;
+  uint64_t sync_calls_ = 0;                                   // that wait for a device
+  std::map<std::pair<StringId, uint32_t>, size_t> failures_;  // by call and result
+};
+
+}  // namespace trainprof::recording

@@ -1,0 +1,279 @@
+// What DeviceDecoder can say only when it has all rows of a segment: who waited for which event,
+// how memory grew, what is missing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "trace/recording/read/cupti_names.h"
+#include "trace/recording/read/device_decoder.h"
+#include "trace/recording/wire/gpu_recording.h"
+
+namespace trainprof::recording {
+namespace {
+
+int64_t NumberIn(const std::string& text) {
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return std::max<int64_t>(number, 0);
+}
+
+// Facts that count losses, and what reports call them.
+struct Loss {
+  const char* fact;
+  const char* kind;
+  QualitySeverity severity;
+  const char* detail;
+};
+constexpr Loss kLosses[] = {
+    {"cupti.dropped", "dropped_device_records", QualitySeverity::kDataLoss,
+     "records that CUPTI dropped: its buffers were full"},
+    {"cupti.untimed", "zero_start_records", QualitySeverity::kDataLoss,
+     "device records without a start time; left out"},
+    {"cupti.unreadable_bytes", "unreadable_device_bytes", QualitySeverity::kDataLoss,
+     "bytes of CUPTI's buffers that are no records"},
+    {"cupti.overwritten_bytes", "overwritten_device_bytes", QualitySeverity::kDataLoss,
+     "bytes of device records for which no buffer was free"},
+    {"cupti.refused_buffers", "refused_buffers", QualitySeverity::kWarning,
+     "buffers that CUPTI asked for and did not get"},
+    {"cupti.unnamed_kernels", "lost_name", QualitySeverity::kWarning,
+     "kernels whose names CUPTI had not delivered when the process ended"},
+    {"cupti.nameless_kernels", "kernels_without_name", QualitySeverity::kWarning,
+     "kernels that CUPTI gave no name"},
+    {"cupti.stacks_skipped", "stacks_skipped", QualitySeverity::kInfo,
+     "calls without a stack: taking one would have cost the program more than 1 % of its time"},
+    {"cupti.forks", "forked_after_cuda", QualitySeverity::kInfo,
+     "processes forked after CUDA was set up; GPU recording is off in them"},
+    {"cupti.reordered_buffers", "reordered_buffers", QualitySeverity::kInfo,
+     "buffers that CUPTI delivered after younger ones; their records were put in order"},
+    {"cupti.repeated_callbacks", "repeated_callbacks", QualitySeverity::kInfo,
+     "callbacks that CUPTI gave once more; each call is taken once"},
+};
+
+}  // namespace
+
+std::string DeviceDecoder::Fact(const char* name) const {
+  const auto it = scan_.facts.find(name);
+  return it == scan_.facts.end() ? std::string() : it->second;
+}
+
+void DeviceDecoder::AddSync(const DeviceRow& row) {
+  const bool is_event = row.type == DeviceRowType::kEvent;
+  const std::string_view kind = is_event ? std::string_view("Event Record") : SyncName(row.detail);
+  Arg("cuda_sync_kind", builder_.Intern(kind));
+  if (!is_event && (row.detail == kEventSync || row.detail == kStreamWaitEvent)) {
+    EventRecord waited;
+    const auto paired = event_of_sync_.find(row.sync.sync_id);
+    if (row.sync.sync_id != 0 && paired != event_of_sync_.end()) {
+      waited = paired->second;
+    } else if (const auto records = events_.find({row.context, row.sync.event});
+               records != events_.end()) {
+      const auto after = records->second.upper_bound(row.correlation);
+      if (after != records->second.begin()) waited = std::prev(after)->second;
+    }
+    const bool known = waited.correlation != 0;
+    Arg("wait_on_stream", known ? int64_t{waited.stream} : -1);
+    Arg("wait_on_cuda_event_record_corr_id", known ? int64_t{waited.correlation} : -1);
+    Arg("wait_on_cuda_event_id", int64_t{row.sync.event});
+  }
+  Arg("stream", row.stream == UINT32_MAX ? -1 : int64_t{row.stream});
+  Arg("device", builder_.device(DeviceOf(row.device)).id);
+  Arg("context", int64_t{row.context});
+  const TrackId track = Stream(row.device, row.context, row.stream);
+  const int64_t correlation = row.correlation == 0 ? kNoCorrelation : int64_t{row.correlation};
+  builder_.AddSync(EventOf(row, builder_.Intern(kind), track), correlation);
+}
+
+// As torch's profiler shows its allocator: one instant each, with the total so far.
+void DeviceDecoder::AddMemory(const DeviceRow& row) {
+  const bool on_host = row.source_kind == kPageableMemory || row.source_kind == kPinnedMemory;
+  const auto bytes = static_cast<int64_t>(std::min<uint64_t>(row.memory.bytes, INT64_MAX / 4));
+  const bool release = row.detail == kReleaseOperation;
+  int64_t& total = memory_total_[{row.device, on_host}];
+  if (row.memory.pool_bytes == 0) {
+    total = std::clamp<int64_t>(total + (release ? -bytes : bytes), 0, INT64_MAX / 2);
+  }
+  Arg(on_host ? "Total Host" : "Total Reserved", total);
+  Arg("Bytes", release ? -bytes : bytes);
+  Arg("Addr", static_cast<int64_t>(row.memory.address));
+  Arg("Device Id", on_host ? -1 : builder_.device(DeviceOf(row.device)).id);
+  Arg("Device Type", int64_t{on_host ? 0 : 1});
+  Arg("kind", builder_.Intern(MemoryKindName(row.source_kind)));
+  if (row.memory.pool_bytes != 0) {
+    Arg("pool bytes", static_cast<int64_t>(row.memory.pool_bytes));
+    Arg("pool used bytes", static_cast<int64_t>(row.memory.pool_used_bytes));
+  }
+  if (const StringId source{row.name}; source != kEmptyString) Arg("source", source);
+  const auto thread = allocating_thread_.find(row.correlation);
+  const TrackId track = thread != allocating_thread_.end()
+                            ? builder_.FindOrAddThread(process_, int64_t{thread->second})
+                            : Stream(row.device, row.context, row.stream);
+  Event event = EventOf(row, builder_.Intern("[memory]"), track);
+  event.category = builder_.Intern("cpu_instant_event");
+  builder_.AddInstant(event, 't');
+}
+
+void DeviceDecoder::Finish(TraceTime end) {
+  for (const DeviceRow& row : syncs_) AddSync(row);
+  std::stable_sort(memory_.begin(), memory_.end(),
+                   [](const DeviceRow& a, const DeviceRow& b) { return a.begin_ns < b.begin_ns; });
+  for (const DeviceRow& row : memory_) AddMemory(row);
+  AddFacts();
+  CountLosses();
+  CountOddities();
+  CountFailedCalls();
+  CountMissingKernels();
+  // Of a process that runs, or was killed, calls and device work come with a delay, and apart: what
+  // both tell ends with the one that lags.
+  if (any() && !info_.clean_exit) AddGap(At(std::min(last_device_ns_, last_call_ns_)), end);
+}
+
+void DeviceDecoder::AddGap(TraceTime begin, TraceTime end) {
+  if (end <= begin) return;
+  builder_.AddGap({.interval = {begin, end},
+                   .process = process_,
+                   .reason = builder_.Intern("GPU records not delivered"),
+                   .kind = GapKind::kDevice});
+}
+
+// Of several processes the one that used a device speaks for all.
+void DeviceDecoder::AddFacts() {
+  auto& environment = builder_.trace().environment;
+  for (const auto& [name, value] : scan_.facts) {
+    const auto known = std::find_if(environment.begin(), environment.end(),
+                                    [&key = name](const auto& fact) { return fact.first == key; });
+    if (known == environment.end()) {
+      environment.emplace_back(name, value);
+    } else if (any()) {
+      known->second = value;
+    }
+  }
+}
+
+void DeviceDecoder::CountLosses() {
+  for (const Loss& loss : kLosses) {
+    builder_.quality().Count(loss.kind, loss.severity, NumberIn(Fact(loss.fact)), loss.detail);
+  }
+  builder_.quality().Count("zero_start_records", QualitySeverity::kDataLoss,
+                           static_cast<int64_t>(zero_start_),
+                           "device records without a start time; left out");
+}
+
+// What a reader of the figures wants to know, although nothing was lost by it.
+void DeviceDecoder::CountOddities() {
+  using enum QualitySeverity;
+  constexpr int64_t kSlowSetupMs = 100;
+  constexpr int64_t kLateMs = 3000;  // a flush a second is the rule
+  Quality& quality = builder_.quality();
+  const std::string state = Fact("cupti.state");
+  if (any() && !state.empty() && state != kGpuRecording) {
+    quality.Count("gpu_recording_ended", kWarning, 1, state);
+  }
+  if (const std::string refused = Fact("cupti.refused"); !refused.empty()) {
+    quality.Count("cupti_calls_refused", kWarning,
+                  1 + std::count(refused.begin(), refused.end(), ';'), refused);
+  }
+  if (const int64_t ms = NumberIn(Fact("cupti.setup_us")) / 1000; ms >= kSlowSetupMs) {
+    quality.Count(
+        "slow_cupti_setup", kInfo, 1,
+        fmt::format("CUPTI set-up took {} ms; the step that it fell into is set aside", ms));
+  }
+  if (const int64_t ms = NumberIn(Fact("cupti.largest_undelivered_ms")); ms >= kLateMs) {
+    quality.Count("late_delivery", kInfo, 1,
+                  fmt::format("CUPTI held records back for up to {:.1f} s; a kill loses as much",
+                              static_cast<double>(ms) / 1e3));
+  }
+  const bool has_sync_record = std::any_of(syncs_.begin(), syncs_.end(), [](const DeviceRow& row) {
+    return row.type == DeviceRowType::kSync;
+  });
+  if (sync_calls_ > 0 && !has_sync_record && device_rows_ > 0) {
+    quality.Count(
+        "no_sync_records", kInfo, static_cast<int64_t>(sync_calls_),
+        "synchronizing calls, and no synchronization record of CUPTI's (13.0.0 has none); "
+        "the calls tell how long the host waited");
+  }
+}
+
+// Calls of the program's that did not succeed: an allocation that failed costs time even where a
+// framework's allocator tries again.
+void DeviceDecoder::CountFailedCalls() {
+  constexpr size_t kMostNamed = 3;
+  std::vector<std::pair<size_t, std::string>> failed;
+  size_t total = 0;
+  for (const auto& [what, count] : failures_) {
+    const auto& [call, result] = what;
+    const std::string_view error = ErrorName(result);
+    failed.emplace_back(
+        count, fmt::format("{} x {} gives error {}{}", count, builder_.trace().Text(call), result,
+                           error.empty() ? "" : fmt::format(" ({})", error)));
+    total += count;
+  }
+  std::stable_sort(failed.begin(), failed.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string detail;
+  for (size_t i = 0; i < std::min(failed.size(), kMostNamed); ++i) {
+    detail += (i == 0 ? "" : "; ") + failed[i].second;
+  }
+  if (failed.size() > kMostNamed) detail += "; ...";
+  builder_.quality().Count("failed_calls", QualitySeverity::kInfo, static_cast<int64_t>(total),
+                           detail);
+}
+
+std::string DeviceDecoder::CauseOfMissingKernels() const {
+  const std::string state = Fact("cupti.state");
+  if (!state.empty() && state != kGpuRecording) return state;
+  if (const int64_t dropped = NumberIn(Fact("cupti.dropped")); dropped > 0) {
+    return fmt::format("CUPTI dropped {} records", dropped);
+  }
+  const int64_t untimed = NumberIn(Fact("cupti.untimed")) + static_cast<int64_t>(zero_start_);
+  if (untimed > 0) return fmt::format("CUPTI gave {} records no times", untimed);
+  if (!info_.clean_exit) return "the process ended, or still runs, before CUPTI delivered them";
+  return "the cause is not recorded";
+}
+
+// Every launch is answered by a record of the device, or there is a reason why not. Those behind
+// the last that was answered are on their way, or died with the process; what they do is unknown.
+void DeviceDecoder::CountMissingKernels() {
+  std::vector<Launch> missing;
+  int64_t last_answered = INT64_MIN;
+  for (const Launch& launch : launches_) {
+    if (answered_.Contains(launch.correlation)) {
+      last_answered = std::max(last_answered, launch.begin_ns);
+    } else {
+      missing.push_back(launch);
+    }
+  }
+  if (missing.empty()) return;
+  using enum QualitySeverity;
+  if (answered_.empty() || (info_.clean_exit && missing.size() == launches_.size())) {
+    builder_.quality().Count("launches_without_kernel", kDataLoss,
+                             static_cast<int64_t>(missing.size()),
+                             fmt::format("{} launches but 0 kernel records: {}", launches_.size(),
+                                         CauseOfMissingKernels()));
+    return;
+  }
+  const auto behind = std::partition(missing.begin(), missing.end(), [&](const Launch& launch) {
+    return launch.begin_ns <= last_answered;
+  });
+  const auto inside = static_cast<int64_t>(behind - missing.begin());
+  builder_.quality().Count(
+      "launches_without_kernel", launches_of_graphs_ > 0 ? kInfo : kDataLoss, inside,
+      launches_of_graphs_ > 0
+          ? std::string("launches without a kernel record: captured into a CUDA graph, or lost")
+          : fmt::format("of {} launches, without a kernel record: {}", launches_.size(),
+                        CauseOfMissingKernels()));
+  if (behind == missing.end()) return;
+  int64_t first = INT64_MAX;
+  int64_t last = INT64_MIN;
+  for (auto it = behind; it != missing.end(); ++it) {
+    first = std::min(first, it->begin_ns);
+    last = std::max(last, it->begin_ns);
+  }
+  builder_.quality().Count(
+      "undelivered_at_end", kWarning, missing.end() - behind,
+      fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered",
+                  (static_cast<double>(last) - static_cast<double>(first)) * 1e-9));
+  AddGap(At(first), At(last) + Nanoseconds(1));
+}
+
+}  // namespace trainprof::recording

@@ -1,0 +1,22 @@
+// Whether the process that writes a raw segment may still be there.
+#pragma once
+
+#include <filesystem>
+
+#include "trace/recording/segments/segment_reader.h"
+
+namespace trainprof::recording {
+
+// True when in doubt: a segment of another machine, of another boot of this one, or of another
+// container, unless the file system is sure that nobody writes it; and while anyone (a forked
+// child) still maps the file for writing, as far as the file system can tell.
+bool MayBeAlive(const SegmentReader& segment);
+
+// Whether it was recorded on this machine since its last boot. False when that is not known.
+bool IsOfThisBoot(const SegmentInfo& info);
+
+// Whether a process of this machine surely still writes into the run directory, rank folder or
+// segment at `path`.
+bool IsStillRecorded(const std::filesystem::path& path);
+
+}  // namespace trainprof::recording

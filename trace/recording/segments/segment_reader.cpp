@@ -1,0 +1,398 @@
+#include "trace/recording/segments/segment_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "trace/recording/files/recorded_files.h"
+
+namespace trainprof::recording {
+namespace {
+
+constexpr uint32_t kLeastHeaderBytes = 4096;
+constexpr uint32_t kMostHeaderBytes = 1024 * 1024;
+constexpr uint32_t kMostInfoBytes = 64 * 1024 * 1024;
+// Sealed segments shrink to 1/2 to 1/40, since times differ. What claims to hold far more than its
+// file has room for was made to fill our memory.
+constexpr uint64_t kMostExpansion = 1024;
+constexpr uint64_t kAlwaysAllowedBytes = 256 * 1024 * 1024;
+
+template <size_t N>
+std::string Text(const char (&field)[N]) {
+  return std::string(field, strnlen(field, N));
+}
+
+uint64_t Value(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_relaxed); }
+
+SegmentInfo Describe(const SegmentHeader& h) {
+  SegmentInfo info;
+  info.version = h.version;
+  info.header_bytes = h.header_bytes;
+  info.identity = h.identity;
+  info.clock_kind = h.clock_kind;
+  info.rank = h.rank;
+  info.pid = h.pid;
+  info.parent_pid = h.parent_pid;
+  info.process_start = h.process_start;
+  info.opened = h.opened;
+  info.host = Text(h.host);
+  info.boot_id = Text(h.boot_id);
+  info.options = Text(h.options);
+  info.command = Text(h.command);
+  info.first_detail_drop_ticks = Value(h.first_detail_drop_ticks);
+  info.first_drop_ticks = Value(h.first_drop_ticks);
+  info.dropped_detail = Value(h.dropped_detail);
+  info.dropped_all = Value(h.dropped_all);
+  info.dropped_reentrant = Value(h.dropped_reentrant);
+  info.dropped_too_deep = Value(h.dropped_too_deep);
+  info.truncated_strings = Value(h.truncated_strings);
+  info.unmatched_pops = Value(h.unmatched_pops);
+  info.cut_by_window = Value(h.cut_by_window);
+  info.overflowed_domains = Value(h.overflowed_domains);
+  info.failed = h.failed.load(std::memory_order_relaxed) != 0;
+  info.clean_exit = h.clean_exit.load(std::memory_order_relaxed) != 0;
+  info.closed = h.closed;
+  info.failure = Text(h.failure);
+  return info;
+}
+
+bool IsOurs(const ChunkHeader& h, const SegmentInfo& info, uint64_t offset) {
+  return h.magic == kChunkMagic && h.identity == info.identity && h.file_offset == offset &&
+         h.static_check == CheckOf(&h, offsetof(ChunkHeader, static_check)) &&
+         h.size_bytes >= info.header_bytes && h.size_bytes <= kMaxChunkBytes &&
+         h.size_bytes % info.header_bytes == 0;
+}
+
+// A process killed while it claimed the chunk: the check is written after the fields that it
+// covers, and records are committed after both. Nothing was handed over here.
+bool IsUnfinishedClaim(const ChunkHeader& header) {
+  return (header.magic == kChunkMagic || header.magic == 0) && header.static_check == 0 &&
+         header.committed.load(std::memory_order_acquire) == 0;
+}
+
+// False where chunks share bytes, or lie in the directory: the sealer writes one behind the other.
+// Those beyond the file's end are left out when they are loaded.
+bool AreApart(const std::vector<Chunk>& chunks, uint64_t begin) {
+  std::vector<std::pair<uint64_t, uint64_t>> places;
+  for (const Chunk& chunk : chunks) places.emplace_back(chunk.file_offset, chunk.stored_bytes);
+  std::sort(places.begin(), places.end());
+  for (const auto& [offset, bytes] : places) {
+    if (offset < begin || bytes > UINT64_MAX - offset) return false;
+    begin = offset + bytes;
+  }
+  return true;
+}
+
+bool IsZero(const ChunkHeader& h) {
+  static const char kZeros[sizeof(ChunkHeader)] = {};
+  return memcmp(&h, kZeros, sizeof h) == 0;
+}
+
+}  // namespace
+
+// One context for all chunks: to make it costs more than to decompress a small one.
+struct ChunkScratch::Decompressor {
+  Decompressor() : context(ZSTD_createDCtx()) {}
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+  ~Decompressor() { ZSTD_freeDCtx(context); }
+
+  // The bytes that came out; anything else than the room for them is an error.
+  size_t Run(const std::vector<char>& stored, std::vector<uint64_t>& payload) const {
+    if (context == nullptr) return SIZE_MAX;
+    return ZSTD_decompressDCtx(context, payload.data(), payload.size() * 8, stored.data(),
+                               stored.size());
+  }
+
+  ZSTD_DCtx* const context;
+};
+
+ChunkScratch::ChunkScratch() = default;
+ChunkScratch::ChunkScratch(ChunkScratch&& other) noexcept = default;
+ChunkScratch::~ChunkScratch() = default;
+
+Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Quality& quality) {
+  Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
+  if (!file.ok()) return Error{file.error()};
+  SegmentReader reader(path, file.value().fd.Release());
+  reader.file_bytes_ = file.value().bytes;
+  reader.device_ = file.value().device;
+  reader.inode_ = file.value().inode;
+  if (Result<void> header = reader.ReadHeader(); !header.ok()) return Error{header.error()};
+  // A file system that does not count blocks says 0.
+  const uint64_t on_disk = file.value().bytes_on_disk;
+  const uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
+  if (reader.sealed_) {
+    if (Result<void> read = reader.ReadSealedDirectory(stored); !read.ok())
+      return Error{read.error()};
+  } else {
+    Quality damage;
+    const uint64_t found = reader.FindRawChunks(damage);
+    if (damage.items().empty()) reader.CheckClaims(found, damage);
+    for (const QualityItem& item : damage.items()) {
+      quality.Count(item.kind, item.severity, item.count, item.detail);
+    }
+  }
+  uint64_t claimed = 0;
+  for (const Chunk& chunk : reader.chunks_) claimed += chunk.payload_bytes;
+  if (Result<void> plausible = reader.CheckPlausible(claimed, stored); !plausible.ok()) {
+    return Error{plausible.error()};
+  }
+  std::stable_sort(reader.chunks_.begin(), reader.chunks_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.writer, a.sequence) < std::pair(b.writer, b.sequence);
+  });
+  return reader;
+}
+
+SegmentReader::SegmentReader(SegmentReader&& other) noexcept : fd_(-1) { *this = std::move(other); }
+
+SegmentReader& SegmentReader::operator=(SegmentReader&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
+  std::swap(info_, other.info_);
+  std::swap(sealed_, other.sealed_);
+  std::swap(file_bytes_, other.file_bytes_);
+  std::swap(chunks_, other.chunks_);
+  std::swap(sealed_info_, other.sealed_info_);
+  std::swap(raw_header_, other.raw_header_);
+  return *this;
+}
+
+SegmentReader::~SegmentReader() { CloseFile(); }
+
+void SegmentReader::CloseFile() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+bool SegmentReader::ReadAt(uint64_t offset, void* out, size_t size) const {
+  return ReadFully(fd_, offset, out, size);
+}
+
+Result<void> SegmentReader::ReadHeader() {
+  raw_header_.resize(sizeof(SegmentHeader));
+  if (!ReadAt(0, raw_header_.data(), raw_header_.size())) {
+    return Error{path_.string() +
+                 ": shorter than a segment's header; the process was killed while "
+                 "it began, or the file was cut"};
+  }
+  SegmentHeader header{};
+  memcpy(static_cast<void*>(&header), raw_header_.data(), sizeof header);
+  if (header.magic != kSegmentMagic && header.magic != kSealedMagic) {
+    return Error{path_.string() + ": not a segment of a recording"};
+  }
+  sealed_ = header.magic == kSealedMagic;
+  if (header.version > kFormatVersion) {
+    return Error{path_.string() + ": format version " + std::to_string(header.version) +
+                 ", this trainprof reads up to " + std::to_string(kFormatVersion) +
+                 ": read it with the trainprof that recorded it, or a newer one"};
+  }
+  header.magic = kSegmentMagic;  // the check is that of the raw segment
+  if (header.static_check != CheckOf(&header, offsetof(SegmentHeader, static_check)) ||
+      header.header_bytes < kLeastHeaderBytes || header.header_bytes > kMostHeaderBytes ||
+      (header.header_bytes & (header.header_bytes - 1)) != 0) {
+    return Error{path_.string() + ": the segment's header is damaged"};
+  }
+  info_ = Describe(header);
+  return {};
+}
+
+uint64_t SegmentReader::FindRawChunks(Quality& quality) {
+  bool in_damage = false;
+  uint64_t found = 0;
+  for (uint64_t offset = info_.header_bytes; offset + sizeof(ChunkHeader) <= file_bytes_;) {
+    // Claims that were never written are holes: skip them at once.
+    const off_t data = lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return found;
+    if (data > static_cast<off_t>(offset)) {
+      offset = static_cast<uint64_t>(data) / info_.header_bytes * info_.header_bytes;
+    }
+    ChunkHeader header{};
+    if (!ReadAt(offset, static_cast<void*>(&header), sizeof header)) return found;
+    if (!IsOurs(header, info_, offset)) {
+      if (!IsZero(header) && !IsUnfinishedClaim(header) && !in_damage) {
+        in_damage = true;
+        quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                      path_.filename().string() + ": no valid chunk at byte " +
+                          std::to_string(offset) + "; skipped");
+      }
+      offset += info_.header_bytes;
+      continue;
+    }
+    in_damage = false;
+    uint64_t committed = header.committed.load(std::memory_order_acquire);
+    const uint64_t end = std::min<uint64_t>(offset + header.size_bytes, file_bytes_);
+    const uint64_t room = end - offset - sizeof header;
+    if (committed > room) {
+      quality.Count("truncated_chunk", QualitySeverity::kDataLoss, 1,
+                    path_.filename().string() + ": the chunk at byte " + std::to_string(offset) +
+                        " holds less than it claims");
+      committed = room;
+    }
+    committed &= ~uint64_t{7};
+    info_.dropped_detail += Value(header.dropped_detail);
+    info_.dropped_all += Value(header.dropped_all);
+    const auto bytes = static_cast<uint32_t>(committed);
+    chunks_.push_back({offset + sizeof header, bytes, bytes, false, ChunkEncoding::kPlain,
+                       header.kind, header.row_bytes, header.writer, header.sequence,
+                       header.opened});
+    offset += header.size_bytes;
+    found += header.size_bytes;
+  }
+  return found;
+}
+
+// Files grow by whole chunks, whose sizes are multiples of the header's: another size is that of a
+// file that was cut. Chunks are claimed one behind the other: what the header says was claimed and
+// is not here was cut off or wiped. A process that was killed may have claimed without having
+// written, and its claims say nothing.
+void SegmentReader::CheckClaims(uint64_t found, Quality& quality) const {
+  SegmentHeader header{};
+  memcpy(static_cast<void*>(&header), raw_header_.data(), sizeof header);
+  const uint64_t claimed = Value(header.next_offset);
+  const bool must_be_whole = info_.clean_exit && !info_.failed;
+  const std::string file = path_.filename().string();
+  if (file_bytes_ % info_.header_bytes != 0 || (must_be_whole && file_bytes_ < claimed)) {
+    quality.Count("truncated_segment", QualitySeverity::kDataLoss, 1,
+                  file + ": " + std::to_string(file_bytes_) +
+                      " bytes end within a chunk, or before one: the file was cut");
+  } else if (must_be_whole && info_.header_bytes + found < claimed) {
+    quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                  file + ": " + std::to_string(claimed - info_.header_bytes - found) +
+                      " bytes of its chunks are empty");
+  }
+}
+
+Result<void> SegmentReader::ReadSealedDirectory(uint64_t stored_bytes) {
+  const auto damaged = [&] {
+    return Error{path_.string() + ": the sealed segment's directory is damaged"};
+  };
+  SealedHeader sealed{};
+  uint64_t offset = sizeof(SegmentHeader);
+  if (!ReadAt(offset, &sealed, sizeof sealed)) return damaged();
+  offset += sizeof sealed;
+  const uint64_t table_bytes = uint64_t{sealed.chunks} * sizeof(SealedChunk);
+  const uint64_t payloads = offset + table_bytes + sealed.info_bytes;
+  if (sealed.info_bytes > kMostInfoBytes || sealed.info_bytes % 8 != 0 || payloads > file_bytes_) {
+    return damaged();
+  }
+  if (auto plausible = CheckPlausible(payloads, stored_bytes); !plausible.ok()) return plausible;
+  std::vector<char> directory(table_bytes + sealed.info_bytes);
+  if (!ReadAt(offset, directory.data(), directory.size()) ||
+      CheckOf(directory.data(), directory.size()) != sealed.check) {
+    return damaged();
+  }
+  for (uint32_t i = 0; i < sealed.chunks; ++i) {
+    SealedChunk c{};
+    memcpy(&c, directory.data() + i * sizeof c, sizeof c);
+    if (c.payload_bytes > kMaxChunkBytes || c.payload_bytes % 8 != 0) return damaged();
+    chunks_.push_back({c.file_offset, c.compressed_bytes, c.payload_bytes, true,
+                       static_cast<ChunkEncoding>(c.encoding), c.kind, c.row_bytes, c.writer,
+                       c.sequence, c.opened});
+  }
+  if (!AreApart(chunks_, payloads)) {
+    return Error{path_.string() + ": the sealed segment's directory is damaged: chunks overlap"};
+  }
+  const char* text = directory.data() + table_bytes;
+  sealed_info_.assign(text, strnlen(text, sealed.info_bytes));
+  return {};
+}
+
+Result<void> SegmentReader::CheckPlausible(uint64_t claimed, uint64_t stored_bytes) const {
+  if (claimed <= std::max(kAlwaysAllowedBytes, stored_bytes * kMostExpansion)) return {};
+  return Error{path_.string() + ": damaged: claims to hold " + std::to_string(claimed >> 20) +
+               " MiB in a file of " + std::to_string(stored_bytes >> 10) + " KiB"};
+}
+
+bool SegmentReader::OpenFile() const {
+  if (fd_ >= 0) return true;
+  Result<RecordedFile> file = OpenRecorded(path_, Links::kRefuse);
+  // What has taken its place is another file, of which nothing is known.
+  if (!file.ok() || file.value().device != device_ || file.value().inode != inode_) return false;
+  fd_ = file.value().fd.Release();
+  return true;
+}
+
+// The payload in the chunk's encoding. What is wrong with it, or nullptr.
+const char* SegmentReader::LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                       ChunkScratch& scratch) const {
+  if (chunk.file_offset > file_bytes_ || chunk.stored_bytes > file_bytes_ - chunk.file_offset) {
+    return "lies beyond the file's end";
+  }
+  if (!OpenFile()) return "cannot be read: the file is gone";
+  if (chunk.compressed) return Decompress(chunk, payload, scratch);
+  payload.resize(chunk.payload_bytes / 8);
+  const bool read = ReadAt(chunk.file_offset, payload.data(), chunk.payload_bytes);
+  return read ? nullptr : "cannot be read";
+}
+
+const char* SegmentReader::Decompress(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                      ChunkScratch& scratch) const {
+  if (chunk.encoding > ChunkEncoding::kPlanes ||
+      (chunk.encoding != ChunkEncoding::kPlain && !HasColumns(chunk.row_bytes))) {
+    return "has an encoding that this version does not know";
+  }
+  scratch.stored_.resize(chunk.stored_bytes);
+  if (!ReadAt(chunk.file_offset, scratch.stored_.data(), chunk.stored_bytes)) {
+    return "cannot be read";
+  }
+  uint64_t bytes = chunk.payload_bytes;
+  if (chunk.encoding == ChunkEncoding::kPlanes) {
+    bytes = ZSTD_getFrameContentSize(scratch.stored_.data(), scratch.stored_.size());
+    if (bytes > 8 * MostPackedWords(chunk.payload_bytes / 8, chunk.row_bytes)) {
+      return "does not decompress";
+    }
+  }
+  payload.resize(bytes / 8);
+  if (!scratch.decompressor_) {
+    scratch.decompressor_ = std::make_unique<ChunkScratch::Decompressor>();
+  }
+  const size_t n = scratch.decompressor_->Run(scratch.stored_, payload);
+  return n == payload.size() * 8 ? nullptr : "does not decompress";
+}
+
+bool SegmentReader::IsLoaded(const Chunk& chunk, const char* damage, Quality& quality) const {
+  if (damage == nullptr) return true;
+  quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
+                path_.filename().string() + ": the chunk at byte " +
+                    std::to_string(chunk.file_offset) + " " + damage + "; skipped");
+  return false;
+}
+
+bool SegmentReader::LoadRuns(const Chunk& chunk, RowRuns& runs, ChunkScratch& scratch,
+                             Quality& quality) const {
+  std::vector<uint64_t>& payload = scratch.payload_;
+  const char* damage = LoadPayload(chunk, payload, scratch);
+  if (damage == nullptr) {
+    if (chunk.encoding == ChunkEncoding::kPlain) {
+      RunsOf(payload, chunk.row_bytes, runs);
+    } else if (!UnpackRuns(payload, chunk.encoding, chunk.payload_bytes / 8, chunk.row_bytes,
+                           runs)) {
+      damage = "holds no rows of the size that it claims";
+    }
+  }
+  return IsLoaded(chunk, damage, quality);
+}
+
+bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
+                         Quality& quality) const {
+  if (chunk.encoding == ChunkEncoding::kPlain) {
+    return IsLoaded(chunk, LoadPayload(chunk, words, scratch), quality);
+  }
+  if (!LoadRuns(chunk, scratch.runs_, scratch, quality)) return false;
+  RowsOf(scratch.runs_, chunk.row_bytes, words);
+  return true;
+}
+
+bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const {
+  ChunkScratch scratch;
+  return Load(chunk, words, scratch, quality);
+}
+
+}  // namespace trainprof::recording

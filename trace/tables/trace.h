@@ -1,0 +1,291 @@
+// One rank's trace: columnar tables on one timeline, immutable once TraceBuilder has made it.
+//
+// Processes > tracks. A track is one line of events in time order: a host thread, or a stream of a
+// device. Rows of every table are sorted by (track, begin, longer first), so that a track's rows
+// are one contiguous run (`rows_of`) and a parent stands before its children. Times are integer
+// nanoseconds since `base_ns`. Intervals are half-open.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "trace/base/ids.h"
+#include "trace/base/interval_set.h"
+#include "trace/base/names.h"
+#include "trace/base/string_table.h"
+#include "trace/base/time.h"
+#include "trace/tables/args.h"
+#include "trace/tables/quality.h"
+
+namespace trainprof {
+
+struct Process {
+  int64_t pid = 0;  // as in the source; kineto gives each device a "process" whose pid is its id
+  StringId name = kEmptyString;
+  StringId labels = kEmptyString;
+  int64_t sort_index = 0;
+
+  bool operator==(const Process&) const = default;
+};
+
+enum class TrackKind : uint8_t { kThread, kStream, kOther };
+
+struct Track {
+  TrackKind kind = TrackKind::kThread;
+  ProcessId process{};
+  int64_t tid = 0;  // thread id; the stream's number for kStream
+  StringId name = kEmptyString;
+  int64_t sort_index = 0;
+  DeviceId device = kNoDevice;  // kStream only
+
+  bool operator==(const Track&) const = default;
+};
+
+struct Device {
+  int64_t id = 0;  // the source's number, e.g. the CUDA ordinal
+  StringId name = kEmptyString;
+  int64_t total_memory_bytes = 0;  // 0: unknown, as for the rest
+  int32_t compute_major = 0;
+  int32_t compute_minor = 0;
+  int32_t num_sms = 0;
+  StringId uuid = kEmptyString;  // hex
+  int64_t memory_bytes_per_second = 0;
+  int64_t clock_khz = 0;
+  bool is_mig_slice = false;
+
+  bool operator==(const Device&) const = default;
+};
+
+// The columns that all tables share.
+struct EventColumns {
+  std::vector<TraceTime> begin;
+  std::vector<TraceTime> end;  // >= begin
+  std::vector<StringId> name;
+  std::vector<TrackId> track;
+  std::vector<ArgsId> args;
+  std::vector<uint32_t> track_begin;  // rows of track t: [track_begin[t], track_begin[t + 1])
+
+  size_t size() const { return begin.size(); }
+  Interval interval(Row row) const { return {begin[Index(row)], end[Index(row)]}; }
+  // The rows of one track as a pair of row numbers [first, last).
+  std::pair<uint32_t, uint32_t> rows_of(TrackId track) const {
+    return {track_begin[Index(track)], track_begin[Index(track) + 1]};
+  }
+  // Whether a row is something that happened: it is drawn, searched and selected by itself.
+  static constexpr bool kHoldsEvents = true;
+  static auto SharedColumns(auto& t) { return std::tie(t.begin, t.end, t.name, t.track, t.args); }
+  bool operator==(const EventColumns&) const = default;
+};
+
+enum class RangeKind : uint8_t {
+  kUserAnnotation,  // NVTX, record_function, ProfilerStep
+  kCpuOp,           // aten::..., autograd::engine::...
+  kPythonFunction,
+  kOverhead,       // the profiler's own work
+  kGpuAnnotation,  // a user annotation projected on a stream; not device work
+  kDeviceRow,      // something on a stream whose kind is not known: perhaps device work
+  kOther,
+};
+
+// What host threads did: nested ranges.
+struct RangeTable : EventColumns {
+  std::vector<RangeKind> kind;
+  std::vector<StringId> category;  // the source's own word; an NVTX domain
+  std::vector<Row> parent;         // the closest enclosing range on the track, or kNoRow
+
+  static constexpr std::string_view kTitle = "range";
+  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category); }
+  bool operator==(const RangeTable&) const = default;
+};
+
+// Runtime and driver calls on host threads.
+struct ApiTable : EventColumns {
+  std::vector<ApiKind> kind;
+  std::vector<StringId> category;
+  std::vector<int64_t> correlation;
+
+  static constexpr std::string_view kTitle = "call of the host";
+  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.correlation); }
+  bool operator==(const ApiTable&) const = default;
+};
+
+enum class DeviceOpKind : uint8_t { kKernel, kCopy, kMemset };
+
+// What devices did, on stream tracks.
+struct DeviceOpTable : EventColumns {
+  std::vector<DeviceOpKind> kind;
+  std::vector<StringId> category;
+  std::vector<CopyDirection> direction;  // copies; kUnknown otherwise
+  std::vector<int64_t> bytes;            // copies and memsets; 0 for kernels or when unknown
+  std::vector<int64_t> correlation;
+  std::vector<Row> launch;  // row of `api` that issued it (same process group, same correlation)
+
+  static constexpr std::string_view kTitle = "device operation";
+  static auto OwnColumns(auto& t) {
+    return std::tie(t.kind, t.category, t.direction, t.bytes, t.correlation);
+  }
+  bool operator==(const DeviceOpTable&) const = default;
+};
+
+// Synchronisation rows that the device side reports (cuda_sync), on stream tracks.
+struct SyncTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<int64_t> correlation;
+
+  static constexpr std::string_view kTitle = "sync";
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.correlation); }
+  bool operator==(const SyncTable&) const = default;
+};
+
+// Points in time: marks, [memory] events. begin == end.
+struct InstantTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<char> scope;  // Chrome's 's': 'g', 'p', 't'; 0 when absent
+
+  static constexpr std::string_view kTitle = "point in time";
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope); }
+  bool operator==(const InstantTable&) const = default;
+};
+
+// Counter samples; the values are the args. begin == end.
+struct CounterTable : EventColumns {
+  std::vector<StringId> category;
+
+  static constexpr std::string_view kTitle = "counter sample";
+  static constexpr bool kHoldsEvents = false;
+  static auto OwnColumns(auto& t) { return std::tie(t.category); }
+  bool operator==(const CounterTable&) const = default;
+};
+
+// Ends of arrows between tracks. begin == end.
+struct FlowTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<int64_t> id;
+  std::vector<char> phase;  // 's' start, 't' step, 'f' finish
+  std::vector<char> bind;   // 'e' when the source says bp:"e", else 0
+
+  static constexpr std::string_view kTitle = "end of an arrow";
+  static constexpr bool kHoldsEvents = false;
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.id, t.phase, t.bind); }
+  bool operator==(const FlowTable&) const = default;
+};
+
+// Events that fit no other table (async b/n/e, object events, ...): kept as raw JSON, for export.
+struct OtherEvent {
+  TraceTime begin;
+  StringId json = kEmptyString;  // with a time: begins with {"ts":null, which stands for `begin`
+  bool has_time = false;
+
+  bool operator==(const OtherEvent&) const = default;
+};
+
+// What a gap leaves out: everything, or what devices did and the calls that asked for it.
+enum class GapKind : uint8_t { kAll, kDevice };
+
+// A stretch of time in which a process did not record, on purpose.
+struct Gap {
+  Interval interval;
+  ProcessId process{};
+  StringId reason = kEmptyString;  // "window", "size bound", "torch.profiler"
+  GapKind kind = GapKind::kAll;
+
+  bool operator==(const Gap&) const = default;
+};
+
+// Where a row stands: which table of a rank, and which row of it.
+enum class Table : uint8_t {
+  kRanges,
+  kApi,
+  kDeviceOps,
+  kSyncs,
+  kInstants,
+  kCounters,
+  kFlows,
+  // Not of the trace but of what an analysis makes of it.
+  kIdle,   // a segment of a device's idle time
+  kBusy,   // a segment of a device's busy time
+  kSteps,  // a step's span
+};
+
+enum class SourceKind : uint8_t { kRecording, kKineto, kChrome };
+
+struct Trace {
+  SourceKind source = SourceKind::kKineto;
+  std::string path;  // where it was read from
+  int64_t rank = 0;
+  bool rank_known = false;
+  int64_t world_size = 1;
+  int64_t base_ns = 0;  // what time 0 is in the source's own clock
+  Interval extent;      // first begin to last end over ranges, calls and device operations
+
+  StringTable strings;
+  ArgsTable args;
+  std::vector<Process> processes;
+  std::vector<Track> tracks;
+  std::vector<Device> devices;
+
+  RangeTable ranges;
+  ApiTable api;
+  DeviceOpTable device_ops;
+  SyncTable syncs;
+  InstantTable instants;
+  CounterTable counters;
+  FlowTable flows;
+  std::vector<OtherEvent> others;
+  std::vector<Gap> gaps;
+
+  // Facts about the run and the machine, for the report's "environment" (name, value).
+  std::vector<std::pair<std::string, std::string>> environment;
+  // Top-level members of an imported JSON file other than the events, raw, for export.
+  std::vector<std::pair<std::string, std::string>> source_members;
+  Quality quality;
+
+  // In the order of Table.
+  static auto Tables(auto& t) {
+    return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows);
+  }
+  std::string_view Text(StringId id) const { return strings.View(id); }
+};
+
+// Each table lists its columns once, and the trace its tables. Whatever is done to all of them
+// (sorting, making room, removing, copying, measuring) goes through these two, so that a new column
+// or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
+// launch) is not listed.
+
+// Calls visit(std::vector<...>& column).
+template <class T, class Visit>
+void ForEachColumn(T& table, Visit visit) {
+  const auto each = [&](auto&... columns) { (visit(columns), ...); };
+  std::apply(each, EventColumns::SharedColumns(table));
+  std::apply(each, T::OwnColumns(table));
+}
+
+// Calls visit(Table, table).
+template <class AnyTrace, class Visit>
+void ForEachTable(AnyTrace& trace, Visit visit) {
+  uint8_t number = 0;
+  std::apply([&](auto&... tables) { (visit(Table{number++}, tables), ...); },
+             AnyTrace::Tables(trace));
+}
+
+// The same for tables of events alone.
+template <class AnyTrace, class Visit>
+void ForEachEventTable(AnyTrace& trace, Visit visit) {
+  ForEachTable(trace, [&](Table number, auto& table) {
+    if constexpr (std::decay_t<decltype(table)>::kHoldsEvents) visit(number, table);
+  });
+}
+
+// The shared columns of a table of events; null for any other.
+inline const EventColumns* ColumnsOf(const Trace& trace, Table table) {
+  const EventColumns* found = nullptr;
+  ForEachEventTable(trace, [&](Table each, const EventColumns& columns) {
+    if (each == table) found = &columns;
+  });
+  return found;
+}
+
+}  // namespace trainprof
