@@ -14,7 +14,7 @@ namespace trainprof::testing {
 namespace fs = std::filesystem;
 
 namespace {
-constexpr unsigned kLongestRunSeconds = 60;
+constexpr unsigned kLongestRunSeconds = 240;
 }
 
 RecordedRun::RecordedRun(uint64_t max_bytes, fs::path parent) {
