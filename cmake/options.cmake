@@ -12,6 +12,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 option(TRAINPROF_REQUIRE_ALL "Make an absent optional part (LibTorch, NVTX, ...) an error" OFF)
+set(TRAINPROF_TESTS "all" CACHE STRING
+    "all, or programs: tests of whole programs and those that sanitizers cannot run, without the unit tests")
+set_property(CACHE TRAINPROF_TESTS PROPERTY STRINGS all programs)
 set(TRAINPROF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
 
 set(_default_corpus "")
