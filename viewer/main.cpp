@@ -11,13 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/job/separate_traces.h"
+#include "analysis/job/open.h"
 #include "trace/base/exit_codes.h"
 #include "trace/base/nearest.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
-#include "trace/recording/files/run_directory.h"
 #include "viewer/app/app.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/platform/png_file.h"
@@ -58,10 +57,7 @@ struct Flags {
   Goal goal;
 };
 
-int Fail(const std::string& message, int code) {
-  Print(stderr, "trainprof view: {}\n", message);
-  return code;
-}
+int Fail(const std::string& message, int code) { return trainprof::Fail("view", message, code); }
 
 struct Size {
   int width;
@@ -131,7 +127,6 @@ int Picture(const Flags& flags, const std::optional<Size>& size) {
   if (!app.goal_error().empty()) return Fail(drawn.error(), kExitUsage);
   const State& state = app.state();
   const bool unreadable = state.document && !state.document->progress().error.empty();
-  if (AsksForOneTrace(drawn.error())) return Fail(drawn.error(), kExitUsage);
   return Fail(drawn.error(), unreadable ? kExitUnreadable : kExitNoDisplay);
 }
 
@@ -151,11 +146,9 @@ int Show(const Flags& flags, const std::optional<Size>& size) {
 
 // Without a path: the newest run here, or a window that waits for a file.
 void ChoosePath(Flags& flags) {
-  if (!flags.path.empty()) return;
-  const auto newest = recording::NewestRunIn(".");
-  if (!newest) return;
-  flags.path = newest->lexically_normal().string();
-  Print(stderr, "trainprof view: newest run here: {}\n", flags.path);
+  const auto path = PathOrNewestRun(
+      flags.path, [](const std::string& what) { Print(stderr, "trainprof view: {}\n", what); });
+  if (path.ok()) flags.path = path.value();
 }
 
 // Why the flags that say what to show make no sense; empty when they do.
@@ -196,10 +189,10 @@ int Run(Flags& flags) {
     }
   }
   EndOnSignals("trainprof view: cancelled\n");
-  std::error_code error;
-  if (!flags.path.empty() && !fs::exists(flags.path, error)) {
-    const std::string why = error ? error.message() : "no such file or folder";
-    return Fail(flags.path + ": " + why, kExitUnreadable);
+  if (!flags.path.empty()) {
+    if (const auto source = OpenJob(flags.path); !source.ok()) {
+      return Fail(source.error(), kExitUnreadable);
+    }
   }
   if (!flags.goal.IsEmpty() && flags.path.empty()) {
     return Fail("--step, --finding, --rank, --from, --to and --select need a PATH", kExitUsage);

@@ -36,18 +36,6 @@ struct Flags {
   bool force = false;
 };
 
-// Ranks that name no number get one of their own, as in a report, so that none replaces another.
-class RankNumbers {
- public:
-  void Number(Trace& trace) {
-    if (!trace.rank_known) trace.rank = next_;
-    next_ = trace.rank + 1;
-  }
-
- private:
-  int64_t next_ = 0;
-};
-
 // "trace.json.gz", 3 -> "trace-rank3.json.gz"
 std::string WithRank(const std::string& output, int64_t rank) {
   const std::filesystem::path path(output);
@@ -68,11 +56,9 @@ int RunMerged(const Flags& flags) {
   bool input_failed = false;
   std::vector<std::string> unreadable;
   const VisitRanks ranks = [&](const VisitRank& visit) -> Result<void> {
-    RankNumbers numbers;
     bool visit_failed = false;
     Result<std::vector<std::string>> visited =
         VisitWithProgress(flags.path, [&](Trace trace) -> Result<void> {
-          numbers.Number(trace);
           Result<void> done = visit(trace);
           visit_failed = !done.ok();
           return done;
@@ -117,8 +103,6 @@ int Run(Flags& flags) {
   Result<std::vector<Trace>> loaded = LoadWithProgress(flags.path);
   if (!loaded.ok()) return Fail("export", loaded.error(), kExitUnreadable);
   std::vector<Trace>& traces = loaded.value();
-  RankNumbers numbers;
-  for (Trace& trace : traces) numbers.Number(trace);
   if (into_stream && traces.size() > 1 && flags.rank < 0) {
     return Fail("export",
                 fmt::format("{} holds {} ranks, and {} takes one file: add --rank N or --merge",

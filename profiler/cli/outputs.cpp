@@ -9,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "analysis/job/separate_traces.h"
 #include "profiler/cli/command.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
@@ -18,7 +17,6 @@
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
 #include "trace/io/write_all.h"
-#include "trace/recording/files/run_directory.h"
 
 namespace trainprof::cli {
 namespace {
@@ -112,17 +110,9 @@ Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& for
 }
 
 Result<std::string> PathOrNewestRun(const char* command, const std::string& path) {
-  if (!path.empty()) return path;
-  std::error_code error;
-  const auto newest = recording::NewestRunIn(".");
-  if (!newest) {
-    return Error{
-        fmt::format("there is no recording in {}: name one, or make one with trainprof run",
-                    std::filesystem::current_path(error).string())};
-  }
-  const std::string name = newest->lexically_normal().string();
-  Print(stderr, "trainprof {}: newest run here: {}\n", command, name);
-  return name;
+  return trainprof::PathOrNewestRun(path, [command](const std::string& what) {
+    Print(stderr, "trainprof {}: {}\n", command, what);
+  });
 }
 
 Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {
@@ -172,16 +162,6 @@ std::string StandardOutputFailure() {
 
 void EndOnCtrlC(const char* command, const std::string& path) {
   EndOnSignals(fmt::format("trainprof {}: {}: cancelled\n", command, OneLine(path)));
-}
-
-int Fail(const char* command, const std::string& message, int code) {
-  if (!AsksForOneTrace(message)) {
-    Print(stderr, "trainprof {}: {}\n", command, message);
-    return code;
-  }
-  // A list, with a line a trace.
-  PrintText(stderr, fmt::format("trainprof {}: {}\n", command, message));
-  return kExitUsage;
 }
 
 }  // namespace trainprof::cli

@@ -48,7 +48,4 @@ Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>&
 // Why standard output could not be written, once it could not.
 std::string StandardOutputFailure();
 
-// Prints "trainprof COMMAND: message" and returns `code`.
-int Fail(const char* command, const std::string& message, int code);
-
 }  // namespace trainprof::cli

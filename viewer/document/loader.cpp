@@ -6,8 +6,6 @@
 #include <exception>
 
 #include "trace/base/cancel.h"
-#include "trace/recording/files/run_state.h"
-#include "trace/recording/segments/segment_liveness.h"
 
 namespace trainprof {
 namespace {
@@ -120,12 +118,12 @@ bool Loader::Take(std::unique_ptr<Edition>& edition) {
 }
 
 void Loader::Read() {
-  const bool still_recorded = recording::IsStillRecorded(path_);
-  std::string killed = still_recorded ? std::string() : recording::HowItWasKilled(path_);
+  const Result<JobSource> source = OpenJob(path_);
+  if (!source.ok()) return FinishReading({}, source.error());
   {
     const std::lock_guard lock(mutex_);
-    progress_.still_recorded = still_recorded;
-    progress_.killed = std::move(killed);
+    progress_.still_recorded = source.value().still_recorded;
+    progress_.killed = source.value().killed;
   }
   LoadOptions options;
   options.cancel = &cancel_;
@@ -136,7 +134,8 @@ void Loader::Read() {
   };
   Result<JobFacts> facts = JobFacts{};
   std::string error = ErrorOf(path_, [&] {
-    facts = VisitJob(path_, options, [this](Trace trace) { return Add(std::move(trace)); });
+    facts =
+        VisitJob(source.value(), options, [this](Trace trace) { return Add(std::move(trace)); });
   });
   if (error.empty() && !facts.ok()) error = facts.error();
   FinishReading(facts.ok() ? std::move(facts).value() : JobFacts{}, std::move(error));

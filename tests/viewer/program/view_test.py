@@ -123,6 +123,20 @@ class Errors(ViewTest):
                 file.write('[{"ph": "X", "name": "step", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
         self.refuse(2, "Name one of them", "two", "--screenshot", "view.png")
 
+    def test_says_of_a_path_what_a_report_says(self):
+        for name in ("empty", "two"):
+            os.mkdir(os.path.join(self.folder, name))
+        for name in ("two/first.json", "two/second.json"):
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write('[{"ph": "X", "name": "step", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
+        for path in ("nowhere", "empty", "two"):
+            report = subprocess.run([TRAINPROF, "report", path], cwd=self.folder, text=True, capture_output=True,
+                                    timeout=TIMEOUT_S, check=False)
+            view = self.view(path, "--screenshot", "view.png")
+            self.assertNotEqual(report.returncode, 0)
+            self.assertEqual((view.returncode, view.stderr.replace("trainprof view:", "trainprof report:")),
+                             (report.returncode, report.stderr))
+
     def test_what_is_no_trace(self):
         with open(os.path.join(self.folder, "bad.json"), "w", encoding="utf-8") as file:
             file.write("{")
