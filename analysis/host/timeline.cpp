@@ -177,7 +177,7 @@ std::vector<bool> FindBlockingCalls(const Trace& trace) {
     if (ops.direction[i] == CopyDirection::kDeviceToDevice) continue;
     const size_t call = Index(ops.launch[i]);
     const bool must_wait =
-        IsPageableCopy(trace.Text(ops.name[i])) &&
+        ops.Uses(i, MemoryKind::kPageable) &&
         (ops.direction[i] == CopyDirection::kDeviceToHost || ops.bytes[i] > kPageableAsyncBytes);
     if (must_wait || trace.api.end[call] + kRounding >= ops.end[i]) blocking[call] = true;
   }

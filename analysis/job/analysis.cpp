@@ -28,18 +28,17 @@ std::vector<AccountLine> Lines(const std::array<Duration, N>& totals) {
 
 // Mean of the kernels' theoretical occupancy, weighted by their time within the window.
 double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
-  const StringId key = trace.strings.Find("theoretical occupancy %");
-  if (key == kEmptyString) return -1;
+  if (trace.launch_configs.empty()) return -1;
   double weighted = 0;
   double weight = 0;
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
     CancelPoint(row);
     if (trace.tracks[Index(trace.device_ops.track[row])].device != device) continue;
-    const auto percent = trace.args.Find(trace.device_ops.args[row], key);
-    if (!percent || percent->type != ArgValue::Type::kDouble) continue;
+    const LaunchConfig* const config = trace.ConfigOf(Row{row});
+    if (config == nullptr || config->theoretical_occupancy_percent < 0) continue;
     const Interval interval = trace.device_ops.interval(Row{row});
     const auto ns = static_cast<double>(steps.window.TotalWithin(interval).ns);
-    weighted += percent->real / 100 * ns;
+    weighted += config->theoretical_occupancy_percent / 100 * ns;
     weight += ns;
   }
   return weight > 0 ? weighted / weight : -1;

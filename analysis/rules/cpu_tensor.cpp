@@ -80,9 +80,8 @@ Copies Collect(const RankModel& model) {
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
-    const std::string_view name = model.trace.Text(ops.name[op]);
-    const bool pageable = IsPageableCopy(name);
-    copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
+    const bool pageable = ops.Uses(op, MemoryKind::kPageable);
+    copies.kind_known |= pageable || ops.Uses(op, MemoryKind::kPinned);
     if (!pageable || ops.bytes[op] > kPageableAsyncBytes || ops.launch[op] == kNoRow) continue;
     if (model.InWindow(model.trace.api.interval(ops.launch[op]))) Consider(model, op, copies);
   }

@@ -33,9 +33,8 @@ Copies Collect(const RankModel& model) {
   for (uint32_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
     if (ops.direction[i] != CopyDirection::kHostToDevice) continue;
-    const std::string_view name = model.trace.Text(ops.name[i]);
-    const bool pageable = IsPageableCopy(name);
-    copies.kind_known |= pageable || names_internal::ContainsNoCase(name, "pinned");
+    const bool pageable = ops.Uses(i, MemoryKind::kPageable);
+    copies.kind_known |= pageable || ops.Uses(i, MemoryKind::kPinned);
     // Small ones are cpu-tensor's.
     if (!pageable || ops.bytes[i] <= kPageableAsyncBytes) continue;
     if (!model.InWindow(ops.interval(Row{i}))) continue;

@@ -4,15 +4,16 @@
 
 #include "analysis/host/call_sites.h"
 #include "analysis/tables/histogram.h"
+#include "trace/formats/chrome/kineto_words.h"
 
 namespace trainprof {
 namespace {
 
-std::string ValueText(const Trace& trace, const ArgValue& value) {
+std::string ValueText(const StringTable& texts, const ArgValue& value) {
   switch (value.type) {
     case ArgValue::Type::kString:
     case ArgValue::Type::kJson:
-      return std::string(trace.Text(value.text));
+      return std::string(texts.View(value.text));
     case ArgValue::Type::kInt:
       return fmt::format("{}", value.integer);
     case ArgValue::Type::kDouble:
@@ -32,7 +33,7 @@ std::string ArgText(const Trace& trace, ArgsId args, std::string_view key) {
   const StringId id = trace.strings.Find(key);
   if (id == kEmptyString) return {};
   const std::optional<ArgValue> value = trace.args.Find(args, id);
-  return value ? ValueText(trace, *value) : std::string();
+  return value ? ValueText(trace.strings, *value) : std::string();
 }
 
 // "[64, 1, 1]" -> "64 x 1 x 1", however a file breaks its lines; other texts as they are.
@@ -77,10 +78,8 @@ class FactList {
     if (!text.empty()) text += unit;
     Add(label, std::move(text));
   }
-  // Of a number that the source writes as 0 where it is not known.
-  void AddKnown(std::string_view label, std::string_view key, std::string_view unit) {
-    const std::string text = ArgText(trace_, args_, key);
-    if (text != "0") AddArg(label, key, unit);
+  void AddKnown(std::string_view label, int64_t value, std::string_view unit) {
+    if (value != LaunchConfig::kUnknown) Add(label, fmt::format("{}{}", value, unit));
   }
   void AddShape(std::string_view label, std::string_view key) {
     Add(label, ShapeText(ArgText(trace_, args_, key)));
@@ -93,21 +92,34 @@ class FactList {
   std::vector<Fact> facts_;
 };
 
-void AddKernel(FactList& facts) {
-  facts.AddShape("grid", "grid");
-  facts.AddShape("block", "block");
-  facts.AddShape("cluster", "cluster");
-  facts.AddArg("registers", "registers per thread", " per thread");
-  facts.AddArg("shared memory", "shared memory", " B per block");
-  facts.AddArg("local memory", "local memory per thread", " B per thread");
-  facts.AddArg("occupancy", "theoretical occupancy %", " % (theoretical)");
-  facts.AddKnown("occupancy", "est. achieved occupancy %", " % (estimated)");
+std::string ShapeText(const LaunchConfig::Shape& shape) {
+  if (shape == LaunchConfig::kNoShape) return {};
+  return fmt::format("{} x {} x {}", shape[0], shape[1], shape[2]);
+}
+
+void AddKernel(const LaunchConfig& config, FactList& facts) {
+  const auto add_percent = [&](double percent, std::string_view unit) {
+    facts.Add("occupancy", fmt::format("{:.6g}{}", percent, unit));
+  };
+  facts.Add("grid", ShapeText(config.grid));
+  facts.Add("block", ShapeText(config.block));
+  facts.Add("cluster", ShapeText(config.cluster));
+  facts.AddKnown("registers", config.registers_per_thread, " per thread");
+  facts.AddKnown("shared memory", config.shared_bytes, " B per block");
+  facts.AddKnown("local memory", config.local_bytes_per_thread, " B per thread");
+  if (config.theoretical_occupancy_percent >= 0) {
+    add_percent(config.theoretical_occupancy_percent, " % (theoretical)");
+  }
+  // Kineto writes 0 where it does not know.
+  if (config.estimated_occupancy_percent > 0) {
+    add_percent(config.estimated_occupancy_percent, " % (estimated)");
+  }
 }
 
 void AddCopy(const Trace& trace, size_t i, FactList& facts) {
   const DeviceOpTable& ops = trace.device_ops;
   facts.Add("direction", std::string(DirectionText(ops.direction[i])));
-  if (IsPageableCopy(trace.Text(ops.name[i]))) facts.Add("host memory", "pageable");
+  if (ops.Uses(i, MemoryKind::kPageable)) facts.Add("host memory", "pageable");
   if (ops.bytes[i] <= 0) return;
   facts.Add("bytes", fmt::format("{}", ops.bytes[i]));
   const Duration length = ops.end[i] - ops.begin[i];
@@ -146,10 +158,11 @@ std::vector<Fact> FactsOf(const Trace& trace, Table table, Row row) {
   const size_t i = Index(row);
   FactList facts(trace, columns->args[i]);
   if (table == Table::kDeviceOps) {
-    if (trace.device_ops.kind[i] == DeviceOpKind::kKernel) {
-      AddKernel(facts);
-    } else {
+    const LaunchConfig* const config = trace.ConfigOf(row);
+    if (trace.device_ops.kind[i] != DeviceOpKind::kKernel) {
       AddCopy(trace, i, facts);
+    } else if (config != nullptr) {
+      AddKernel(*config, facts);
     }
   }
   if (table == Table::kRanges) {
@@ -168,11 +181,19 @@ std::vector<Fact> ArgumentsOf(const Trace& trace, Table table, Row row) {
   std::vector<Fact> arguments;
   const EventColumns* const columns = ColumnsOf(trace, table);
   if (columns == nullptr) return arguments;
-  trace.args.ForEach(columns->args[Index(row)], [&](const Arg& arg) {
-    const std::string_view key = trace.Text(arg.key);
+  const auto add = [&](const StringTable& texts, const Arg& arg) {
+    const std::string_view key = texts.View(arg.key);
     if (key == kCallStackKey) return;
-    arguments.push_back({std::string(key), ValueText(trace, arg.value)});
-  });
+    arguments.push_back({std::string(key), ValueText(texts, arg.value)});
+  };
+  if (table == Table::kDeviceOps) {
+    StringTable spelled;
+    std::vector<Arg> args;
+    const StringTable& texts = DeviceOpArgs(trace, row, spelled, args);
+    for (const Arg& arg : args) add(texts, arg);
+    return arguments;
+  }
+  trace.args.ForEach(columns->args[Index(row)], [&](const Arg& arg) { add(trace.strings, arg); });
   return arguments;
 }
 

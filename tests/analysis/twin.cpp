@@ -111,7 +111,7 @@ bool Twin::IsBlocking(size_t call) const {
     if (Index(ops.launch[op]) != call || ops.kind[op] != DeviceOpKind::kCopy) continue;
     if (ops.direction[op] == CopyDirection::kDeviceToDevice) continue;
     if (trace_.api.end[call].ns + kRounding.ns >= ops.end[op].ns) return true;
-    if (!IsPageableCopy(trace_.Text(ops.name[op]))) continue;
+    if (!ops.Uses(op, MemoryKind::kPageable)) continue;
     if (ops.direction[op] == CopyDirection::kDeviceToHost) return true;
     if (ops.bytes[op] > kPageableAsyncBytes) return true;
   }

@@ -162,6 +162,66 @@ TEST(ChromeExport, ARecordingReadsBackWithItsTimesAndLaunches) {
   EXPECT_EQ(again.value().device_ops.bytes, recording.device_ops.bytes);
 }
 
+// One kernel and one copy with all that columns can hold.
+Trace LaunchedRecording() {
+  TraceBuilder b;
+  b.trace().source = SourceKind::kRecording;
+  const TrackId stream = b.FindOrAddStream(b.FindOrAddProcess(4711), 3, 7);
+  b.device(b.FindOrAddDevice(3)).num_sms = 108;
+  LaunchConfig config;
+  config.context = 1;
+  config.graph_node = 9;
+  const LaunchConfigId of_copy = b.FindOrAddLaunchConfig(config);
+  config.grid = {216, 2, 1};
+  config.block = {128, 1, 1};
+  config.cluster = {2, 1, 1};
+  config.registers_per_thread = 168;
+  config.shared_bytes = 3072;
+  config.local_bytes_per_thread = 16;
+  config.theoretical_occupancy_percent = 18.75;
+  config.graph = 5;
+  const LaunchConfigId of_kernel = b.FindOrAddLaunchConfig(config);
+  const auto at = [&](int64_t begin, int64_t end, const char* name) {
+    return Event{
+        .begin = TraceTime{begin}, .end = TraceTime{end}, .name = b.Intern(name), .track = stream};
+  };
+  b.AddDeviceOp(at(0, 1000, "gemm"), DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, 41,
+                {.launch_config = of_kernel});
+  b.AddDeviceOp(at(2000, 3000, "Memcpy DtoH (Device -> Pinned)"), DeviceOpKind::kCopy,
+                CopyDirection::kDeviceToHost, 4000, 42,
+                {MemoryKind::kDevice, MemoryKind::kPinned, of_copy});
+  return std::move(b).Build();
+}
+
+TEST(ChromeExport, ARecordingsLaunchesAreSpelledAsKinetoWould) {
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(LaunchedRecording(), out.path()).ok());
+  const std::string text = ReadWhole(out.path());
+  EXPECT_NE(text.find(R"("args":{"device":3,"context":1,"stream":7,"registers per thread":168,)"
+                      R"("shared memory":3072,"blocks per SM":4.0,"warps per SM":16.0,)"
+                      R"("grid":[216,2,1],"block":[128,1,1],"theoretical occupancy %":18.75,)"
+                      R"("cluster":[2,1,1],"local memory per thread":16,"graph id":5,)"
+                      R"("graph node id":9,"correlation":41})"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"x("args":{"device":3,"context":1,"stream":7,"bytes":4000,)x"
+                      R"x("memory bandwidth (GB/s)":4.0,"graph node id":9,"correlation":42})x"),
+            std::string::npos)
+      << text;
+}
+
+TEST(ChromeExport, ARecordingsLaunchesReadBackEqual) {
+  const Trace recording = LaunchedRecording();
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(recording, out.path()).ok());
+  const Result<Trace> again = ImportTrace(out.path());
+  ASSERT_TRUE(again.ok()) << again.error();
+  EXPECT_EQ(again.value().launch_configs, recording.launch_configs);
+  EXPECT_EQ(again.value().device_ops.launch_config, recording.device_ops.launch_config);
+  EXPECT_EQ(again.value().device_ops.source, recording.device_ops.source);
+  EXPECT_EQ(again.value().device_ops.target, recording.device_ops.target);
+}
+
 TEST(ChromeExport, CorpusTracesFollowPerfettosRules) {
   const std::string corpus = TRAINPROF_CORPUS;
   if (corpus.empty() || !std::filesystem::is_directory(corpus)) {

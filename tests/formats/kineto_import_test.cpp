@@ -45,7 +45,8 @@ TEST(KinetoImport, OldAndNewCategoryWordsGiveTheSameTables) {
   EXPECT_EQ(
       old.rows,
       "  kernel [4000,7000) \"k\" cat Kernel #3 launched 1000 device=0 stream=7 correlation=3\n"
-      "  copy [10000,11000) \"Memcpy HtoD (Pageable -> Device)\" cat Memcpy 64 B direction 1"
+      "  copy [10000,11000) \"Memcpy HtoD (Pageable -> Device)\" cat Memcpy 64 B direction 1 "
+      "Pageable to Device"
       " bytes=64\n"
       "  op [0,9000) \"aten::add\" cat Operator External id=1\n"
       "  call(1) [1000,3000) \"cudaLaunchKernel\" cat Runtime #3 correlation=3\n");

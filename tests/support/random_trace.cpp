@@ -7,6 +7,7 @@
 #include <map>
 
 #include "trace/build/trace_builder.h"
+#include "trace/formats/chrome/kineto_words.h"
 
 namespace trainprof {
 namespace {
@@ -294,8 +295,9 @@ Trace BuildTrace(const TraceEvents& events) {
   }
   for (const OpEvent& op : events.ops) {
     const TrackId stream = streams[op.device * events.streams + op.stream];
+    const auto [source, target] = MemoryKindsOf(op.name);
     builder.AddDeviceOp(event(op.interval, op.name, stream), op.kind, op.direction, op.bytes,
-                        op.correlation);
+                        op.correlation, {source, target});
   }
   return std::move(builder).Build();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trace/build/trace_builder.h"
+#include "trace/formats/chrome/kineto_words.h"
 
 namespace trainprof {
 namespace {
@@ -123,8 +124,9 @@ class Script {
     } else if (kind == "kernel") {
       builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation);
     } else if (kind == "copy") {
+      const auto [source, target] = MemoryKindsOf(name);
       builder_.AddDeviceOp(event, DeviceOpKind::kCopy, CopyDirectionOf(name), number("bytes", 0),
-                           correlation);
+                           correlation, {source, target});
     } else if (kind == "memset") {
       builder_.AddDeviceOp(event, DeviceOpKind::kMemset, CopyDirection::kUnknown,
                            number("bytes", 0), correlation);

@@ -17,6 +17,29 @@
 namespace trainprof {
 namespace {
 
+// What is known of a launch.
+std::string ConfigText(const LaunchConfig& config) {
+  std::string text;
+  const auto shape = [&](const char* what, const LaunchConfig::Shape& s) {
+    if (s != LaunchConfig::kNoShape) text += fmt::format(" {} {}x{}x{}", what, s[0], s[1], s[2]);
+  };
+  const auto number = [&](const char* what, auto value) {
+    if (value != LaunchConfig::kUnknown) text += fmt::format(" {} {}", what, value);
+  };
+  shape("grid", config.grid);
+  shape("block", config.block);
+  shape("cluster", config.cluster);
+  number("registers", config.registers_per_thread);
+  number("shared", config.shared_bytes);
+  number("local", config.local_bytes_per_thread);
+  number("context", config.context);
+  number("graph", config.graph);
+  number("node", config.graph_node);
+  number("occupancy", config.theoretical_occupancy_percent);
+  number("estimated", config.estimated_occupancy_percent);
+  return text;
+}
+
 class Printer {
  public:
   explicit Printer(const Trace& trace) : t_(trace) {}
@@ -105,6 +128,10 @@ class Printer {
       if (ops.kind[row] == DeviceOpKind::kCopy) {
         text += fmt::format(" direction {}", static_cast<int>(ops.direction[row]));
       }
+      if (ops.source[row] != MemoryKind::kUnknown || ops.target[row] != MemoryKind::kUnknown) {
+        text += fmt::format(" {} to {}", Name(ops.source[row]), Name(ops.target[row]));
+      }
+      if (const LaunchConfig* config = t_.ConfigOf(Row{row})) text += ConfigText(*config);
       if (launch != kNoRow) text += fmt::format(" launched {}", t_.api.begin[Index(launch)].ns);
       return std::pair(std::string(kNames[static_cast<size_t>(ops.kind[row])]), text);
     });

@@ -299,13 +299,6 @@ TEST(Names, TellsTheDirectionOfCopies) {
   EXPECT_EQ(direction("Memcpy Unknown"), int(CopyDirection::kUnknown));
 }
 
-TEST(Names, TellsPageableCopies) {
-  EXPECT_TRUE(IsPageableCopy("Memcpy HtoD (Pageable -> Device)"));
-  EXPECT_TRUE(IsPageableCopy("Memcpy DtoH (Device -> Pageable)"));
-  EXPECT_FALSE(IsPageableCopy("Memcpy HtoD (Pinned -> Device)"));
-  EXPECT_FALSE(IsPageableCopy("CopyHostToDevice"));
-}
-
 // Any bytes may be a name: prefixes and parts of real ones come closest to the edges.
 TEST(Names, SurviveAnyBytes) {
   const std::string seeds[] = {"cudaMemcpyAsync",

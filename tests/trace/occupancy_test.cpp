@@ -69,24 +69,20 @@ void CompareWithKineto(const std::string& file, const MultiprocessorLimits& limi
   ASSERT_TRUE(trace.ok()) << trace.error();
   const Trace& t = trace.value();
   int compared = 0;
-  for (size_t i = 0; i < t.device_ops.size(); ++i) {
-    const ArgsId args = t.device_ops.args[i];
-    const auto block = t.args.Find(args, t.strings.Find("block"));
-    if (!block) continue;
-    int64_t x = 0, y = 0, z = 0;
-    const std::string text(t.Text(block->text));
-    ASSERT_EQ(sscanf(text.c_str(), "[%ld,%ld,%ld]", &x, &y, &z), 3) << text;
-    const BlockNeeds needs{x * y * z, static_cast<int64_t>(Number(t, args, "registers per thread")),
-                           static_cast<int64_t>(Number(t, args, "shared memory"))};
+  for (uint32_t i = 0; i < t.device_ops.size(); ++i) {
+    const LaunchConfig* const config = t.ConfigOf(Row{i});
+    if (config == nullptr || config->block == LaunchConfig::kNoShape) continue;
+    const LaunchConfig::Shape& block = config->block;
+    const BlockNeeds needs{int64_t{block[0]} * block[1] * block[2], config->registers_per_thread,
+                           config->shared_bytes};
     const int64_t blocks = BlocksPerMultiprocessor(limits, needs);
-    if (Number(t, args, "blocks per SM") < static_cast<double>(blocks)) continue;
+    if (Number(t, t.device_ops.args[i], "blocks per SM") < static_cast<double>(blocks)) continue;
     if (needs.threads % 32 != 0) continue;  // Kineto counts threads, not warps
     // Kineto says 0: it does not know that a kernel may opt in to more.
     if (needs.shared_bytes > 48 << 10) continue;
     ++compared;
-    EXPECT_NEAR(100 * TheoreticalOccupancy(limits, needs),
-                Number(t, args, "est. achieved occupancy %"), 1)
-        << t.Text(t.device_ops.name[i]) << " " << text;
+    EXPECT_NEAR(100 * TheoreticalOccupancy(limits, needs), config->estimated_occupancy_percent, 1)
+        << t.Text(t.device_ops.name[i]);
   }
   EXPECT_GE(compared, least);
 }

@@ -5,6 +5,7 @@
 #include "analysis/tables/memory_table.h"
 #include "tests/support/trace_script.h"
 #include "trace/build/trace_builder.h"
+#include "trace/formats/chrome/kineto_words.h"
 #include "viewer/timeline/rank_table.h"
 
 namespace trainprof {
@@ -23,6 +24,10 @@ class OneOp {
   void Json(std::string_view key, std::string_view json) {
     args_.push_back({builder_.Intern(key), {ArgValue::Type::kJson, builder_.Intern(json), 0, 0}});
   }
+  void AddKernel() {
+    builder_.AddDeviceOp(At(0, 10, "gemm", stream_), DeviceOpKind::kKernel, CopyDirection::kUnknown,
+                         0, 1, {.launch_config = KinetoLaunches(builder_).Of(args_)});
+  }
   Event At(int64_t begin, int64_t end, std::string_view name, TrackId track) {
     return {TraceTime{begin}, TraceTime{end},         builder_.Intern(name), track,
             kEmptyString,     builder_.AddArgs(args_)};
@@ -40,8 +45,7 @@ TEST(Facts, OfAKernelAreItsShapeAndOccupancy) {
   op.Int("registers per thread", 90);
   op.Int("shared memory", 49152);
   op.Int("est. achieved occupancy %", 4);
-  op.builder_.AddDeviceOp(op.At(0, 10, "gemm", op.stream_), DeviceOpKind::kKernel,
-                          CopyDirection::kUnknown, 0, 1);
+  op.AddKernel();
   const Trace trace = std::move(op.builder_).Build();
   const std::vector<Fact> expected = {{"grid", "64 x 1 x 1"},
                                       {"block", "128 x 1 x 1"},
@@ -59,8 +63,7 @@ TEST(Facts, OfAPrettyPrintedKernelStandOnOneLine) {
   op.Json("grid", "[\n        132,\r\n\t1,\n        1\n      ]");
   op.Json("block", "[ 128, 1, 1 ]");
   op.Int("est. achieved occupancy %", 0);
-  op.builder_.AddDeviceOp(op.At(0, 10, "gemm", op.stream_), DeviceOpKind::kKernel,
-                          CopyDirection::kUnknown, 0, 1);
+  op.AddKernel();
   const Trace trace = std::move(op.builder_).Build();
   const std::vector<Fact> expected = {{"grid", "132 x 1 x 1"}, {"block", "128 x 1 x 1"}};
   EXPECT_EQ(FactsOf(trace, Table::kDeviceOps, Row{0}), expected);
@@ -69,7 +72,8 @@ TEST(Facts, OfAPrettyPrintedKernelStandOnOneLine) {
 TEST(Facts, OfACopyAreBytesDirectionAndRate) {
   OneOp op;
   op.builder_.AddDeviceOp(op.At(0, 2000, "Memcpy HtoD (Pageable -> Device)", op.stream_),
-                          DeviceOpKind::kCopy, CopyDirection::kHostToDevice, 25000, 1);
+                          DeviceOpKind::kCopy, CopyDirection::kHostToDevice, 25000, 1,
+                          {.source = MemoryKind::kPageable});
   const Trace trace = std::move(op.builder_).Build();
   const std::vector<Fact> expected = {{"direction", "host to device"},
                                       {"host memory", "pageable"},

@@ -332,9 +332,4 @@ constexpr CopyDirection CopyDirectionOf(std::string_view name) {
   return CopyDirection::kUnknown;
 }
 
-// True when the copy's host side is pageable memory. ROCm never says so.
-constexpr bool IsPageableCopy(std::string_view name) {
-  return names_internal::ContainsNoCase(name, "pageable");
-}
-
 }  // namespace trainprof

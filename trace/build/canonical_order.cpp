@@ -47,6 +47,21 @@ void OrderTracks(Trace& trace) {
   });
 }
 
+void OrderLaunchConfigs(Trace& trace) {
+  std::vector<LaunchConfig> ordered;
+  std::vector<LaunchConfigId> place(trace.launch_configs.size(), kNoLaunchConfig);
+  for (LaunchConfigId& id : trace.device_ops.launch_config) {
+    if (id == kNoLaunchConfig) continue;
+    LaunchConfigId& to = place[Index(id)];
+    if (to == kNoLaunchConfig) {
+      to = LaunchConfigId{static_cast<uint32_t>(ordered.size())};
+      ordered.push_back(trace.launch_configs[Index(id)]);
+    }
+    id = to;
+  }
+  trace.launch_configs = std::move(ordered);
+}
+
 // Rows without the number stand behind those that have it.
 int RowOrder::CompareNesting(ArgsId a, ArgsId b) const {
   for (const StringId key : nesting_keys_) {

@@ -18,6 +18,9 @@ namespace trainprof {
 // unsorted tables, before sums by track are made.
 void OrderTracks(Trace& trace);
 
+// Numbers launch configurations by the first row that refers to each. Of sorted tables.
+void OrderLaunchConfigs(Trace& trace);
+
 // What tells two rows of equal times apart: the numbers that torch counts up as calls are made
 // ("External id", "Python id"), so that an enclosing call stands first; then what they say.
 class RowOrder {
@@ -30,7 +33,10 @@ class RowOrder {
   bool Before(const T& table, uint32_t a, uint32_t b) const {
     int order = CompareNesting(table.args[a], table.args[b]);
     ForEachColumn(table, [&]<class Value>(const std::vector<Value>& column) {
-      if (order != 0 || std::is_same_v<Value, ArgsId>) return;  // arguments are the last to tell
+      // What a launch configuration is, the arguments say, which are the last to tell.
+      if (order != 0 || std::is_same_v<Value, ArgsId> || std::is_same_v<Value, LaunchConfigId>) {
+        return;
+      }
       order = Compare(column[a], column[b]);
     });
     if (order == 0) order = CompareArgs(table.args[a], table.args[b]);

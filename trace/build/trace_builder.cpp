@@ -230,6 +230,17 @@ DeviceId TraceBuilder::FindOrAddDevice(int64_t device_id) {
   return it->second;
 }
 
+size_t TraceBuilder::HashConfig::operator()(const LaunchConfig& config) const {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(&config), sizeof config});
+}
+
+LaunchConfigId TraceBuilder::FindOrAddLaunchConfig(const LaunchConfig& config) {
+  const LaunchConfigId next{static_cast<uint32_t>(trace_.launch_configs.size())};
+  const auto [it, is_new] = launch_config_of_.try_emplace(config, next);
+  if (is_new) trace_.launch_configs.push_back(config);
+  return it->second;
+}
+
 void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end) {
   const TraceTime kept{Clamped(begin.ns, quality())};
   table.begin.push_back(kept);
@@ -263,8 +274,9 @@ void TraceBuilder::AddApi(const Event& event, ApiKind kind, int64_t correlation)
 }
 
 void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction,
-                               int64_t bytes, int64_t correlation) {
-  AddRow(trace_.device_ops, event, kind, event.category, direction, bytes, correlation);
+                               int64_t bytes, int64_t correlation, const DeviceOpDetails& details) {
+  AddRow(trace_.device_ops, event, kind, event.category, direction, bytes, correlation,
+         details.source, details.target, details.launch_config);
 }
 
 void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
@@ -274,10 +286,12 @@ void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
 
 void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
                                 CopyDirection direction, int64_t bytes,
-                                std::span<const EventTimes> times) {
+                                std::span<const EventTimes> times, const DeviceOpDetails& details) {
   PushMany(trace_.device_ops, common, times, std::pair(&DeviceOpTable::kind, kind),
-           std::pair(&DeviceOpTable::direction, direction),
-           std::pair(&DeviceOpTable::bytes, bytes));
+           std::pair(&DeviceOpTable::direction, direction), std::pair(&DeviceOpTable::bytes, bytes),
+           std::pair(&DeviceOpTable::source, details.source),
+           std::pair(&DeviceOpTable::target, details.target),
+           std::pair(&DeviceOpTable::launch_config, details.launch_config));
 }
 
 void TraceBuilder::AddSync(const Event& event, int64_t correlation) {
@@ -324,6 +338,7 @@ void TraceBuilder::Expect(const ExpectedRows& rows) {
 
 size_t TraceBuilder::size_bytes() const {
   constexpr size_t kTrackBytes = 400;  // with its hash table and its process, measured
+  constexpr size_t kConfigNodeBytes = sizeof(LaunchConfig) + 40;  // in launch_config_of_
   size_t bytes = trace_.strings.size_bytes() + trace_.args.size_bytes();
   ForEachTable(trace_, [&]<class T>(Table, const T& table) {
     ForEachColumn(table,
@@ -331,6 +346,7 @@ size_t TraceBuilder::size_bytes() const {
     bytes += table.begin.capacity() * sizeof(Row);  // what is computed of each row
   });
   return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
+         trace_.launch_configs.capacity() * (sizeof(LaunchConfig) + kConfigNodeBytes) +
          trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
 }
 
@@ -361,6 +377,7 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   room_ahead_.reset();
   if (equal_rows == EqualRows::kByContent) OrderTracks(t);
   const int64_t overlaps = SortTables(equal_rows);
+  OrderLaunchConfigs(t);
   CancelPoint();
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");

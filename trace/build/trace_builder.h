@@ -43,6 +43,13 @@ struct CommonFields {
   ArgsId args = kNoArgs;
 };
 
+// What a device operation may lack.
+struct DeviceOpDetails {
+  MemoryKind source = MemoryKind::kUnknown;
+  MemoryKind target = MemoryKind::kUnknown;
+  LaunchConfigId launch_config = kNoLaunchConfig;
+};
+
 // How many rows are to come, about.
 struct ExpectedRows {
   size_t ranges = 0;
@@ -61,6 +68,7 @@ class TraceBuilder {
   Trace& trace() { return trace_; }
   StringId Intern(std::string_view text) { return trace_.strings.Intern(text); }
   ArgsId AddArgs(std::span<const Arg> args) { return trace_.args.Add(args); }
+  LaunchConfigId FindOrAddLaunchConfig(const LaunchConfig& config);
   Quality& quality() { return trace_.quality; }
 
   ProcessId FindOrAddProcess(int64_t pid);
@@ -85,11 +93,12 @@ class TraceBuilder {
   void AddRange(const Event& event, RangeKind kind);
   void AddApi(const Event& event, ApiKind kind, int64_t correlation);
   void AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction, int64_t bytes,
-                   int64_t correlation);
+                   int64_t correlation, const DeviceOpDetails& details = {});
   // The same for many at once.
   void AddApis(const CommonFields& common, ApiKind kind, std::span<const EventTimes> times);
   void AddDeviceOps(const CommonFields& common, DeviceOpKind kind, CopyDirection direction,
-                    int64_t bytes, std::span<const EventTimes> times);
+                    int64_t bytes, std::span<const EventTimes> times,
+                    const DeviceOpDetails& details = {});
   void AddSync(const Event& event, int64_t correlation);
   void AddInstant(const Event& event, char scope);
   void AddCounter(const Event& event);
@@ -136,6 +145,10 @@ class TraceBuilder {
   // Streams whose number another device of the process had first.
   std::map<std::tuple<ProcessId, DeviceId, int64_t>, TrackId> stream_of_;
   std::unordered_map<int64_t, DeviceId> device_of_;
+  struct HashConfig {
+    size_t operator()(const LaunchConfig& config) const;
+  };
+  std::unordered_map<LaunchConfig, LaunchConfigId, HashConfig> launch_config_of_;
   std::unique_ptr<RoomAhead> room_ahead_;
 };
 

@@ -18,6 +18,7 @@
 #include "trace/base/string_table.h"
 #include "trace/base/time.h"
 #include "trace/tables/args.h"
+#include "trace/tables/launch_config.h"
 #include "trace/tables/quality.h"
 
 namespace trainprof {
@@ -121,11 +122,19 @@ struct DeviceOpTable : EventColumns {
   std::vector<CopyDirection> direction;  // copies; kUnknown otherwise
   std::vector<int64_t> bytes;            // copies and memsets; 0 for kernels or when unknown
   std::vector<int64_t> correlation;
+  std::vector<MemoryKind> source;  // copies: what they read; kUnknown otherwise
+  std::vector<MemoryKind> target;  // copies and memsets: what they write
+  std::vector<LaunchConfigId> launch_config;
   std::vector<Row> launch;  // row of `api` that issued it (same process group, same correlation)
 
   static constexpr std::string_view kTitle = "device operation";
   static auto OwnColumns(auto& t) {
-    return std::tie(t.kind, t.category, t.direction, t.bytes, t.correlation);
+    return std::tie(t.kind, t.category, t.direction, t.bytes, t.correlation, t.source, t.target,
+                    t.launch_config);
+  }
+  // Whether a copy's source or target, or a memset's, is memory of that kind.
+  bool Uses(size_t row, MemoryKind memory) const {
+    return source[row] == memory || target[row] == memory;
   }
   bool operator==(const DeviceOpTable&) const = default;
 };
@@ -226,6 +235,7 @@ struct Trace {
   std::vector<Process> processes;
   std::vector<Track> tracks;
   std::vector<Device> devices;
+  std::vector<LaunchConfig> launch_configs;  // each once
 
   RangeTable ranges;
   ApiTable api;
@@ -248,6 +258,11 @@ struct Trace {
     return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows);
   }
   std::string_view Text(StringId id) const { return strings.View(id); }
+  // Null where nothing is known of the launch.
+  const LaunchConfig* ConfigOf(Row op) const {
+    const LaunchConfigId id = device_ops.launch_config[Index(op)];
+    return id == kNoLaunchConfig ? nullptr : &launch_configs[static_cast<size_t>(id)];
+  }
 };
 
 // Each table lists its columns once, and the trace its tables. Whatever is done to all of them

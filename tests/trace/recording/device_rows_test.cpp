@@ -10,6 +10,7 @@
 #include "tests/support/segment_writer.h"
 #include "tests/support/trace_text.h"
 #include "tests/trace/recording/rows_of.h"
+#include "trace/formats/chrome/kineto_words.h"
 #include "trace/recording/read/reader.h"
 
 namespace trainprof::testing {
@@ -35,15 +36,29 @@ DeviceFacts A100(uint32_t ordinal = 0) {
   return facts;
 }
 
-std::string ArgsText(const Trace& trace, ArgsId id) {
+std::string ArgsText(const StringTable& texts, const std::vector<Arg>& args) {
   std::string text;
-  trace.args.ForEach(id, [&](const Arg& arg) {
-    text += fmt::format("{}{}=", text.empty() ? "" : " ", trace.Text(arg.key));
+  for (const Arg& arg : args) {
+    text += fmt::format("{}{}=", text.empty() ? "" : " ", texts.View(arg.key));
     if (arg.value.type == ArgValue::Type::kInt) text += std::to_string(arg.value.integer);
     if (arg.value.type == ArgValue::Type::kDouble) text += fmt::format("{:.3f}", arg.value.real);
-    if (arg.value.text != kEmptyString) text += trace.Text(arg.value.text);
-  });
+    if (arg.value.text != kEmptyString) text += texts.View(arg.value.text);
+  }
   return text;
+}
+
+std::string ArgsText(const Trace& trace, ArgsId id) {
+  std::vector<Arg> args;
+  trace.args.ForEach(id, [&](const Arg& arg) { args.push_back(arg); });
+  return ArgsText(trace.strings, args);
+}
+
+// As an export spells them.
+std::string ArgsOfOp(const Trace& trace, uint32_t row) {
+  StringTable spelled;
+  std::vector<Arg> args;
+  const StringTable& texts = DeviceOpArgs(trace, Row{row}, spelled, args);
+  return ArgsText(texts, args);
 }
 
 class DeviceRows : public ::testing::Test {
@@ -60,13 +75,12 @@ class DeviceRows : public ::testing::Test {
   // "stream 7: name 10-20 <- cudaLaunchKernel {args}", a line each.
   static std::string Ops(const Trace& t) {
     std::string text;
-    for (size_t i = 0; i < t.device_ops.size(); ++i) {
+    for (uint32_t i = 0; i < t.device_ops.size(); ++i) {
       const Row launch = t.device_ops.launch[i];
       text += fmt::format(
           "{}: {} {}-{} <- {} {{{}}}\n", t.Text(t.tracks[Index(t.device_ops.track[i])].name),
           t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns, t.device_ops.end[i].ns,
-          launch == kNoRow ? "nothing" : t.Text(t.api.name[Index(launch)]),
-          ArgsText(t, t.device_ops.args[i]));
+          launch == kNoRow ? "nothing" : t.Text(t.api.name[Index(launch)]), ArgsOfOp(t, i));
     }
     return text;
   }
@@ -125,6 +139,43 @@ TEST_F(DeviceRows, CopiesAndMemsetsReadAsKinetos) {
   EXPECT_EQ(t.device_ops.direction[0], CopyDirection::kHostToDevice);
   EXPECT_EQ(t.device_ops.direction[1], CopyDirection::kPeer);
   EXPECT_EQ(t.device_ops.bytes[2], 64);
+  EXPECT_EQ(t.device_ops.source[0], MemoryKind::kPageable);
+  EXPECT_EQ(t.device_ops.target, std::vector(3, MemoryKind::kDevice));
+  // Only what has no column is an argument.
+  EXPECT_EQ(t.device_ops.args[0], kNoArgs);
+  EXPECT_EQ(t.device_ops.args[2], kNoArgs);
+}
+
+// A configuration is stored once, however many kernels have it.
+TEST_F(DeviceRows, KernelsOfOneConfigurationShareIt) {
+  writer_.Device(A100(), "NVIDIA A100");
+  DeviceRow row = RowOf(DeviceRowType::kKernel, 1000, 1100, 1);
+  row.name = writer_.String("_Z4gemmIfEvPT_");
+  row.kernel = {{216, 2, 1}, {128, 1, 1}, 168, 1024, 2048, 0, 16, {2, 1, 1}, 0};
+  writer_.Row(row);
+  for (uint32_t i = 2; i < 6; ++i) {
+    row.begin_ns += 200;
+    row.end_ns += 200;
+    row.correlation = i;
+    if (i == 4) row.kernel.grid[2] = 7;
+    writer_.Row(row);
+  }
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.launch_config,
+            (std::vector<LaunchConfigId>{LaunchConfigId{0}, LaunchConfigId{0}, LaunchConfigId{0},
+                                         LaunchConfigId{1}, LaunchConfigId{1}}));
+  ASSERT_EQ(t.launch_configs.size(), 2u);
+  const LaunchConfig& config = t.launch_configs[0];
+  EXPECT_EQ(config.grid, (LaunchConfig::Shape{216, 2, 1}));
+  EXPECT_EQ(config.block, (LaunchConfig::Shape{128, 1, 1}));
+  EXPECT_EQ(config.cluster, (LaunchConfig::Shape{2, 1, 1}));
+  EXPECT_EQ(config.registers_per_thread, 168);
+  EXPECT_EQ(config.shared_bytes, 3072);
+  EXPECT_EQ(config.local_bytes_per_thread, 16);
+  EXPECT_EQ(config.theoretical_occupancy_percent, 18.75);
+  EXPECT_EQ(config.context, 1);
+  EXPECT_EQ(config.graph_node, LaunchConfig::kUnknown);
+  EXPECT_EQ(t.launch_configs[1].grid, (LaunchConfig::Shape{216, 2, 7}));
 }
 
 TEST_F(DeviceRows, AWaitNamesTheEventAndItsStream) {
@@ -197,8 +248,7 @@ TEST_F(DeviceRows, AGraphsNodesAllJoinItsLaunchAndAWholeGraphIsOneRow) {
   EXPECT_EQ(t.device_ops.launch[0], Row{0});
   EXPECT_EQ(t.device_ops.launch[1], Row{0});
   EXPECT_EQ(t.device_ops.launch[2], Row{1});
-  EXPECT_NE(ArgsText(t, t.device_ops.args[1]).find("graph id=3 graph node id=2"),
-            std::string::npos);
+  EXPECT_NE(ArgsOfOp(t, 1).find("graph id=3 graph node id=2"), std::string::npos);
   EXPECT_EQ(t.Text(t.device_ops.name[2]), "CUDA graph");
 }
 

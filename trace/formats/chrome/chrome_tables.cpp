@@ -6,8 +6,6 @@
 #include "trace/formats/io/json_text.h"
 
 namespace trainprof {
-namespace {}  // namespace
-
 int64_t NumberForText(std::string_view text) {
   uint32_t hash = 2166136261u;  // FNV-1a
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
@@ -17,6 +15,7 @@ int64_t NumberForText(std::string_view text) {
 ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes)
     : builder_(builder),
       notes_(notes),
+      launches_(builder),
       key_name_(builder.Intern("name")),
       key_labels_(builder.Intern("labels")),
       key_sort_index_(builder.Intern("sort_index")) {}
@@ -275,20 +274,9 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
     }
     case Class::kKernel:
     case Class::kCopy:
-    case Class::kMemset: {
-      const DeviceOpKind kind = cls == Class::kKernel ? DeviceOpKind::kKernel
-                                : cls == Class::kCopy ? DeviceOpKind::kCopy
-                                                      : DeviceOpKind::kMemset;
-      CopyDirection direction = CopyDirection::kUnknown;
-      if (cls == Class::kCopy) {
-        direction = facts.direction;
-        if (direction == CopyDirection::kUnknown) direction = FactsOf(event.copy_kind).direction;
-      }
-      const int64_t bytes =
-          cls != Class::kKernel && event.bytes != ChromeEvent::kNoValue ? event.bytes : 0;
-      builder_.AddDeviceOp(RowOf(event, StreamOf(event)), kind, direction, bytes, correlation);
+    case Class::kMemset:
+      AddDeviceOp(event, cls, correlation);
       break;
-    }
     case Class::kSync:
       builder_.AddSync(RowOf(event, StreamOf(event)), correlation);
       break;
@@ -306,12 +294,32 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
   }
 }
 
+void ChromeTables::AddDeviceOp(const ChromeEvent& event, Class cls, int64_t correlation) {
+  const Event row = RowOf(event, StreamOf(event));
+  const LaunchConfigId launch = launches_.Of(event.args);
+  if (cls == Class::kKernel) {
+    builder_.AddDeviceOp(row, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation,
+                         {.launch_config = launch});
+    return;
+  }
+  const bool is_copy = cls == Class::kCopy;
+  CopyDirection direction = is_copy ? FactsOf(event.name).direction : CopyDirection::kUnknown;
+  if (is_copy && direction == CopyDirection::kUnknown) {
+    direction = FactsOf(event.copy_kind).direction;
+  }
+  const auto [memory, is_new] = memory_of_copy_.try_emplace(event.name);
+  if (is_new) memory->second = MemoryKindsOf(builder_.trace().Text(event.name));
+  builder_.AddDeviceOp(row, is_copy ? DeviceOpKind::kCopy : DeviceOpKind::kMemset, direction,
+                       event.bytes != ChromeEvent::kNoValue ? event.bytes : 0, correlation,
+                       {memory->second.first, memory->second.second, launch});
+}
+
 size_t ChromeTables::size_bytes() const {
   constexpr size_t kNodeBytes = 80;  // of a map of small keys and values
   return open_bytes_ + member_bytes_ + metadata_.capacity() * sizeof(Metadata) +
          class_of_.capacity() * sizeof(Class) + facts_of_.capacity() * sizeof(NameFacts) +
          kNodeBytes * (open_.size() + lanes_.size() + 2 * point_tracks_.size() +
-                       2 * text_of_number_.size() + api_bytes_of_.size());
+                       2 * text_of_number_.size() + api_bytes_of_.size() + memory_of_copy_.size());
 }
 
 // Of an event that waits for its end: it is moved once more, when all are closed.

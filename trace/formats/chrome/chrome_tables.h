@@ -13,6 +13,7 @@
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/chrome_event.h"
 #include "trace/formats/chrome/json_writer.h"
+#include "trace/formats/chrome/kineto_words.h"
 #include "trace/formats/notes.h"
 
 namespace trainprof {
@@ -93,6 +94,7 @@ class ChromeTables {
   static bool StandsOnStream(const ChromeEvent& event);
   void AddComplete(const ChromeEvent& event);
   static size_t BytesOf(const ChromeEvent& event);
+  void AddDeviceOp(const ChromeEvent& event, Class cls, int64_t correlation);
   void AddBegin(const ChromeEvent& event);
   void AddEnd(const ChromeEvent& event);
   void AddFlow(const ChromeEvent& event);
@@ -131,6 +133,8 @@ class ChromeTables {
 
   TraceBuilder& builder_;
   ImportNotes& notes_;
+  KinetoLaunches launches_;
+  std::unordered_map<StringId, std::pair<MemoryKind, MemoryKind>> memory_of_copy_;  // by name
   std::vector<Class> class_of_;      // by StringId of the category
   std::vector<NameFacts> facts_of_;  // by StringId of the name
   std::array<CachedTrack, 64> cached_tracks_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "trace/formats/chrome/chrome_event.h"
+#include "trace/formats/chrome/kineto_words.h"
 
 namespace trainprof {
 namespace {
@@ -78,7 +79,7 @@ void ChromeWriter::Common(std::string_view category, std::string_view name, int6
 
 bool ChromeWriter::HasArg(std::string_view key) const {
   for (const Arg& arg : args_) {
-    if (trace_.Text(arg.key) == key) return true;
+    if (arg_texts_->View(arg.key) == key) return true;
   }
   return false;
 }
@@ -86,7 +87,7 @@ bool ChromeWriter::HasArg(std::string_view key) const {
 // Whether the arguments themselves say that the row belongs to this stream.
 bool ChromeWriter::SaysStream(int64_t stream) const {
   for (const Arg& arg : args_) {
-    if (arg.key == key_stream_ && arg.value.type == ArgValue::Type::kInt) {
+    if (arg.value.type == ArgValue::Type::kInt && arg_texts_->View(arg.key) == "stream") {
       return arg.value.integer == stream;
     }
   }
@@ -105,8 +106,11 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
   Common(category, name, place.pid, tid, columns.begin[row]);
   w_.Raw(",\"dur\":");
   w_.Microseconds((columns.end[row] - columns.begin[row]).ns);
-  args_.clear();
-  trace_.args.ForEach(columns.args[row], [&](const Arg& arg) { args_.push_back(arg); });
+  if (table == Table::kDeviceOps) {
+    arg_texts_ = &DeviceOpArgs(trace_, Row{row}, spelled_, args_);
+  } else {
+    TakeArgs(columns.args[row]);
+  }
   const auto add = [&](std::string_view key, int64_t value) {
     added_.push_back({key, {.type = ArgValue::Type::kInt, .integer = value}});
   };
@@ -124,7 +128,7 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
     add(kTrueTidKey, place.tid);
   }
   if (rank_ != nullptr) RenameIds();
-  w_.Arguments(args_, trace_.strings, nullptr, added_);
+  w_.Arguments(args_, *arg_texts_, nullptr, added_);
   added_.clear();
   w_.Char('}');
   EndEvent();
@@ -142,7 +146,7 @@ void ChromeWriter::RenameIds() {
       if (!fits) added_.push_back({id_key.original_key, original});
     }
   };
-  for (Arg& arg : args_) rename(trace_.Text(arg.key), arg.value);
+  for (Arg& arg : args_) rename(arg_texts_->View(arg.key), arg.value);
   for (size_t i = 0; i < from_columns; ++i) {
     ArgValue value = added_[i].second;
     rename(added_[i].first, value);
@@ -156,14 +160,19 @@ int64_t ChromeWriter::RenameFlow(int64_t id) {
   const int64_t renamed = rank_->Id(RankIds::kFlow, id, fits);
   if (!fits) added_.push_back({kFlowIdKey, {.type = ArgValue::Type::kInt, .integer = id}});
   for (const Arg& arg : args_) {
-    if (trace_.Text(arg.key) == "^id") added_.push_back({kFlowTextKey, arg.value});
+    if (arg_texts_->View(arg.key) == "^id") added_.push_back({kFlowTextKey, arg.value});
   }
   return renamed;
 }
 
-void ChromeWriter::Args(ArgsId id) {
+void ChromeWriter::TakeArgs(ArgsId id) {
   args_.clear();
+  arg_texts_ = &trace_.strings;
   trace_.args.ForEach(id, [&](const Arg& arg) { args_.push_back(arg); });
+}
+
+void ChromeWriter::Args(ArgsId id) {
+  TakeArgs(id);
   if (rank_ != nullptr) RenameIds();
   w_.Arguments(args_, trace_.strings, nullptr, added_);
   added_.clear();
@@ -303,8 +312,7 @@ void ChromeWriter::WriteFlows() {
     if (tid != place.tid) {
       added_.push_back({kTrueTidKey, {.type = ArgValue::Type::kInt, .integer = place.tid}});
     }
-    args_.clear();
-    trace_.args.ForEach(flows.args[row], [&](const Arg& arg) { args_.push_back(arg); });
+    TakeArgs(flows.args[row]);
     int64_t id = flows.id[row];
     if (rank_ != nullptr) {
       RenameIds();

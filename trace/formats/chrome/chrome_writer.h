@@ -40,7 +40,6 @@ class ChromeWriter {
         lanes_(trace),
         rank_(rank),
         is_recording_(trace.source == SourceKind::kRecording),
-        key_stream_(trace.strings.Find("stream")),
         shift_ns_(trace.base_ns - WholeMicroseconds(trace.base_ns)) {}
 
   // The whole file.
@@ -88,6 +87,7 @@ class ChromeWriter {
               TraceTime time);
   void Complete(Table table, const EventColumns& columns, uint32_t row, std::string_view category,
                 std::string_view name, std::initializer_list<Extra> extras);
+  void TakeArgs(ArgsId id);
   void Args(ArgsId id);
   ChromeLanes::Place PlaceOf(TrackId track) const;
   // In unsigned numbers: times of hostile files are near the end of the range.
@@ -106,10 +106,11 @@ class ChromeWriter {
   ChromeLanes lanes_;
   RankNamespace* const rank_;
   const bool is_recording_;
-  const StringId key_stream_;
   int64_t shift_ns_;
   JsonWriter w_;
-  std::vector<Arg> args_;
+  std::vector<Arg> args_;                   // of the event at work
+  const StringTable* arg_texts_ = nullptr;  // theirs
+  StringTable spelled_;                     // of arguments that are spelled from columns
   std::vector<std::pair<std::string_view, ArgValue>> added_;
   std::vector<int64_t> steps_of_track_;
   std::map<int64_t, ProcessNames> processes_;

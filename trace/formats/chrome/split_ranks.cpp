@@ -173,6 +173,11 @@ class RankCopy {
     return copy.text;
   }
 
+  LaunchConfigId Copied(LaunchConfigId id) {
+    if (id == kNoLaunchConfig) return id;
+    return builder_.FindOrAddLaunchConfig(from_.launch_configs[Index(id)]);
+  }
+
   template <class T>
   T Copied(T value) const {
     return value;

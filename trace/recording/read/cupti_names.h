@@ -6,6 +6,7 @@
 
 #include "trace/base/names.h"
 #include "trace/recording/wire/rows.h"
+#include "trace/tables/launch_config.h"
 
 namespace trainprof::recording {
 
@@ -37,13 +38,8 @@ constexpr CopyDirection DirectionOf(uint8_t memcpy_kind) {
   return memcpy_kind < std::size(kDirections) ? kDirections[memcpy_kind] : kUnknown;
 }
 
-// CUpti_ActivityMemoryKind.
-inline constexpr uint8_t kPageableMemory = 1;
-inline constexpr uint8_t kPinnedMemory = 2;
-constexpr std::string_view MemoryKindName(uint8_t kind) {
-  constexpr std::string_view kNames[] = {"Unknown", "Pageable", "Pinned",        "Device",
-                                         "Array",   "Managed",  "Device Static", "Managed Static"};
-  return NameAt(kNames, kind);
+constexpr MemoryKind MemoryKindOf(uint8_t kind) {
+  return kind < std::size(kMemoryKindNames) ? MemoryKind{kind} : MemoryKind::kUnknown;
 }
 
 // CUpti_ActivitySynchronizationType.

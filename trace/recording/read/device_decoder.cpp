@@ -16,14 +16,6 @@ constexpr uint32_t kNoStream = UINT32_MAX;  // CUPTI_SYNCHRONIZATION_INVALID_VAL
 
 }  // namespace
 
-size_t DeviceDecoder::HashRow::operator()(const DeviceRow& row) const {
-  return CheckOf(&row, sizeof row);
-}
-
-bool DeviceDecoder::SameRow::operator()(const DeviceRow& a, const DeviceRow& b) const {
-  return memcmp(&a, &b, sizeof a) == 0;
-}
-
 DeviceDecoder::DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base,
                              ProcessId process, size_t calls, StackTexts& stacks,
                              TraceBuilder& builder)
@@ -165,11 +157,6 @@ void DeviceDecoder::Arg(std::string_view key, double value) {
 void DeviceDecoder::Arg(std::string_view key, StringId value) {
   args_.push_back({builder_.Intern(key), {.type = ArgValue::Type::kString, .text = value}});
 }
-void DeviceDecoder::Json(std::string_view key, std::string_view value) {
-  args_.push_back(
-      {builder_.Intern(key), {.type = ArgValue::Type::kJson, .text = builder_.Intern(value)}});
-}
-
 ArgsId DeviceDecoder::TakeArgs() {
   const ArgsId id = args_.empty() ? kNoArgs : builder_.AddArgs(args_);
   args_.clear();
@@ -185,9 +172,10 @@ Event DeviceDecoder::EventOf(const DeviceRow& row, StringId name, TrackId track)
 }
 
 void DeviceDecoder::AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind,
-                                CopyDirection direction, int64_t bytes) {
+                                CopyDirection direction, int64_t bytes,
+                                const DeviceOpDetails& details) {
   builder_.AddDeviceOp(EventOf(row, name, Stream(row.device, row.context, row.stream)), kind,
-                       direction, bytes, CorrelationOf(row.correlation));
+                       direction, bytes, CorrelationOf(row.correlation), details);
 }
 
 double DeviceDecoder::OccupancyOf(const DeviceRow& row) const {
@@ -203,45 +191,55 @@ double DeviceDecoder::OccupancyOf(const DeviceRow& row) const {
        int64_t{kernel.static_shared_bytes} + kernel.dynamic_shared_bytes});
 }
 
-ArgsId DeviceDecoder::KernelArgs(const DeviceRow& row) {
-  DeviceRow key = row;
-  key.begin_ns = key.end_ns = 0;
-  key.correlation = 0;
-  const auto [known, is_new] = kernel_args_.try_emplace(key, kNoArgs);
-  if (!is_new) return known->second;
+LaunchConfigId DeviceDecoder::ConfigOf(const DeviceRow& row) {
+  LaunchConfig config;
+  config.context = row.context;
+  if (row.graph_node != 0) config.graph_node = static_cast<int64_t>(row.graph_node);
+  return builder_.FindOrAddLaunchConfig(config);
+}
+
+LaunchConfigId DeviceDecoder::ConfigOfKernel(const DeviceRow& row) {
   const auto& k = row.kernel;
-  Arg("device", builder_.device(DeviceOf(row.device)).id);
-  Arg("context", int64_t{row.context});
-  Arg("stream", int64_t{row.stream});
-  Arg("registers per thread", int64_t{k.registers_per_thread});
-  Arg("shared memory", int64_t{k.static_shared_bytes} + k.dynamic_shared_bytes);
-  const auto device = scan_.devices.find(row.device);
-  const double blocks = double{1} * k.grid[0] * k.grid[1] * k.grid[2];
-  if (device != scan_.devices.end() && device->second.facts.multiprocessors > 0) {
-    const double per_sm = blocks / device->second.facts.multiprocessors;
-    constexpr double kWarpThreads = 32;
-    Arg("blocks per SM", per_sm);
-    Arg("warps per SM", per_sm * k.block[0] * k.block[1] * k.block[2] / kWarpThreads);
-  }
-  Json("grid", fmt::format("[{},{},{}]", k.grid[0], k.grid[1], k.grid[2]));
-  Json("block", fmt::format("[{},{},{}]", k.block[0], k.block[1], k.block[2]));
-  if (const double occupancy = OccupancyOf(row); occupancy > 0) {
-    Arg("theoretical occupancy %", 100 * occupancy);
-  }
+  LaunchConfig config;
+  config.context = row.context;
+  config.grid = {k.grid[0], k.grid[1], k.grid[2]};
+  config.block = {k.block[0], k.block[1], k.block[2]};
   if (k.cluster[0] > 1 || k.cluster[1] > 1 || k.cluster[2] > 1) {
-    Json("cluster", fmt::format("[{},{},{}]", k.cluster[0], k.cluster[1], k.cluster[2]));
+    config.cluster = {k.cluster[0], k.cluster[1], k.cluster[2]};
   }
-  if (k.local_bytes_per_thread > 0) {
-    Arg("local memory per thread", int64_t{k.local_bytes_per_thread});
+  config.registers_per_thread = k.registers_per_thread;
+  config.shared_bytes = int64_t{k.static_shared_bytes} + k.dynamic_shared_bytes;
+  if (k.local_bytes_per_thread > 0) config.local_bytes_per_thread = k.local_bytes_per_thread;
+  if (const double occupancy = OccupancyOf(row); occupancy > 0) {
+    config.theoretical_occupancy_percent = 100 * occupancy;
   }
   if (row.graph_node != 0) {
-    Arg("graph id", int64_t{row.graph});
-    Arg("graph node id", static_cast<int64_t>(row.graph_node));
+    config.graph = row.graph;
+    config.graph_node = static_cast<int64_t>(row.graph_node);
   }
-  return known->second = TakeArgs();
+  return builder_.FindOrAddLaunchConfig(config);
 }
 
 void DeviceDecoder::AddCopy(const DeviceRow& row) {
+  const auto& copy = row.copy;
+  const bool is_peer = row.type == DeviceRowType::kPeerCopy;
+  const auto bytes = static_cast<int64_t>(std::min<uint64_t>(copy.bytes, INT64_MAX));
+  if (is_peer || copy.count > 1) AddRareCopyArgs(row, bytes);
+  const MemoryKind source = MemoryKindOf(row.source_kind);
+  const MemoryKind target = MemoryKindOf(row.target_kind);
+  const auto [name, is_new] = copy_names_.try_emplace({row.detail, source, target}, kEmptyString);
+  if (is_new) {
+    name->second = builder_.Intern(fmt::format("Memcpy {} ({} -> {})", MemcpyKindName(row.detail),
+                                               Name(source), Name(target)));
+  }
+  AddDeviceOp(row, name->second, DeviceOpKind::kCopy,
+              is_peer ? CopyDirection::kPeer : DirectionOf(row.detail), bytes,
+              {source, target, ConfigOf(row)});
+}
+
+// Of copies between devices, and of several in one row: what has no column, and all else with it,
+// so that the arguments are whole.
+void DeviceDecoder::AddRareCopyArgs(const DeviceRow& row, int64_t bytes) {
   const auto& copy = row.copy;
   Arg("device", builder_.device(DeviceOf(row.device)).id);
   Arg("context", int64_t{row.context});
@@ -254,7 +252,6 @@ void DeviceDecoder::AddCopy(const DeviceRow& row) {
     Arg("inContext", int64_t{row.context});
     Arg("toContext", int64_t{copy.target_context});
   }
-  const auto bytes = static_cast<int64_t>(std::min<uint64_t>(copy.bytes, INT64_MAX));
   Arg("bytes", bytes);
   if (row.end_ns > row.begin_ns) {
     Arg("memory bandwidth (GB/s)",
@@ -263,36 +260,21 @@ void DeviceDecoder::AddCopy(const DeviceRow& row) {
   }
   if (copy.count > 1) Arg("copies", static_cast<int64_t>(copy.count));
   if (row.graph_node != 0) Arg("graph node id", static_cast<int64_t>(row.graph_node));
-  const auto [name, is_new] = copy_names_.try_emplace(
-      row.detail | uint32_t{row.source_kind} << 8 | uint32_t{row.target_kind} << 16, kEmptyString);
-  if (is_new) {
-    name->second = builder_.Intern(fmt::format("Memcpy {} ({} -> {})", MemcpyKindName(row.detail),
-                                               MemoryKindName(row.source_kind),
-                                               MemoryKindName(row.target_kind)));
-  }
-  const CopyDirection direction =
-      row.type == DeviceRowType::kPeerCopy ? CopyDirection::kPeer : DirectionOf(row.detail);
-  AddDeviceOp(row, name->second, DeviceOpKind::kCopy, direction, bytes);
 }
 
 void DeviceDecoder::AddMemset(const DeviceRow& row) {
-  Arg("device", builder_.device(DeviceOf(row.device)).id);
-  Arg("context", int64_t{row.context});
-  Arg("stream", int64_t{row.stream});
   const auto bytes = static_cast<int64_t>(std::min<uint64_t>(row.memset.bytes, INT64_MAX));
-  Arg("bytes", bytes);
-  if (row.graph_node != 0) Arg("graph node id", static_cast<int64_t>(row.graph_node));
-  const std::string name = fmt::format("Memset ({})", MemoryKindName(row.source_kind));
-  AddDeviceOp(row, builder_.Intern(name), DeviceOpKind::kMemset, CopyDirection::kUnknown, bytes);
+  const MemoryKind target = MemoryKindOf(row.source_kind);
+  AddDeviceOp(row, builder_.Intern(fmt::format("Memset ({})", Name(target))), DeviceOpKind::kMemset,
+              CopyDirection::kUnknown, bytes, {.target = target, .launch_config = ConfigOf(row)});
 }
 
 // Its nodes are not recorded one by one: the whole counts as work.
 void DeviceDecoder::AddGraph(const DeviceRow& row) {
-  Arg("device", builder_.device(DeviceOf(row.device)).id);
-  Arg("stream", int64_t{row.stream});
-  Arg("graph id", int64_t{row.graph});
-  AddDeviceOp(row, builder_.Intern("CUDA graph"), DeviceOpKind::kKernel, CopyDirection::kUnknown,
-              0);
+  LaunchConfig config;
+  config.graph = row.graph;
+  AddDeviceOp(row, builder_.Intern("CUDA graph"), DeviceOpKind::kKernel, CopyDirection::kUnknown, 0,
+              {.launch_config = builder_.FindOrAddLaunchConfig(config)});
 }
 
 void DeviceDecoder::AddOverhead(const DeviceRow& row) {

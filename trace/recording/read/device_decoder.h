@@ -54,12 +54,6 @@ class DeviceDecoder {
     uint32_t correlation = 0;
     int64_t begin_ns = 0;
   };
-  struct HashRow {
-    size_t operator()(const DeviceRow& row) const;
-  };
-  struct SameRow {
-    bool operator()(const DeviceRow& a, const DeviceRow& b) const;
-  };
 
   // Rows of a chunk that look the same.
   struct Run {
@@ -86,6 +80,7 @@ class DeviceDecoder {
   // call's, as far as it is known.
   struct Look {
     CommonFields common{.name = kUnnamed};
+    LaunchConfigId launch_config = kNoLaunchConfig;
     ApiKind kind{};
     bool name_is_lost = false;
   };
@@ -96,8 +91,10 @@ class DeviceDecoder {
   bool CountDeviceWork(const DeviceRow& row);
   // `row` has the look of all rows of the run; its times are written over.
   void AddKernels(Look& look, DeviceRow& row, const Run& run, const WriterStrings& names);
-  ArgsId KernelArgs(const DeviceRow& row);
+  LaunchConfigId ConfigOf(const DeviceRow& row);
+  LaunchConfigId ConfigOfKernel(const DeviceRow& row);
   void AddCopy(const DeviceRow& row);
+  void AddRareCopyArgs(const DeviceRow& row, int64_t bytes);
   void AddMemset(const DeviceRow& row);
   void AddGraph(const DeviceRow& row);
   void AddOverhead(const DeviceRow& row);
@@ -108,7 +105,7 @@ class DeviceDecoder {
   void NoteFailure(StringId call, uint32_t result, size_t calls);
   ArgsId CallArgs(const CallRow& row, StringId stack);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
-                   int64_t bytes);
+                   int64_t bytes, const DeviceOpDetails& details);
   void AddFacts();
   void CountLosses();
   void CountOddities();
@@ -139,7 +136,6 @@ class DeviceDecoder {
   void Arg(std::string_view key, int64_t value);
   void Arg(std::string_view key, double value);
   void Arg(std::string_view key, StringId value);
-  void Json(std::string_view key, std::string_view value);
   ArgsId TakeArgs();
   double OccupancyOf(const DeviceRow& row) const;
 
@@ -153,11 +149,9 @@ class DeviceDecoder {
   std::map<uint32_t, DeviceId> device_of_ordinal_;
   std::map<std::tuple<uint32_t, uint32_t>, TrackId> stream_of_;  // ordinal, stream
   std::unordered_map<StringId, StringId> demangled_;
-  // Launches of one kernel with one configuration share their arguments.
-  std::unordered_map<DeviceRow, ArgsId, HashRow, SameRow> kernel_args_;
-  std::vector<Look> looks_;                  // of the chunk that is being added
-  std::vector<EventTimes> times_;            // of the run that is being added
-  std::map<uint32_t, StringId> copy_names_;  // by detail and kinds of memory
+  std::vector<Look> looks_;        // of the chunk that is being added
+  std::vector<EventTimes> times_;  // of the run that is being added
+  std::map<std::tuple<uint8_t, MemoryKind, MemoryKind>, StringId> copy_names_;  // by detail
   std::vector<trainprof::Arg> args_;
 
   std::vector<DeviceRow> syncs_;

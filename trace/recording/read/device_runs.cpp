@@ -85,11 +85,12 @@ void DeviceDecoder::AddKernels(Look& look, DeviceRow& row, const Run& run,
   if (times_.empty()) return;
   if (look.common.name == kUnnamed) {
     look.common.name = KernelName(NameOf(row.name, names, &look.name_is_lost));
-    look.common.args = KernelArgs(row);
+    look.launch_config = ConfigOfKernel(row);
     look.common.track = Stream(row.device, row.context, row.stream);
   }
   if (look.name_is_lost) CountLostNames(times_.size());
-  builder_.AddDeviceOps(look.common, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, times_);
+  builder_.AddDeviceOps(look.common, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, times_,
+                        {.launch_config = look.launch_config});
 }
 
 void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names) {

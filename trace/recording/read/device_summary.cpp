@@ -86,7 +86,8 @@ void DeviceDecoder::AddSync(const DeviceRow& row) {
 
 // As torch's profiler shows its allocator: one instant each, with the total so far.
 void DeviceDecoder::AddMemory(const DeviceRow& row) {
-  const bool on_host = row.source_kind == kPageableMemory || row.source_kind == kPinnedMemory;
+  const MemoryKind kind = MemoryKindOf(row.source_kind);
+  const bool on_host = kind == MemoryKind::kPageable || kind == MemoryKind::kPinned;
   const auto bytes = static_cast<int64_t>(std::min<uint64_t>(row.memory.bytes, INT64_MAX / 4));
   const bool release = row.detail == kReleaseOperation;
   int64_t& total = memory_total_[{row.device, on_host}];
@@ -98,7 +99,7 @@ void DeviceDecoder::AddMemory(const DeviceRow& row) {
   Arg("Addr", static_cast<int64_t>(row.memory.address));
   Arg("Device Id", on_host ? -1 : builder_.device(DeviceOf(row.device)).id);
   Arg("Device Type", int64_t{on_host ? 0 : 1});
-  Arg("kind", builder_.Intern(MemoryKindName(row.source_kind)));
+  Arg("kind", builder_.Intern(Name(kind)));
   if (row.memory.pool_bytes != 0) {
     Arg("pool bytes", static_cast<int64_t>(row.memory.pool_bytes));
     Arg("pool used bytes", static_cast<int64_t>(row.memory.pool_used_bytes));
