@@ -28,7 +28,7 @@ Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options)
   });
   if (!facts.ok()) return Error{facts.error()};
   CountUnreadable(facts.value().unreadable, first->quality);
-  job.kind = KindName(first->source);
+  job.kind = KindName(*first);
   job.ranks.insert(job.ranks.begin(), Analyze(*first));
   job.other_processes = std::move(facts.value().other_processes);
   job.silent_ranks = std::move(facts.value().silent_ranks);
@@ -49,16 +49,18 @@ Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options
   });
 }
 
-std::string_view KindName(SourceKind kind) {
-  switch (kind) {
+std::string_view KindName(const Trace& trace) {
+  switch (trace.source) {
     case SourceKind::kRecording:
       return "recording";
     case SourceKind::kKineto:
       return "kineto";
     case SourceKind::kChrome:
       return "chrome";
+    case SourceKind::kOther:
+      break;
   }
-  return "chrome";
+  return trace.format;
 }
 
 const RankAnalysis& SlowestRank(const JobAnalysis& job) {

@@ -12,7 +12,7 @@
 namespace trainprof {
 
 struct JobAnalysis {
-  std::string kind;  // "recording", "kineto", "chrome"
+  std::string kind;  // "recording", "kineto", "chrome", or the slug of another importer
   std::string path;
   std::vector<RankAnalysis> ranks;           // by rank; never empty
   std::vector<std::string> other_processes;  // see JobFacts
@@ -25,7 +25,8 @@ struct JobAnalysis {
 // Loads and analyses, with two ranks in memory where the source allows.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
-std::string_view KindName(SourceKind kind);  // JobAnalysis::kind
+// JobAnalysis::kind; lives as long as the trace.
+std::string_view KindName(const Trace& trace);
 
 // The rank that a one-line summary speaks of: the slowest mean step, the lowest number if equal.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);

@@ -27,11 +27,6 @@ bool Trains(const Trace& trace) {
   return trace.device_ops.size() > 0 || FindSteps(trace).source != StepSource::kNone;
 }
 
-bool IsTraceFile(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.ends_with(".json") || name.ends_with(".json.gz");
-}
-
 // Files or ranks that are read one after the other: which one it is, and how far all are.
 struct Part {
   size_t number = 1;  // from 1
@@ -186,12 +181,13 @@ Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.is_regular_file(error) && IsTraceFile(entry.path())) files.push_back(entry.path());
+    if (entry.is_regular_file(error) && IsNamedLikeATrace(entry.path().native())) {
+      files.push_back(entry.path());
+    }
   }
   if (files.empty()) {
-    return Error{
-        fmt::format("{}: neither a trainprof recording nor a folder of traces (*.json, *.json.gz)",
-                    path.string())};
+    return Error{fmt::format("{}: neither a trainprof recording nor a folder of traces ({})",
+                             path.string(), TraceNames())};
   }
   std::sort(files.begin(), files.end(), ComesBefore);
   return files;

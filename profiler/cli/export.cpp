@@ -128,7 +128,7 @@ int Run(Flags& flags) {
 Action SetUp(CLI::App& parser) {
   auto flags = std::make_shared<Flags>();
   AddPathOption(parser, flags->path);
-  parser.add_option("-o,--output", flags->output, "The file to write: *.json or *.json.gz")
+  parser.add_option("-o,--output", flags->output, "The file to write: " + ExportNames())
       ->required();
   CLI::Option* const rank = parser.add_option("--rank", flags->rank, "Only this rank");
   parser.add_flag("--merge", flags->merge, "All ranks in one file")->excludes(rank);

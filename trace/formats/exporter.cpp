@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "trace/io/output_file.h"
@@ -22,6 +23,16 @@ std::span<const Exporter* const> Exporters() {
   return all;
 }
 
+std::string ExportNames() {
+  std::string names;
+  for (const Exporter* exporter : Exporters()) {
+    for (const std::string_view ending : exporter->endings) {
+      names += fmt::format("{}*{}", names.empty() ? "" : " or ", ending);
+    }
+  }
+  return names;
+}
+
 namespace {
 
 constexpr std::string_view kOfStreams = "chrome";
@@ -34,8 +45,10 @@ bool HasNoEnding(const std::string& path) {
 Result<const Exporter*> ExporterOf(const std::string& path) {
   const bool any = HasNoEnding(path);
   std::string known;
+  const auto ends_so = [&](std::string_view ending) { return path.ends_with(ending); };
   for (const Exporter* exporter : Exporters()) {
-    if (exporter->owns(path) || (any && exporter->slug == kOfStreams)) return exporter;
+    const bool owns = std::any_of(exporter->endings.begin(), exporter->endings.end(), ends_so);
+    if (owns || (any && exporter->slug == kOfStreams)) return exporter;
     known +=
         fmt::format("{}{} ({})", known.empty() ? "" : ", ", exporter->slug, exporter->description);
   }

@@ -34,8 +34,8 @@ struct MergedRanks {
 struct Exporter {
   std::string_view slug;         // "chrome"
   std::string_view description;  // one line for --help and errors
-  // Whether files of this name are this format's, by their ending.
-  bool (*owns)(std::string_view path);
+  // Of names: a file that ends so is written in this format.
+  std::span<const std::string_view> endings;
   Result<void> (*write)(const Trace& trace, const std::string& path, const ExportOptions& options);
   // All ranks in one file; visits them twice. Null: the format cannot.
   Result<MergedRanks> (*write_merged)(const VisitRanks& ranks, const std::string& path,
@@ -44,6 +44,9 @@ struct Exporter {
 
 // All exporters, in alphabetical order.
 std::span<const Exporter* const> Exporters();
+
+// "*.json or *.json.gz"
+std::string ExportNames();
 
 // Whether a file's ending asks for a format that there is. What has no ending, as /dev/stdout, gets
 // Chrome trace JSON.

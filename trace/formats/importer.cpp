@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trace/base/cancel.h"
 #include "trace/formats/foreign.h"
 #include "trace/formats/io/byte_source.h"
@@ -37,6 +39,23 @@ std::span<const Importer* const> Importers() {
   return all;
 }
 
+bool IsNamedLikeATrace(std::string_view path) {
+  const auto ends_so = [&](std::string_view ending) { return path.ends_with(ending); };
+  return std::any_of(Importers().begin(), Importers().end(), [&](const Importer* importer) {
+    return std::any_of(importer->endings.begin(), importer->endings.end(), ends_so);
+  });
+}
+
+std::string TraceNames() {
+  std::string names;
+  for (const Importer* importer : Importers()) {
+    for (const std::string_view ending : importer->endings) {
+      names += fmt::format("{}*{}", names.empty() ? "" : ", ", ending);
+    }
+  }
+  return names;
+}
+
 namespace {
 
 // Opens the file once: a stream cannot be read twice.
@@ -65,7 +84,11 @@ Result<Trace> Import(const std::string& path, const ImportOptions& options) {
     return Error{
         fmt::format("{}: not a trace that trainprof knows. It reads: {}", path, KnownFormats())};
   }
-  return best->read(source, path, options);
+  Result<Trace> trace = best->read(source, path, options);
+  if (trace.ok() && trace.value().source == SourceKind::kOther) {
+    trace.value().format = best->slug;
+  }
+  return trace;
 }
 
 }  // namespace

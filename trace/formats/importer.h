@@ -39,8 +39,9 @@ struct ImportOptions {
 };
 
 struct Importer {
-  std::string_view slug;         // "kineto"
-  std::string_view description;  // one line for --help and errors
+  std::string_view slug;                      // "kineto"
+  std::string_view description;               // one line for --help and errors
+  std::span<const std::string_view> endings;  // of its files' names: which of a folder are traces
   // How sure it is to read a file that begins so (already inflated): 0 is no.
   int (*sniff)(std::string_view first_bytes, std::string_view path);
   // Reads `source` from its begin; `path` is its name.
@@ -50,9 +51,15 @@ struct Importer {
 // All importers, in alphabetical order.
 std::span<const Importer* const> Importers();
 
+// Whether the name of a file ends like one that some importer reads. Other names may be given, too:
+// what counts is the content.
+bool IsNamedLikeATrace(std::string_view path);
+// "*.json, *.json.gz"
+std::string TraceNames();
+
 // Reads a trace with the importer that recognises it. Errors say the file, the byte offset, the
 // event, what was expected and what to do; damage that leaves a usable trace is no error but
-// counted in Trace::quality.
+// counted in Trace::quality. A trace whose importer does not set Trace::source is of its format.
 Result<Trace> ImportTrace(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace trainprof

@@ -77,6 +77,8 @@ struct EventColumns {
   }
   // Whether a row is something that happened: it is drawn, searched and selected by itself.
   static constexpr bool kHoldsEvents = true;
+  // Whether rows stand on streams of devices, whatever a file says of the single row.
+  static constexpr bool kOnStreams = false;
   static auto SharedColumns(auto& t) { return std::tie(t.begin, t.end, t.name, t.track, t.args); }
   bool operator==(const EventColumns&) const = default;
 };
@@ -145,6 +147,8 @@ struct SyncTable : EventColumns {
   std::vector<int64_t> correlation;
 
   static constexpr std::string_view kTitle = "sync";
+  static constexpr bool kOnStreams = true;
+  static constexpr std::string_view kColumns[] = {"category", "correlation"};
   static auto OwnColumns(auto& t) { return std::tie(t.category, t.correlation); }
   bool operator==(const SyncTable&) const = default;
 };
@@ -219,11 +223,13 @@ enum class Table : uint8_t {
   kSteps,  // a step's span
 };
 
-enum class SourceKind : uint8_t { kRecording, kKineto, kChrome };
+// Of kKineto and kChrome the rows carry a JSON file's own words and arguments.
+enum class SourceKind : uint8_t { kRecording, kKineto, kChrome, kOther };
 
 struct Trace {
-  SourceKind source = SourceKind::kKineto;
-  std::string path;  // where it was read from
+  SourceKind source = SourceKind::kOther;
+  std::string format;  // of kOther: its importer's slug
+  std::string path;    // where it was read from
   int64_t rank = 0;
   bool rank_known = false;
   int64_t world_size = 1;
@@ -265,6 +271,10 @@ struct Trace {
   }
 };
 
+inline bool HasChromeWords(const Trace& trace) {
+  return trace.source == SourceKind::kKineto || trace.source == SourceKind::kChrome;
+}
+
 // Each table lists its columns once, and the trace its tables. Whatever is done to all of them
 // (sorting, making room, removing, copying, measuring) goes through these two, so that a new column
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
@@ -276,6 +286,22 @@ void ForEachColumn(T& table, Visit visit) {
   const auto each = [&](auto&... columns) { (visit(columns), ...); };
   std::apply(each, EventColumns::SharedColumns(table));
   std::apply(each, T::OwnColumns(table));
+}
+
+// A table that names its columns is described: Chrome's JSON and the inspector need no code that
+// knows it (docs/extending.md). Its columns are `category`, the source's own word for the row, and
+// numbers (int64_t), kNoCorrelation where a row has none.
+template <class T>
+concept DescribedTable = requires {
+  T::kColumns;
+};
+
+// Calls visit(std::string_view name, std::vector<...>& column) for each column of its own.
+template <class T, class Visit>
+requires DescribedTable<std::remove_const_t<T>>
+void ForEachNamedColumn(T& table, Visit visit) {
+  const auto* name = std::begin(T::kColumns);
+  std::apply([&](auto&... columns) { (visit(*name++, columns), ...); }, T::OwnColumns(table));
 }
 
 // Calls visit(Table, table).

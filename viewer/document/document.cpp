@@ -60,7 +60,7 @@ bool Document::Update() {
                       : std::make_unique<LaneStore>(edition->lines, std::move(*shown_->store));
   shown_->edition = std::move(*edition);
   shown_->links.resize(ranks());
-  shown_->kind = KindName(TraceOf(0).source);
+  shown_->kind = KindName(TraceOf(0));
   shown_->OrderRanks();
   return is_news;
 }

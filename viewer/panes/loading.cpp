@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trace/formats/importer.h"
 #include "viewer/panes/widgets.h"
 #include "viewer/state/actions.h"
 
@@ -63,7 +64,8 @@ void DrawLarge(PaneContext& context, const LoadProgress& progress) {
     ImGui::Dummy({0, theme.Px(8)});
     WrappedText(
         "What can be opened: the folder that trainprof run wrote (also while it runs), a trace "
-        "that torch.profiler exported (*.json, *.json.gz), a folder of such traces, one a rank.");
+        "that torch.profiler exported (" +
+        TraceNames() + "), a folder of such traces, one a rank.");
     ImGui::Dummy({0, theme.Px(8)});
     if (ImGui::Button("Try again")) Open(state, std::filesystem::path(state.document->path()));
     ImGui::SameLine();

@@ -1,6 +1,7 @@
 // No file is open: how to open one, and how to record one.
 #include <algorithm>
 
+#include "trace/formats/importer.h"
 #include "viewer/panes/cache.h"
 #include "viewer/panes/widgets.h"
 #include "viewer/state/actions.h"
@@ -33,8 +34,7 @@ void DropZone(const Theme& theme, float width) {
   const float line = ImGui::GetTextLineHeight();
   const float top = (size.y - 2.4F * line) / 2;
   centred(theme.text, top, "Drop a recording or a trace here");
-  centred(theme.text_dim, top + 1.4F * line,
-          "a run's folder, a folder of ranks, *.json, *.json.gz");
+  centred(theme.text_dim, top + 1.4F * line, "a run's folder, a folder of ranks, " + TraceNames());
   ImGui::Dummy(size);
 }
 

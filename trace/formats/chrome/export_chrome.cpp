@@ -10,8 +10,6 @@
 namespace trainprof {
 namespace {
 
-bool Owns(std::string_view path) { return path.ends_with(".json") || path.ends_with(".json.gz"); }
-
 Result<void> WriteFile(const Trace& trace, const std::string& path, const ExportOptions& options) {
   Result<std::unique_ptr<FileSink>> sink = FileSink::Open(path, options.overwrite);
   if (!sink.ok()) return Error{sink.error()};
@@ -22,12 +20,13 @@ Result<void> WriteFile(const Trace& trace, const std::string& path, const Export
 }  // namespace
 
 const Exporter& Exporter_chrome() {
+  static constexpr std::string_view kEndings[] = {".json", ".json.gz"};
   static constexpr Exporter exporter{
       .slug = "chrome",
       .description =
           "Chrome trace JSON for Perfetto, chrome://tracing, TensorBoard and HTA: .json "
           "or .json.gz",
-      .owns = Owns,
+      .endings = kEndings,
       .write = WriteFile,
       .write_merged = MergeChrome,
   };

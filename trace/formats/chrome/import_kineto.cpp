@@ -463,9 +463,11 @@ Result<Trace> ReadSource(ByteSource& source, const std::string& path,
 }  // namespace
 
 const Importer& Importer_kineto() {
+  static constexpr std::string_view kEndings[] = {".json", ".json.gz"};
   static constexpr Importer importer{
       .slug = "kineto",
       .description = "Chrome trace JSON of torch.profiler and others, plain or gzip",
+      .endings = kEndings,
       .sniff = Sniff,
       .read = ReadSource,
   };

@@ -194,7 +194,7 @@ const StringTable& DeviceOpArgs(const Trace& trace, Row op, StringTable& strings
   const DeviceOpTable& ops = trace.device_ops;
   const size_t row = Index(op);
   const LaunchConfig* const config = trace.ConfigOf(op);
-  if (trace.source != SourceKind::kRecording || ops.args[row] != kNoArgs || config == nullptr) {
+  if (HasChromeWords(trace) || ops.args[row] != kNoArgs || config == nullptr) {
     trace.args.ForEach(ops.args[row], [&](const Arg& arg) { args.push_back(arg); });
     return trace.strings;
   }
