@@ -100,6 +100,21 @@ Categorizer::Categorizer(const Trace& trace)
       of_operator_(trace.strings.size()),
       of_kernel_(trace.strings.size()) {}
 
+Category Categorizer::Of(Table table, uint32_t row) const {
+  switch (table) {
+    case Table::kRanges:
+      return OfRange(row);
+    case Table::kApi:
+      return OfCall(row);
+    case Table::kDeviceOps:
+      return OfDeviceOp(row);
+    case Table::kSyncs:
+      return Category::kSync;
+    default:
+      return Category::kAnnotation;
+  }
+}
+
 Category Categorizer::OfRange(uint32_t row) const {
   const RangeKind kind = trace_.ranges.kind[row];
   switch (kind) {

@@ -49,6 +49,8 @@ class Categorizer {
   // O(strings).
   explicit Categorizer(const Trace& trace);
 
+  // Of a row of the trace's tables; kAnnotation where nothing is known of the table.
+  Category Of(Table table, uint32_t row) const;
   Category OfRange(uint32_t row) const;
   Category OfCall(uint32_t row) const;
   Category OfDeviceOp(uint32_t row) const;

@@ -129,6 +129,16 @@ void AddCopy(const Trace& trace, size_t i, FactList& facts) {
   }
 }
 
+void AddColumns(const Trace& trace, const DescribedTable auto& table, size_t i, FactList& facts) {
+  ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
+    if constexpr (std::is_same_v<C, StringId>) {
+      facts.Add("recorded as", std::string(trace.Text(column[i])));
+    } else if (column[i] != kNoCorrelation) {
+      facts.Add(name, fmt::format("{}", column[i]));
+    }
+  });
+}
+
 void AddFrames(std::string_view stack, std::vector<StackFrame>& frames) {
   ForEachFrame(stack, [&](std::string_view frame) {
     if (!frame.empty()) frames.push_back({std::string(frame), IsUserFrame(frame)});
@@ -174,6 +184,11 @@ std::vector<Fact> FactsOf(const Trace& trace, Table table, Row row) {
     facts.AddArg("allocated", "Total Allocated", " B");
     facts.AddArg("reserved", "Total Reserved", " B");
   }
+  ForEachTable(trace, [&]<class T>(Table each, const T& rows) {
+    if constexpr (DescribedTable<T>) {
+      if (each == table) AddColumns(trace, rows, i, facts);
+    }
+  });
   return facts.Take();
 }
 

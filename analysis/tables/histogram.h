@@ -26,7 +26,7 @@ struct Histogram {
 
 inline constexpr size_t kHistogramBins = 32;
 
-// Of all events of this name in the table of `event`; of kRanges, kApi, kDeviceOps, kSyncs. Empty
+// Of all events of this name in the table of `event`; of tables whose events last. Empty
 // for other tables. O(n).
 Histogram MakeHistogram(const Trace& trace, Table table, StringId name,
                         const std::atomic<bool>* cancel = nullptr);

@@ -3,10 +3,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
+
+#include "trace/formats/chrome/chrome_event.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 namespace {
+
+// Kineto's words, one of nobody's, and those of described tables (trace.h).
+std::vector<std::string> Categories() {
+  std::vector<std::string> words = {"cpu_op",          "Operator",    "kernel",
+                                    "Kernel",          "gpu_memcpy",  "gpu_memset",
+                                    "cuda_runtime",    "cuda_driver", "Runtime",
+                                    "user_annotation", "own",         "gpu_user_annotation",
+                                    "python_function", "cuda_sync",   "overhead"};
+  const Trace none;
+  ForEachTable(none, [&]<class T>(Table, const T&) {
+    if constexpr (DescribedTable<T>) {
+      const std::string word(ChromeWord<T>());
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    }
+  });
+  return words;
+}
 
 // Random events of every kind, with the awkward values that real files hold.
 class RandomTrace {
@@ -37,11 +59,8 @@ class RandomTrace {
         Pick({"X", "X", "X", "X", "X", "B", "E", "i", "C", "s", "f", "t", "b", "e", "n", "M", "O"});
     std::string text = fmt::format("{{\"ph\": \"{}\", \"name\": {}", phase, NameJson(phase));
     if (Below(8) != 0) {
-      text +=
-          fmt::format(", \"cat\": \"{}\"",
-                      Pick({"cpu_op", "Operator", "kernel", "Kernel", "gpu_memcpy", "gpu_memset",
-                            "cuda_runtime", "cuda_driver", "Runtime", "user_annotation", "own",
-                            "gpu_user_annotation", "python_function", "cuda_sync", "overhead"}));
+      const int category = Below(static_cast<int>(categories_.size()));
+      text += fmt::format(", \"cat\": \"{}\"", categories_[static_cast<size_t>(category)]);
     }
     text += fmt::format(", \"pid\": {}", Pick({"0", "1", "4711", "-1", "\"Spans\"", "\"host a\""}));
     text += fmt::format(", \"tid\": {}", Pick({"7", "20", "4711", "-1029147072", "\"4711\"",
@@ -109,6 +128,7 @@ class RandomTrace {
   }
 
   std::mt19937 random_;
+  const std::vector<std::string> categories_ = Categories();
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/formats/random_trace.h"
+#include "tests/support/every_table.h"
 #include "tests/support/trace_text.h"
+#include "trace/formats/chrome/split_ranks.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
 
@@ -52,6 +54,59 @@ TEST(RoundTrip, EventsWithoutATimeComeBackEqual) {
         ImportText(fmt::format(R"([{{"ph":"X","ts":1,"dur":2}},{}])", event));
     ASSERT_TRUE(trace.ok()) << trace.error();
     ExpectRoundTrip(trace.value(), "out.json");
+  }
+}
+
+// The rows of a table that a trace of an import holds.
+template <class T>
+void ExpectTheSameRow(const T& before, const T& after, const Trace& trace) {
+  SCOPED_TRACE(T::kTitle);
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_EQ(trace.Text(after.name[0]), T::kTitle);
+  EXPECT_EQ(after.end[0] - after.begin[0], before.end[0] - before.begin[0]);
+  if constexpr (DescribedTable<T>) {
+    const auto numbers = [](const T& table) {
+      std::vector<int64_t> found;
+      ForEachNamedColumn(table, [&]<class C>(std::string_view, const std::vector<C>& column) {
+        if constexpr (std::is_same_v<C, int64_t>) found.push_back(column[0]);
+      });
+      return found;
+    };
+    EXPECT_EQ(numbers(after), numbers(before));
+  }
+}
+
+TEST(RoundTrip, ARowOfEachTableComesBack) {
+  const Trace trace = TraceWithEveryTable();
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(trace, out.path()).ok());
+  const Result<Trace> again = ImportTrace(out.path());
+  ASSERT_TRUE(again.ok()) << again.error();
+  ForEachTable(trace, [&]<class T>(Table, const T& table) {
+    ExpectTheSameRow(table, std::get<const T&>(Trace::Tables(again.value())), again.value());
+  });
+  ExpectRoundTrip(again.value(), "again.json");
+}
+
+TEST(RoundTrip, ARowOfEachTableComesBackFromAFileOfSeveralRanks) {
+  Trace ranks[2] = {TraceWithEveryTable(), TraceWithEveryTable()};
+  ranks[1].rank = 1;
+  const VisitRanks visit = [&](const VisitRank& pass) -> Result<void> {
+    for (const Trace& rank : ranks) {
+      if (Result<void> done = pass(rank); !done.ok()) return done;
+    }
+    return {};
+  };
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportMerged(visit, out.path()).ok());
+  Result<Trace> merged = ImportTrace(out.path());
+  ASSERT_TRUE(merged.ok()) << merged.error();
+  const std::vector<Trace> split = SplitRanks(std::move(merged).value());
+  ASSERT_EQ(split.size(), 2u);
+  for (size_t r = 0; r < 2; ++r) {
+    ForEachTable(ranks[r], [&]<class T>(Table, const T& table) {
+      ExpectTheSameRow(table, std::get<const T&>(Trace::Tables(split[r])), split[r]);
+    });
   }
 }
 

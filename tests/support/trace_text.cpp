@@ -135,9 +135,12 @@ class Printer {
       if (launch != kNoRow) text += fmt::format(" launched {}", t_.api.begin[Index(launch)].ns);
       return std::pair(std::string(kNames[static_cast<size_t>(ops.kind[row])]), text);
     });
-    PrintRows(t_.syncs, id, [&](uint32_t row) {
-      return std::pair(std::string("sync"),
-                       Category(t_.syncs.category[row]) + Correlation(t_.syncs.correlation[row]));
+    ForEachTable(t_, [&]<class T>(Table, const T& table) {
+      if constexpr (DescribedTable<T>) {
+        PrintRows(table, id, [&](uint32_t row) {
+          return std::pair(std::string(T::kTitle), NamedColumns(table, row));
+        });
+      }
     });
     PrintRows(t_.instants, id, [&](uint32_t row) {
       const char scope = t_.instants.scope[row];
@@ -171,6 +174,20 @@ class Printer {
   }
   static std::string Correlation(int64_t correlation) {
     return correlation == kNoCorrelation ? "" : fmt::format(" #{}", correlation);
+  }
+  template <class T>
+  std::string NamedColumns(const T& table, uint32_t row) const {
+    std::string text;
+    ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
+      if constexpr (std::is_same_v<C, StringId>) {
+        text += Category(column[row]);
+      } else if (name == "correlation") {
+        text += Correlation(column[row]);
+      } else if (column[row] != kNoCorrelation) {
+        text += fmt::format(" {} {}", name, column[row]);
+      }
+    });
+    return text;
   }
 
   std::string Args(ArgsId id) const {

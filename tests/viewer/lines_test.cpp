@@ -369,7 +369,7 @@ TEST(LaneStore, FindsWhatElseAStreamHas) {
                       .name = builder.Intern("forward"),
                       .track = builder.FindOrAddStream(process, 0, number)};
     builder.AddRange(event, RangeKind::kGpuAnnotation);
-    builder.AddSync(event, 1);
+    builder.AddRow(builder.trace().syncs, event, kEmptyString, 1);
     if (number == 7) {
       builder.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, 1);
     }

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/tables/facts.h"
+#include "tests/support/every_table.h"
 #include "tests/support/random_trace.h"
 #include "tests/support/trace_script.h"
 #include "trace/base/cancel.h"
 #include "trace/build/trace_builder.h"
+#include "viewer/timeline/line_events.h"
 #include "viewer/timeline/series.h"
 
 namespace trainprof {
@@ -176,6 +179,33 @@ TEST_F(SearchTest, GoesRoundTheHits) {
   EXPECT_EQ(PreviousHit(*lines_, hits, {0}), 1u);
   EXPECT_EQ(NextHit(*lines_, {}, {0}), std::nullopt);
   EXPECT_EQ(PreviousHit(*lines_, {}, {0}), std::nullopt);
+}
+
+// Whatever table a trace gets: its events are seen, found, and told about.
+TEST(EveryTableOfEvents, HasALineAHitATitleAndItsColumnsAsFacts) {
+  const Trace trace = TraceWithEveryTable();
+  const RankAnalysis analysis;
+  const Lines lines({{&trace, &analysis}});
+  ForEachEventTable(trace, [&]<class T>(Table which, const T&) {
+    SCOPED_TRACE(T::kTitle);
+    const EventRef event{0, which, Row{0}};
+    const uint32_t line = lines.LineOf(event);
+    ASSERT_NE(line, kNoLine);
+    size_t shown = 0;
+    VisitEvents(lines, lines.lines()[line],
+                [&](const Interval&, Table table, uint32_t) { shown += table == which ? 1 : 0; });
+    EXPECT_EQ(shown, 1u);
+    Query query;
+    query.names.push_back(std::string(T::kTitle));
+    EXPECT_TRUE(FindHit(lines, Search(lines, query), event).has_value());
+    if constexpr (DescribedTable<T>) {
+      std::vector<std::string> labels;
+      for (const Fact& fact : FactsOf(trace, which, Row{0})) labels.push_back(fact.label);
+      // The category, which these rows lack, comes first.
+      const std::vector<std::string> names(std::begin(T::kColumns) + 1, std::end(T::kColumns));
+      EXPECT_EQ(labels, names);
+    }
+  });
 }
 
 }  // namespace

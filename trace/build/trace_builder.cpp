@@ -294,10 +294,6 @@ void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
            std::pair(&DeviceOpTable::launch_config, details.launch_config));
 }
 
-void TraceBuilder::AddSync(const Event& event, int64_t correlation) {
-  AddRow(trace_.syncs, event, event.category, correlation);
-}
-
 void TraceBuilder::AddInstant(const Event& event, char scope) {
   AddRow(trace_.instants, AtOnce(event), event.category, scope);
 }

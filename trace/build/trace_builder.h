@@ -99,7 +99,6 @@ class TraceBuilder {
   void AddDeviceOps(const CommonFields& common, DeviceOpKind kind, CopyDirection direction,
                     int64_t bytes, std::span<const EventTimes> times,
                     const DeviceOpDetails& details = {});
-  void AddSync(const Event& event, int64_t correlation);
   void AddInstant(const Event& event, char scope);
   void AddCounter(const Event& event);
   void AddFlow(const Event& event, int64_t id, char phase, char bind);

@@ -50,7 +50,7 @@ struct Hits {
 };
 inline constexpr size_t kMostHits = 100'000;
 
-// Ranges, calls, operations, syncs and instants. An empty query finds nothing. The first kMostHits
+// Of all tables of events. An empty query finds nothing. The first kMostHits
 // of each table of each rank are kept. *found, when there is one, says how many it found so far.
 // May be cancelled (trace/base/cancel.h). O(EffortFor + h log h) with h hits kept.
 Hits Search(const Lines& lines, const Query& query, std::atomic<size_t>* found = nullptr);

@@ -35,12 +35,7 @@ std::string_view KindText(const Trace& trace, const EventRef& event) {
 }
 
 Category CategoryOfEvent(const Trace& trace, const EventRef& event) {
-  Categorizer categorizer(trace);
-  const auto row = static_cast<uint32_t>(event.row);
-  if (event.table == Table::kRanges) return categorizer.OfRange(row);
-  if (event.table == Table::kApi) return categorizer.OfCall(row);
-  if (event.table == Table::kDeviceOps) return categorizer.OfDeviceOp(row);
-  return event.table == Table::kSyncs ? Category::kSync : Category::kAnnotation;
+  return Categorizer(trace).Of(event.table, Index(event.row));
 }
 
 void FindLaunches(State& state, const EventRef& event, SelectionFacts& facts) {

@@ -12,21 +12,6 @@ namespace {
 constexpr size_t kEffortOfAValue = 5;
 constexpr size_t kLeastEffort = 50;
 
-Category CategoryOfRow(const Categorizer& categorizer, Table table, uint32_t row) {
-  switch (table) {
-    case Table::kRanges:
-      return categorizer.OfRange(row);
-    case Table::kApi:
-      return categorizer.OfCall(row);
-    case Table::kDeviceOps:
-      return categorizer.OfDeviceOp(row);
-    case Table::kSyncs:
-      return Category::kSync;
-    default:
-      return Category::kAnnotation;
-  }
-}
-
 const DeviceAccount* AccountFor(const Lines& lines, const Line& line) {
   for (const DeviceAccount& account : lines.AccountsOf(line.rank)) {
     if (account.device == line.device) return &account;
@@ -66,8 +51,8 @@ void AddEvents(const Lines& lines, const Line& line, const Categorizer& categori
   VisitEvents(lines, line, [&](const Interval& event, Table table, uint32_t row) {
     const uint32_t depth = placer.Place(event);
     if (depth >= lanes.size()) return;
-    lanes[depth].Add(event.begin + shift, event.end + shift, CategoryOfRow(categorizer, table, row),
-                     table, Row{row});
+    lanes[depth].Add(event.begin + shift, event.end + shift, categorizer.Of(table, row), table,
+                     Row{row});
   });
 }
 
@@ -96,8 +81,8 @@ Lane MakeInnermost(const Lines& lines, const Line& line, bool is_strip,
   VisitEvents(lines, line, [&](const Interval& event, Table table, uint32_t row) {
     const uint32_t depth = placer.Place(event);
     if (depth >= line.lanes) return;
-    maker.Add({event.begin + shift, event.end + shift}, depth,
-              CategoryOfRow(categorizer, table, row), table, Row{row});
+    maker.Add({event.begin + shift, event.end + shift}, depth, categorizer.Of(table, row), table,
+              Row{row});
   });
   return maker.Finish();
 }
@@ -155,15 +140,12 @@ size_t EffortFor(const Lines& lines, uint32_t index) {
       effort += analysis != nullptr ? analysis->steps.steps.size() : 0;
       break;
     case LineKind::kThread:
-    case LineKind::kStreamRanges:
-      effort += RowsOf(trace.ranges, line.track) + RowsOf(trace.api, line.track) +
-                RowsOf(trace.instants, line.track);
-      break;
     case LineKind::kStream:
-      effort += RowsOf(trace.device_ops, line.track);
-      break;
+    case LineKind::kStreamRanges:
     case LineKind::kStreamSyncs:
-      effort += RowsOf(trace.syncs, line.track);
+      for (const auto& rows : line_events_internal::CursorsOf(trace, line.kind, line.track)) {
+        effort += rows.end - rows.row;
+      }
       break;
     case LineKind::kCopies:
       effort += trace.device_ops.size() + trace.tracks.size();

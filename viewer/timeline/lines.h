@@ -87,7 +87,7 @@ class Lines {
   std::span<const SeriesId> SeriesOf(uint32_t rank) const { return series_[rank]; }
   // The line that a row is on, or kNoLine. O(1), for what is no operation on a stream O(lines).
   uint32_t LineOf(const EventRef& event) const;
-  // kRanges, kApi, kDeviceOps, kSyncs, kInstants and kSteps only. O(1).
+  // Of tables of events and kSteps only. O(1).
   Interval TimeOf(const EventRef& event) const;
   std::string_view NameOf(const EventRef& event) const;
   std::span<const DeviceAccount> AccountsOf(uint32_t rank) const;

@@ -9,6 +9,7 @@
 
 #include "trace/base/ids.h"
 #include "trace/tables/args.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof {
 
@@ -59,6 +60,12 @@ struct ChromeEvent : ChromeFields {
     args.clear();
   }
 };
+
+// The category of a described table's rows (trace.h): Kineto's word, else the table's own title.
+template <DescribedTable T>
+constexpr std::string_view ChromeWord() {
+  return std::is_same_v<T, SyncTable> ? std::string_view("cuda_sync") : T::kTitle;
+}
 
 // A field of an event that has no column ("tts", "cname", "id" of an X, ...) is kept as an argument
 // under its name with this prefix; an argument whose own name starts with it gets one more. Export

@@ -22,7 +22,7 @@ ChromeLanes::ChromeLanes(const Trace& trace) {
     Place place{trace.processes[Index(track.process)].pid, track.tid};
     // Kineto's way, which HTA expects: a device is a process of its number. Imports have it
     // already.
-    if (trace.source == SourceKind::kRecording && track.device != kNoDevice) {
+    if (!HasChromeWords(trace) && track.device != kNoDevice) {
       place.pid = trace.devices[Index(track.device)].id;
     }
     places_.push_back(place);
@@ -33,10 +33,10 @@ ChromeLanes::ChromeLanes(const Trace& trace) {
   for (const auto& [place, tracks] : tracks_at) {
     spans.clear();
     for (TrackId track : tracks) {
-      Append(trace.ranges, Table::kRanges, track, spans);
-      Append(trace.api, Table::kApi, track, spans);
-      Append(trace.device_ops, Table::kDeviceOps, track, spans);
-      Append(trace.syncs, Table::kSyncs, track, spans);
+      ForEachEventTable(trace, [&]<class T>(Table which, const T& table) {
+        // Points in time overlap nothing.
+        if constexpr (!std::is_same_v<T, InstantTable>) Append(table, which, track, spans);
+      });
     }
     Assign(spans);
   }

@@ -20,7 +20,7 @@ ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes)
       key_labels_(builder.Intern("labels")),
       key_sort_index_(builder.Intern("sort_index")) {}
 
-ChromeTables::Class ChromeTables::ClassOfWord(std::string_view category) {
+ChromeTables::Class ChromeTables::ClassOfWord(std::string_view category) const {
   struct Entry {
     std::string_view word;
     Class cls;
@@ -42,15 +42,23 @@ ChromeTables::Class ChromeTables::ClassOfWord(std::string_view category) {
       {"Python", Class::kPythonFunction},
       {"overhead", Class::kOverhead},
       {"Overhead", Class::kOverhead},
-      {"cuda_sync", Class::kSync},
-      {"cuda_event", Class::kSync},
   };
   for (const Entry& entry : kWords) {
     if (entry.word == category) return entry.cls;
   }
   // cuda_runtime, cuda_driver, hip_runtime, xpu_runtime, privateuse1_driver, ...
   if (category.ends_with("_runtime") || category.ends_with("_driver")) return Class::kApi;
-  return Class::kOther;
+  if (category == "cuda_event") category = ChromeWord<SyncTable>();
+  Class cls = Class::kOther;
+  ForEachTable(builder_.trace(), [&]<class T>(Table which, const T&) {
+    if constexpr (DescribedTable<T>) {
+      if (category == ChromeWord<T>()) {
+        cls = static_cast<Class>(static_cast<uint8_t>(Class::kDescribed) +
+                                 static_cast<uint8_t>(which));
+      }
+    }
+  });
+  return cls;
 }
 
 ChromeTables::Class ChromeTables::ClassOf(StringId category) {
@@ -261,6 +269,10 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
   const Class cls = ClassOf(event.category);
   const NameFacts& facts = FactsOf(event.name);
   const int64_t correlation = event.correlation == -1 ? kNoCorrelation : event.correlation;
+  if (cls >= Class::kDescribed) {
+    const int which = static_cast<int>(cls) - static_cast<int>(Class::kDescribed);
+    return AddDescribed(static_cast<Table>(which), event, correlation);
+  }
   switch (cls) {
     case Class::kApi: {
       const Event row = RowOf(event, ThreadOf(event));
@@ -276,9 +288,6 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
     case Class::kCopy:
     case Class::kMemset:
       AddDeviceOp(event, cls, correlation);
-      break;
-    case Class::kSync:
-      builder_.AddSync(RowOf(event, StreamOf(event)), correlation);
       break;
     case Class::kGpuAnnotation:
       builder_.AddRange(RowOf(event, StreamOf(event)), RangeKind::kGpuAnnotation);
@@ -312,6 +321,38 @@ void ChromeTables::AddDeviceOp(const ChromeEvent& event, Class cls, int64_t corr
   builder_.AddDeviceOp(row, is_copy ? DeviceOpKind::kCopy : DeviceOpKind::kMemset, direction,
                        event.bytes != ChromeEvent::kNoValue ? event.bytes : 0, correlation,
                        {memory->second.first, memory->second.second, launch});
+}
+
+// Of an argument, or kNoCorrelation.
+int64_t ChromeTables::NumberOf(const ChromeEvent& event, std::string_view key) const {
+  for (const Arg& arg : event.args) {
+    if (arg.value.type == ArgValue::Type::kInt && builder_.trace().Text(arg.key) == key) {
+      return arg.value.integer;
+    }
+  }
+  return kNoCorrelation;
+}
+
+void ChromeTables::AddDescribed(Table which, const ChromeEvent& event, int64_t correlation) {
+  ForEachTable(builder_.trace(), [&]<class T>(Table number, T& table) {
+    if constexpr (DescribedTable<T>) {
+      if (number != which) return;
+      const bool on_stream = T::kOnStreams || StandsOnStream(event);
+      const Event row = RowOf(event, on_stream ? StreamOf(event) : ThreadOf(event));
+      std::apply(
+          [&](auto&... own) {
+            builder_.AddRow(table, row, typename std::decay_t<decltype(own)>::value_type{}...);
+          },
+          T::OwnColumns(table));
+      ForEachNamedColumn(table, [&]<class C>(std::string_view name, std::vector<C>& column) {
+        if constexpr (std::is_same_v<C, StringId>) {
+          column.back() = row.category;
+        } else {
+          column.back() = name == "correlation" ? correlation : NumberOf(event, name);
+        }
+      });
+    }
+  });
 }
 
 size_t ChromeTables::size_bytes() const {

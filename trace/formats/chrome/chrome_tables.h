@@ -52,7 +52,7 @@ class ChromeTables {
     kKernel,
     kCopy,
     kMemset,
-    kSync,
+    kDescribed,  // with the number of a described table (trace.h) added
   };
   // What a name says, computed once per distinct name.
   struct NameFacts {
@@ -86,7 +86,9 @@ class ChromeTables {
     TrackId track = kNoTrack;
   };
 
-  static Class ClassOfWord(std::string_view category);
+  Class ClassOfWord(std::string_view category) const;
+  void AddDescribed(Table which, const ChromeEvent& event, int64_t correlation);
+  int64_t NumberOf(const ChromeEvent& event, std::string_view key) const;
   Class ClassOf(StringId category);
   const NameFacts& FactsOf(StringId name);
   static RangeKind RangeKindOf(Class cls, const NameFacts& facts);

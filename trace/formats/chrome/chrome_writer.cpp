@@ -36,7 +36,9 @@ void ChromeWriter::WriteTables() {
   WriteRanges();
   WriteApi();
   WriteDeviceOps();
-  WriteSyncs();
+  ForEachTable(trace_, [&]<class T>(Table which, const T& table) {
+    if constexpr (DescribedTable<T>) WriteDescribed(which, table);
+  });
   WritePoints();
   WriteFlows();
   if (is_recording_) WriteLaunchArrows();
@@ -259,14 +261,24 @@ void ChromeWriter::WriteDeviceOps() {
   }
 }
 
-void ChromeWriter::WriteSyncs() {
-  const SyncTable& syncs = trace_.syncs;
-  for (uint32_t row = 0; row < syncs.size(); ++row) {
-    const Track& track = trace_.tracks[Index(syncs.track[row])];
-    Complete(Table::kSyncs, syncs, row,
-             is_recording_ ? std::string_view("cuda_sync") : trace_.Text(syncs.category[row]),
-             trace_.Text(syncs.name[row]),
-             {{"stream", track.tid}, {"correlation", syncs.correlation[row]}});
+// Its numbers are arguments.
+template <class T>
+void ChromeWriter::WriteDescribed(Table which, const T& table) {
+  for (uint32_t row = 0; row < table.size(); ++row) {
+    const auto add = [&](std::string_view key, int64_t value) {
+      const StringId id = trace_.strings.Find(key);
+      const bool has = id != kEmptyString && trace_.args.Find(table.args[row], id);
+      if (value == kNoCorrelation || has) return;
+      added_.push_back({key, {.type = ArgValue::Type::kInt, .integer = value}});
+    };
+    if (is_recording_) {
+      if (T::kOnStreams) add("stream", trace_.tracks[Index(table.track[row])].tid);
+      ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
+        if constexpr (std::is_same_v<C, int64_t>) add(name, column[row]);
+      });
+    }
+    Complete(which, table, row, is_recording_ ? ChromeWord<T>() : trace_.Text(table.category[row]),
+             trace_.Text(table.name[row]), {});
   }
 }
 

@@ -39,7 +39,7 @@ class ChromeWriter {
         sink_(sink),
         lanes_(trace),
         rank_(rank),
-        is_recording_(trace.source == SourceKind::kRecording),
+        is_recording_(!HasChromeWords(trace)),
         shift_ns_(trace.base_ns - WholeMicroseconds(trace.base_ns)) {}
 
   // The whole file.
@@ -74,7 +74,8 @@ class ChromeWriter {
   void WriteRanges();
   void WriteApi();
   void WriteDeviceOps();
-  void WriteSyncs();
+  template <class T>
+  void WriteDescribed(Table which, const T& table);
   void WritePoints();
   void WriteFlows();
   void WriteLaunchArrows();
@@ -105,7 +106,7 @@ class ChromeWriter {
   FileSink& sink_;
   ChromeLanes lanes_;
   RankNamespace* const rank_;
-  const bool is_recording_;
+  const bool is_recording_;  // or of another importer: words and arguments are made here
   int64_t shift_ns_;
   JsonWriter w_;
   std::vector<Arg> args_;                   // of the event at work

@@ -81,7 +81,8 @@ void DeviceDecoder::AddSync(const DeviceRow& row) {
   Arg("context", int64_t{row.context});
   const TrackId track = Stream(row.device, row.context, row.stream);
   const int64_t correlation = row.correlation == 0 ? kNoCorrelation : int64_t{row.correlation};
-  builder_.AddSync(EventOf(row, builder_.Intern(kind), track), correlation);
+  builder_.AddRow(builder_.trace().syncs, EventOf(row, builder_.Intern(kind), track), kEmptyString,
+                  correlation);
 }
 
 // As torch's profiler shows its allocator: one instant each, with the total so far.
