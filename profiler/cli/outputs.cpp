@@ -14,6 +14,7 @@
 #include "profiler/report/text.h"
 #include "trace/base/nearest.h"
 #include "trace/io/end_signals.h"
+#include "trace/io/input_file.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
 #include "trace/io/write_all.h"
@@ -143,11 +144,21 @@ Result<void> CheckOutputs(const std::vector<OutputSpec>& outputs) {
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs) {
   for (const OutputSpec& output : outputs) {
     const bool to_stdout = output.IsStandardOutput();
-    const RenderOptions options{.color = to_stdout && WantsColor(STDOUT_FILENO)};
-    const std::string text = RenderJob(*FindRenderer(output.format), job, options);
+    RenderOptions options{.color = to_stdout && WantsColor(STDOUT_FILENO)};
+    if (!IsStream(job.path)) {
+      options.visit_traces = [&](const VisitTrace& visit) -> Result<void> {
+        ProgressLine progress;
+        const Result<JobSource> source = OpenJob(job.path);
+        if (!source.ok()) return Error{source.error()};
+        const Result<JobFacts> read = VisitJob(source.value(), progress.Options(), visit);
+        return read.ok() ? Result<void>() : Error{read.error()};
+      };
+    }
+    const Result<std::string> text = RenderJob(*FindRenderer(output.format), job, options);
+    if (!text.ok()) return Error{text.error()};
     if (!to_stdout) {
-      if (auto written = WriteOutputFile(output.file, text); !written.ok()) return written;
-    } else if (!PrintRaw(stdout, text)) {
+      if (auto written = WriteOutputFile(output.file, text.value()); !written.ok()) return written;
+    } else if (!PrintRaw(stdout, text.value())) {
       return Error{StandardOutputFailure()};
     }
   }

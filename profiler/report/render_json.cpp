@@ -240,7 +240,7 @@ Json CheckJson(const JobAnalysis& job) {
           {"inconclusive", std::move(reasons)}};
 }
 
-std::string Render(const JobAnalysis& job, const RenderOptions&) {
+Result<std::string> Render(const JobAnalysis& job, const RenderOptions&) {
   Json report;
   report["schema_version"] = kSchemaVersion;
   report["input"] = {{"kind", job.kind}, {"path", job.path}};

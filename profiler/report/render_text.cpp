@@ -387,7 +387,7 @@ void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& 
 )";
 }
 
-std::string Render(const JobAnalysis& job, const RenderOptions& options) {
+Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& slowest = SlowestRank(job);
   std::string out = fmt::format(

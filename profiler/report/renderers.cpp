@@ -28,10 +28,12 @@ const Renderer* FindRenderer(std::string_view slug) {
   return nullptr;
 }
 
-std::string RenderJob(const Renderer& renderer, const JobAnalysis& job,
-                      const RenderOptions& options) {
+Result<std::string> RenderJob(const Renderer& renderer, const JobAnalysis& job,
+                              const RenderOptions& options) {
   if (!renderer.for_people) return renderer.render(job, options);
-  return SeveralLines(renderer.render(ForPeople(job), options), options.color);
+  Result<std::string> text = renderer.render(ForPeople(job), options);
+  if (!text.ok()) return text;
+  return SeveralLines(text.value(), options.color);
 }
 
 }  // namespace trainprof

@@ -55,7 +55,7 @@ TEST(Json, TakesLinearTimeForTheEnvironment) {
   }
   job.ranks[0].environment.emplace_back("member 0", "the last one counts");
   const double begin = CpuSeconds();
-  const std::string report = FindRenderer("json")->render(job, {});
+  const std::string report = FindRenderer("json")->render(job, {}).value();
   constexpr double kGenerous = 10;  // a second under sanitizers
   EXPECT_LT(CpuSeconds() - begin, kGenerous);
   EXPECT_NE(report.find("\"member 0\": \"the last one counts\""), std::string::npos);
@@ -70,7 +70,7 @@ TEST(Json, SumsCountsOfOneKindBySeverity) {
        {QualitySeverity::kInfo, QualitySeverity::kDataLoss, QualitySeverity::kDataLoss}) {
     job.ranks.emplace_back().quality.push_back({"launches_without_kernel", severity, 3, ""});
   }
-  const auto report = nlohmann::json::parse(FindRenderer("json")->render(job, {}));
+  const auto report = nlohmann::json::parse(FindRenderer("json")->render(job, {}).value());
   ASSERT_EQ(report["quality"].size(), 2u);
   EXPECT_EQ(report["quality"][0]["severity"], "info");
   EXPECT_EQ(report["quality"][0]["count"], 3);
@@ -107,7 +107,9 @@ size_t CountOf(const std::string& text, std::string_view part) {
   return count;
 }
 
-std::string TextReport(const JobAnalysis& job) { return FindRenderer("text")->render(job, {}); }
+std::string TextReport(const JobAnalysis& job) {
+  return FindRenderer("text")->render(job, {}).value();
+}
 
 TEST(Card, SaysWhatNoFindingsAreAbout) {
   JobAnalysis job;
