@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the house: what a reader may rely on when opening any file of this project.
 
-usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|format} [ROOT]
+usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|pages|tables|format} [ROOT]
 
   layers     an include or a link never runs up the house
   rooms      no circle of includes between folders: each can be read with those below it
@@ -10,6 +10,8 @@ usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|form
   rules      every rule has its test, its paragraph in docs/rules.md and a code of its own
   leftovers  every source file says first what it is for; nothing is left to do later
   prints     text reaches people through trace/io/print.h alone
+  pages      what documentation quotes (a file, a message, a kind of quality) is there, word by word
+  tables     a described table of the trace is named by few files: the rest follows from its being listed
   format     clang-format 14 would change nothing (exit 77, a skip, where there is none)
 
 Exit status: 0 all well, 1 violations (one line each), 2 usage, 77 cannot be checked here.
@@ -257,6 +259,78 @@ def check_prints(root):
             yield f"{path}:{line_of(text, match.start())}: {match.group(0).rstrip('( ')}; print through trace/io/print.h"
 
 
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STRING = r'"(?:\\.|[^"\\\n])*"'
+MESSAGES = "docs/troubleshooting.md"
+
+
+def texts_of(root):
+    """All string literals of each source of the program, those that stand side by side as one: path -> texts."""
+    found = {}
+    for path in files_of(root, SOURCES):
+        if path.split("/")[0] in FLOORS:
+            joined = re.findall(rf"{STRING}(?:\s*{STRING})*", read(root, path))
+            found[path] = [re.sub(r'\\"', '"', "".join(part[1:-1] for part in re.findall(STRING, text)))
+                           for text in joined]
+    return found
+
+
+def is_printed(message, texts):
+    """Whether one source holds all parts of a message, between which values stand as '...'."""
+    parts = [part for part in re.split(r"\.\.\.", message) if part.strip(" .:")]
+    return any(all(any(part in text for text in of_file) for part in parts) for of_file in texts.values())
+
+
+def check_pages(root):
+    pages = [path for path in files_of(root, ".md") if path.startswith("docs/")]
+    for page in pages:
+        for match in FENCE.finditer(read(root, page)):
+            path, block = match.group(2), match.group(3)
+            where = f"{page}:{line_of(read(root, page), match.start())}"
+            if path is None:
+                continue
+            if not os.path.isfile(os.path.join(root, path)):
+                yield f"{where}: shows {path}, which is not there"
+            elif block not in read(root, path):
+                yield f"{where}: is not what stands in {path}"
+    if MESSAGES not in pages:
+        return
+    texts, page = texts_of(root), read(root, MESSAGES)
+    whole = {text for of_file in texts.values() for text in of_file}
+    for match in FENCE.finditer(page):
+        for line in match.group(3).splitlines():
+            if match.group(1) == "text" and line and not is_printed(line, texts):
+                yield f"{MESSAGES}:{line_of(page, match.start())}: nothing prints: {line}"
+    for row in re.finditer(r"^\| (`.*?) \|", page, re.MULTILINE):
+        for quoted in re.findall(r"`([^`]+)`", row.group(1)):
+            is_kind = re.fullmatch(r"[a-z_]+", quoted)
+            if not (quoted in whole if is_kind else is_printed(quoted, texts)):
+                yield f"{MESSAGES}:{line_of(page, row.start())}: nothing prints: {quoted}"
+
+
+TABLES = "trace/tables/trace.h"
+MAX_FILES_OF_TABLE = 8
+
+
+def check_tables(root):
+    text = read(root, TABLES)
+    described = [struct for struct, body in re.findall(r"struct (\w+Table) : EventColumns \{(.*?)\n\};", text, re.DOTALL)
+                 if "kColumns" in body]
+    if not described:
+        yield f"{TABLES}: no table names its columns"
+    product = [path for path in files_of(root, SOURCES) if path.split("/")[0] in FLOORS]
+    for struct in described:
+        member = re.search(rf"^  {struct} (\w+);", text, re.MULTILINE)
+        if not member:
+            yield f"{TABLES}: {struct} is no table of the trace"
+            continue
+        name = member.group(1)
+        names_it = re.compile(rf"\b{struct}\b|(?:\.|->){name}\b|\bk{name[0].upper()}{name[1:]}\b")
+        files = [path for path in product if names_it.search(read(root, path))]
+        if len(files) > MAX_FILES_OF_TABLE:
+            yield f"{TABLES}: {len(files)} files name {name}, at most {MAX_FILES_OF_TABLE}: {', '.join(files)}"
+
+
 def clang_format():
     """The command of version 14: other versions lay code out differently."""
     for name in ("clang-format-14", "clang-format"):
@@ -289,8 +363,8 @@ def check_format(root):
 
 
 CHECKS = {"layers": check_layers, "rooms": check_rooms, "in_process": check_in_process, "sizes": check_sizes, "rules": check_rules,
-          "leftovers": check_leftovers, "prints": check_prints,
-          "format": check_format}
+          "leftovers": check_leftovers, "prints": check_prints, "pages": check_pages,
+          "tables": check_tables,          "format": check_format}
 
 
 def main(arguments):

@@ -229,6 +229,54 @@ class Prints(Tree):
                          ["profiler/b.cpp:2", "viewer/c.cpp:2", "viewer/c.cpp:3"])
 
 
+class Pages(Tree):
+    def setUp(self):
+        super().setUp()
+        self.put("trace/a.cpp", """\
+            // A file.
+            const char* kSays = "no such file: {}; "
+                                "give \\"another\\" one";
+            quality.Count("lost_rows", 1);
+            """)
+
+    def page(self, text, name="docs/troubleshooting.md"):
+        self.put(name, text)
+        return self.violations("pages")
+
+    def test_code_of_a_file_stands_in_it(self):
+        self.assertEqual(self.page("```cpp trace/a.cpp\n// A file.\n```\n", "docs/x.md"), [])
+        self.assertEqual(len(self.page("```cpp trace/a.cpp\n// Another.\n```\n", "docs/x.md")), 1)
+        self.assertEqual(len(self.page("```cpp trace/b.cpp\n// A file.\n```\n", "docs/x.md")), 1)
+
+    def test_a_message_is_one_that_is_printed(self):
+        self.assertEqual(self.page('```text\nno such file: ...; give "another" one\n```\n'), [])
+        self.assertEqual(len(self.page("```text\nno such folder: ...; give\n```\n")), 1)
+        self.assertEqual(len(self.page("```text\nno such file: ...; give that one\n```\n")), 1)
+
+    def test_a_kind_of_quality_is_one_that_is_counted(self):
+        self.assertEqual(self.page("| `lost_rows` | gone |\n"), [])
+        self.assertEqual(len(self.page("| `lost_rows`, `lost_names` | gone |\n")), 1)
+
+
+class Tables(Tree):
+    def test_few_files_name_a_described_table(self):
+        self.put("trace/tables/trace.h", """\
+            // Tables.
+            struct SyncTable : EventColumns {
+              static constexpr std::string_view kColumns[] = {"category"};
+            };
+            struct Trace {
+              SyncTable syncs;
+            };
+            """)
+        for number in range(check_house.MAX_FILES_OF_TABLE - 1):
+            self.put(f"viewer/{number}.cpp", "// A file.\nuse(trace.syncs, Table::kSyncs);\n")
+        self.put("viewer/other.cpp", "// A file.\nint syncs = 0;\n")
+        self.assertEqual(self.violations("tables"), [])
+        self.put("viewer/more.cpp", "// A file.\nuse(trace->syncs);\n")
+        self.assertEqual(len(self.violations("tables")), 1)
+
+
 class Format(Tree):
     @unittest.skipUnless(check_house.clang_format(), "needs clang-format 14")
     def test_fails_on_a_file_that_is_laid_out_otherwise(self):
