@@ -1,6 +1,6 @@
-// Pictures of the viewer's main states, in both themes, at two sizes, beside those that were looked
-// at before. They are compared small: layout, colours and where there is text must stay; how a font
-// is drawn may differ between machines.
+// Pictures of the viewer's main states, in both themes, beside those that were looked at before.
+// They are compared small: layout, colours and where there is text must stay; how a font is drawn
+// may differ between machines. Other sizes and scales: tests/viewer/app/layout_test.cpp.
 //
 //   TRAINPROF_WRITE_PICTURES=1 build/dev/bin/viewer_pictures_test    # after looking at them
 //
@@ -114,31 +114,26 @@ fs::path Expected(const std::string& name) {
   return fs::path(TRAINPROF_SOURCE_DIR) / "tests/viewer/pictures/expected" / (name + ".png");
 }
 
-struct Size {
-  int width;
-  int height;
-  float scale;
-};
-constexpr Size kSizes[] = {{1280, 720, 1}, {3840, 2160, 2}};
+constexpr int kWidth = 1280;
+constexpr int kHeight = 720;
 
 class Pictures : public ::testing::TestWithParam<testing::Scene> {
  protected:
-  void Take(const fs::path& job, const Size& size, ThemeName theme) {
+  void Take(const fs::path& job, ThemeName theme) {
     const std::string name =
         fmt::format("{}-{}-{}x{}", GetParam().name, theme == ThemeName::kLight ? "light" : "dark",
-                    size.width, size.height);
+                    kWidth, kHeight);
     const fs::path file = fs::path(TEST_PICTURES) / (name + ".png");
     fs::create_directories(file.parent_path());
     Settings settings;
     settings.theme = theme;
-    settings.scale = size.scale;
+    settings.scale = 1;
     Goal goal;
     if (GetParam().step >= 0) goal.step = GetParam().step;
     if (GetParam().finding > 0) goal.finding = GetParam().finding;
     App app(settings, goal);
     Open(app.state(), job);
-    const auto taken =
-        TakeScreenshot(app, {.file = file, .width = size.width, .height = size.height});
+    const auto taken = TakeScreenshot(app, {.file = file, .width = kWidth, .height = kHeight});
     ASSERT_TRUE(taken.ok()) << taken.error();
     Compare(name, ReadPng(file));
   }
@@ -162,9 +157,7 @@ class Pictures : public ::testing::TestWithParam<testing::Scene> {
 
 TEST_P(Pictures, LookAsTheyDid) {
   const fs::path job = GetParam().make(folder_.path());
-  for (const Size& size : kSizes) {
-    for (const ThemeName theme : {ThemeName::kDark, ThemeName::kLight}) Take(job, size, theme);
-  }
+  for (const ThemeName theme : {ThemeName::kDark, ThemeName::kLight}) Take(job, theme);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pictures,
