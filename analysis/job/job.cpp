@@ -18,7 +18,9 @@ Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options)
   job.path = path.lexically_normal().string();
   // Only when all are read is it known what the first one's quality has to say of the others.
   std::optional<Trace> first;
-  Result<JobFacts> facts = VisitJob(source.value(), options, [&](Trace trace) -> Result<void> {
+  LoadOptions reading = options;
+  reading.args = KeptArgs::kOfAnalysis;
+  Result<JobFacts> facts = VisitJob(source.value(), reading, [&](Trace trace) -> Result<void> {
     if (first) {
       job.ranks.push_back(Analyze(trace));
     } else {

@@ -12,7 +12,6 @@
 #include "trace/base/cancel.h"
 #include "trace/base/exit_codes.h"
 #include "trace/formats/chrome/split_ranks.h"
-#include "trace/formats/importer.h"
 #include "trace/io/print.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/read/reader.h"
@@ -119,6 +118,7 @@ Result<void> VisitRecording(const fs::path& path, const LoadOptions& options,
 Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions& options) {
   ImportOptions import_options;
   import_options.cancel = options.cancel;
+  import_options.args = options.args;
   if (options.progress) {
     import_options.progress =
         [&, start = std::chrono::steady_clock::now()](const ImportProgress& progress) {
@@ -127,6 +127,12 @@ Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions
         };
   }
   return ImportTrace(path.string(), import_options);
+}
+
+// Nothing that Analyze() computes looks at them, and they are a third of a trace's rows.
+void DropArrows(Trace& trace) {
+  trace.flows = {};
+  trace.flows.track_begin.assign(trace.tracks.size() + 1, 0);
 }
 
 // Each rank of a file; of one that cannot be read, the error.
@@ -139,6 +145,7 @@ Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions
     return {};
   }
   for (Trace& trace : SplitRanks(std::move(loaded).value())) {
+    if (options.args == KeptArgs::kOfAnalysis) DropArrows(trace);
     Result<void> visited = visit(std::move(trace));
     if (!visited.ok()) return visited;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/base/result.h"
+#include "trace/formats/importer.h"
 #include "trace/recording/files/run_state.h"
 #include "trace/tables/trace.h"
 
@@ -51,6 +52,9 @@ struct LoadOptions {
   // When it turns true, the work ends within milliseconds, with an error that says "cancelled":
   // reading, what `visit` does with cancel points (trace/base/cancel.h), and analysis.
   const std::atomic<bool>* cancel = nullptr;
+  // Of other tools' files. With kOfAnalysis arrows are left out as well, once they have said which
+  // call launched what.
+  KeptArgs args = KeptArgs::kAll;
 };
 
 using VisitTrace = std::function<Result<void>(Trace trace)>;

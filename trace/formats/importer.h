@@ -28,6 +28,10 @@ struct ImportProgress {
   uint64_t events = 0;
 };
 
+// Which arguments of events a trace keeps: all, for people and for export, or those alone that an
+// analysis reads.
+enum class KeptArgs : uint8_t { kAll, kOfAnalysis };
+
 struct ImportOptions {
   // Called a few times a megabyte, from the importing thread.
   std::function<void(const ImportProgress&)> progress;
@@ -36,6 +40,7 @@ struct ImportOptions {
   // What the trace may take in memory; an import that needs more ends with an error that says so.
   // 0: three quarters of the machine's memory, or of the process's own limit where that is less.
   uint64_t max_memory_bytes = 0;
+  KeptArgs args = KeptArgs::kAll;
 };
 
 struct Importer {

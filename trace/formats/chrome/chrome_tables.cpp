@@ -12,10 +12,11 @@ int64_t NumberForText(std::string_view text) {
   return -int64_t{0x40000000} - static_cast<int64_t>(hash & 0x3FFFFFFF);
 }
 
-ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes)
+ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes, KeptArgs kept)
     : builder_(builder),
       notes_(notes),
       launches_(builder),
+      kept_(kept),
       key_name_(builder.Intern("name")),
       key_labels_(builder.Intern("labels")),
       key_sort_index_(builder.Intern("sort_index")) {}
@@ -255,7 +256,7 @@ Event ChromeTables::RowOf(const ChromeEvent& event, TrackId track) {
           .name = event.name,
           .track = track,
           .category = event.category,
-          .args = builder_.AddArgs(event.args)};
+          .args = ArgsOf(event)};
 }
 
 // Whether an event of an unknown category says itself that a device did it.
@@ -358,7 +359,8 @@ void ChromeTables::AddDescribed(Table which, const ChromeEvent& event, int64_t c
 size_t ChromeTables::size_bytes() const {
   constexpr size_t kNodeBytes = 80;  // of a map of small keys and values
   return open_bytes_ + member_bytes_ + metadata_.capacity() * sizeof(Metadata) +
-         class_of_.capacity() * sizeof(Class) + facts_of_.capacity() * sizeof(NameFacts) +
+         class_of_.capacity() * sizeof(Class) + use_of_key_.capacity() * sizeof(ArgUse) +
+         facts_of_.capacity() * sizeof(NameFacts) +
          kNodeBytes * (open_.size() + lanes_.size() + 2 * point_tracks_.size() +
                        2 * text_of_number_.size() + api_bytes_of_.size() + memory_of_copy_.size());
 }

@@ -14,6 +14,7 @@
 #include "trace/formats/chrome/chrome_event.h"
 #include "trace/formats/chrome/json_writer.h"
 #include "trace/formats/chrome/kineto_words.h"
+#include "trace/formats/importer.h"
 #include "trace/formats/notes.h"
 
 namespace trainprof {
@@ -24,7 +25,7 @@ int64_t NumberForText(std::string_view text);
 
 class ChromeTables {
  public:
-  ChromeTables(TraceBuilder& builder, ImportNotes& notes);
+  ChromeTables(TraceBuilder& builder, ImportNotes& notes, KeptArgs kept = KeptArgs::kAll);
 
   // Adds one event; `raw` is its JSON text.
   void Add(const ChromeEvent& event, std::string_view raw);
@@ -53,6 +54,14 @@ class ChromeTables {
     kCopy,
     kMemset,
     kDescribed,  // with the number of a described table (trace.h) added
+  };
+  // Who reads an argument when a trace is analysed.
+  enum class ArgUse : uint8_t {
+    kUnknown,
+    kNone,
+    kAnyRow,
+    kRange,  // of the host
+    kRowOfUnknownKind,
   };
   // What a name says, computed once per distinct name.
   struct NameFacts {
@@ -109,6 +118,8 @@ class ChromeTables {
   TrackId StreamOf(const ChromeEvent& event);
   TrackId TrackOf(const ChromeEvent& event, int64_t number, bool stream);
   Event RowOf(const ChromeEvent& event, TrackId track);
+  ArgsId ArgsOf(const ChromeEvent& event);
+  bool IsRead(StringId key, Class cls);
   TrackId PointTrackOf(const ChromeEvent& event);
   TrackId Cached(int64_t pid, int64_t tid, bool stream);
   CachedTrack& CacheSlot(int64_t pid, int64_t tid, int64_t kind);
@@ -136,6 +147,9 @@ class ChromeTables {
   TraceBuilder& builder_;
   ImportNotes& notes_;
   KinetoLaunches launches_;
+  const KeptArgs kept_;
+  std::vector<ArgUse> use_of_key_;  // by StringId of the key
+  std::vector<Arg> kept_args_;      // of the event at work
   std::unordered_map<StringId, std::pair<MemoryKind, MemoryKind>> memory_of_copy_;  // by name
   std::vector<Class> class_of_;      // by StringId of the category
   std::vector<NameFacts> facts_of_;  // by StringId of the name

@@ -45,7 +45,7 @@ class DocumentReader {
         source_(source),
         window_(source),
         parser_(builder_),
-        tables_(builder_, notes_) {
+        tables_(builder_, notes_, options.args) {
     struct stat info {};
     if (stat(path.c_str(), &info) == 0) progress_.file_bytes = static_cast<uint64_t>(info.st_size);
     max_bytes_ = options.max_memory_bytes != 0 ? options.max_memory_bytes : ReadableMemoryBytes();

@@ -197,7 +197,8 @@ class RankCopy {
         const Event event = CopiedEvent(rows, row, copy);
         std::apply([&](auto&... own) { builder_.AddRow(to, event, Copied(own[row])...); },
                    T::OwnColumns(rows));
-        if constexpr (requires { to.correlation; }) to.correlation.back() = Correlation();
+        if constexpr (requires { to.correlation; })
+          to.correlation.back() = Correlation(rows.correlation[row]);
         if constexpr (std::is_same_v<T, FlowTable>) {
           const PlainId plain = WithoutSlot(rows.id[row]);
           to.id.back() = plain.is_original ? plain.id : flow_id_;
@@ -227,7 +228,7 @@ class RankCopy {
         args_.push_back(arg);
       }
     });
-    correlation_ = kNoCorrelation;
+    correlation_.reset();
     flow_id_ = TakeOriginal(kFlowIdKey, {}).integer;
     for (Arg& arg : args_) {
       const std::string_view key = from_.Text(arg.key);
@@ -268,8 +269,12 @@ class RankCopy {
     return value;
   }
 
-  // Of the event whose arguments were copied last.
-  int64_t Correlation() const { return correlation_ == kNoId ? kNoCorrelation : correlation_; }
+  // Of the event whose arguments were copied last; `renamed` where they do not hold it.
+  int64_t Correlation(int64_t renamed) {
+    if (!correlation_ && renamed != kNoCorrelation) OwnId("correlation", renamed);
+    const int64_t own = correlation_.value_or(kNoCorrelation);
+    return own == kNoId ? kNoCorrelation : own;
+  }
 
   const Trace& from_;
   const RankRecord& rank_;
@@ -277,7 +282,7 @@ class RankCopy {
   std::vector<CopiedText>& texts_;  // by the file's id
   std::vector<Arg> args_;
   std::map<std::string_view, std::deque<ArgValue>> originals_;
-  int64_t correlation_ = kNoCorrelation;
+  std::optional<int64_t> correlation_;
   int64_t flow_id_ = 0;
   int64_t shift_ns_ = 0;
 };
