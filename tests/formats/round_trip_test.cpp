@@ -110,6 +110,17 @@ TEST(RoundTrip, ARowOfEachTableComesBackFromAFileOfSeveralRanks) {
   }
 }
 
+// The least number stands for none. An end that says it left the begin's value, and the whole event
+// that was exported lost it.
+TEST(RoundTrip, AnArgumentThatIsTheLeastNumberHidesNoOther) {
+  const Result<Trace> trace = ImportText(
+      R"([{"ph":"B","cat":"gpu_memset","name":"m","ts":1,"pid":0,"tid":7,"args":{"bytes":4}},
+          {"ph":"E","ts":3,"pid":0,"tid":7,"args":{"bytes":-9223372036854775808}}])");
+  ASSERT_TRUE(trace.ok()) << trace.error();
+  EXPECT_EQ(trace.value().device_ops.bytes[0], 4);
+  ExpectRoundTrip(trace.value(), "out.json");
+}
+
 TEST(RoundTrip, RandomTracesComeBackEqual) {
   for (uint32_t seed = 0; seed < 1500; ++seed) {
     const std::string json = RandomTraceJson(seed);

@@ -323,9 +323,10 @@ Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
   return Scan::kOk;
 }
 
-// The arguments that also fill columns. Of repeated ones the last integer counts.
+// The arguments that also fill columns. Of repeated ones the last integer counts that can be told
+// from none.
 void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
-  if (arg.value.type == ArgValue::Type::kInt) {
+  if (arg.value.type == ArgValue::Type::kInt && arg.value.integer != ChromeEvent::kNoValue) {
     const int64_t value = arg.value.integer;
     if (arg.key == key_device_) event.device = value;
     if (arg.key == key_stream_) event.stream = value;
