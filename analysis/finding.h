@@ -2,6 +2,8 @@
 // Self-contained: it owns its texts and outlives the trace.
 #pragma once
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,11 +23,15 @@ struct Evidence {
   Table table = Table::kRanges;
   Row row = kNoRow;             // kNoRow: a moment of no row
   DeviceId device = kNoDevice;  // of Table::kIdle and kBusy, whose rows are counted by device
+
+  bool operator==(const Evidence&) const = default;
 };
 
 struct Gain {
   double low_ms_per_step = 0;   // what remains when everything that may get in the way does
   double high_ms_per_step = 0;  // when nothing else gets in the way
+
+  bool operator==(const Gain&) const = default;
 };
 
 struct Finding {
@@ -43,7 +49,37 @@ struct Finding {
   std::string advice;
   std::string fix;     // code, where there is one to show
   std::string verify;  // how to see that it helped
+
+  bool operator==(const Finding&) const = default;
 };
+
+// Something that makes all findings of a rank less sure.
+struct Weakness {
+  double factor = 1;   // what their confidence is multiplied by
+  std::string reason;  // for Finding::confidence_reasons
+
+  bool operator==(const Weakness&) const = default;
+};
+
+// A finding shows as much evidence as a reader looks at.
+inline constexpr size_t kMostEvidence = 3;
+
+// Leaves the worst few of `items`, the worst first; of equals, those that stood first.
+// `worse(a, b)`: whether a is worse than b. O(n).
+template <class T, class Worse>
+void KeepWorst(std::vector<T>& items, Worse worse) {
+  std::vector<uint32_t> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  const size_t kept = std::min(items.size(), kMostEvidence);
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(kept), order.end(),
+                    [&](uint32_t a, uint32_t b) {
+                      if (worse(items[a], items[b])) return true;
+                      return !worse(items[b], items[a]) && a < b;
+                    });
+  std::vector<T> worst;
+  for (size_t i = 0; i < kept; ++i) worst.push_back(std::move(items[order[i]]));
+  items = std::move(worst);
+}
 
 // The rule could not be checked. "Not checked" never reads as "healthy".
 struct Skipped {

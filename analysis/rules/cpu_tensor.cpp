@@ -104,8 +104,7 @@ void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
     CancelPoint(i);
     AddSite(finding.where, model.sites.FindCall(ops.launch[copies.rows[i]]));
   }
-  constexpr size_t kShown = 3;
-  for (size_t i = 0; i < std::min(copies.rows.size(), kShown); ++i) {
+  for (size_t i = 0; i < std::min(copies.rows.size(), kMostEvidence); ++i) {
     const Row call = ops.launch[copies.rows[i]];
     finding.evidence.push_back(
         {fmt::format("{} of {}: {} took {:.1f} us", model.trace.Text(ops.name[copies.rows[i]]),

@@ -76,16 +76,14 @@ void Describe(const RankModel& model, std::vector<Sync> syncs, Finding& finding)
     CancelPoint(i);
     AddSite(finding.where, model.sites.FindCall(syncs[i].waiting));
   }
-  std::stable_sort(syncs.begin(), syncs.end(),
-                   [](const Sync& a, const Sync& b) { return a.blocked > b.blocked; });
-  constexpr size_t kShown = 3;
-  for (size_t i = 0; i < std::min(syncs.size(), kShown); ++i) {
+  KeepWorst(syncs, [](const Sync& a, const Sync& b) { return a.blocked > b.blocked; });
+  for (const Sync& sync : syncs) {
     finding.evidence.push_back(
         {fmt::format("{} of {} blocked the host for {:.3f} ms",
-                     model.trace.Text(model.trace.device_ops.name[syncs[i].op]),
-                     Counted(model.trace.device_ops.bytes[syncs[i].op], "byte", "bytes"),
-                     syncs[i].blocked.ToMilliseconds()),
-         syncs[i].call, Table::kApi, syncs[i].waiting});
+                     model.trace.Text(model.trace.device_ops.name[sync.op]),
+                     Counted(model.trace.device_ops.bytes[sync.op], "byte", "bytes"),
+                     sync.blocked.ToMilliseconds()),
+         sync.call, Table::kApi, sync.waiting});
   }
 }
 

@@ -105,11 +105,8 @@ Loader Describe(const RankModel& model, Finding& finding) {
         {fmt::format("{} took {:.1f} ms", name, ranges.interval(Row{i}).Length().ToMilliseconds()),
          ranges.interval(Row{i}), Table::kRanges, Row{i}});
   }
-  constexpr size_t kShown = 3;
-  std::stable_sort(
-      finding.evidence.begin(), finding.evidence.end(),
-      [](const Evidence& a, const Evidence& b) { return a.when.Length() > b.when.Length(); });
-  finding.evidence.resize(std::min(finding.evidence.size(), kShown));
+  KeepWorst(finding.evidence,
+            [](const Evidence& a, const Evidence& b) { return a.when.Length() > b.when.Length(); });
   return loader;
 }
 

@@ -63,7 +63,6 @@ Finding Describe(const RankModel& model, const DeviceAccount& account, double bu
                           model.PerStepMs(account.Of(c)), model.Unit());
   }
   finding.gain = {0, model.PerStepMs(unexplained)};
-  constexpr size_t kShown = 3;
   std::vector<uint32_t> longest;  // rows of account.idle
   for (uint32_t row = 0; row < account.idle.size(); ++row) {
     CancelPoint(row);
@@ -72,18 +71,14 @@ Finding Describe(const RankModel& model, const DeviceAccount& account, double bu
       longest.push_back(row);
     }
   }
-  const size_t shown = std::min(longest.size(), kShown);
-  std::partial_sort(longest.begin(), longest.begin() + static_cast<ptrdiff_t>(shown), longest.end(),
-                    [&](uint32_t a, uint32_t b) {
-                      const Duration first = account.idle[a].interval.Length();
-                      const Duration second = account.idle[b].interval.Length();
-                      return first != second ? first > second : a < b;
-                    });
-  for (size_t i = 0; i < shown; ++i) {
-    const Segment<DeviceClass>& s = account.idle[longest[i]];
+  KeepWorst(longest, [&](uint32_t a, uint32_t b) {
+    return account.idle[a].interval.Length() > account.idle[b].interval.Length();
+  });
+  for (const uint32_t row : longest) {
+    const Segment<DeviceClass>& s = account.idle[row];
     finding.evidence.push_back({fmt::format("GPU {} idle for {:.2f} ms: {}", id,
                                             s.interval.Length().ToMilliseconds(), Title(s.value)),
-                                s.interval, Table::kIdle, Row{longest[i]}, account.device});
+                                s.interval, Table::kIdle, Row{row}, account.device});
   }
   finding.advice = fmt::format(
       "Where the idle time goes: {}. Take the largest first{}.",

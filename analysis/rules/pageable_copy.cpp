@@ -92,18 +92,16 @@ void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
     CancelPoint(i);
     AddSite(finding.where, model.sites.FindCall(ops.launch[rows[i]]));
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });
-  constexpr size_t kShown = 3;
-  for (size_t i = 0; i < std::min(rows.size(), kShown); ++i) {
-    const Interval when = ops.interval(Row{rows[i]});
+  KeepWorst(rows, [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });
+  for (const uint32_t row : rows) {
+    const Interval when = ops.interval(Row{row});
     const double gigabytes_per_second =
-        static_cast<double>(ops.bytes[rows[i]]) / std::max<double>(1, when.Length().ns);
+        static_cast<double>(ops.bytes[row]) / std::max<double>(1, when.Length().ns);
     finding.evidence.push_back(
         {fmt::format("{:.1f} MB at {:.1f} GB/s, the call blocked for {:.2f} ms",
-                     static_cast<double>(ops.bytes[rows[i]]) * 1e-6, gigabytes_per_second,
-                     model.trace.api.interval(ops.launch[rows[i]]).Length().ToMilliseconds()),
-         when, Table::kDeviceOps, Row{rows[i]}});
+                     static_cast<double>(ops.bytes[row]) * 1e-6, gigabytes_per_second,
+                     model.trace.api.interval(ops.launch[row]).Length().ToMilliseconds()),
+         when, Table::kDeviceOps, Row{row}});
   }
 }
 
