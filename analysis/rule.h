@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "analysis/finding.h"
 #include "analysis/model.h"
@@ -39,9 +40,9 @@ struct RegisteredRule {
 // All rules, by slug.
 std::span<const RegisteredRule> AllRules();
 
-// Lowers `finding.confidence` further for what weakens any finding: inferred steps, few steps, lost
-// records, device work that was not recorded. Says why. Sources: docs/rules.md.
-void RateConfidence(const RankModel& model, Finding& finding);
+// What its devices weaken: their work or the cause of their idle time was not recorded. Sources:
+// docs/rules.md.
+std::vector<Weakness> DeviceWeaknesses(const RankModel& model);
 
 // Of rules that need device work, where model.devices is empty.
 Skipped NoDevices(const RankModel& model);

@@ -32,6 +32,8 @@ struct OtherItem {
   // Of a range what stands within: its innermost ranges, else Python functions, operators, calls.
   // What is in none of them is the range's own.
   std::vector<OtherItem> inside{};
+
+  bool operator==(const OtherItem&) const = default;
 };
 
 struct OtherTime {
@@ -42,6 +44,7 @@ struct OtherTime {
     return std::any_of(items.begin(), items.end(),
                        [](const OtherItem& item) { return item.kind != OtherKind::kNothing; });
   }
+  bool operator==(const OtherTime&) const = default;
 };
 
 // Time goes to the outermost of the user's ranges that covers it, else to a Python function (the

@@ -20,6 +20,7 @@ struct Site {
   std::string op;
   int64_t count = 0;  // events from here
 
+  bool operator==(const Site&) const = default;
   bool SamePlace(const Site& other) const {
     return file == other.file && line == other.line && function == other.function && op == other.op;
   }

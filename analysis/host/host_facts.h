@@ -14,6 +14,8 @@ struct HostFact {
   std::string text;  // "GPU 0 was throttled 37 % of the time: SW power cap"
   double value = 0;  // the figure in `text`
   std::string unit;  // "%", "ms/step", "MiB", "kills"
+
+  bool operator==(const HostFact&) const = default;
 };
 
 // Over the steps' window, where samples cover it. Empty when nothing stands out, and when there are

@@ -5,26 +5,15 @@
 
 #include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "analysis/account/idle.h"
 #include "analysis/rule.h"
+#include "analysis/words.h"
 #include "trace/base/cancel.h"
 #include "trace/build/missing_rows.h"
 
 namespace trainprof {
 namespace {
-
-template <class Class, size_t N>
-std::vector<AccountLine> Lines(const std::array<Duration, N>& totals) {
-  std::vector<AccountLine> lines;
-  for (size_t i = 0; i < N; ++i) {
-    const Class c = static_cast<Class>(i);
-    lines.push_back({Name(c), Title(c), totals[i], {}});
-    if constexpr (std::is_same_v<Class, DeviceClass>) lines.back().meaning = Meaning(c);
-  }
-  return lines;
-}
 
 // Mean of the kernels' theoretical occupancy, weighted by their time within the window.
 double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
@@ -51,7 +40,7 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
   report.name = trace.Text(device.name);
   report.busy = account.BusyWithin(steps.window);
   report.busy_high = report.busy + account.Of(DeviceClass::kIdleUnrecorded);
-  report.account = Lines<DeviceClass>(account.total);
+  report.account = LinesOf<DeviceClass>(account.total);
   if (device.compute_major > 0) {
     report.compute_capability =
         std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
@@ -97,7 +86,6 @@ void RunRules(const RankModel& model, RankAnalysis& analysis) {
       finding.rule = entry.slug;
       finding.code = entry.rule->code;
       SortSites(finding.where);
-      RateConfidence(model, finding);
       analysis.findings.push_back(std::move(finding));
     }
   }
@@ -105,6 +93,30 @@ void RunRules(const RankModel& model, RankAnalysis& analysis) {
                    [](const Finding& a, const Finding& b) {
                      return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
                    });
+}
+
+// What weakens the findings, in the order in which it is said.
+std::vector<Weakness> WeaknessesOf(const RankAnalysis& rank) {
+  std::vector<Weakness> weaknesses;
+  constexpr size_t kFewSteps = 5;  // below, one odd step is over a fifth of the evidence
+  const auto steps = static_cast<int64_t>(rank.device_steps.count());
+  if (steps == 0) {
+    weaknesses.push_back({0.6, "no steps were found: figures are over the whole trace"});
+  } else if (rank.device_steps.source == StepSource::kInferred) {
+    weaknesses.push_back({0.8, "steps were inferred from the device's periodic work"});
+  }
+  if (steps > 0 && rank.device_steps.count() < kFewSteps) {
+    weaknesses.push_back(
+        {0.8, fmt::format("only {} recorded", Counted(steps, "step was", "steps were"))});
+  }
+  for (const QualityItem& item : rank.quality) {
+    if (item.severity != QualitySeverity::kDataLoss) continue;
+    std::string kind = item.kind;
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+    weaknesses.push_back({0.8, fmt::format("records were lost: {} x {}", item.count, kind)});
+  }
+  weaknesses.insert(weaknesses.end(), rank.weaknesses.begin(), rank.weaknesses.end());
+  return weaknesses;
 }
 
 void CountEvents(const Trace& trace, RankAnalysis& analysis) {
@@ -117,11 +129,26 @@ void CountEvents(const Trace& trace, RankAnalysis& analysis) {
 
 }  // namespace
 
-RankAnalysis Analyze(const RankModel& model) {
+std::string_view KindName(const Trace& trace) {
+  switch (trace.source) {
+    case SourceKind::kRecording:
+      return "recording";
+    case SourceKind::kKineto:
+      return "kineto";
+    case SourceKind::kChrome:
+      return "chrome";
+    case SourceKind::kOther:
+      break;
+  }
+  return trace.format;
+}
+
+RankAnalysis Examine(const RankModel& model) {
   const Trace& trace = model.trace;
   RankAnalysis analysis;
   analysis.path = trace.path;
   analysis.source = trace.source;
+  analysis.kind = KindName(trace);
   analysis.rank = trace.rank;
   analysis.rank_known = trace.rank_known;
   analysis.world_size = trace.world_size;
@@ -140,12 +167,30 @@ RankAnalysis Analyze(const RankModel& model) {
     analysis.devices.push_back(Report(trace, model.device_steps, account));
     analysis.devices.back().stray = &account >= model.devices.data() + model.devices.size();
   }
-  analysis.host_account = Lines<HostClass>(model.host.total);
+  analysis.host_account = LinesOf<HostClass>(model.host.total);
   analysis.host_other = OpenOther(trace, model.steps, model.host);
   analysis.loader_wait = LoaderWaitOf(model.device_steps, model.devices, model.host);
   analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
   analysis.device_doubt = model.device_doubt;
   RunRules(model, analysis);
+  analysis.weaknesses = DeviceWeaknesses(model);
+  return analysis;
+}
+
+void RateConfidence(RankAnalysis& rank) {
+  const std::vector<Weakness> weaknesses = WeaknessesOf(rank);
+  for (Finding& finding : rank.findings) {
+    for (const Weakness& weakness : weaknesses) {
+      finding.confidence *= weakness.factor;
+      finding.confidence_reasons.push_back(weakness.reason);
+    }
+    finding.confidence = std::clamp(finding.confidence, 0.0, 1.0);
+  }
+}
+
+RankAnalysis Analyze(const RankModel& model) {
+  RankAnalysis analysis = Examine(model);
+  RateConfidence(analysis);
   return analysis;
 }
 

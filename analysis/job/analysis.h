@@ -1,8 +1,9 @@
 // The engine: one rank's trace in, its verdict out.
 #pragma once
 
-#include <optional>
+#include <array>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "analysis/account/host_other.h"
@@ -17,7 +18,21 @@ struct AccountLine {
   std::string_view title;  // "input wait"
   Duration total;          // over the window
   std::string_view meaning{};
+
+  bool operator==(const AccountLine&) const = default;
 };
+
+// One line a class, in their order. `Class`: DeviceClass or HostClass.
+template <class Class, size_t N>
+std::vector<AccountLine> LinesOf(const std::array<Duration, N>& totals) {
+  std::vector<AccountLine> lines;
+  for (size_t i = 0; i < N; ++i) {
+    const Class c = static_cast<Class>(i);
+    lines.push_back({Name(c), Title(c), totals[i]});
+    if constexpr (std::is_same_v<Class, DeviceClass>) lines.back().meaning = Meaning(c);
+  }
+  return lines;
+}
 
 struct DeviceReport {
   int64_t id = 0;
@@ -33,6 +48,8 @@ struct DeviceReport {
   Duration busy;                     // union of operations within the window
   Duration busy_high;                // busy plus what may have been busy without a record
   std::vector<AccountLine> account;  // all classes, in their order; sums to the window
+
+  bool operator==(const DeviceReport&) const = default;
 };
 
 // The stepping thread's wait for its loader, within the window. The account charges the device's
@@ -40,17 +57,23 @@ struct DeviceReport {
 struct LoaderWait {
   Duration total;
   Duration during_idle;  // on the device where that is most; `total` without devices
+
+  bool operator==(const LoaderWait&) const = default;
 };
 
 struct SkippedRule {
   std::string rule;
   std::string reason;
+
+  bool operator==(const SkippedRule&) const = default;
 };
 
 // Everything a report says about one rank; owns its texts and outlives the trace.
 struct RankAnalysis {
+  int64_t place = 0;  // among the job's traces, in the order in which they are read
   std::string path;
   SourceKind source = SourceKind::kKineto;
+  std::string kind;  // KindName of its trace
   int64_t rank = 0;
   bool rank_known = false;
   int64_t world_size = 1;
@@ -69,8 +92,9 @@ struct RankAnalysis {
   std::vector<AccountLine> host_account;
   OtherTime host_other;  // what "other" of that account holds
   LoaderWait loader_wait;
-  bool has_host_phases = false;   // false: nothing named a phase, the account is all "other"
-  std::vector<Finding> findings;  // largest gain first
+  bool has_host_phases = false;      // false: nothing named a phase, the account is all "other"
+  std::vector<Finding> findings;     // largest gain first
+  std::vector<Weakness> weaknesses;  // of its devices (DeviceWeaknesses)
   std::vector<SkippedRule> skipped;
   std::vector<std::string> passed;  // rules that were checked and found nothing
   std::vector<QualityItem> quality;
@@ -94,10 +118,20 @@ struct RankAnalysis {
   static double Part(Duration part, Duration whole) {
     return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
   }
+  bool operator==(const RankAnalysis&) const = default;
 };
 
+// "recording", "kineto", "chrome", or the slug of another importer; lives as long as the trace.
+std::string_view KindName(const Trace& trace);
+
 // O(n log n) in the trace's events. Can be cancelled (trace/base/cancel.h).
-RankAnalysis Analyze(const RankModel& model);
+RankAnalysis Analyze(const RankModel& model);  // Examine, then RateConfidence
 RankAnalysis Analyze(const Trace& trace);
+
+// All but the last step: findings are as sure as their rules are.
+RankAnalysis Examine(const RankModel& model);
+// Lowers the confidence of findings for what weakens all of them: inferred steps, few steps, lost
+// records, device work that was not recorded. Says why. Once, when the quality is known.
+void RateConfidence(RankAnalysis& rank);
 
 }  // namespace trainprof

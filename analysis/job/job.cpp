@@ -2,7 +2,6 @@
 #include "analysis/job/job.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "trace/base/cancel.h"
 
@@ -11,58 +10,71 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void CountUnreadable(const std::vector<std::string>& errors, RankAnalysis& rank) {
+  // A settings file among the traces is no reason to give up.
+  if (errors.empty()) return;
+  rank.quality.push_back({"unreadable_file", QualitySeverity::kDataLoss,
+                          static_cast<int64_t>(errors.size()), errors.front()});
+}
+
+std::vector<std::optional<Duration>> LatenessIn(const std::vector<RankAnalysis>& ranks) {
+  std::vector<int64_t> base_ns;
+  std::vector<const RankAnalysis*> all;
+  for (const RankAnalysis& rank : ranks) {
+    base_ns.push_back(rank.base_ns);
+    all.push_back(&rank);
+  }
+  return LatenessOf(ClockOf(base_ns), all);
+}
+
 Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
   const Result<JobSource> source = OpenJob(path);
   if (!source.ok()) return Error{source.error()};
-  JobAnalysis job;
-  job.path = path.lexically_normal().string();
-  // Only when all are read is it known what the first one's quality has to say of the others.
-  std::optional<Trace> first;
+  JobAnalyzer analyzer;
+  int64_t place = 0;
   LoadOptions reading = options;
   reading.args = KeptArgs::kOfAnalysis;
-  Result<JobFacts> facts = VisitJob(source.value(), reading, [&](Trace trace) -> Result<void> {
-    if (first) {
-      job.ranks.push_back(Analyze(trace));
-    } else {
-      first = std::move(trace);
-    }
-    return {};
-  });
+  Result<JobFacts> facts =
+      VisitJob(source.value(), reading, [&](const Trace& trace) -> Result<void> {
+        analyzer.Add(DigestOf(RankModel(trace), place++));
+        return {};
+      });
   if (!facts.ok()) return Error{facts.error()};
-  CountUnreadable(facts.value().unreadable, first->quality);
-  job.kind = KindName(*first);
-  job.ranks.insert(job.ranks.begin(), Analyze(*first));
-  job.other_processes = std::move(facts.value().other_processes);
-  job.silent_ranks = std::move(facts.value().silent_ranks);
-  job.elsewhere = facts.value().elsewhere.items();
-  job.whole = source.value().is_whole;
-  job.run = source.value().run;
-  std::stable_sort(job.ranks.begin(), job.ranks.end(),
-                   [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
-  return job;
+  return std::move(analyzer).Finish(source.value(), std::move(facts).value());
 }
 
 }  // namespace
+
+void JobAnalyzer::Add(RankDigest digest) { digests_.push_back(std::move(digest)); }
+
+JobAnalysis JobAnalyzer::Finish(const JobSource& source, JobFacts facts) && {
+  std::sort(digests_.begin(), digests_.end(), [](const RankDigest& a, const RankDigest& b) {
+    return a.analysis.place < b.analysis.place;
+  });
+  CountUnreadable(facts.unreadable, digests_.front().analysis);
+  JobAnalysis job;
+  job.kind = digests_.front().analysis.kind;
+  job.path = source.path.lexically_normal().string();
+  for (RankDigest& digest : digests_) {
+    RateConfidence(digest.analysis);
+    job.ranks.push_back(std::move(digest.analysis));
+  }
+  std::stable_sort(job.ranks.begin(), job.ranks.end(),
+                   [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
+  job.other_processes = std::move(facts.other_processes);
+  job.silent_ranks = std::move(facts.silent_ranks);
+  job.elsewhere = facts.elsewhere.items();
+  job.whole = source.is_whole;
+  job.run = source.run;
+  job.late = LatenessIn(job.ranks);
+  return job;
+}
 
 Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
   return InMemory(path, [&] {
     return ResultUnlessCancelled(path.string(), options.cancel,
                                  [&] { return AnalyzeAll(path, options); });
   });
-}
-
-std::string_view KindName(const Trace& trace) {
-  switch (trace.source) {
-    case SourceKind::kRecording:
-      return "recording";
-    case SourceKind::kKineto:
-      return "kineto";
-    case SourceKind::kChrome:
-      return "chrome";
-    case SourceKind::kOther:
-      break;
-  }
-  return trace.format;
 }
 
 const RankAnalysis& SlowestRank(const JobAnalysis& job) {

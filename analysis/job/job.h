@@ -1,11 +1,14 @@
-// A job: all ranks of a run, each analysed. What every renderer takes.
+// A job: all ranks of a run, each analysed. What every renderer takes, and how it comes of its
+// ranks' digests.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/job/analysis.h"
+#include "analysis/job/digest.h"
+#include "analysis/job/lateness.h"
 #include "analysis/job/open.h"
 #include "trace/base/result.h"
 
@@ -20,13 +23,24 @@ struct JobAnalysis {
   std::vector<QualityItem> elsewhere;
   bool whole = false;       // JobSource::is_whole
   recording::RunState run;  // of a recording
+  // By rank, as `ranks`: how much later than the first it begins its steps (LatenessOf).
+  std::vector<std::optional<Duration>> late;
 };
 
-// Loads and analyses, with two ranks in memory where the source allows.
-Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
+// Puts a job together from what is known of each rank. The order of Add does not matter.
+class JobAnalyzer {
+ public:
+  void Add(RankDigest digest);  // each of another place
+  // After at least one. What could not be read counts as a loss of the rank that was read first: a
+  // broken file must be seen.
+  JobAnalysis Finish(const JobSource& source, JobFacts facts) &&;
 
-// JobAnalysis::kind; lives as long as the trace.
-std::string_view KindName(const Trace& trace);
+ private:
+  std::vector<RankDigest> digests_;
+};
+
+// Reads and analyses, with one rank's trace in memory where the source allows.
+Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
 // The rank that a one-line summary speaks of: the slowest mean step, the lowest number if equal.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);

@@ -314,15 +314,7 @@ Result<std::vector<Trace>> LoadTraces(const fs::path& path, const LoadOptions& o
         return {};
       });
   if (!unreadable.ok()) return Error{unreadable.error()};
-  if (!traces.empty()) CountUnreadable(unreadable.value(), traces.front().quality);
   return traces;
-}
-
-void CountUnreadable(const std::vector<std::string>& errors, Quality& quality) {
-  // A settings file among the traces is no reason to give up.
-  if (errors.empty()) return;
-  quality.Count("unreadable_file", QualitySeverity::kDataLoss, static_cast<int64_t>(errors.size()),
-                errors.front());
 }
 
 namespace {

@@ -87,9 +87,6 @@ struct JobFacts {
 Result<JobFacts> VisitJob(const JobSource& source, const LoadOptions& options,
                           const VisitTrace& visit);
 
-// Counts what could not be read in a rank's quality: a broken file must be seen.
-void CountUnreadable(const std::vector<std::string>& errors, Quality& quality);
-
 // Prints "trainprof COMMAND: message" to standard error and returns the exit code: `code`, or that
 // of usage for an error that asks for one trace of several, whose list keeps its lines.
 int Fail(const char* command, const std::string& message, int code);

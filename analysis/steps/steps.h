@@ -28,6 +28,8 @@ struct Step {
   // As people speak of it: the number in its name (ProfilerStep#12, "step 12") where all steps have
   // one and it grows, else its place from 0. Steps that are set aside count.
   int64_t number = 0;
+
+  bool operator==(const Step&) const = default;
 };
 
 struct Steps {
@@ -51,6 +53,8 @@ struct Steps {
   Duration Median() const;
   // Of the spans: window / count. For display; the window itself is exact.
   double MeanMilliseconds() const { return window.Total().ToMilliseconds() / divisor(); }
+
+  bool operator==(const Steps&) const = default;
 };
 
 // Our own recordings set min(kMaxWarmupSteps, a quarter of the steps) aside, since the first steps

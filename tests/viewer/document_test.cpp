@@ -81,7 +81,7 @@ void ExpectTheReportsResults(const Document& document, const fs::path& path) {
   const Result<JobAnalysis> job = AnalyzePath(path, {});
   ASSERT_TRUE(job.ok()) << job.error();
   EXPECT_EQ(document.kind(), job.value().kind);
-  EXPECT_EQ(document.other_processes(), job.value().other_processes);
+  EXPECT_EQ(document.job()->other_processes, job.value().other_processes);
   ASSERT_EQ(document.ranks(), job.value().ranks.size());
   for (uint32_t rank = 0; rank < document.ranks(); ++rank) {
     const RankAnalysis& expected = job.value().ranks[rank];
@@ -206,7 +206,7 @@ TEST(Document, LeavesOutProcessesThatDoNotTrain) {
   EXPECT_EQ(document.progress().error, "");
   ASSERT_EQ(document.ranks(), 1u);
   EXPECT_EQ(document.TraceOf(0).rank, 1);
-  ASSERT_EQ(document.other_processes().size(), 1u);
+  ASSERT_EQ(document.job()->other_processes.size(), 1u);
   ExpectTheReportsResults(document, folder.path());
 }
 

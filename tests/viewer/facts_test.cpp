@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "analysis/tables/memory_table.h"
+#include "analysis/tables/rank_table.h"
 #include "tests/support/trace_script.h"
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/kineto_words.h"
-#include "viewer/timeline/rank_table.h"
+#include "viewer/timeline/lines.h"
 
 namespace trainprof {
 namespace {
@@ -171,7 +172,7 @@ TEST(RankTable, TellsBusyTimeAndLateness) {
   const RankAnalysis b = Analyze(second);
   const Lines lines({{&first, &a}, {&second, &b}});
   const RankAnalysis* both[] = {&a, &b};
-  const std::vector<RankRow> rows = MakeRankTable(lines, both);
+  const std::vector<RankRow> rows = MakeRankTable(lines.clock(), both);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].steps, 4u);
   EXPECT_DOUBLE_EQ(rows[0].mean_ms, 1);
@@ -195,7 +196,7 @@ TEST(RankTable, ComparesStepsOfOneNumber) {
   const RankAnalysis b = Analyze(second);
   const Lines lines({{&first, &a}, {&second, &b}});
   const RankAnalysis* both[] = {&a, &b};
-  const std::vector<RankRow> rows = MakeRankTable(lines, both);
+  const std::vector<RankRow> rows = MakeRankTable(lines.clock(), both);
   EXPECT_EQ(rows[0].late, Duration{0});
   EXPECT_EQ(rows[1].late, Duration{0});
 }
@@ -209,9 +210,9 @@ TEST(RankTable, ClaimsNoSkewOfClocksThatDoNotAgree) {
   const Lines lines({{&first, &a}, {&second, &b}});
   ASSERT_FALSE(lines.aligned());
   const RankAnalysis* both[] = {&a, &b};
-  for (const RankRow& row : MakeRankTable(lines, both)) EXPECT_FALSE(row.late);
+  for (const RankRow& row : MakeRankTable(lines.clock(), both)) EXPECT_FALSE(row.late);
   const RankAnalysis* one[] = {nullptr, &b};
-  EXPECT_EQ(MakeRankTable(lines, one).size(), 1u);
+  EXPECT_EQ(MakeRankTable(lines.clock(), one).size(), 1u);
 }
 
 }  // namespace

@@ -63,7 +63,10 @@ std::string Line(const RankAnalysis& rank, const fs::path& folder) {
   for (const QualityItem& item : rank.quality) {
     line += fmt::format("; {} x {} [{}]", item.count, item.kind, Name(item.severity));
   }
-  for (const Finding& finding : rank.findings) line += "; " + finding.title;
+  for (const Finding& finding : rank.findings) {
+    line += fmt::format("; {} ({:.3f}, {} reasons)", finding.title, finding.confidence,
+                        finding.confidence_reasons.size());
+  }
   return line;
 }
 
@@ -91,6 +94,11 @@ Opened ByReport(const fs::path& path, const fs::path& folder) {
   return opened;
 }
 
+const RankAnalysis& InTheJob(const JobAnalysis& job, int64_t place) {
+  return *std::find_if(job.ranks.begin(), job.ranks.end(),
+                       [&](const RankAnalysis& rank) { return rank.place == place; });
+}
+
 Opened ByViewer(const fs::path& path, const fs::path& folder) {
   Opened opened;
   Document document(path);
@@ -102,8 +110,13 @@ Opened ByViewer(const fs::path& path, const fs::path& folder) {
     opened.ranks.push_back(Line(*document.Analysis(rank), folder));
   }
   std::sort(opened.ranks.begin(), opened.ranks.end());
-  for (const std::string& other : document.other_processes()) {
-    opened.others.push_back(Without(other, folder));
+  for (uint32_t rank = 0; document.job() != nullptr && rank < document.ranks(); ++rank) {
+    EXPECT_EQ(*document.Analysis(rank), InTheJob(*document.job(), rank));
+  }
+  if (document.job() != nullptr) {
+    for (const std::string& other : document.job()->other_processes) {
+      opened.others.push_back(Without(other, folder));
+    }
   }
   const std::string text = Without(progress.text, folder);
   const size_t note = text.find(" events. ");

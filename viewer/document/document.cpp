@@ -77,6 +77,11 @@ const RankAnalysis* Document::Analysis(uint32_t rank) const {
   return results != nullptr ? &results->analysis : nullptr;
 }
 
+const RankModel* Document::Model(uint32_t rank) const {
+  const RankResults* results = shown_->Rank(rank).results;
+  return results != nullptr ? results->model.get() : nullptr;
+}
+
 const Steps& Document::StepsOf(uint32_t rank) const {
   return lines()->ranks()[rank].analysis->steps;
 }
@@ -93,12 +98,8 @@ const LaunchLinks& Document::Links(uint32_t rank) {
 
 const std::string& Document::kind() const { return shown_->kind; }
 
-const std::vector<std::string>& Document::other_processes() const {
-  return shown_->edition.facts.other_processes;
-}
+const JobAnalysis* Document::job() const { return shown_->edition.job.get(); }
 
-const std::vector<std::string>& Document::unreadable() const {
-  return shown_->edition.facts.unreadable;
-}
+const std::vector<std::string>& Document::unreadable() const { return shown_->edition.unreadable; }
 
 }  // namespace trainprof

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/job/analysis.h"
+#include "analysis/job/job.h"
 #include "viewer/navigation/follow.h"
 #include "viewer/timeline/lane_store.h"
 
@@ -58,6 +58,8 @@ class Document {
   // Null while it is being made: a rank is drawn before its verdict is there. What comes of it
   // (inferred steps, when GPUs were busy and why not) has no event in its lane until then.
   const RankAnalysis* Analysis(uint32_t rank) const;
+  // What the analysis was made of; null as long as it is.
+  const RankModel* Model(uint32_t rank) const;
   // As it is in lines() from the beginning, or empty where steps have to be inferred.
   const Steps& StepsOf(uint32_t rank) const;
   // The index of the rank that the verdict speaks of, and of the one in the middle, by mean step.
@@ -67,10 +69,9 @@ class Document {
   const LaunchLinks& Links(uint32_t rank);
   // "recording", "kineto", "chrome"; empty until the first rank is there.
   const std::string& kind() const;
-  // What else a report says of the job as a whole; complete when it is loaded. Processes that
-  // neither train nor use a GPU, and the errors of files that could not be read: they are in the
-  // first rank's quality, too.
-  const std::vector<std::string>& other_processes() const;
+  // What a report says of the job as a whole; null until it is loaded.
+  const JobAnalysis* job() const;
+  // The errors of files that could not be read: they are in the first rank's quality, too.
   const std::vector<std::string>& unreadable() const;
 
  private:

@@ -24,13 +24,6 @@ void DropWhatNobodyShows(Trace& trace) {
   trace.source_members = {};
 }
 
-RankResults ResultsOf(const Trace& trace) {
-  auto model = std::make_shared<const RankModel>(trace);
-  RankAnalysis analysis = Analyze(*model);
-  const double mean_step_ms = analysis.steps.MeanMilliseconds();
-  return {std::move(model), std::move(analysis), LaunchLinks(trace), mean_step_ms};
-}
-
 std::string CountText(uint64_t events) {
   constexpr uint64_t kMillion = 1'000'000;
   return events < kMillion
@@ -122,8 +115,9 @@ void Loader::Read() {
   if (!source.ok()) return FinishReading({}, source.error());
   {
     const std::lock_guard lock(mutex_);
-    progress_.still_recorded = source.value().still_recorded;
-    progress_.killed = source.value().killed;
+    source_ = source.value();
+    progress_.still_recorded = source_.still_recorded;
+    progress_.killed = source_.killed;
   }
   LoadOptions options;
   options.cancel = &cancel_;
@@ -187,6 +181,7 @@ void Loader::SayWhatIsLeft() {
 
 // Begins when the first rank's lines are there: until then they are what is waited for.
 void Loader::Analyse() {
+  JobAnalyzer analyzer;
   for (size_t rank = 0;; ++rank) {
     const Trace* trace = nullptr;
     {
@@ -198,26 +193,36 @@ void Loader::Analyse() {
       if (cancel_ || rank == ranks_.size()) break;
       trace = &ranks_[rank].loaded->trace;
     }
-    Keep(rank, ResultsOf(*trace));
+    auto model = std::make_shared<const RankModel>(*trace);
+    RankDigest digest = DigestOf(*model, static_cast<int64_t>(rank));
+    RankAnalysis analysis = digest.analysis;
+    RateConfidence(analysis);
+    const double mean_step_ms = analysis.steps.MeanMilliseconds();
+    analyzer.Add(std::move(digest));
+    Keep(rank, {std::move(model), std::move(analysis), LaunchLinks(*trace), mean_step_ms});
   }
-  CountWhatWasNotRead();
+  Conclude(std::move(analyzer));
   const std::lock_guard lock(mutex_);
   all_analysed_ = true;
   changed_.notify_all();
 }
 
-// A broken file must be seen. That it is one is known when the first rank has long been analysed.
-void Loader::CountWhatWasNotRead() {
-  const std::lock_guard lock(mutex_);
-  if (ranks_.empty() || ranks_[0].results == nullptr) return;
-  Quality quality;
-  CountUnreadable(facts_.unreadable, quality);
-  if (quality.items().empty()) return;
-  auto results = std::make_unique<RankResults>(*ranks_[0].results);
-  std::vector<QualityItem>& items = results->analysis.quality;
-  items.insert(items.end(), quality.items().begin(), quality.items().end());
-  ranks_[0].results = results.get();
-  results_.push_back(std::move(results));
+// What the job as a whole adds to a rank is known when its analysis has long been shown.
+void Loader::Conclude(JobAnalyzer analyzer) {
+  std::unique_lock lock(mutex_);
+  if (cancel_ || ranks_.empty() || !progress_.error.empty()) return;
+  lock.unlock();  // source_ and facts_ change no more
+  auto job = std::make_shared<const JobAnalysis>(std::move(analyzer).Finish(source_, facts_));
+  lock.lock();
+  job_ = std::move(job);
+  for (const RankAnalysis& rank : job_->ranks) {
+    ShownRank& shown = ranks_[static_cast<size_t>(rank.place)];
+    if (shown.results->analysis == rank) continue;
+    auto results = std::make_unique<RankResults>(*shown.results);
+    results->analysis = rank;
+    shown.results = results.get();
+    results_.push_back(std::move(results));
+  }
 }
 
 void Loader::Keep(size_t rank, RankResults results) {
@@ -246,7 +251,10 @@ void Loader::Publish() {
       unpublished_ = false;
       is_last = all_analysed_;
       edition->ranks = ranks_;
-      if (is_last) edition->facts = facts_;
+      if (is_last) {
+        edition->job = job_;
+        edition->unreadable = facts_.unreadable;
+      }
     }
     if (!edition->ranks.empty()) {
       lines = std::make_shared<const Lines>(ViewsOf(edition->ranks), lines.get());

@@ -45,7 +45,8 @@ struct Edition {
   // Shared: drawn by one thread while another makes the next edition's from them. Null without
   // ranks.
   std::shared_ptr<const Lines> lines;
-  JobFacts facts;  // with the last edition
+  std::shared_ptr<const JobAnalysis> job;  // with the last edition
+  std::vector<std::string> unreadable;     // the same
 };
 
 class Loader {
@@ -79,7 +80,7 @@ class Loader {
   Result<void> Add(Trace trace);
   void FinishReading(JobFacts facts, std::string error);
   void Keep(size_t rank, RankResults results);
-  void CountWhatWasNotRead();
+  void Conclude(JobAnalyzer analyzer);
   void End(std::string error);  // now; what was not published is not shown any more
   // With mutex_ held.
   void SayWhatIsLeft();
@@ -97,7 +98,9 @@ class Loader {
   std::vector<std::unique_ptr<const RankResults>> results_;  // of ranks_, and former ones
   uint64_t read_events_ = 0;                                 // in ranks_
   size_t analysed_ = 0;                                      // of ranks_
+  JobSource source_;
   JobFacts facts_;
+  std::shared_ptr<const JobAnalysis> job_;  // once all are analysed
   bool all_read_ = false;
   bool all_analysed_ = false;
   std::string notice_;         // what opening did to the recording; empty: nothing

@@ -11,11 +11,11 @@
 #include "analysis/tables/histogram.h"
 #include "analysis/tables/memory_table.h"
 #include "analysis/tables/name_table.h"
+#include "analysis/tables/rank_table.h"
 #include "analysis/tables/site_table.h"
 #include "viewer/navigation/measure.h"
 #include "viewer/state/state.h"
 #include "viewer/timeline/background.h"
-#include "viewer/timeline/rank_table.h"
 
 namespace trainprof {
 

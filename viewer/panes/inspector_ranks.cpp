@@ -98,7 +98,7 @@ void DrawRanks(PaneContext& context) {
     for (uint32_t rank = 0; rank < state.document->ranks(); ++rank) {
       analyses.push_back(state.document->Analysis(rank));
     }
-    cache.ranks = MakeRankTable(state.lines(), analyses);
+    cache.ranks = MakeRankTable(state.lines().clock(), analyses);
   }
   const std::vector<RankRow>& rows = *cache.ranks;
   if (rows.empty()) return Text("computing ...");

@@ -9,9 +9,6 @@
 namespace trainprof {
 namespace {
 
-// Ranks of one job start within this time, as when they are merged; two runs in one folder do not.
-constexpr Duration kMostSkew = Seconds(60 * 60);
-
 bool HasRows(const EventColumns& table, TrackId track) {
   const auto [first, last] = table.rows_of(track);
   return first < last;
@@ -251,24 +248,14 @@ void Lines::MakeAccounts() {
 }
 
 void Lines::PlaceOnAxis() {
-  int64_t earliest = INT64_MAX;
-  int64_t latest = INT64_MIN;
-  for (const RankView& rank : ranks_) {
-    earliest = std::min(earliest, rank.trace->base_ns);
-    latest = std::max(latest, rank.trace->base_ns);
-  }
-  if (!ranks_.empty()) {
-    base_ns_ = earliest;
-    aligned_ = static_cast<uint64_t>(latest) - static_cast<uint64_t>(earliest) <=
-               static_cast<uint64_t>(kMostSkew.ns);
-  }
-  shift_.clear();
+  std::vector<int64_t> base_ns;
+  for (const RankView& rank : ranks_) base_ns.push_back(rank.trace->base_ns);
+  clock_ = ClockOf(base_ns);
   Interval extent{{INT64_MAX}, {INT64_MIN}};
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    shift_.push_back(Duration{aligned_ ? ranks_[rank].trace->base_ns - base_ns_ : 0});
     const Interval own = ranks_[rank].trace->extent;
-    extent.begin = std::min(extent.begin, own.begin + shift_[rank]);
-    extent.end = std::max(extent.end, own.end + shift_[rank]);
+    extent.begin = std::min(extent.begin, own.begin + Shift(rank));
+    extent.end = std::max(extent.end, own.end + Shift(rank));
   }
   extent = Intersect(extent, {{-kMostViewNs}, {kMostViewNs}});
   extent_ = extent.Empty() ? Interval{{0}, {1}} : extent;
@@ -301,7 +288,7 @@ Interval Lines::TimeOf(const EventRef& event) const {
   const Interval time = table != nullptr
                             ? table->interval(event.row)
                             : ranks_[event.rank].analysis->steps.steps[Index(event.row)].span;
-  return {time.begin + shift_[event.rank], time.end + shift_[event.rank]};
+  return {time.begin + Shift(event.rank), time.end + Shift(event.rank)};
 }
 
 std::string_view Lines::NameOf(const EventRef& event) const {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/job/analysis.h"
+#include "analysis/job/lateness.h"
 #include "viewer/timeline/lane.h"
 #include "viewer/timeline/series.h"
 
@@ -78,10 +78,11 @@ class Lines {
   std::string NameOf(uint32_t line) const;
   std::span<const RankView> ranks() const { return ranks_; }
   const Trace& TraceOf(uint32_t line) const { return *ranks_[lines_[line].rank].trace; }
-  Duration Shift(uint32_t rank) const { return shift_[rank]; }
-  int64_t base_ns() const { return base_ns_; }
+  const JobClock& clock() const { return clock_; }
+  Duration Shift(uint32_t rank) const { return clock_.shift[rank]; }
+  int64_t base_ns() const { return clock_.base_ns; }
   // False: the ranks began more than an hour apart; each then begins at time 0.
-  bool aligned() const { return aligned_; }
+  bool aligned() const { return clock_.aligned; }
   Interval extent() const { return extent_; }  // of all ranks; never empty
 
   std::span<const SeriesId> SeriesOf(uint32_t rank) const { return series_[rank]; }
@@ -98,7 +99,7 @@ class Lines {
   void PlaceOnAxis();
 
   std::vector<RankView> ranks_;
-  std::vector<Duration> shift_;
+  JobClock clock_;
   std::vector<std::vector<SeriesId>> series_;
   std::vector<bool> several_processes_;  // by rank: its threads' names say of which process
   // Per rank and track: its line; of a stream that of its operations.
@@ -106,8 +107,6 @@ class Lines {
   std::vector<uint32_t> line_of_rank_;
   std::vector<Line> lines_;
   std::vector<std::vector<DeviceAccount>> accounts_;  // of ranks that came without
-  int64_t base_ns_ = 0;
-  bool aligned_ = true;
   Interval extent_;
 };
 

@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "viewer/timeline/lines.h"
+#include "analysis/job/lateness.h"
 
 namespace trainprof {
 
 struct RankRow {
-  uint32_t rank = 0;   // index into lines.ranks()
+  uint32_t rank = 0;   // index into `ranks`
   int64_t number = 0;  // as the job counts
   size_t steps = 0;
   double mean_ms = 0;  // from begin to begin
@@ -21,12 +21,12 @@ struct RankRow {
   double busy_high = -1;
   std::array<double, kDeviceClasses> device_ms{};  // per step, by class
   double loader_wait_ms = 0;                       // per step
-  // How much later than the first rank it begins a step, on average over the steps that all have.
-  // Nothing where the ranks' clocks do not agree, or a rank has no steps of its own.
-  std::optional<Duration> late{};
+  std::optional<Duration> late{};                  // LatenessOf
 };
 
-// `ranks`, as in lines.ranks(); those whose analysis is null are left out. O(ranks * steps).
-std::vector<RankRow> MakeRankTable(const Lines& lines, std::span<const RankAnalysis* const> ranks);
+// `ranks` as in clock.shift; those whose analysis is null are left out. O(ranks * steps * log
+// steps).
+std::vector<RankRow> MakeRankTable(const JobClock& clock,
+                                   std::span<const RankAnalysis* const> ranks);
 
 }  // namespace trainprof
