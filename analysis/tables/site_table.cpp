@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/host/timeline.h"
 #include "analysis/tables/name_table.h"
 
 namespace trainprof {
@@ -33,24 +32,23 @@ void AddCall(SiteRow& row, ApiKind kind, bool blocks, Duration part, Row call) {
 
 }  // namespace
 
-std::vector<SiteRow> MakeSiteTable(const Trace& trace, const IntervalSet& window,
+std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& window,
                                    const std::atomic<bool>* cancel) {
-  const SiteFinder finder(trace);
-  const std::vector<bool> blocks = FindBlockingCalls(trace);
+  const Trace& trace = model.trace;
   const Cutter cutter(window);
   std::map<Place, SiteRow> sites;
   for (uint32_t row = 0; row < trace.api.size(); ++row) {
     if (row % kCancelRows == 0 && cancel != nullptr && cancel->load()) return {};
     Duration part;
     if (!cutter.Cut(trace.api.interval(Row{row}), &part)) continue;
-    Site site = finder.FindCall(Row{row});
+    Site site = model.sites.FindCall(Row{row});
     SiteRow& sum = sites[{site.file, site.line, site.function, site.op}];
     if (sum.longest_row == kNoRow) {
       site.count = 0;
       sum.site = std::move(site);
       sum.longest = Duration{-1};
     }
-    AddCall(sum, trace.api.kind[row], blocks[row], part, Row{row});
+    AddCall(sum, trace.api.kind[row], model.blocking_calls[row], part, Row{row});
   }
   std::vector<SiteRow> rows;
   rows.reserve(sites.size());

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/host/call_sites.h"
+#include "analysis/model.h"
 
 namespace trainprof {
 
@@ -21,7 +21,7 @@ struct SiteRow {
 
 // Runtime calls that touch the window, cut at its ends; longest blocked first, then most calls.
 // `cancel` as for MakeNameTable. O(calls log n).
-std::vector<SiteRow> MakeSiteTable(const Trace& trace, const IntervalSet& window,
+std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& window,
                                    const std::atomic<bool>* cancel = nullptr);
 
 // "train.py:88 train_step (aten::item)"; "source not recorded".

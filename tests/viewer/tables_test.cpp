@@ -241,7 +241,8 @@ repeat 3 every 1000
 end
 call 3600 3610 cudaMalloc
 )");
-  const std::vector<SiteRow> rows = MakeSiteTable(trace, Whole());
+  const RankModel model(trace);
+  const std::vector<SiteRow> rows = MakeSiteTable(model, Whole());
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(SiteText(rows[0].site), "train.py:12 step (aten::item)");
   EXPECT_EQ(rows[0].blocking, 3u);
@@ -254,7 +255,7 @@ call 3600 3610 cudaMalloc
   EXPECT_EQ(SiteText(rows[2].site), "source not recorded");
   EXPECT_EQ(rows[2].allocations, 1u);
   const IntervalSet first = IntervalSet::Union({{{0}, {1000 * kUs}}});
-  EXPECT_EQ(MakeSiteTable(trace, first)[0].blocking, 1u);
+  EXPECT_EQ(MakeSiteTable(model, first)[0].blocking, 1u);
 }
 
 TEST(KernelTitle, BeginsWithTheKernelsOwnName) {

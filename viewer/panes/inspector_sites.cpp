@@ -58,17 +58,18 @@ void DrawSites(PaneContext& context) {
   InspectorCache& cache = context.cache.inspector;
   State& state = context.state;
   const Scope scope = ScopeOf(context, false);
-  const Trace& trace = state.document->TraceOf(scope.rank);
+  const RankModel* const model = state.document->Model(scope.rank);
+  if (model == nullptr) return ScopeLine(context, scope, false);
   constexpr size_t kCallsAtOnce = kEventsAtOnce / 20;  // looking for a site takes that much longer
   const std::vector<SiteRow>* const rows = cache.sites.Get(
-      scope, trace.api.size() <= kCallsAtOnce,
-      [owner = state.document, &trace, window = scope.window](const std::atomic<bool>* cancel) {
-        return MakeSiteTable(trace, window, cancel);
+      scope, model->trace.api.size() <= kCallsAtOnce,
+      [owner = state.document, model, window = scope.window](const std::atomic<bool>* cancel) {
+        return MakeSiteTable(*model, window, cancel);
       });
   ScopeLine(context, scope, rows != nullptr);
   if (rows == nullptr) return;
   if (rows->empty()) {
-    return WrappedText(trace.api.size() == 0
+    return WrappedText(model->trace.api.size() == 0
                            ? "No calls of the CUDA runtime were recorded, so that no source line "
                              "can be charged with one."
                            : "No calls of the CUDA runtime here.");
