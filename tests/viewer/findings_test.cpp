@@ -74,32 +74,38 @@ repeat 12 every 10000
 end
 )";
 
+// Alone, and as the second of two ranks.
 TEST(Findings, LeadToTheirOwnRow) {
-  OpenJob job({kSecondGpuScript});
-  State& state = job.state();
-  const RankAnalysis& analysis = *state.document->Analysis(0);
-  const Trace& trace = state.document->TraceOf(0);
-  std::set<std::string> rules;
-  for (uint32_t i = 0; i < analysis.findings.size(); ++i) {
-    const Finding& finding = analysis.findings[i];
-    OpenFinding(state, {0, i});
-    for (const Evidence& evidence : finding.evidence) {
-      ASSERT_TRUE(state.reveal) << finding.rule;
-      const Line& line = state.lines().lines()[*state.reveal];
-      const EventColumns* const columns = ColumnsOf(trace, evidence.table);
-      rules.insert(finding.rule);
-      if (columns == nullptr) {
-        EXPECT_EQ(line.kind, LineKind::kIdle) << finding.rule;
-        EXPECT_EQ(trace.devices[Index(line.device)].id, 1) << finding.rule;
-        EXPECT_EQ(evidence.device, line.device);
-      } else {
-        EXPECT_EQ(line.track, columns->track[Index(evidence.row)]) << finding.rule;
-        EXPECT_EQ(evidence.when, columns->interval(evidence.row)) << finding.rule;
+  for (const uint32_t rank : {0u, 1u}) {
+    OpenJob job(rank == 0 ? std::vector{kSecondGpuScript}
+                          : std::vector{testing::kLoaderBoundScript, kSecondGpuScript});
+    State& state = job.state();
+    ASSERT_EQ(state.document->ranks(), rank + 1);
+    const RankAnalysis& analysis = *state.document->Analysis(rank);
+    const Trace& trace = state.document->TraceOf(rank);
+    std::set<std::string> rules;
+    for (uint32_t i = 0; i < analysis.findings.size(); ++i) {
+      const Finding& finding = analysis.findings[i];
+      OpenFinding(state, {rank, i});
+      for (const Evidence& evidence : finding.evidence) {
+        ASSERT_TRUE(state.reveal) << finding.rule;
+        const Line& line = state.lines().lines()[*state.reveal];
+        const EventColumns* const columns = ColumnsOf(trace, evidence.table);
+        rules.insert(finding.rule);
+        EXPECT_EQ(line.rank, rank) << finding.rule;
+        if (columns == nullptr) {
+          EXPECT_EQ(line.kind, LineKind::kIdle) << finding.rule;
+          EXPECT_EQ(trace.devices[Index(line.device)].id, 1) << finding.rule;
+          EXPECT_EQ(evidence.device, line.device);
+        } else {
+          EXPECT_EQ(line.track, columns->track[Index(evidence.row)]) << finding.rule;
+          EXPECT_EQ(evidence.when, columns->interval(evidence.row)) << finding.rule;
+        }
+        ShowEvidence(state, +1);
       }
-      ShowEvidence(state, +1);
     }
+    EXPECT_TRUE(rules.contains("low-utilisation") && rules.contains("pageable-copy"));
   }
-  EXPECT_TRUE(rules.contains("low-utilisation") && rules.contains("pageable-copy"));
 }
 
 }  // namespace
