@@ -16,6 +16,7 @@
 #include "tests/support/random_trace.h"
 #include "tests/support/trace_script.h"
 #include "tests/support/trace_text.h"
+#include "trace/formats/importer.h"
 
 namespace trainprof {
 namespace {
@@ -120,20 +121,26 @@ TEST(Digest, TakesTheTracesOwnCommunicatorAndNumber) {
                    "Process Group Ranks":"[0, 1]","Seq":{}}}}})",
         100 + 10 * i, i == 2 ? "dp" : "tp", 41 + i);
   }
-  const Result<Trace> trace = ImportText(
+  const TemporaryFile file(
+      "trace.json",
       R"({"deviceProperties":[{"id":0}],"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":2})" +
-      events + "]}");
-  ASSERT_TRUE(trace.ok()) << trace.error();
-  const RankDigest digest = Digest(trace.value());
-  ASSERT_EQ(digest.collectives.size(), 2u);
-  EXPECT_EQ(digest.collectives[0].communicator, "tp");
-  EXPECT_EQ(digest.collectives[0].members, "[0, 1]");
-  EXPECT_EQ(digest.collectives[0].operation, "allreduce");
-  EXPECT_TRUE(digest.collectives[0].numbered);
-  ASSERT_EQ(digest.collectives[0].calls.size(), 2u);
-  EXPECT_EQ(digest.collectives[0].calls[1].sequence, 42);
-  EXPECT_EQ(digest.collectives[1].communicator, "dp");
-  EXPECT_EQ(ReadBack(digest), digest);
+          events + "]}");
+  for (const KeptArgs args : {KeptArgs::kAll, KeptArgs::kOfAnalysis}) {
+    ImportOptions options;
+    options.args = args;
+    const Result<Trace> trace = ImportTrace(file.path(), options);
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    const RankDigest digest = Digest(trace.value());
+    ASSERT_EQ(digest.collectives.size(), 2u);
+    EXPECT_EQ(digest.collectives[0].communicator, "tp");
+    EXPECT_EQ(digest.collectives[0].members, "[0, 1]");
+    EXPECT_EQ(digest.collectives[0].operation, "allreduce");
+    EXPECT_TRUE(digest.collectives[0].numbered);
+    ASSERT_EQ(digest.collectives[0].calls.size(), 2u);
+    EXPECT_EQ(digest.collectives[0].calls[1].sequence, 42);
+    EXPECT_EQ(digest.collectives[1].communicator, "dp");
+    EXPECT_EQ(ReadBack(digest), digest);
+  }
 }
 
 TEST(Digest, OneRankGivesTheRanksOwnReport) {

@@ -60,7 +60,8 @@ class ChromeTables {
     kUnknown,
     kNone,
     kAnyRow,
-    kRange,  // of the host
+    kRange,   // of the host
+    kKernel,  // that moves data between GPUs: which collective it is
     kRowOfUnknownKind,
   };
   // What a name says, computed once per distinct name.
