@@ -50,7 +50,6 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
   std::vector<Interval> compute;
   std::vector<Interval> communication;
   std::vector<Interval> copy;
-  std::vector<int8_t> is_communication(trace.strings.size(), -1);
   for (size_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
     const uint32_t row = ops[i];
@@ -59,10 +58,8 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
       copy.push_back(interval);
       continue;
     }
-    const StringId name = trace.device_ops.name[row];
-    int8_t& known = is_communication[Index(name)];
-    if (known < 0) known = IsCommunicationKernel(trace.Text(name)) ? 1 : 0;
-    (known == 1 ? communication : compute).push_back(interval);
+    const bool communicates = trace.Facts(trace.device_ops.name[row]).is_communication;
+    (communicates ? communication : compute).push_back(interval);
   }
   return {IntervalSet::Union(std::move(compute)), IntervalSet::Union(std::move(communication)),
           IntervalSet::Union(std::move(copy))};

@@ -148,7 +148,7 @@ class Labeller {
       case RangeKind::kDeviceRow:  // a device's, whatever it is
         return kNone;
       case RangeKind::kUserAnnotation: {
-        if (IsStepName(trace_.Text(id)) || CoversAStep(interval)) return kNone;
+        if (trace_.Facts(id).is_step || CoversAStep(interval)) return kNone;
         const KeyId key = KeyOf(OtherKind::kRange, id);
         const KeyId outer = cover.outer_range == kNone ? key : cover.outer_range;
         cover = Cover{};

@@ -19,14 +19,6 @@ std::string NormalPath(std::string_view file) {
   return std::filesystem::path(file).lexically_normal().string();
 }
 
-// "prof.step()", "Profiler::Step": the profiler's own business, and not the line that matters.
-bool IsProfilerStep(std::string_view function) {
-  const names_internal::Letters letters(function);
-  constexpr std::string_view kNames[] = {"profstep", "profilerstep", "torchprofilerprofilestep",
-                                         "kinetoprofilestep"};
-  return names_internal::IsOneOf(letters.text(), kNames);
-}
-
 // A frame of a file that is a profiler's: "profiler.py(684): step", "my_profiler.py(12): __exit__".
 bool IsProfilerFrame(std::string_view file, std::string_view function) {
   constexpr std::string_view kFunctions[] = {"step", "start", "stop", "__exit__", "__enter__"};
@@ -155,9 +147,10 @@ Site SiteFinder::Find(TrackId thread, TraceTime at) const {
        row = trace_.ranges.parent[Index(row)]) {
     const size_t i = Index(row);
     const std::string_view name = trace_.Text(trace_.ranges.name[i]);
+    const NameFacts facts = trace_.Facts(trace_.ranges.name[i]);
     if (trace_.ranges.kind[i] == RangeKind::kCpuOp) site.op = name;
     if (trace_.ranges.kind[i] == RangeKind::kUserAnnotation && annotation.empty() &&
-        !IsStepName(name) && !IsProfilerStep(name)) {
+        !facts.is_step && !facts.is_profiler_step) {
       annotation = name;
     }
     if (UserFrameOf(row, site)) return site;

@@ -8,34 +8,16 @@
 namespace trainprof {
 namespace {
 
-// torch/utils/checkpoint.py, which computes activations again, is no I/O: a checkpoint must be
-// saved or loaded to count.
-bool IsIoName(std::string_view name) {
-  using names_internal::ContainsNoCase;
-  if (ContainsNoCase(name, "torch/serialization.py") || name == "torch.save" ||
-      ContainsNoCase(name, "json/__init__.py")) {
-    return true;
-  }
-  return ContainsNoCase(name, "checkpoint") &&
-         (ContainsNoCase(name, "save") || ContainsNoCase(name, "load") ||
-          ContainsNoCase(name, "write"));
-}
-
-bool IsGarbageCollection(std::string_view name) {
-  using names_internal::ContainsNoCase;
-  return ContainsNoCase(name, "built-in method collect") || name == "gc" || name == "gc.collect";
-}
-
 std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool waits_for_input) {
   const size_t i = Index(row);
-  const std::string_view name = trace.Text(trace.ranges.name[i]);
+  const NameFacts name = trace.Facts(trace.ranges.name[i]);
   switch (trace.ranges.kind[i]) {
     case RangeKind::kGpuAnnotation:
     case RangeKind::kDeviceRow:
     case RangeKind::kOther:
       return std::nullopt;
     case RangeKind::kPythonFunction:
-      return IsIoName(name) ? HostActivity::kIo : HostActivity::kPython;
+      return name.is_io ? HostActivity::kIo : HostActivity::kPython;
     case RangeKind::kUserAnnotation:
     case RangeKind::kCpuOp:
     case RangeKind::kOverhead:
@@ -43,10 +25,10 @@ std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool wa
   }
   if (waits_for_input) return HostActivity::kInputWait;
   if (trace.ranges.kind[i] == RangeKind::kUserAnnotation) {
-    if (IsIoName(name)) return HostActivity::kIo;
-    if (IsGarbageCollection(name)) return HostActivity::kPython;
+    if (name.is_io) return HostActivity::kIo;
+    if (name.is_garbage_collection) return HostActivity::kPython;
     // A step's range covers all, also what nothing explains: it is no evidence of work.
-    if (IsStepName(name)) return std::nullopt;
+    if (name.is_step) return std::nullopt;
   }
   return HostActivity::kWork;
 }
@@ -98,12 +80,12 @@ Timeline<HostActivity> Overlay(const Timeline<HostActivity>& bottom,
 }  // namespace
 
 Phase PhaseOf(const Trace& trace, Row row) {
-  const std::string_view name = trace.Text(trace.ranges.name[Index(row)]);
+  const StringId name = trace.ranges.name[Index(row)];
   switch (trace.ranges.kind[Index(row)]) {
     case RangeKind::kUserAnnotation:
-      return PhaseOfUserName(name);
+      return trace.Facts(name).user_phase;
     case RangeKind::kCpuOp:
-      return PhaseOfTorchName(name);
+      return trace.Facts(name).torch_phase;
     default:
       return Phase::kNone;
   }
@@ -123,7 +105,7 @@ std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
     }
     waits[i - first] = PhaseOf(trace, Row{i}) == Phase::kInputWait;
     if (trace.ranges.kind[i] != RangeKind::kUserAnnotation ||
-        !IsStepName(trace.Text(trace.ranges.name[i]))) {
+        !trace.Facts(trace.ranges.name[i]).is_step) {
       continue;
     }
     for (Row row = around[i - first]; row != kNoRow && waits[Index(row) - first];

@@ -41,42 +41,17 @@ struct Group {
   bool preferred = false;
 };
 
-// Whether the ranges of a kind and a name are wanted.
-using Select = std::function<bool(RangeKind, std::string_view)>;
-
-// Asks once a name, not once a row: there are millions of rows.
-class SelectOnce {
- public:
-  SelectOnce(const Trace& trace, const Select& select)
-      : trace_(trace), select_(select), known_(2 * trace.strings.size(), kUnknown) {}
-
-  bool Takes(size_t row) {
-    const RangeKind kind = trace_.ranges.kind[row];
-    const StringId name = trace_.ranges.name[row];
-    const bool is_users = kind == RangeKind::kUserAnnotation;
-    char& known = known_[2 * static_cast<size_t>(name) + (is_users ? 1 : 0)];
-    if (known == kUnknown) known = select_(kind, trace_.Text(name)) ? 1 : 0;
-    return known == 1;
-  }
-
- private:
-  static constexpr char kUnknown = 2;
-  const Trace& trace_;
-  const Select& select_;
-  std::vector<char> known_;  // by name, of other ranges and of user annotations
-};
-
 // Groups the host ranges that `select` takes by (thread, name without counter); nested ones of the
 // same group are left out. Chooses the preferred group, else the largest, else the earliest.
-// `select` tells user annotations from other kinds only.
-Group LargestGroup(const Trace& trace, const Select& select,
-                   const std::function<bool(std::string_view)>& prefer) {
+// select(kind, facts of the name), prefer(name).
+template <class Select, class Prefer>
+Group LargestGroup(const Trace& trace, Select select, Prefer prefer) {
   std::map<std::pair<TrackId, std::string_view>, Group> groups;
-  SelectOnce select_once(trace, select);
   for (size_t i = 0; i < trace.ranges.size(); ++i) {
     CancelPoint(i);
-    if (!select_once.Takes(i)) continue;
-    if (trace.ranges.kind[i] == RangeKind::kGpuAnnotation) continue;
+    const RangeKind kind = trace.ranges.kind[i];
+    if (!select(kind, trace.Facts(trace.ranges.name[i]))) continue;
+    if (kind == RangeKind::kGpuAnnotation) continue;
     if (trace.tracks[Index(trace.ranges.track[i])].kind != TrackKind::kThread) continue;
     const std::string_view name = trace.Text(trace.ranges.name[i]);
     Group& group = groups[{trace.ranges.track[i], StepBase(name)}];
@@ -100,16 +75,16 @@ Group LargestGroup(const Trace& trace, const Select& select,
 
 Group ExplicitSteps(const Trace& trace) {
   return LargestGroup(
-      trace, [](RangeKind, std::string_view name) { return IsStepName(name); }, IsTorchStep);
+      trace, [](RangeKind, NameFacts name) { return name.is_step != 0; }, IsTorchStep);
 }
 
 Group OptimizerEnds(const Trace& trace) {
   return LargestGroup(
       trace,
-      [](RangeKind kind, std::string_view name) {
-        if (name.starts_with("Optimizer.step#")) return true;
-        return kind == RangeKind::kUserAnnotation && PhaseOfUserName(name) == Phase::kOptimizer &&
-               !names_internal::ContainsNoCase(name, "zero_grad");
+      [](RangeKind kind, NameFacts name) {
+        const bool is_users = kind == RangeKind::kUserAnnotation;
+        return (is_users ? name.user_phase : name.torch_phase) == Phase::kOptimizer &&
+               !name.clears_gradients;
       },
       [](std::string_view name) { return name.starts_with("Optimizer.step#"); });
 }
@@ -117,9 +92,9 @@ Group OptimizerEnds(const Trace& trace) {
 Group LoaderNexts(const Trace& trace) {
   return LargestGroup(
       trace,
-      [](RangeKind kind, std::string_view name) {
-        if (PhaseOfTorchName(name) == Phase::kInputWait) return true;
-        return kind == RangeKind::kUserAnnotation && PhaseOfUserName(name) == Phase::kInputWait;
+      [](RangeKind kind, NameFacts name) {
+        const bool is_users = kind == RangeKind::kUserAnnotation;
+        return (is_users ? name.user_phase : name.torch_phase) == Phase::kInputWait;
       },
       [](std::string_view name) { return PhaseOfTorchName(name) == Phase::kInputWait; });
 }

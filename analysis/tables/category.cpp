@@ -1,23 +1,6 @@
 #include "analysis/tables/category.h"
 
-#include "trace/base/names.h"
-
 namespace trainprof {
-namespace {
-
-// The remembered answer; asked and remembered when there is none.
-template <class Ask>
-Category Remember(std::atomic<uint8_t>& answer, Ask ask) {
-  uint8_t known = answer.load(std::memory_order_relaxed);
-  if (known == 0) {
-    known = static_cast<uint8_t>(static_cast<uint8_t>(ask()) + 1);
-    answer.store(known, std::memory_order_relaxed);
-  }
-  return static_cast<Category>(known - 1);
-}
-
-}  // namespace
-
 std::string_view Title(Category category) {
   switch (category) {
     case Category::kCompute:
@@ -94,12 +77,6 @@ Category CategoryOf(DeviceClass c) {
   return Category::kUnknown;
 }
 
-Categorizer::Categorizer(const Trace& trace)
-    : trace_(trace),
-      of_annotation_(trace.strings.size()),
-      of_operator_(trace.strings.size()),
-      of_kernel_(trace.strings.size()) {}
-
 Category Categorizer::Of(Table table, uint32_t row) const {
   switch (table) {
     case Table::kRanges:
@@ -131,14 +108,11 @@ Category Categorizer::OfRange(uint32_t row) const {
       break;
   }
   const bool is_operator = kind == RangeKind::kCpuOp;
-  const StringId name = trace_.ranges.name[row];
-  return Remember((is_operator ? of_operator_ : of_annotation_)[Index(name)], [&] {
-    const std::string_view text = trace_.Text(name);
-    const Phase phase = is_operator ? PhaseOfTorchName(text) : PhaseOfUserName(text);
-    if (phase == Phase::kInputWait) return Category::kInputWait;
-    if (phase == Phase::kCopy) return Category::kCopy;
-    return is_operator ? Category::kOperator : Category::kAnnotation;
-  });
+  const NameFacts name = trace_.Facts(trace_.ranges.name[row]);
+  const Phase phase = is_operator ? name.torch_phase : name.user_phase;
+  if (phase == Phase::kInputWait) return Category::kInputWait;
+  if (phase == Phase::kCopy) return Category::kCopy;
+  return is_operator ? Category::kOperator : Category::kAnnotation;
 }
 
 Category Categorizer::OfCall(uint32_t row) const {
@@ -164,10 +138,8 @@ Category Categorizer::OfCall(uint32_t row) const {
 
 Category Categorizer::OfDeviceOp(uint32_t row) const {
   if (trace_.device_ops.kind[row] != DeviceOpKind::kKernel) return Category::kCopy;
-  const StringId name = trace_.device_ops.name[row];
-  return Remember(of_kernel_[Index(name)], [&] {
-    return IsCommunicationKernel(trace_.Text(name)) ? Category::kCommunication : Category::kCompute;
-  });
+  const bool communicates = trace_.Facts(trace_.device_ops.name[row]).is_communication;
+  return communicates ? Category::kCommunication : Category::kCompute;
 }
 
 }  // namespace trainprof

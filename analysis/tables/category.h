@@ -2,11 +2,9 @@
 // that a copy and the time lost to it look alike.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "analysis/account/account.h"
 #include "trace/tables/trace.h"
@@ -42,12 +40,10 @@ inline std::string_view Title(Category category, bool idle) {
 
 Category CategoryOf(DeviceClass c);
 
-// Tells the category of rows; looks at each distinct name once. Keeps a reference to the trace. For
-// any thread.
+// Tells the category of rows. Keeps a reference to the trace. For any thread.
 class Categorizer {
  public:
-  // O(strings).
-  explicit Categorizer(const Trace& trace);
+  explicit Categorizer(const Trace& trace) : trace_(trace) {}
 
   // Of a row of the trace's tables; kAnnotation where nothing is known of the table.
   Category Of(Table table, uint32_t row) const;
@@ -56,14 +52,7 @@ class Categorizer {
   Category OfDeviceOp(uint32_t row) const;
 
  private:
-  // By name: the category + 1; 0 where it was not asked for. Threads that ask for the same name at
-  // the same time find the same.
-  using Answers = std::vector<std::atomic<uint8_t>>;
-
   const Trace& trace_;
-  mutable Answers of_annotation_;
-  mutable Answers of_operator_;
-  mutable Answers of_kernel_;
 };
 
 }  // namespace trainprof

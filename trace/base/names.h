@@ -305,6 +305,32 @@ constexpr ApiKind ApiKindOf(std::string_view name) {
   return ApiKind::kOther;
 }
 
+// "prof.step()", "Profiler::Step": the profiler's own business, and not the line that matters.
+constexpr bool IsProfilerStep(std::string_view function) {
+  const names_internal::Letters letters(function);
+  constexpr std::string_view kNames[] = {"profstep", "profilerstep", "torchprofilerprofilestep",
+                                         "kinetoprofilestep"};
+  return names_internal::IsOneOf(letters.text(), kNames);
+}
+
+// Saving, loading, logging. torch/utils/checkpoint.py, which computes activations again, is no I/O:
+// a checkpoint must be saved or loaded to count.
+constexpr bool IsIoName(std::string_view name) {
+  using names_internal::ContainsNoCase;
+  if (ContainsNoCase(name, "torch/serialization.py") || name == "torch.save" ||
+      ContainsNoCase(name, "json/__init__.py")) {
+    return true;
+  }
+  return ContainsNoCase(name, "checkpoint") &&
+         (ContainsNoCase(name, "save") || ContainsNoCase(name, "load") ||
+          ContainsNoCase(name, "write"));
+}
+
+constexpr bool IsGarbageCollection(std::string_view name) {
+  return names_internal::ContainsNoCase(name, "built-in method collect") || name == "gc" ||
+         name == "gc.collect";
+}
+
 // The range that says how long a program waited for its GPU recording to be set up.
 inline constexpr std::string_view kCuptiSetup = "CUPTI set-up";
 

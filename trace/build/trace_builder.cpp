@@ -335,7 +335,8 @@ void TraceBuilder::Expect(const ExpectedRows& rows) {
 size_t TraceBuilder::size_bytes() const {
   constexpr size_t kTrackBytes = 400;  // with its hash table and its process, measured
   constexpr size_t kConfigNodeBytes = sizeof(LaunchConfig) + 40;  // in launch_config_of_
-  size_t bytes = trace_.strings.size_bytes() + trace_.args.size_bytes();
+  size_t bytes =
+      trace_.strings.size_bytes() + trace_.name_facts.size_bytes() + trace_.args.size_bytes();
   ForEachTable(trace_, [&]<class T>(Table, const T& table) {
     ForEachColumn(table,
                   [&](const auto& column) { bytes += column.capacity() * sizeof column[0]; });
@@ -382,6 +383,7 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   if (rebase) Rebase(t);
   CancelPoint();
   t.extent = Extent(t);
+  t.name_facts.Cover(t.strings);
   return std::move(trace_);
 }
 

@@ -70,6 +70,11 @@ class TraceBuilder {
   ArgsId AddArgs(std::span<const Arg> args) { return trace_.args.Add(args); }
   LaunchConfigId FindOrAddLaunchConfig(const LaunchConfig& config);
   Quality& quality() { return trace_.quality; }
+  // What a name says, kept for the trace that is built.
+  NameFacts Facts(StringId name) {
+    if (Index(name) >= trace_.name_facts.covered()) trace_.name_facts.Cover(trace_.strings);
+    return trace_.Facts(name);
+  }
 
   ProcessId FindOrAddProcess(int64_t pid);
   TrackId FindOrAddThread(ProcessId process, int64_t tid);

@@ -19,6 +19,7 @@
 #include "trace/base/time.h"
 #include "trace/tables/args.h"
 #include "trace/tables/launch_config.h"
+#include "trace/tables/name_facts.h"
 #include "trace/tables/quality.h"
 
 namespace trainprof {
@@ -237,6 +238,7 @@ struct Trace {
   Interval extent;      // first begin to last end over ranges, calls and device operations
 
   StringTable strings;
+  NameFactsTable name_facts;  // of strings
   ArgsTable args;
   std::vector<Process> processes;
   std::vector<Track> tracks;
@@ -269,6 +271,7 @@ struct Trace {
     const LaunchConfigId id = device_ops.launch_config[Index(op)];
     return id == kNoLaunchConfig ? nullptr : &launch_configs[static_cast<size_t>(id)];
   }
+  NameFacts Facts(StringId name) const { return name_facts.Of(strings, name); }
 };
 
 inline bool HasChromeWords(const Trace& trace) {

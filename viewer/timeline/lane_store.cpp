@@ -18,15 +18,18 @@ std::shared_ptr<const Lines> Borrowed(const Lines& lines) {
 struct Order {
   uint32_t line = 0;
   Form form{};
-  std::shared_ptr<const Categorizer> categorizer;
 };
+
+Categorizer CategorizerOf(const Lines& lines, uint32_t line) {
+  return Categorizer(*lines.ranks()[lines.lines()[line].rank].trace);
+}
 
 std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& orders,
                                   const std::atomic<bool>* cancel) {
   std::vector<LineContents> made;
   RunUnlessCancelled(cancel, [&] {
     for (const Order& order : orders) {
-      made.push_back(MakeContents(lines, order.line, order.form, *order.categorizer));
+      made.push_back(MakeContents(lines, order.line, order.form, CategorizerOf(lines, order.line)));
     }
   });
   return made;
@@ -34,15 +37,13 @@ std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& 
 
 }  // namespace
 
-LaneStore::LaneStore(std::shared_ptr<const Lines> lines)
-    : lines_(std::move(lines)), categorizers_(lines_->ranks().size()) {}
+LaneStore::LaneStore(std::shared_ptr<const Lines> lines) : lines_(std::move(lines)) {}
 
 LaneStore::LaneStore(const Lines& lines) : LaneStore(Borrowed(lines)) {}
 
 LaneStore::LaneStore(std::shared_ptr<const Lines> lines, LaneStore&& before)
     : LaneStore(std::move(before)) {
   const std::shared_ptr<const Lines> former = std::exchange(lines_, std::move(lines));
-  categorizers_.resize(lines_->ranks().size());
   std::erase_if(made_, [&](const auto& made) {
     const bool same = ShowTheSame(*former, *lines_, made.first.line);
     if (!same) size_bytes_ -= made.second.contents.size_bytes;
@@ -66,20 +67,13 @@ LineContents& LaneStore::Make(const What& what) {
     found->second.used = turn_;
     return found->second.contents;
   }
-  const uint32_t rank = lines_->lines()[what.line].rank;
-  return Keep(what, MakeContents(*lines_, what.line, what.form, *CategorizerOf(rank)));
+  return Keep(what, MakeContents(*lines_, what.line, what.form, CategorizerOf(*lines_, what.line)));
 }
 
 LineContents& LaneStore::Keep(const What& what, LineContents contents) {
   size_bytes_ += contents.size_bytes;
   std::erase_if(asked_, [&](const Asked& asked) { return asked.what == what; });
   return made_.emplace(what, Made{std::move(contents), turn_}).first->second.contents;
-}
-
-const std::shared_ptr<const Categorizer>& LaneStore::CategorizerOf(uint32_t rank) {
-  std::shared_ptr<const Categorizer>& categorizer = categorizers_[rank];
-  if (!categorizer) categorizer = std::make_shared<Categorizer>(*lines_->ranks()[rank].trace);
-  return categorizer;
 }
 
 bool LaneStore::Ask(uint32_t line, Form form) {
@@ -130,7 +124,7 @@ void LaneStore::MakeNext() {
     const auto [line, form] = asked.what;
     effort += EffortFor(*lines_, line);
     if (!orders.empty() && effort > kEffortOfAJob) break;
-    orders.push_back({line, form, CategorizerOf(lines_->lines()[line].rank)});
+    orders.push_back({line, form});
     being_made_.push_back(asked.what);
   }
   made_of_ = lines_;

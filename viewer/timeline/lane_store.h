@@ -82,14 +82,12 @@ class LaneStore {
   }
   LineContents& Make(const What& what);
   LineContents& Keep(const What& what, LineContents contents);
-  const std::shared_ptr<const Categorizer>& CategorizerOf(uint32_t rank);
   void Remember(const What& what);
   void TakeOver();
   void MakeNext();
   void ForgetWhatNobodyAskedFor();
 
   std::shared_ptr<const Lines> lines_;
-  std::vector<std::shared_ptr<const Categorizer>> categorizers_;  // by rank
   std::unordered_map<What, Made, HashOfWhat> made_;
   size_t size_bytes_ = 0;
   uint64_t turn_ = 0;

@@ -74,27 +74,12 @@ ChromeTables::Class ChromeTables::ClassOf(StringId category) {
   return cls;
 }
 
-const ChromeTables::NameFacts& ChromeTables::FactsOf(StringId name) {
-  if (Index(name) >= facts_of_.size()) facts_of_.resize(builder_.trace().strings.size() * 2);
-  NameFacts& facts = facts_of_[Index(name)];
-  if (!facts.known) {
-    const std::string_view text = builder_.trace().Text(name);
-    const Phase phase = PhaseOfTorchName(text);
-    facts.known = true;
-    facts.is_annotation =
-        IsStepName(text) || phase == Phase::kInputWait || phase == Phase::kOptimizer;
-    facts.api = ApiKindOf(text);
-    facts.direction = CopyDirectionOf(text);
-  }
-  return facts;
-}
-
-RangeKind ChromeTables::RangeKindOf(Class cls, const NameFacts& facts) {
+RangeKind ChromeTables::RangeKindOf(Class cls, NameFacts facts) {
   switch (cls) {
     case Class::kUserAnnotation:
       return RangeKind::kUserAnnotation;
     case Class::kCpuOp:  // files of 2021 list the steps among the operators
-      return facts.is_annotation ? RangeKind::kUserAnnotation : RangeKind::kCpuOp;
+      return facts.IsTorchAnnotation() ? RangeKind::kUserAnnotation : RangeKind::kCpuOp;
     case Class::kPythonFunction:
       return RangeKind::kPythonFunction;
     case Class::kOverhead:
@@ -102,7 +87,7 @@ RangeKind ChromeTables::RangeKindOf(Class cls, const NameFacts& facts) {
     case Class::kGpuAnnotation:
       return RangeKind::kGpuAnnotation;
     default:
-      return facts.is_annotation ? RangeKind::kUserAnnotation : RangeKind::kOther;
+      return facts.IsTorchAnnotation() ? RangeKind::kUserAnnotation : RangeKind::kOther;
   }
 }
 
@@ -268,7 +253,7 @@ bool ChromeTables::StandsOnStream(const ChromeEvent& event) {
 
 void ChromeTables::AddComplete(const ChromeEvent& event) {
   const Class cls = ClassOf(event.category);
-  const NameFacts& facts = FactsOf(event.name);
+  const NameFacts facts = builder_.Facts(event.name);
   const int64_t correlation = event.correlation == -1 ? kNoCorrelation : event.correlation;
   if (cls >= Class::kDescribed) {
     const int which = static_cast<int>(cls) - static_cast<int>(Class::kDescribed);
@@ -313,9 +298,10 @@ void ChromeTables::AddDeviceOp(const ChromeEvent& event, Class cls, int64_t corr
     return;
   }
   const bool is_copy = cls == Class::kCopy;
-  CopyDirection direction = is_copy ? FactsOf(event.name).direction : CopyDirection::kUnknown;
+  CopyDirection direction =
+      is_copy ? builder_.Facts(event.name).direction : CopyDirection::kUnknown;
   if (is_copy && direction == CopyDirection::kUnknown) {
-    direction = FactsOf(event.copy_kind).direction;
+    direction = builder_.Facts(event.copy_kind).direction;
   }
   const auto [memory, is_new] = memory_of_copy_.try_emplace(event.name);
   if (is_new) memory->second = MemoryKindsOf(builder_.trace().Text(event.name));
@@ -360,7 +346,6 @@ size_t ChromeTables::size_bytes() const {
   constexpr size_t kNodeBytes = 80;  // of a map of small keys and values
   return open_bytes_ + member_bytes_ + metadata_.capacity() * sizeof(Metadata) +
          class_of_.capacity() * sizeof(Class) + use_of_key_.capacity() * sizeof(ArgUse) +
-         facts_of_.capacity() * sizeof(NameFacts) +
          kNodeBytes * (open_.size() + lanes_.size() + 2 * point_tracks_.size() +
                        2 * text_of_number_.size() + api_bytes_of_.size() + memory_of_copy_.size());
 }

@@ -64,13 +64,6 @@ class ChromeTables {
     kKernel,  // that moves data between GPUs: which collective it is
     kRowOfUnknownKind,
   };
-  // What a name says, computed once per distinct name.
-  struct NameFacts {
-    bool known = false;
-    bool is_annotation = false;  // a step or a torch phase: never a plain operator
-    ApiKind api = ApiKind::kOther;
-    CopyDirection direction = CopyDirection::kUnknown;
-  };
   struct Metadata {
     StringId what = kEmptyString;  // "thread_name", ...
     int64_t pid = 0;
@@ -100,8 +93,7 @@ class ChromeTables {
   void AddDescribed(Table which, const ChromeEvent& event, int64_t correlation);
   int64_t NumberOf(const ChromeEvent& event, std::string_view key) const;
   Class ClassOf(StringId category);
-  const NameFacts& FactsOf(StringId name);
-  static RangeKind RangeKindOf(Class cls, const NameFacts& facts);
+  static RangeKind RangeKindOf(Class cls, NameFacts facts);
 
   static bool StandsOnStream(const ChromeEvent& event);
   void AddComplete(const ChromeEvent& event);
@@ -152,8 +144,7 @@ class ChromeTables {
   std::vector<ArgUse> use_of_key_;  // by StringId of the key
   std::vector<Arg> kept_args_;      // of the event at work
   std::unordered_map<StringId, std::pair<MemoryKind, MemoryKind>> memory_of_copy_;  // by name
-  std::vector<Class> class_of_;      // by StringId of the category
-  std::vector<NameFacts> facts_of_;  // by StringId of the name
+  std::vector<Class> class_of_;  // by StringId of the category
   std::array<CachedTrack, 64> cached_tracks_;
   std::unordered_map<StringId, int64_t> number_of_text_;
   std::unordered_map<int64_t, StringId> text_of_number_;

@@ -206,7 +206,7 @@ std::string_view ChromeWriter::RangeCategory(uint32_t row) const {
 std::string ChromeWriter::StepName(uint32_t row) {
   const std::string_view name = trace_.Text(trace_.ranges.name[row]);
   if (!is_recording_ || trace_.ranges.kind[row] != RangeKind::kUserAnnotation ||
-      !IsStepName(name) || name.starts_with("ProfilerStep#")) {
+      !trace_.Facts(trace_.ranges.name[row]).is_step || name.starts_with("ProfilerStep#")) {
     return {};
   }
   steps_of_track_.resize(trace_.tracks.size());

@@ -97,7 +97,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
   CommonFields& common = look.common;
   if (common.name == kUnnamed) {
     common.name = NameOf(row.name, names, &look.name_is_lost);
-    look.kind = ApiKindOf(builder_.trace().Text(common.name));
+    look.kind = builder_.Facts(common.name).api;
     common.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
     common.args = CallArgs(row, kEmptyString);
   }
