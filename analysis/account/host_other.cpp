@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/host/call_sites.h"
+#include "analysis/host/timeline.h"
 
 namespace trainprof {
 namespace {
@@ -93,7 +93,7 @@ class Labeller {
     }
     Shorten(out.items, kMostItems);
     if (named < out.total) {
-      out.items.push_back({OtherKind::kNothing, "", out.total - named, 0, {}});
+      out.items.push_back({OtherKind::kNothing, "", out.total - named, 0});
     }
     return out;
   }
@@ -111,6 +111,7 @@ class Labeller {
     if (is_new) {
       keys_.push_back(&it->first);
       counts_.push_back(0);
+      is_users_.push_back(kind == OtherKind::kRange);
     }
     return it->second;
   }
@@ -127,6 +128,10 @@ class Labeller {
     return it->second = KeyOf(kind, name);
   }
 
+  bool IsUsers(Row function) const {
+    const StackId stack = trace_.ranges.stack[Index(function)];
+    return stack != kNoStack && trace_.stacks.frame(trace_.stacks.innermost(stack)).is_user;
+  }
   bool CoversAStep(const Interval& interval) const {
     const auto step =
         std::partition_point(steps_.steps.begin(), steps_.steps.end(),
@@ -156,7 +161,7 @@ class Labeller {
         return cover.inner_range = key;
       }
       case RangeKind::kPythonFunction:
-        return AddFunction(interval, id, cover);
+        return AddFunction(interval, row, cover);
       case RangeKind::kCpuOp:
         return SetOnce(cover.op, KeyOf(OtherKind::kOperator, id));
       case RangeKind::kOverhead:
@@ -166,18 +171,20 @@ class Labeller {
     }
     return CoversAStep(interval) ? kNone : SetOnce(cover.op, KeyOf(OtherKind::kEvent, id));
   }
-  KeyId AddFunction(const Interval& interval, StringId id, Cover& cover) {
-    const std::string_view name = trace_.Text(id);
+  KeyId AddFunction(const Interval& interval, Row row, Cover& cover) {
+    const StringId id = trace_.ranges.name[Index(row)];
     const KeyId key = KeyOf(OtherKind::kPython, id);
+    if (IsUsers(row)) is_users_[static_cast<size_t>(key)] = true;
     if (CoversAStep(interval)) return cover.loop_function = key;
-    if (IsUserFrame(name)) return cover.own_function = key;
-    if (name.starts_with("nn.Module")) SetOnce(cover.module, key);
+    if (is_users_[static_cast<size_t>(key)]) return cover.own_function = key;
+    if (trace_.Text(id).starts_with("nn.Module")) SetOnce(cover.module, key);
     return SetOnce(cover.outer_function, key);
   }
 
   OtherItem ItemOf(KeyId key, Duration total) const {
     const auto& [kind, name] = *keys_[static_cast<size_t>(key)];
-    return {kind, name, total, counts_[static_cast<size_t>(key)], {}};
+    const auto i = static_cast<size_t>(key);
+    return {kind, name, total, counts_[i], is_users_[i]};
   }
   // Largest first; what is past `most` becomes one item.
   static void Shorten(std::vector<OtherItem>& items, size_t most) {
@@ -185,7 +192,7 @@ class Labeller {
       return std::tie(b.total, a.kind, a.name) < std::tie(a.total, b.kind, b.name);
     });
     if (items.size() <= most) return;
-    OtherItem more{OtherKind::kMore, "", {}, static_cast<int64_t>(items.size() - most), {}};
+    OtherItem more{OtherKind::kMore, "", {}, static_cast<int64_t>(items.size() - most)};
     for (size_t i = most; i < items.size(); ++i) more.total += items[i].total;
     items.resize(most);
     items.push_back(std::move(more));
@@ -200,6 +207,7 @@ class Labeller {
   std::map<Key, KeyId> of_string_;
   std::vector<const std::pair<OtherKind, std::string>*> keys_;
   std::vector<int64_t> counts_;
+  std::vector<bool> is_users_;
 };
 
 // The account's "other", as times.

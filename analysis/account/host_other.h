@@ -28,7 +28,8 @@ struct OtherItem {
   OtherKind kind = OtherKind::kNothing;
   std::string name;  // without a counter at its end: "tokenize" of "tokenize 12"; "" for kNothing
   Duration total;
-  int64_t count = 0;  // instances; of kMore the names
+  int64_t count = 0;      // instances; of kMore the names
+  bool is_users = false;  // a range, or a function in a file of the user's own
   // Of a range what stands within: its innermost ranges, else Python functions, operators, calls.
   // What is in none of them is the range's own.
   std::vector<OtherItem> inside{};

@@ -58,9 +58,7 @@ constexpr double kWorthOpening = 0.10;
 // operator or a module does what the step is for.
 const OtherItem* LargestOwn(const RankAnalysis& rank) {
   for (const OtherItem& item : rank.host_other.items) {
-    const bool own = item.kind == OtherKind::kRange ||
-                     (item.kind == OtherKind::kPython && IsUserFrame(item.name));
-    if (own && rank.Share(item.total) >= kWorthOpening) return &item;
+    if (item.is_users && rank.Share(item.total) >= kWorthOpening) return &item;
   }
   return nullptr;
 }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "analysis/host/call_sites.h"
-#include "analysis/tables/histogram.h"
 #include "trace/formats/chrome/kineto_words.h"
+#include "trace/formats/chrome/stack_text.h"
 
 namespace trainprof {
 namespace {
@@ -139,9 +139,9 @@ void AddColumns(const Trace& trace, const DescribedTable auto& table, size_t i, 
   });
 }
 
-void AddFrames(std::string_view stack, std::vector<StackFrame>& frames) {
-  ForEachFrame(stack, [&](std::string_view frame) {
-    if (!frame.empty()) frames.push_back({std::string(frame), IsUserFrame(frame)});
+void AddFrames(const Trace& trace, StackId stack, std::vector<StackFrame>& frames) {
+  trace.stacks.ForEachFrame(stack, [&](const Frame& frame) {
+    frames.push_back({FrameSpelled(trace, frame), frame.is_user});
     return frames.size() < kMostFrames;
   });
 }
@@ -150,13 +150,11 @@ void AddFrames(std::string_view stack, std::vector<StackFrame>& frames) {
 void AddRanges(const Trace& trace, Row row, std::vector<StackFrame>& frames) {
   for (; row != kNoRow && frames.size() < kMostFrames; row = trace.ranges.parent[Index(row)]) {
     const size_t i = Index(row);
-    const std::string stack = ArgText(trace, trace.ranges.args[i], kCallStackKey);
-    const std::string_view name = trace.Text(trace.ranges.name[i]);
-    Site site;
-    const bool is_frame = trace.ranges.kind[i] == RangeKind::kPythonFunction;
-    const bool is_users = is_frame && IsUserFrame(name) && ParseFrame(name, site);
-    frames.push_back({std::string(name), is_users});
-    if (!stack.empty()) return AddFrames(stack, frames);
+    const StackId stack = trace.ranges.stack[i];
+    const bool is_frame = trace.ranges.kind[i] == RangeKind::kPythonFunction && stack != kNoStack;
+    const Frame own = is_frame ? trace.stacks.frame(trace.stacks.innermost(stack)) : Frame();
+    frames.push_back({std::string(trace.Text(trace.ranges.name[i])), own.is_user && own.HasLine()});
+    if (!is_frame && stack != kNoStack) return AddFrames(trace, stack, frames);
   }
 }
 
@@ -220,11 +218,15 @@ std::vector<StackFrame> StackOf(const Trace& trace, Table table, Row row) {
     if (row == kNoRow) return frames;
   }
   if (table == Table::kRanges) {
-    AddFrames(ArgText(trace, trace.ranges.args[Index(row)], kCallStackKey), frames);
-    if (frames.empty()) AddRanges(trace, trace.ranges.parent[Index(row)], frames);
+    const size_t i = Index(row);
+    if (trace.ranges.kind[i] != RangeKind::kPythonFunction) {
+      AddFrames(trace, trace.ranges.stack[i], frames);
+    }
+    if (frames.empty()) AddRanges(trace, trace.ranges.parent[i], frames);
   } else if (table == Table::kApi || table == Table::kInstants) {
     const EventColumns& columns = *ColumnsOf(trace, table);
-    AddFrames(ArgText(trace, columns.args[Index(row)], kCallStackKey), frames);
+    const auto& stacks = table == Table::kApi ? trace.api.stack : trace.instants.stack;
+    AddFrames(trace, stacks[Index(row)], frames);
     if (!frames.empty()) return frames;
     const TrackId track = columns.track[Index(row)];
     AddRanges(trace, InnermostRange(trace.ranges, track, columns.begin[Index(row)]), frames);

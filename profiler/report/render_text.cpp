@@ -115,7 +115,7 @@ void AppendOther(std::string& out, const RankAnalysis& rank) {
                        100 * rank.Share(total));
   };
   out += fmt::format("\n  what \"other\" is, by name\n");
-  OtherItem rest{OtherKind::kMore, "", {}, 0, {}};
+  OtherItem rest{OtherKind::kMore, "", {}, 0};
   size_t lines = 0;
   for (const OtherItem& item : other.items) {
     if (item.kind == OtherKind::kNothing) continue;

@@ -100,7 +100,7 @@ TEST(Verdict, UnnamedHostTimeIsNamedByTheUsersOwnRange) {
   rank.has_host_phases = true;
   rank.host_other = {Milliseconds(3),
                      {{OtherKind::kOperator, "aten::conv2d", Microseconds(1100), 4},
-                      {OtherKind::kRange, "tokenize", Milliseconds(1), 4},
+                      {OtherKind::kRange, "tokenize", Milliseconds(1), 4, /*is_users=*/true},
                       {OtherKind::kNothing, "", Microseconds(900)}}};
   EXPECT_EQ(Verdict(rank),
             "median step 1.0 ms; largest part of the host's time outside known phases: range "

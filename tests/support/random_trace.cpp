@@ -8,6 +8,7 @@
 
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/kineto_words.h"
+#include "trace/formats/chrome/stack_text.h"
 
 namespace trainprof {
 namespace {
@@ -271,6 +272,7 @@ TraceEvents DrawTrace(uint64_t seed, const RandomTraceOptions& options) {
 
 Trace BuildTrace(const TraceEvents& events) {
   TraceBuilder builder;
+  StackTexts stacks(builder);
   const ProcessId process = builder.FindOrAddProcess(100);
   std::vector<TrackId> threads;
   for (int t = 0; t < events.threads; ++t) {
@@ -287,7 +289,9 @@ Trace BuildTrace(const TraceEvents& events) {
         .begin = interval.begin, .end = interval.end, .name = builder.Intern(name), .track = track};
   };
   for (const RangeEvent& range : events.ranges) {
-    builder.AddRange(event(range.interval, range.name, threads[range.thread]), range.kind);
+    Event row = event(range.interval, range.name, threads[range.thread]);
+    if (range.kind == RangeKind::kPythonFunction) row.stack = stacks.OfFrame(row.name);
+    builder.AddRange(row, range.kind);
   }
   for (const CallEvent& call : events.calls) {
     builder.AddApi(event(call.interval, call.name, threads[call.thread]), ApiKindOf(call.name),

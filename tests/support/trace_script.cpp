@@ -10,6 +10,7 @@
 
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/kineto_words.h"
+#include "trace/formats/chrome/stack_text.h"
 
 namespace trainprof {
 namespace {
@@ -107,9 +108,7 @@ class Script {
     if (correlation != kNoCorrelation) correlation += correlation_shift;
     Event event{interval.begin, interval.end, builder_.Intern(name), track_};
     if (const auto stack = attributes.find("stack"); stack != attributes.end()) {
-      const Arg arg{builder_.Intern("Call stack"),
-                    {.type = ArgValue::Type::kString, .text = builder_.Intern(stack->second)}};
-      event.args = builder_.AddArgs({&arg, 1});
+      event.stack = stacks_.Of(builder_.Intern(stack->second));
     }
     if (kind == "step" || kind == "annotation") {
       builder_.AddRange(event, RangeKind::kUserAnnotation);
@@ -118,6 +117,7 @@ class Script {
     } else if (kind == "op") {
       builder_.AddRange(event, RangeKind::kCpuOp);
     } else if (kind == "python") {
+      event.stack = stacks_.OfFrame(event.name);
       builder_.AddRange(event, RangeKind::kPythonFunction);
     } else if (kind == "call") {
       builder_.AddApi(event, ApiKindOf(name), correlation);
@@ -141,6 +141,7 @@ class Script {
   }
 
   TraceBuilder builder_;
+  StackTexts stacks_{builder_};
   TrackId track_{};
 };
 

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "trace/formats/chrome/stack_text.h"
 #include "trace/formats/importer.h"
 #include "trace/formats/io/byte_source.h"
 
@@ -110,14 +111,15 @@ class Printer {
       const Row parent = t_.ranges.parent[row];
       return std::pair(
           std::string(kNames[static_cast<size_t>(t_.ranges.kind[row])]),
-          fmt::format("{}{}", Category(t_.ranges.category[row]),
+          fmt::format("{}{}{}", Category(t_.ranges.category[row]), Stack(t_.ranges.stack[row]),
                       parent == kNoRow
                           ? ""
                           : fmt::format(" in {}", t_.Text(t_.ranges.name[Index(parent)]))));
     });
     PrintRows(t_.api, id, [&](uint32_t row) {
       return std::pair(fmt::format("call({})", static_cast<int>(t_.api.kind[row])),
-                       Category(t_.api.category[row]) + Correlation(t_.api.correlation[row]));
+                       Category(t_.api.category[row]) + Correlation(t_.api.correlation[row]) +
+                           Stack(t_.api.stack[row]));
     });
     PrintRows(t_.device_ops, id, [&](uint32_t row) {
       constexpr const char* kNames[] = {"kernel", "copy", "memset"};
@@ -145,7 +147,7 @@ class Printer {
     PrintRows(t_.instants, id, [&](uint32_t row) {
       const char scope = t_.instants.scope[row];
       return std::pair(std::string("instant"),
-                       Category(t_.instants.category[row]) +
+                       Category(t_.instants.category[row]) + Stack(t_.instants.stack[row]) +
                            (scope == 0 ? "" : fmt::format(" scope {}", scope)));
     });
     PrintRows(t_.counters, id, [&](uint32_t row) {
@@ -171,6 +173,9 @@ class Printer {
 
   std::string Category(StringId category) const {
     return category == kEmptyString ? "" : fmt::format(" cat {}", t_.Text(category));
+  }
+  std::string Stack(StackId stack) const {
+    return stack == kNoStack ? "" : fmt::format(" at {}", StackSpelled(t_, stack));
   }
   static std::string Correlation(int64_t correlation) {
     return correlation == kNoCorrelation ? "" : fmt::format(" #{}", correlation);

@@ -48,6 +48,8 @@ class RowOrder {
   int Compare(const T& a, const T& b) const {
     if constexpr (std::is_same_v<T, StringId>) {
       return a == b ? 0 : trace_.Text(a).compare(trace_.Text(b));
+    } else if constexpr (std::is_same_v<T, StackId>) {
+      return 0;  // numbered as they came; where two differ, so do names or arguments
     } else {
       return a < b ? -1 : b < a ? 1 : 0;
     }

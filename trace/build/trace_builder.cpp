@@ -163,6 +163,15 @@ Interval Extent(const Trace& trace) {
 
 }  // namespace
 
+FrameId TraceBuilder::AddFrame(const FrameText& frame) {
+  return trace_.stacks.AddFrame({.function = Intern(frame.function),
+                                 .file = Intern(frame.file),
+                                 .line = frame.line,
+                                 .module = Intern(frame.module),
+                                 .offset = frame.offset},
+                                [&] { return IsUserFrame(frame); });
+}
+
 ProcessId TraceBuilder::FindOrAddProcess(int64_t pid) {
   const ProcessId next{static_cast<uint32_t>(trace_.processes.size())};
   const auto [it, is_new] = process_of_pid_.try_emplace(pid, next);
@@ -266,11 +275,11 @@ void TraceBuilder::PushMany(T& table, const CommonFields& common, std::span<cons
 }
 
 void TraceBuilder::AddRange(const Event& event, RangeKind kind) {
-  AddRow(trace_.ranges, event, kind, event.category);
+  AddRow(trace_.ranges, event, kind, event.category, event.stack);
 }
 
 void TraceBuilder::AddApi(const Event& event, ApiKind kind, int64_t correlation) {
-  AddRow(trace_.api, event, kind, event.category, correlation);
+  AddRow(trace_.api, event, kind, event.category, correlation, event.stack);
 }
 
 void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction,
@@ -281,7 +290,8 @@ void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirect
 
 void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
                            std::span<const EventTimes> times) {
-  PushMany(trace_.api, common, times, std::pair(&ApiTable::kind, kind));
+  PushMany(trace_.api, common, times, std::pair(&ApiTable::kind, kind),
+           std::pair(&ApiTable::stack, common.stack));
 }
 
 void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
@@ -295,7 +305,7 @@ void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
 }
 
 void TraceBuilder::AddInstant(const Event& event, char scope) {
-  AddRow(trace_.instants, AtOnce(event), event.category, scope);
+  AddRow(trace_.instants, AtOnce(event), event.category, scope, event.stack);
 }
 
 void TraceBuilder::AddCounter(const Event& event) {
@@ -335,8 +345,8 @@ void TraceBuilder::Expect(const ExpectedRows& rows) {
 size_t TraceBuilder::size_bytes() const {
   constexpr size_t kTrackBytes = 400;  // with its hash table and its process, measured
   constexpr size_t kConfigNodeBytes = sizeof(LaunchConfig) + 40;  // in launch_config_of_
-  size_t bytes =
-      trace_.strings.size_bytes() + trace_.name_facts.size_bytes() + trace_.args.size_bytes();
+  size_t bytes = trace_.strings.size_bytes() + trace_.name_facts.size_bytes() +
+                 trace_.args.size_bytes() + trace_.stacks.size_bytes();
   ForEachTable(trace_, [&]<class T>(Table, const T& table) {
     ForEachColumn(table,
                   [&](const auto& column) { bytes += column.capacity() * sizeof column[0]; });

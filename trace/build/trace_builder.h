@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "trace/base/large_columns.h"
+#include "trace/symbols/user_frames.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -28,6 +29,7 @@ struct Event {
   TrackId track{};
   StringId category = kEmptyString;
   ArgsId args = kNoArgs;
+  StackId stack = kNoStack;  // of ranges, calls and points in time
 };
 
 // Many events that differ in this alone, and what they have in common.
@@ -41,6 +43,7 @@ struct CommonFields {
   TrackId track{};
   StringId category = kEmptyString;
   ArgsId args = kNoArgs;
+  StackId stack = kNoStack;
 };
 
 // What a device operation may lack.
@@ -75,6 +78,9 @@ class TraceBuilder {
     if (Index(name) >= trace_.name_facts.covered()) trace_.name_facts.Cover(trace_.strings);
     return trace_.Facts(name);
   }
+  // Whether a frame is the user's is decided here, once for each.
+  FrameId AddFrame(const FrameText& frame);
+  StackId AddStack(FrameId frame, StackId caller) { return trace_.stacks.Add(frame, caller); }
 
   ProcessId FindOrAddProcess(int64_t pid);
   TrackId FindOrAddThread(ProcessId process, int64_t tid);

@@ -21,6 +21,7 @@
 #include "trace/tables/launch_config.h"
 #include "trace/tables/name_facts.h"
 #include "trace/tables/quality.h"
+#include "trace/tables/stacks.h"
 
 namespace trainprof {
 
@@ -98,10 +99,11 @@ enum class RangeKind : uint8_t {
 struct RangeTable : EventColumns {
   std::vector<RangeKind> kind;
   std::vector<StringId> category;  // the source's own word; an NVTX domain
+  std::vector<StackId> stack;      // of a Python function: its own frame alone
   std::vector<Row> parent;         // the closest enclosing range on the track, or kNoRow
 
   static constexpr std::string_view kTitle = "range";
-  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category); }
+  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.stack); }
   bool operator==(const RangeTable&) const = default;
 };
 
@@ -110,9 +112,10 @@ struct ApiTable : EventColumns {
   std::vector<ApiKind> kind;
   std::vector<StringId> category;
   std::vector<int64_t> correlation;
+  std::vector<StackId> stack;
 
   static constexpr std::string_view kTitle = "call of the host";
-  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.correlation); }
+  static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.correlation, t.stack); }
   bool operator==(const ApiTable&) const = default;
 };
 
@@ -158,9 +161,10 @@ struct SyncTable : EventColumns {
 struct InstantTable : EventColumns {
   std::vector<StringId> category;
   std::vector<char> scope;  // Chrome's 's': 'g', 'p', 't'; 0 when absent
+  std::vector<StackId> stack;
 
   static constexpr std::string_view kTitle = "point in time";
-  static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope); }
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope, t.stack); }
   bool operator==(const InstantTable&) const = default;
 };
 
@@ -240,6 +244,7 @@ struct Trace {
   StringTable strings;
   NameFactsTable name_facts;  // of strings
   ArgsTable args;
+  StackTable stacks;
   std::vector<Process> processes;
   std::vector<Track> tracks;
   std::vector<Device> devices;

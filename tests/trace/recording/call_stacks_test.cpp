@@ -9,6 +9,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/segment_writer.h"
 #include "tests/trace/symbols/symbols_fixture.h"
+#include "trace/formats/chrome/stack_text.h"
 #include "trace/recording/read/reader.h"
 #include "trace/recording/seal/symbols_file.h"
 #include "trace/symbols/elf_file.h"
@@ -60,8 +61,8 @@ class CallStacks : public ::testing::Test {
     auto ranks = ReadRecording(scratch_.path());
     if (!ranks.ok()) return ranks.error();
     Trace trace = std::move(ranks.value().at(0).trace);
-    const auto stack = trace.args.Find(trace.api.args.at(0), trace.strings.Find("Call stack"));
-    std::string text = stack ? std::string(trace.Text(stack->text)) : "none";
+    const StackId stack = trace.api.stack.at(0);
+    std::string text = stack == kNoStack ? "none" : StackSpelled(trace, stack);
     if (out != nullptr) *out = std::move(trace);
     return text;
   }

@@ -8,6 +8,8 @@
 #include <array>
 #include <bit>
 
+#include "trace/formats/chrome/stack_text.h"
+
 namespace trainprof {
 
 using json::Scan;
@@ -63,6 +65,7 @@ ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
       key_bytes_(Intern("bytes")),
       key_kind_(Intern("kind")),
       key_size_(Intern("size")),
+      key_stack_(Intern(kCallStackKey)),
       key_true_tid_(Intern(kTrueTidKey)),
       key_true_stream_(Intern(kTrueStreamKey)) {}
 
@@ -337,6 +340,7 @@ void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
   if (arg.value.type == ArgValue::Type::kString) {
     int64_t size = 0;
     if (arg.key == key_kind_) event.copy_kind = arg.value.text;
+    if (arg.key == key_stack_ && event.stack == kEmptyString) event.stack = arg.value.text;
     if (arg.key == key_size_ && WholeInteger(builder_.trace().Text(arg.value.text), size)) {
       event.api_bytes = size;
     }

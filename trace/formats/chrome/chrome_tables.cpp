@@ -17,6 +17,7 @@ ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes, KeptArgs k
       notes_(notes),
       launches_(builder),
       kept_(kept),
+      stacks_(builder),
       key_name_(builder.Intern("name")),
       key_labels_(builder.Intern("labels")),
       key_sort_index_(builder.Intern("sort_index")) {}
@@ -241,7 +242,8 @@ Event ChromeTables::RowOf(const ChromeEvent& event, TrackId track) {
           .name = event.name,
           .track = track,
           .category = event.category,
-          .args = ArgsOf(event)};
+          .args = ArgsOf(event),
+          .stack = stacks_.Of(event.stack)};
 }
 
 // Whether an event of an unknown category says itself that a device did it.
@@ -284,8 +286,12 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
         break;
       }
       [[fallthrough]];
-    default:
-      builder_.AddRange(RowOf(event, ThreadOf(event)), RangeKindOf(cls, facts));
+    default: {
+      Event row = RowOf(event, ThreadOf(event));
+      const RangeKind kind = RangeKindOf(cls, facts);
+      if (kind == RangeKind::kPythonFunction) row.stack = stacks_.OfFrame(event.name);
+      builder_.AddRange(row, kind);
+    }
   }
 }
 
@@ -346,6 +352,7 @@ size_t ChromeTables::size_bytes() const {
   constexpr size_t kNodeBytes = 80;  // of a map of small keys and values
   return open_bytes_ + member_bytes_ + metadata_.capacity() * sizeof(Metadata) +
          class_of_.capacity() * sizeof(Class) + use_of_key_.capacity() * sizeof(ArgUse) +
+         stacks_.size_bytes() +
          kNodeBytes * (open_.size() + lanes_.size() + 2 * point_tracks_.size() +
                        2 * text_of_number_.size() + api_bytes_of_.size() + memory_of_copy_.size());
 }
@@ -382,6 +389,7 @@ void ChromeTables::AddEnd(const ChromeEvent& event) {
     if (event.*column != ChromeEvent::kNoValue) whole.*column = event.*column;
   }
   if (event.copy_kind != kEmptyString) whole.copy_kind = event.copy_kind;
+  if (whole.stack == kEmptyString) whole.stack = event.stack;
   AddComplete(whole);
 }
 

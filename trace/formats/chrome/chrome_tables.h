@@ -14,6 +14,7 @@
 #include "trace/formats/chrome/chrome_event.h"
 #include "trace/formats/chrome/json_writer.h"
 #include "trace/formats/chrome/kineto_words.h"
+#include "trace/formats/chrome/stack_text.h"
 #include "trace/formats/importer.h"
 #include "trace/formats/notes.h"
 
@@ -144,6 +145,7 @@ class ChromeTables {
   std::vector<ArgUse> use_of_key_;  // by StringId of the key
   std::vector<Arg> kept_args_;      // of the event at work
   std::unordered_map<StringId, std::pair<MemoryKind, MemoryKind>> memory_of_copy_;  // by name
+  StackTexts stacks_;
   std::vector<Class> class_of_;  // by StringId of the category
   std::array<CachedTrack, 64> cached_tracks_;
   std::unordered_map<StringId, int64_t> number_of_text_;

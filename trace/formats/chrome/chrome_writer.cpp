@@ -5,6 +5,7 @@
 
 #include "trace/formats/chrome/chrome_event.h"
 #include "trace/formats/chrome/kineto_words.h"
+#include "trace/formats/chrome/stack_text.h"
 
 namespace trainprof {
 namespace {
@@ -150,9 +151,9 @@ void ChromeWriter::RenameIds() {
   };
   for (Arg& arg : args_) rename(arg_texts_->View(arg.key), arg.value);
   for (size_t i = 0; i < from_columns; ++i) {
-    ArgValue value = added_[i].second;
-    rename(added_[i].first, value);
-    added_[i].second = value;
+    ArgValue value = added_[i].value;
+    rename(added_[i].key, value);
+    added_[i].value = value;
   }
 }
 
@@ -238,6 +239,11 @@ void ChromeWriter::WriteApi() {
     std::string_view category = trace_.Text(api.category[row]);
     const bool is_driver = name.starts_with("cu") && !name.starts_with("cuda");
     if (is_recording_) category = is_driver ? "cuda_driver" : "cuda_runtime";
+    if (is_recording_ && api.stack[row] != kNoStack) {
+      const auto [text, is_new] = stack_texts_.try_emplace(api.stack[row]);
+      if (is_new) text->second = StackSpelled(trace_, api.stack[row]);
+      added_.push_back({.key = kCallStackKey, .text = text->second});
+    }
     Complete(Table::kApi, api, row, category, name, {{"correlation", api.correlation[row]}});
   }
 }

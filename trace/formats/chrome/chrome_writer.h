@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/formats/chrome/chrome_lanes.h"
@@ -112,7 +112,8 @@ class ChromeWriter {
   std::vector<Arg> args_;                   // of the event at work
   const StringTable* arg_texts_ = nullptr;  // theirs
   StringTable spelled_;                     // of arguments that are spelled from columns
-  std::vector<std::pair<std::string_view, ArgValue>> added_;
+  std::vector<AddedArg> added_;
+  std::unordered_map<StackId, std::string> stack_texts_;  // as spelled
   std::vector<int64_t> steps_of_track_;
   std::map<int64_t, ProcessNames> processes_;
   bool first_event_ = true;

@@ -60,8 +60,7 @@ void JsonWriter::Quoted(std::string_view text) {
 }
 
 void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
-                           std::span<const std::pair<std::string_view, ArgValue>> added,
-                           bool new_id) {
+                           std::span<const AddedArg> added, bool new_id) {
   bool id_kept = false;
   size_t inside = 0;
   for (const Arg& arg : args) {
@@ -98,12 +97,12 @@ void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings
     Char(':');
     Value(arg.value, strings);
   }
-  for (const auto& [key, value] : added) {
+  for (const auto& [key, value, text] : added) {
     if (!first) Char(',');
     first = false;
     Quoted(key);
     Char(':');
-    Value(value, strings);
+    text.empty() ? Value(value, strings) : Quoted(text);
   }
   Char('}');
 }

@@ -14,6 +14,13 @@
 
 namespace trainprof {
 
+// An argument that an export adds; `text`, where it is not empty, stands for the value.
+struct AddedArg {
+  std::string_view key;
+  ArgValue value{};
+  std::string_view text{};
+};
+
 class JsonWriter {
  public:
   std::string_view text() const { return {buffer_.data(), size_}; }
@@ -44,8 +51,7 @@ class JsonWriter {
   // is something to say. `id` may be null; `added` follow the others inside "args". An id that
   // stood outside "args" as a text is written as it was, or with `new_id` as the text of `id`.
   void Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
-                 std::span<const std::pair<std::string_view, ArgValue>> added = {},
-                 bool new_id = false);
+                 std::span<const AddedArg> added = {}, bool new_id = false);
   void Value(const ArgValue& value, const StringTable& strings);
 
  private:

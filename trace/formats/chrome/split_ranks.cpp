@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "trace/base/cancel.h"
@@ -178,6 +179,24 @@ class RankCopy {
     return builder_.FindOrAddLaunchConfig(from_.launch_configs[Index(id)]);
   }
 
+  StackId Copied(StackId stack) {
+    std::vector<StackId> missing;  // innermost first
+    for (; stack != kNoStack && !stacks_.contains(stack); stack = from_.stacks.caller(stack)) {
+      missing.push_back(stack);
+    }
+    StackId copy = stack == kNoStack ? kNoStack : stacks_.at(stack);
+    for (auto it = missing.rbegin(); it != missing.rend(); ++it) {
+      const Frame& frame = from_.stacks.frame(from_.stacks.innermost(*it));
+      const FrameId copied = builder_.AddFrame({.function = from_.Text(frame.function),
+                                                .file = from_.Text(frame.file),
+                                                .line = frame.line,
+                                                .module = from_.Text(frame.module),
+                                                .offset = frame.offset});
+      stacks_[*it] = copy = builder_.AddStack(copied, copy);
+    }
+    return copy;
+  }
+
   template <class T>
   T Copied(T value) const {
     return value;
@@ -279,7 +298,8 @@ class RankCopy {
   const Trace& from_;
   const RankRecord& rank_;
   TraceBuilder builder_;
-  std::vector<CopiedText>& texts_;  // by the file's id
+  std::vector<CopiedText>& texts_;               // by the file's id
+  std::unordered_map<StackId, StackId> stacks_;  // of this rank, by the file's
   std::vector<Arg> args_;
   std::map<std::string_view, std::deque<ArgValue>> originals_;
   std::optional<int64_t> correlation_;

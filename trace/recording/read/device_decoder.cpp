@@ -17,7 +17,7 @@ constexpr uint32_t kNoStream = UINT32_MAX;  // CUPTI_SYNCHRONIZATION_INVALID_VAL
 }  // namespace
 
 DeviceDecoder::DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base,
-                             ProcessId process, size_t calls, StackTexts& stacks,
+                             ProcessId process, size_t calls, CallStacks& stacks,
                              TraceBuilder& builder)
     : info_(info), scan_(scan), base_(base), process_(process), stacks_(stacks), builder_(builder) {
   ReserveLarge(launches_, calls);
@@ -286,10 +286,9 @@ void DeviceDecoder::AddOverhead(const DeviceRow& row) {
                     RangeKind::kOverhead);
 }
 
-ArgsId DeviceDecoder::CallArgs(const CallRow& row, StringId stack) {
+ArgsId DeviceDecoder::CallArgs(const CallRow& row) {
   Arg("cbid", int64_t{row.cbid});
   if (row.result != 0) Arg("result", int64_t{row.result});
-  if (stack != kEmptyString) Arg("Call stack", stack);
   return TakeArgs();
 }
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "trace/build/trace_builder.h"
+#include "trace/recording/read/call_stacks.h"
 #include "trace/recording/read/correlation_set.h"
-#include "trace/recording/read/stack_texts.h"
 #include "trace/recording/segments/segment_reader.h"
 #include "trace/recording/segments/segment_scan.h"
 #include "trace/recording/wire/rows.h"
@@ -28,7 +28,7 @@ class DeviceDecoder {
   // Keeps references. Adds the segment's devices to the trace. `calls`: how many are to come,
   // about.
   DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base, ProcessId process,
-                size_t calls, StackTexts& stacks, TraceBuilder& builder);
+                size_t calls, CallStacks& stacks, TraceBuilder& builder);
 
   // One chunk of rows, with all strings of its writer. False: its rows are none of ours.
   bool Add(const Chunk& chunk, const RowRuns& runs, const WriterStrings& names);
@@ -103,7 +103,7 @@ class DeviceDecoder {
   void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
   void NoteCall(const CallRow& row, ApiKind kind);
   void NoteFailure(StringId call, uint32_t result, size_t calls);
-  ArgsId CallArgs(const CallRow& row, StringId stack);
+  ArgsId CallArgs(const CallRow& row);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
                    int64_t bytes, const DeviceOpDetails& details);
   void AddFacts();
@@ -143,7 +143,7 @@ class DeviceDecoder {
   const SegmentScan& scan_;
   const HostTime base_;
   const ProcessId process_;
-  StackTexts& stacks_;
+  CallStacks& stacks_;
   TraceBuilder& builder_;
 
   std::map<uint32_t, DeviceId> device_of_ordinal_;

@@ -99,7 +99,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     common.name = NameOf(row.name, names, &look.name_is_lost);
     look.kind = builder_.Facts(common.name).api;
     common.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
-    common.args = CallArgs(row, kEmptyString);
+    common.args = CallArgs(row);
   }
   times_.clear();
   size_t calls = 0;
@@ -108,15 +108,15 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     if (IsRepeated(row)) continue;
     ++calls;
     NoteCall(row, look.kind);
-    const StringId stack = stacks_.Of(row.correlation);
-    if (stack == kEmptyString) {
+    const StackId stack = stacks_.Of(row.correlation);
+    if (stack == kNoStack) {
       times_.push_back(TimesOf(row));
       continue;
     }
     builder_.AddApis(common, look.kind, times_);
     times_.assign(1, TimesOf(row));
     CommonFields with_stack = common;
-    with_stack.args = CallArgs(row, stack);
+    with_stack.stack = stack;
     builder_.AddApis(with_stack, look.kind, times_);
     times_.clear();
   }

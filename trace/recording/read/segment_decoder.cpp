@@ -38,7 +38,7 @@ class Decoder {
 
   void Run() {
     DescribeProcess();
-    StackTexts stacks(segment_, scan_, builder_);
+    CallStacks stacks(segment_, scan_, builder_);
     const size_t calls = RowsOf(segment_, scan_).calls;
     DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
     device_ = &device;

@@ -1,9 +1,7 @@
-#include "trace/recording/read/stack_texts.h"
-
-#include <fmt/format.h>
+#include "trace/recording/read/call_stacks.h"
 
 #include <algorithm>
-#include <span>
+#include <string>
 
 #include "trace/recording/seal/symbols_file.h"
 #include "trace/recording/segments/segment_liveness.h"
@@ -22,7 +20,7 @@ bool HasUnknownFrames(const ModuleSymbols& module) {
 
 }  // namespace
 
-StackTexts::StackTexts(const SegmentReader& segment, const SegmentScan& scan, TraceBuilder& builder)
+CallStacks::CallStacks(const SegmentReader& segment, const SegmentScan& scan, TraceBuilder& builder)
     : scan_(scan), builder_(builder) {
   if (scan.stack_of_call.empty()) return;
   symbols_ = AddressesOf(scan);
@@ -44,22 +42,21 @@ StackTexts::StackTexts(const SegmentReader& segment, const SegmentScan& scan, Tr
   }
 }
 
-StringId StackTexts::Of(uint32_t correlation) {
+StackId CallStacks::Of(uint32_t correlation) {
   const auto call = scan_.stack_of_call.find(correlation);
-  if (call == scan_.stack_of_call.end()) return kEmptyString;
-  const auto [it, is_new] = texts_.try_emplace(call->second, kEmptyString);
+  if (call == scan_.stack_of_call.end()) return kNoStack;
+  const auto [it, is_new] = stacks_.try_emplace(call->second, kNoStack);
   if (!is_new) return it->second;
   const auto stack = scan_.stacks.find(call->second);
   if (stack == scan_.stacks.end()) {
     builder_.quality().Count("lost_stack", QualitySeverity::kWarning, 1,
                              "stacks of calls that were in a lost chunk");
-    return kEmptyString;
+    return kNoStack;
   }
-  bool repaired = false;
-  return it->second = builder_.Intern(RepairUtf8(TextOf(stack->second), &repaired));
+  return it->second = StackOf(stack->second);
 }
 
-bool StackTexts::IsCuda(uint64_t address) const {
+bool CallStacks::IsCuda(uint64_t address) const {
   size_t index = 0;
   uint64_t key = 0;
   if (!PlaceOf(scan_, address, &index, &key)) return false;
@@ -71,37 +68,47 @@ bool StackTexts::IsCuda(uint64_t address) const {
   return frame.file.empty() && IsCudaFunction(frame.function);
 }
 
-std::string StackTexts::TextOf(const std::vector<uint64_t>& frames) const {
-  std::string text;
-  const auto add = [&](std::string frame) {
-    std::replace(frame.begin(), frame.end(), ';', ',');  // what separates frames
-    text += (text.empty() ? "" : ";") + frame;
-  };
-  const auto outermost = std::find_if(frames.rbegin(), frames.rend(),
+StackId CallStacks::StackOf(const std::vector<uint64_t>& addresses) {
+  const auto outermost = std::find_if(addresses.rbegin(), addresses.rend(),
                                       [&](uint64_t address) { return IsCuda(address); });
-  const size_t first =
-      outermost == frames.rend() ? 0 : static_cast<size_t>(frames.rend() - outermost) - 1;
-  for (const uint64_t address : std::span(frames).subspan(first)) {
-    size_t index = 0;
-    uint64_t key = 0;
-    if (!PlaceOf(scan_, address, &index, &key)) {
-      add(fmt::format("{:#x}", address));
-      continue;
-    }
-    const ModuleSymbols& module = symbols_[index];
-    const std::string place = fmt::format("{}(+{:#x})", module.path, key);
-    const auto found = module.frames.find(key);
-    if (found == module.frames.end() || found->second.empty()) {
-      add(place);
-      continue;
-    }
-    for (const SourceFrame& frame : found->second) {
-      const bool has_line = !frame.file.empty() && !IsForeignModule(module.path);
-      const std::string where = has_line ? fmt::format("{}({})", frame.file, frame.line) : place;
-      add(frame.function.empty() ? where : where + ": " + frame.function);
+  const auto inside = outermost == addresses.rend() ? outermost : outermost + 1;
+  StackId stack = kNoStack;
+  for (auto address = addresses.rbegin(); address != inside; ++address) {
+    const auto [it, is_new] = frames_.try_emplace(*address);
+    if (is_new) it->second = FramesOf(*address);
+    for (auto frame = it->second.rbegin(); frame != it->second.rend(); ++frame) {
+      stack = builder_.AddStack(*frame, stack);
     }
   }
-  return text;
+  return stack;
+}
+
+// One, or more where calls were inlined.
+std::vector<FrameId> CallStacks::FramesOf(uint64_t address) {
+  size_t index = 0;
+  FrameText text;
+  if (!PlaceOf(scan_, address, &index, &text.offset)) {
+    text.offset = address;
+    return {builder_.AddFrame(text)};
+  }
+  bool repaired = false;
+  const ModuleSymbols& module = symbols_[index];
+  const std::string path = RepairUtf8(module.path, &repaired);
+  text.module = path;
+  const auto found = module.frames.find(text.offset);
+  if (found == module.frames.end() || found->second.empty()) return {builder_.AddFrame(text)};
+  std::vector<FrameId> frames;
+  for (const SourceFrame& frame : found->second) {
+    const bool has_line = !frame.file.empty() && !IsForeignModule(module.path);
+    const std::string function = RepairUtf8(frame.function, &repaired);
+    const std::string file = has_line ? RepairUtf8(frame.file, &repaired) : std::string();
+    frames.push_back(builder_.AddFrame({.function = function,
+                                        .file = file,
+                                        .line = has_line ? frame.line : 0,
+                                        .module = path,
+                                        .offset = has_line ? 0 : text.offset}));
+  }
+  return frames;
 }
 
 }  // namespace trainprof::recording
