@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/account/idle.h"
+#include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -130,12 +131,8 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
                                           const std::vector<bool>& blocking_calls) {
-  std::vector<std::vector<uint32_t>> ops_of(trace.devices.size());
-  for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
-    CancelPoint(row);
-    const DeviceId device = trace.tracks[Index(trace.device_ops.track[row])].device;
-    if (device != kNoDevice) ops_of[Index(device)].push_back(row);
-  }
+  std::vector<std::vector<uint32_t>> ops_of = OpsByBegin(trace);
+  ops_of.resize(trace.devices.size());  // what is of no device is left out
   const IdleSplitter splitter(trace, steps, blocking_calls);
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {

@@ -64,13 +64,10 @@ const Timeline<HostActivity>& IdleSplitter::TimelineOf(TrackId thread) const {
   return it->second;
 }
 
-std::vector<Segment<DeviceClass>> IdleSplitter::Split(DeviceId device, std::vector<uint32_t> ops,
+std::vector<Segment<DeviceClass>> IdleSplitter::Split(DeviceId device,
+                                                      std::span<const uint32_t> ops,
                                                       const IntervalSet& busy) const {
   size_t asked = 0;
-  std::stable_sort(ops.begin(), ops.end(), [&](uint32_t a, uint32_t b) {
-    CancelPoint(++asked);
-    return trace_.device_ops.begin[a] < trace_.device_ops.begin[b];
-  });
   Interval extent = trace_.extent;
   for (const Interval& part : steps_.window.intervals()) {
     extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};

@@ -38,10 +38,10 @@ class IdleSplitter {
   // Keeps references: all must outlive it.
   IdleSplitter(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls);
 
-  // `ops`: rows of the device's operations; `busy`: their union. Covers the complement of busy
-  // within the extent of the trace and of the window, less recording gaps outside of that.
-  // O(n log n).
-  std::vector<Segment<DeviceClass>> Split(DeviceId device, std::vector<uint32_t> ops,
+  // `ops`: rows of the device's operations in the order of their begin; `busy`: their union. Covers
+  // the complement of busy within the extent of the trace and of the window, less recording gaps
+  // outside of that. O(n log n).
+  std::vector<Segment<DeviceClass>> Split(DeviceId device, std::span<const uint32_t> ops,
                                           const IntervalSet& busy) const;
 
   const MissingWork& missing() const { return missing_; }

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <functional>
 #include <map>
-#include <unordered_map>
 
+#include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -110,34 +110,23 @@ std::vector<Interval> Between(const std::vector<TraceTime>& boundaries) {
 
 // The device with most operations, its operations in order of begin.
 std::vector<uint32_t> BusiestDeviceOps(const Trace& trace) {
-  std::map<DeviceId, std::vector<uint32_t>> of_device;
-  for (uint32_t i = 0; i < trace.device_ops.size(); ++i) {
-    CancelPoint(i);
-    of_device[trace.tracks[Index(trace.device_ops.track[i])].device].push_back(i);
-  }
-  std::vector<uint32_t> best;
-  for (auto& [device, rows] : of_device) {
-    if (rows.size() > best.size()) best = std::move(rows);
-  }
-  size_t asked = 0;
-  std::stable_sort(best.begin(), best.end(), [&](uint32_t a, uint32_t b) {
-    CancelPoint(++asked);
-    return trace.device_ops.begin[a] < trace.device_ops.begin[b];
-  });
-  return best;
+  std::vector<std::vector<uint32_t>> of_device = OpsByBegin(trace);
+  return std::move(*std::max_element(
+      of_device.begin(), of_device.end(),
+      [](const auto& fewer, const auto& more) { return fewer.size() < more.size(); }));
 }
 
 // The begin times of the operation that recurs once a period, if the whole sequence is periodic.
 std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
   const std::vector<uint32_t> ops = BusiestDeviceOps(trace);
-  std::unordered_map<uint32_t, std::vector<size_t>> places;
+  std::vector<std::vector<size_t>> places(trace.strings.size());  // by name
   for (size_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
-    places[static_cast<uint32_t>(trace.device_ops.name[ops[i]])].push_back(i);
+    places[Index(trace.device_ops.name[ops[i]])].push_back(i);
   }
   // Rarest names first: a name that occurs once a period gives the period as its distance.
   std::vector<const std::vector<size_t>*> candidates;
-  for (const auto& [name, at] : places) {
+  for (const std::vector<size_t>& at : places) {
     if (at.size() >= kMinRepetitions) candidates.push_back(&at);
   }
   std::sort(candidates.begin(), candidates.end(), [](const auto* a, const auto* b) {

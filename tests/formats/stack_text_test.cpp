@@ -45,7 +45,8 @@ TEST(StackText, WhatIsReadIsSpelledTheSame) {
 
 TEST(StackText, ASemicolonWithinAFrameBecomesAComma) {
   TraceBuilder builder;
-  const FrameId frame = builder.AddFrame({.function = "f", .file = "a;b.cpp", .line = 3});
+  const FrameId frame =
+      builder.AddFrame({.function = "f", .file = "a;b.cpp", .line = 3, .module = {}});
   const StackId stack = builder.AddStack(frame, kNoStack);
   EXPECT_EQ(StackSpelled(builder.trace(), stack), "a,b.cpp(3): f");
 }

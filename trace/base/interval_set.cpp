@@ -4,19 +4,14 @@
 #include <algorithm>
 
 #include "trace/base/cancel.h"
+#include "trace/base/sort_runs.h"
 
 namespace trainprof {
 
 IntervalSet IntervalSet::Union(std::vector<Interval> intervals) {
   CancelPoint();
   std::erase_if(intervals, [](const Interval& i) { return i.Empty(); });
-  if (!std::is_sorted(intervals.begin(), intervals.end())) {
-    size_t asked = 0;
-    std::sort(intervals.begin(), intervals.end(), [&](const Interval& a, const Interval& b) {
-      CancelPoint(++asked);
-      return a < b;
-    });
-  }
+  SortRuns(intervals, [](const Interval& interval) { return interval.begin; });
   size_t last = 0;
   for (size_t i = 1; i < intervals.size(); ++i) {
     CancelPoint(i);
