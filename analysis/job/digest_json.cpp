@@ -72,8 +72,9 @@ void Fields(auto& in, Of<HostFact> auto& fact) {
 }
 
 void Fields(auto& in, Of<OtherItem> auto& item) {
-  auto& [kind, name, total, count, inside] = item;
-  in("kind", kind)("name", name)("total", total)("count", count)("inside", inside);
+  auto& [kind, name, total, count, is_users, inside] = item;
+  in("kind", kind)("name", name)("total", total)("count", count);
+  in("is_users", is_users)("inside", inside);
 }
 
 void Fields(auto& in, Of<OtherTime> auto& other) {

@@ -270,8 +270,12 @@ TEST(Digest, AnErrorSaysWhatIsWrong) {
   changed = json;
   Json* inside = &changed["analysis"]["host_other"]["items"];
   for (int depth = 0; depth < 100; ++depth) {
-    *inside = Json::array(
-        {{{"kind", "range"}, {"name", ""}, {"total", 0}, {"count", 0}, {"inside", Json::array()}}});
+    *inside = Json::array({{{"kind", "range"},
+                            {"name", ""},
+                            {"total", 0},
+                            {"count", 0},
+                            {"is_users", true},
+                            {"inside", Json::array()}}});
     inside = &(*inside)[0]["inside"];
   }
   EXPECT_NE(ErrorIn(changed).find("nested too deeply"), std::string::npos) << ErrorIn(changed);
