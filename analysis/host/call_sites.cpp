@@ -31,7 +31,7 @@ Row InnermostRange(const RangeTable& ranges, TrackId thread, TraceTime at) {
 
 bool SiteFinder::UserFrameOf(Row range, Site& site) const {
   bool found = false;
-  trace_.stacks.ForEachFrame(trace_.ranges.stack[Index(range)], [&](const Frame& frame) {
+  trace_.stacks.ForEachFrame(trace_.ranges.stack[Index(range)], [&](const CallFrame& frame) {
     found = frame.is_user && frame.HasLine();
     if (found) SetPlace(frame, site);
     return !found;
@@ -39,7 +39,7 @@ bool SiteFinder::UserFrameOf(Row range, Site& site) const {
   return found;
 }
 
-void SiteFinder::SetPlace(const Frame& frame, Site& site) const {
+void SiteFinder::SetPlace(const CallFrame& frame, Site& site) const {
   site.file = NormalPath(trace_.Text(frame.file));
   site.line = frame.line;
   site.function = trace_.Text(frame.function);
@@ -49,7 +49,7 @@ Site SiteFinder::FindCall(Row call) const {
   Site site;
   bool found = false;
   StringId op = kEmptyString;
-  trace_.stacks.ForEachFrame(trace_.api.stack[Index(call)], [&](const Frame& frame) {
+  trace_.stacks.ForEachFrame(trace_.api.stack[Index(call)], [&](const CallFrame& frame) {
     if (!frame.HasPlace()) return true;
     if (frame.is_user) {
       SetPlace(frame, site);

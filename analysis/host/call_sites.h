@@ -39,7 +39,7 @@ class SiteFinder {
 
  private:
   bool UserFrameOf(Row range, Site& site) const;
-  void SetPlace(const Frame& frame, Site& site) const;
+  void SetPlace(const CallFrame& frame, Site& site) const;
 
   const Trace& trace_;
 };

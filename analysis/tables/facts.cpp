@@ -140,7 +140,7 @@ void AddColumns(const Trace& trace, const DescribedTable auto& table, size_t i, 
 }
 
 void AddFrames(const Trace& trace, StackId stack, std::vector<StackFrame>& frames) {
-  trace.stacks.ForEachFrame(stack, [&](const Frame& frame) {
+  trace.stacks.ForEachFrame(stack, [&](const CallFrame& frame) {
     frames.push_back({FrameSpelled(trace, frame), frame.is_user});
     return frames.size() < kMostFrames;
   });
@@ -152,7 +152,8 @@ void AddRanges(const Trace& trace, Row row, std::vector<StackFrame>& frames) {
     const size_t i = Index(row);
     const StackId stack = trace.ranges.stack[i];
     const bool is_frame = trace.ranges.kind[i] == RangeKind::kPythonFunction && stack != kNoStack;
-    const Frame own = is_frame ? trace.stacks.frame(trace.stacks.innermost(stack)) : Frame();
+    const CallFrame own =
+        is_frame ? trace.stacks.frame(trace.stacks.innermost(stack)) : CallFrame();
     frames.push_back({std::string(trace.Text(trace.ranges.name[i])), own.is_user && own.HasLine()});
     if (!is_frame && stack != kNoStack) return AddFrames(trace, stack, frames);
   }

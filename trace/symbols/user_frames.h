@@ -6,7 +6,7 @@
 
 namespace trainprof {
 
-// A frame as texts; what is missing is empty. See Frame (trace/tables/stacks.h).
+// A frame as texts; what is missing is empty. See CallFrame (trace/tables/stacks.h).
 struct FrameText {
   std::string_view function;
   std::string_view file;

@@ -18,7 +18,7 @@ inline constexpr StackId kNoStack{0};
 
 // One function in a stack, as far as it is known. Without file and module, `function` is all that
 // the source says of it.
-struct Frame {
+struct CallFrame {
   StringId function = kEmptyString;
   StringId file = kEmptyString;  // "" without line information
   int64_t line = 0;
@@ -28,7 +28,7 @@ struct Frame {
 
   bool HasLine() const { return file != kEmptyString; }
   bool HasPlace() const { return HasLine() || module != kEmptyString; }
-  bool operator==(const Frame&) const = default;
+  bool operator==(const CallFrame&) const = default;
 };
 
 class StackTable {
@@ -47,7 +47,7 @@ class StackTable {
   // The same frame gives the same id, whatever `is_user` says. A new one is asked decide(), whether
   // it is the user's.
   template <class Decide>
-  FrameId AddFrame(Frame frame, Decide decide) {
+  FrameId AddFrame(CallFrame frame, Decide decide) {
     const auto [it, is_new] =
         known_frames_.try_emplace(frame, static_cast<uint32_t>(frames_.size()));
     if (is_new) {
@@ -57,12 +57,12 @@ class StackTable {
     return FrameId{it->second};
   }
 
-  const Frame& frame(FrameId id) const { return frames_[Index(id)]; }
+  const CallFrame& frame(FrameId id) const { return frames_[Index(id)]; }
   FrameId innermost(StackId id) const { return frame_[Index(id) - 1]; }
   StackId caller(StackId id) const { return parent_[Index(id) - 1]; }
   size_t size() const { return frame_.size(); }
 
-  // Calls visit(const Frame&) for each frame, innermost first, until it returns false.
+  // Calls visit(const CallFrame&) for each frame, innermost first, until it returns false.
   template <class Visit>
   void ForEachFrame(StackId id, Visit visit) const {
     for (; id != kNoStack; id = caller(id)) {
@@ -73,12 +73,12 @@ class StackTable {
   size_t size_bytes() const {
     constexpr size_t kNodeBytes = 64;  // of a hash table of small keys, with its bucket
     return frame_.size() * (sizeof(FrameId) + sizeof(StackId) + kNodeBytes) +
-           frames_.size() * (2 * sizeof(Frame) + kNodeBytes);
+           frames_.size() * (2 * sizeof(CallFrame) + kNodeBytes);
   }
 
  private:
   struct FrameHash {
-    size_t operator()(const Frame& f) const {
+    size_t operator()(const CallFrame& f) const {
       size_t hash = f.offset + static_cast<uint64_t>(f.line);
       for (const StringId text : {f.function, f.file, f.module}) {
         hash = (hash ^ Index(text)) * 0x9E3779B97F4A7C15ull;
@@ -87,7 +87,7 @@ class StackTable {
     }
   };
   struct SameFrame {
-    bool operator()(const Frame& a, const Frame& b) const {
+    bool operator()(const CallFrame& a, const CallFrame& b) const {
       return std::tie(a.function, a.file, a.line, a.module, a.offset) ==
              std::tie(b.function, b.file, b.line, b.module, b.offset);
     }
@@ -95,9 +95,9 @@ class StackTable {
 
   std::vector<FrameId> frame_;   // of each stack the innermost
   std::vector<StackId> parent_;  // of each stack the caller's
-  std::vector<Frame> frames_;
+  std::vector<CallFrame> frames_;
   std::unordered_map<uint64_t, StackId> known_stacks_;
-  std::unordered_map<Frame, uint32_t, FrameHash, SameFrame> known_frames_;
+  std::unordered_map<CallFrame, uint32_t, FrameHash, SameFrame> known_frames_;
 };
 
 }  // namespace trainprof

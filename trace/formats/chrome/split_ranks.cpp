@@ -186,7 +186,7 @@ class RankCopy {
     }
     StackId copy = stack == kNoStack ? kNoStack : stacks_.at(stack);
     for (auto it = missing.rbegin(); it != missing.rend(); ++it) {
-      const Frame& frame = from_.stacks.frame(from_.stacks.innermost(*it));
+      const CallFrame& frame = from_.stacks.frame(from_.stacks.innermost(*it));
       const FrameId copied = builder_.AddFrame({.function = from_.Text(frame.function),
                                                 .file = from_.Text(frame.file),
                                                 .line = frame.line,

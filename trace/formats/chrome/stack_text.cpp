@@ -52,7 +52,7 @@ FrameText ParseFrame(std::string_view text) {
   return {.function = text, .file = {}, .module = {}};
 }
 
-std::string FrameSpelled(const Trace& trace, const Frame& frame) {
+std::string FrameSpelled(const Trace& trace, const CallFrame& frame) {
   const std::string_view function = trace.Text(frame.function);
   if (!frame.HasPlace()) {
     return function.empty() ? fmt::format("{:#x}", frame.offset) : std::string(function);
@@ -65,7 +65,7 @@ std::string FrameSpelled(const Trace& trace, const Frame& frame) {
 
 std::string StackSpelled(const Trace& trace, StackId stack) {
   std::string text;
-  trace.stacks.ForEachFrame(stack, [&](const Frame& frame) {
+  trace.stacks.ForEachFrame(stack, [&](const CallFrame& frame) {
     if (!text.empty()) text += ';';
     const size_t first = text.size();
     text += FrameSpelled(trace, frame);

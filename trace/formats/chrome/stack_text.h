@@ -16,7 +16,7 @@ inline constexpr std::string_view kCallStackKey = "Call stack";
 
 // What is no file's line and no module's place is the function. Views into `text`.
 FrameText ParseFrame(std::string_view text);
-std::string FrameSpelled(const Trace& trace, const Frame& frame);
+std::string FrameSpelled(const Trace& trace, const CallFrame& frame);
 // A ';' within a frame becomes ','.
 std::string StackSpelled(const Trace& trace, StackId stack);
 
