@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/trace_text.h"
+#include "trace/formats/exporter.h"
+#include "trace/formats/importer.h"
 
 namespace trainprof {
 namespace {
@@ -80,6 +82,33 @@ TEST(StackText, RangesCallsAndPointsOfAFileHaveTheirStacks) {
   EXPECT_EQ(trace.api.stack.at(1), kNoStack);
   EXPECT_EQ(StackSpelled(trace, trace.instants.stack.at(0)), "a.py(1): f");
   EXPECT_TRUE(trace.args.Find(trace.api.args.at(0), trace.strings.Find(kCallStackKey)));
+}
+
+// On whatever row they are: of a recording only calls have some, of another importer's trace any
+// may.
+TEST(StackText, StacksOfOurOwnRowsComeBackFromAnExport) {
+  TraceBuilder builder;
+  const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
+  StackTexts stacks(builder);
+  Event event{.begin = TraceTime{0}, .end = TraceTime{900}, .track = thread};
+  const auto with = [&](const char* name, const char* stack) {
+    event.name = builder.Intern(name);
+    event.stack = stacks.Of(builder.Intern(stack));
+    return event;
+  };
+  builder.AddRange(with("aten::item", "train.py(12): step;train.py(3): main"), RangeKind::kCpuOp);
+  builder.AddApi(with("cudaMalloc", "train.py(13): step"), ApiKind::kAllocate, 1);
+  builder.AddInstant(with("[memory]", "train.py(14): step"), 't');
+  builder.trace().source = SourceKind::kRecording;
+  const Trace trace = std::move(builder).Build();
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(trace, out.path()).ok());
+  const Result<Trace> again = ImportTrace(out.path());
+  ASSERT_TRUE(again.ok()) << again.error();
+  const Trace& back = again.value();
+  EXPECT_EQ(StackSpelled(back, back.ranges.stack[0]), "train.py(12): step;train.py(3): main");
+  EXPECT_EQ(StackSpelled(back, back.api.stack[0]), "train.py(13): step");
+  EXPECT_EQ(StackSpelled(back, back.instants.stack[0]), "train.py(14): step");
 }
 
 }  // namespace

@@ -217,6 +217,14 @@ std::string ChromeWriter::StepName(uint32_t row) {
   return fmt::format("ProfilerStep#{}", number);
 }
 
+// An import's is among its arguments.
+void ChromeWriter::AddStack(StackId stack) {
+  if (!is_recording_ || stack == kNoStack) return;
+  const auto [text, is_new] = stack_texts_.try_emplace(stack);
+  if (is_new) text->second = StackSpelled(trace_, stack);
+  added_.push_back({.key = kCallStackKey, .text = text->second});
+}
+
 void ChromeWriter::WriteRanges() {
   const RangeTable& ranges = trace_.ranges;
   for (uint32_t row = 0; row < ranges.size(); ++row) {
@@ -227,6 +235,7 @@ void ChromeWriter::WriteRanges() {
     if (is_recording_ && ranges.category[row] != kEmptyString) {
       added_.push_back({"domain", {.type = ArgValue::Type::kString, .text = ranges.category[row]}});
     }
+    if (ranges.kind[row] != RangeKind::kPythonFunction) AddStack(ranges.stack[row]);
     Complete(Table::kRanges, ranges, row, RangeCategory(row),
              step.empty() ? trace_.Text(ranges.name[row]) : std::string_view(step), {});
   }
@@ -239,11 +248,7 @@ void ChromeWriter::WriteApi() {
     std::string_view category = trace_.Text(api.category[row]);
     const bool is_driver = name.starts_with("cu") && !name.starts_with("cuda");
     if (is_recording_) category = is_driver ? "cuda_driver" : "cuda_runtime";
-    if (is_recording_ && api.stack[row] != kNoStack) {
-      const auto [text, is_new] = stack_texts_.try_emplace(api.stack[row]);
-      if (is_new) text->second = StackSpelled(trace_, api.stack[row]);
-      added_.push_back({.key = kCallStackKey, .text = text->second});
-    }
+    AddStack(api.stack[row]);
     Complete(Table::kApi, api, row, category, name, {{"correlation", api.correlation[row]}});
   }
 }
@@ -304,6 +309,7 @@ void ChromeWriter::WritePoints() {
       w_.Raw(",\"s\":");
       w_.Quoted({&scope, 1});
     }
+    AddStack(trace_.instants.stack[row]);
     Args(trace_.instants.args[row]);
     w_.Char('}');
     EndEvent();
