@@ -43,12 +43,12 @@ TEST(Window, BeyondTheLastStepRecordsNothingButTheGap) {
 }
 
 TEST(Window, DelayAndDurationAreFromTheFirstEvent) {
-  const Trace trace = RunWith("delay_ms=40;duration_ms=40", {"steps", "20", "10"});
+  const Trace trace = RunWith("delay_ms=200;duration_ms=400", {"steps", "100", "10"});
   const int64_t steps = CountRanges(trace, "step");
-  EXPECT_GE(steps, 1);
-  EXPECT_LE(steps, 5);
+  EXPECT_GE(steps, 1);  // a busy machine may let few of them begin
+  EXPECT_LE(steps, 41);
   ASSERT_EQ(trace.gaps.size(), 2u);
-  EXPECT_GE(trace.gaps[0].interval.Length(), Milliseconds(40));
+  EXPECT_GE(trace.gaps[0].interval.Length(), Milliseconds(200));
   EXPECT_GE(trace.gaps[1].interval.begin - trace.gaps[0].interval.end, Milliseconds(10));
 }
 
