@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "trace/base/cancel.h"
-#include "trace/base/names.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {
@@ -75,14 +74,11 @@ class CollectiveFacts {
 // The communication kernels of a trace, by begin.
 std::vector<uint32_t> CommunicationIn(const Trace& trace) {
   const DeviceOpTable& ops = trace.device_ops;
-  std::vector<signed char> is_one(trace.strings.size(), -1);  // by name; -1: not asked
   std::vector<uint32_t> found;
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (ops.kind[op] != DeviceOpKind::kKernel) continue;
-    signed char& known = is_one[Index(ops.name[op])];
-    if (known < 0) known = IsCommunicationKernel(trace.Text(ops.name[op])) ? 1 : 0;
-    if (known == 1) found.push_back(op);
+    if (trace.Facts(ops.name[op]).is_communication) found.push_back(op);
   }
   std::stable_sort(found.begin(), found.end(),
                    [&](uint32_t a, uint32_t b) { return ops.begin[a] < ops.begin[b]; });

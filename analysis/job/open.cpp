@@ -129,12 +129,6 @@ Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions
   return ImportTrace(path.string(), import_options);
 }
 
-// Nothing that Analyze() computes looks at them, and they are a third of a trace's rows.
-void DropArrows(Trace& trace) {
-  trace.flows = {};
-  trace.flows.track_begin.assign(trace.tracks.size() + 1, 0);
-}
-
 // Each rank of a file; of one that cannot be read, the error.
 Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions& options,
                        const VisitTrace& visit, std::vector<std::string>& unreadable) {
@@ -253,6 +247,11 @@ Error NotEnoughMemoryFor(const fs::path& path) {
       fmt::format("{}: there is not enough memory for it. Record fewer steps or ranks, read one "
                   "rank alone, or read it on a machine with more memory",
                   path.string())};
+}
+
+void DropArrows(Trace& trace) {
+  trace.flows = {};
+  trace.flows.track_begin.assign(trace.tracks.size() + 1, 0);
 }
 
 Result<JobSource> OpenJob(const fs::path& path) {

@@ -71,6 +71,10 @@ Result<std::vector<std::string>> VisitTraces(const std::filesystem::path& path,
 Result<std::vector<Trace>> LoadTraces(const std::filesystem::path& path,
                                       const LoadOptions& options);
 
+// Takes away the arrows between tracks, a third of a trace's rows. Which call launched what is a
+// column.
+void DropArrows(Trace& trace);
+
 // What a job has besides its ranks.
 struct JobFacts {
   // Processes that recorded something but neither train nor use a GPU: launchers, loader workers

@@ -18,8 +18,7 @@ size_t EventsOf(const Trace& trace) {
 
 // What neither the analysis nor a pane looks at; an export reads the file.
 void DropWhatNobodyShows(Trace& trace) {
-  trace.flows = {};
-  trace.flows.track_begin.assign(trace.tracks.size() + 1, 0);
+  DropArrows(trace);
   trace.others = {};
   trace.source_members = {};
 }

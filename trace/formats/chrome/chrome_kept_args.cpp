@@ -21,8 +21,8 @@ bool ChromeTables::IsRead(StringId key, Class cls) {
   if (use == ArgUse::kUnknown) {
     const std::string_view word = builder_.trace().Text(key);
     const bool is_ours = word.find("trainprof") != std::string_view::npos || word == "^id";
-    use = is_ours || word == "Call stack" || word == "result" ? ArgUse::kAnyRow
-          : word == "External id" || word == "Python id"      ? ArgUse::kRange
+    use = is_ours || word == "result"                    ? ArgUse::kAnyRow
+          : word == "External id" || word == "Python id" ? ArgUse::kRange
           : word == "Collective name" || word == "Process Group Name" ||
                   word == "Process Group Ranks" || word == "Seq"
               ? ArgUse::kKernel
