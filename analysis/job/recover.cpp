@@ -102,7 +102,7 @@ std::string WhyLeft(const fs::path& slots, bool is_ours) {
   Quality ignored;
   const auto opened = recording::SegmentReader::Open(segment, ignored);
   if (!opened.ok()) return what + opened.error();
-  if (recording::MayBeAlive(opened.value())) {
+  if (recording::MayBeAlive(segment)) {
     return what +
            "the process may still be at work, in another container, on another machine or before "
            "this one's last boot";

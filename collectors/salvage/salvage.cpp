@@ -178,9 +178,10 @@ bool SalvageFile(const RecordedFolder& run, const RecordedFolder& folder, const 
     return header != nullptr && header->segment_identity != 0 &&
            header->segment_identity == SealedIdentity(folder, segment);
   }
+  if (recording::MayBeAlive(folder.path() / segment)) return false;
   Quality quality;
   const auto reader = SegmentReader::Open(folder.path() / segment, quality);
-  if (!reader.ok() || recording::MayBeAlive(reader.value())) return false;
+  if (!reader.ok()) return false;
   if (header == nullptr) return file.HasNotBegun();
   if (header->segment_identity != reader.value().info().identity) return false;
   if (SlotsToRead(*header).empty()) return true;

@@ -2,6 +2,7 @@
 // The clock is made up: one tick is one ns, and tick 0 is kOriginNs of CLOCK_MONOTONIC.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -14,6 +15,11 @@
 #include "trace/recording/wire/rows.h"
 
 namespace trainprof::testing {
+
+// The limit of what may take all its time.
+inline std::chrono::steady_clock::time_point InAnHour() {
+  return std::chrono::steady_clock::now() + std::chrono::hours(1);
+}
 
 class SegmentWriter {
  public:

@@ -89,9 +89,7 @@ class Damaged : public ::testing::TestWithParam<Damage> {
     SegmentWriter writer(folder_);
     WriteRich(writer);
     if (GetParam().sealed) {
-      ASSERT_TRUE(recording::SealRecording(scratch_.path(), {},
-                                           std::chrono::steady_clock::now() + std::chrono::hours(1))
-                      .ok());
+      ASSERT_TRUE(recording::SealRecording(scratch_.path(), {}, testing::InAnHour()).ok());
     }
     file_ = fs::directory_iterator(folder_)->path();
     ASSERT_EQ(file_.extension() == recording::kSealedSuffix, GetParam().sealed);

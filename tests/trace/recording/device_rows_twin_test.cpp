@@ -124,7 +124,7 @@ void ExpectTwinAgrees(uint64_t seed, int writers, int rows) {
   auto raw = ReadRecording(scratch.path());
   ASSERT_TRUE(raw.ok());
   EXPECT_EQ(LinesOf(raw.value()[0].trace), twin.lines()) << "seed " << seed;
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  const auto limit = testing::InAnHour();
   ASSERT_TRUE(SealRecording(scratch.path(), {}, limit).ok());
   ASSERT_FALSE(std::filesystem::exists(writer.path()));
   auto sealed = ReadRecording(scratch.path());

@@ -88,7 +88,7 @@ TEST(RanksOfARecording, AreReadWholeWhenSealedMeanwhile) {
   }
   int ranks = 0;
   const auto seal = [&] {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    const auto deadline = testing::InAnHour();
     ASSERT_TRUE(recording::SealRecording(run, {}, deadline).ok());
   };
   ASSERT_TRUE(recording::VisitRecording(run, [&](recording::RankTrace rank) {

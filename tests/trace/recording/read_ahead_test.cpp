@@ -66,8 +66,8 @@ SegmentReader Opened(const std::filesystem::path& path) {
   return std::move(segment).value();
 }
 
-std::filesystem::path Sealed(const ScratchFolder& scratch, std::filesystem::path raw) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::hours(1);
+std::filesystem::path SealedFile(const ScratchFolder& scratch, std::filesystem::path raw) {
+  const auto limit = testing::InAnHour();
   EXPECT_TRUE(SealRecording(scratch.path(), {}, limit).ok());
   return raw.replace_extension(kSealedSuffix);
 }
@@ -76,12 +76,12 @@ TEST(ReadAhead, GivesAllChunksInTheirOrderRawAndSealed) {
   const ScratchFolder scratch;
   const std::filesystem::path raw = WriteLarge(scratch);
   ExpectAsLoadedAlone(Opened(raw));
-  ExpectAsLoadedAlone(Opened(Sealed(scratch, raw)));
+  ExpectAsLoadedAlone(Opened(SealedFile(scratch, raw)));
 }
 
 TEST(ReadAhead, LeavesOutAndCountsDamagedChunks) {
   const ScratchFolder scratch;
-  const std::filesystem::path path = Sealed(scratch, WriteLarge(scratch));
+  const std::filesystem::path path = SealedFile(scratch, WriteLarge(scratch));
   std::vector<char> bytes = ReadBytes(path);
   {
     const SegmentReader segment = Opened(path);

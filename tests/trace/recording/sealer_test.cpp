@@ -16,11 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::chrono::steady_clock::time_point InAnHour() {
-  return std::chrono::steady_clock::now() + std::chrono::hours(1);
-}
-
-void WriteSegment(const fs::path& folder, int pid = SegmentWriter::kDeadPid) {
+void WriteLongSegment(const fs::path& folder, int pid = SegmentWriter::kDeadPid) {
   SegmentWriter writer(folder, pid);
   writer.header().dropped_detail.store(1);
   writer.BeginWriter(0, 100, "main");
@@ -74,7 +70,7 @@ TEST(SealRecording, ReadsTheSameInLessSpace) {
   const ScratchFolder scratch;
   const fs::path run = scratch / "run";
   ASSERT_TRUE(recording::CreateRun(run, {}).ok());
-  WriteSegment(run / "rank-00002");
+  WriteLongSegment(run / "rank-00002");
   const Trace raw = ReadOne(run);
   const auto before = recording::SummarizeRecording(run);
   ASSERT_TRUE(before.ok());
@@ -102,7 +98,7 @@ TEST(SealRecording, WritesWhatHappenedIntoTheManifest) {
   const ScratchFolder scratch;
   const fs::path run = scratch / "run";
   ASSERT_TRUE(recording::CreateRun(run, {}).ok());
-  WriteSegment(run / "rank-00002");
+  WriteLongSegment(run / "rank-00002");
   recording::RunDescription description;
   description.exit_code = 137;
   description.signal = 9;
@@ -122,7 +118,7 @@ TEST(SealRecording, PastTheDeadlineLeavesTheRestRaw) {
   const ScratchFolder scratch;
   const fs::path run = scratch / "run";
   ASSERT_TRUE(recording::CreateRun(run, {}).ok());
-  WriteSegment(run / "rank-00000");
+  WriteLongSegment(run / "rank-00000");
   const auto summary =
       recording::SealRecording(run, {}, std::chrono::steady_clock::now() - std::chrono::seconds(1));
   ASSERT_TRUE(summary.ok());
@@ -137,7 +133,7 @@ TEST(SealRecording, LeavesDamagedSegmentsAsTheyAre) {
   const ScratchFolder scratch;
   const fs::path run = scratch / "run";
   ASSERT_TRUE(recording::CreateRun(run, {}).ok());
-  WriteSegment(run / "rank-00000");
+  WriteLongSegment(run / "rank-00000");
   const fs::path segment = fs::directory_iterator(run / "rank-00000")->path();
   std::vector<char> bytes = ReadBytes(segment);
   bytes[recording::kChunkAlignment + 20] ^= 1;  // in the first chunk's header
@@ -152,7 +148,7 @@ TEST(SealRecording, ASealedFileStandsForARawOneBesideIt) {
   const ScratchFolder scratch;
   const fs::path run = scratch / "run";
   ASSERT_TRUE(recording::CreateRun(run, {}).ok());
-  WriteSegment(run / "rank-00000");
+  WriteLongSegment(run / "rank-00000");
   const fs::path raw = fs::directory_iterator(run / "rank-00000")->path();
   const std::vector<char> bytes = ReadBytes(raw);
   ASSERT_TRUE(recording::SealRecording(run, {}, InAnHour()).ok());

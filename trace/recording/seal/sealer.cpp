@@ -155,7 +155,7 @@ void RemoveLeftRaw(const RecordedFolder& folder, const fs::path& sealed_path) {
   const Result<SegmentReader> raw = SegmentReader::Open(raw_path, ignored);
   const bool is_same =
       sealed.ok() && raw.ok() && sealed.value().info().identity == raw.value().info().identity;
-  if (is_same && !MayBeAlive(raw.value())) folder.Remove(raw_path.filename());
+  if (is_same && !MayBeAlive(raw_path)) folder.Remove(raw_path.filename());
 }
 
 // Leaves the raw segment where anything stands in the way.
@@ -163,9 +163,10 @@ void SealSegment(const fs::path& path, Deadline deadline) {
   const Result<RecordedFolder> folder = OpenFolder(path.parent_path(), Links::kRefuse);
   if (!folder.ok()) return;
   if (path.extension() == kSealedSuffix) return RemoveLeftRaw(folder.value(), path);
+  if (MayBeAlive(path)) return;
   Quality quality;
   Result<SegmentReader> segment = SegmentReader::Open(path, quality);
-  if (!segment.ok() || !quality.items().empty() || MayBeAlive(segment.value())) return;
+  if (!segment.ok() || !quality.items().empty()) return;
   const std::string sealed = fs::path(path.filename()).replace_extension(kSealedSuffix);
   TemporaryFile file(folder.value(), sealed + ".tmp");
   if (file.fd() < 0) return;

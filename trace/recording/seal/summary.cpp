@@ -42,7 +42,7 @@ bool AddSealedInfo(const std::string& text, ProcessSummary& process) {
   return true;
 }
 
-ProcessSummary Describe(const SegmentReader& segment, const RankFolder& folder) {
+ProcessSummary Describe(const SegmentReader& segment, bool ended, const RankFolder& folder) {
   const SegmentInfo& info = segment.info();
   ProcessSummary process;
   process.pid = info.pid;
@@ -56,7 +56,7 @@ ProcessSummary Describe(const SegmentReader& segment, const RankFolder& folder) 
   process.dropped_all = info.dropped_all;
   process.sealed = segment.sealed();
   process.clean_exit = info.clean_exit;
-  process.ended = segment.sealed() || !MayBeAlive(segment);
+  process.ended = ended;
   process.failure = info.failure;
   if (!segment.sealed() || !AddSealedInfo(segment.sealed_info(), process)) {
     AddScan(segment, process);
@@ -92,10 +92,11 @@ Result<RecordingSummary> SummarizeRecording(const fs::path& run_dir) {
   }
   for (const RankFolder& folder : folders) {
     for (const fs::path& path : folder.segments) {
+      const bool ended = path.extension() == kSealedSuffix || !MayBeAlive(path);
       Quality quality;
       Result<SegmentReader> segment = SegmentReader::Open(path, quality);
       if (!segment.ok()) continue;  // ReadRecording counts and names it
-      summary.processes.push_back(Describe(segment.value(), folder));
+      summary.processes.push_back(Describe(segment.value(), ended, folder));
       summary.total_bytes += summary.processes.back().bytes;
       if (!segment.value().sealed()) ++summary.left_raw;
     }

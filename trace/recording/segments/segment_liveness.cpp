@@ -104,10 +104,9 @@ bool IsOfAnotherPlace(const std::filesystem::path& path, const std::string& boot
 
 bool IsAlive(const std::filesystem::path& path) {
   if (path.extension() != kSegmentSuffix) return false;
-  Quality ignored;
-  const Result<SegmentReader> segment = SegmentReader::Open(path, ignored);
-  if (!segment.ok() || segment.value().info().boot_id.empty()) return false;
-  const SegmentInfo& info = segment.value().info();
+  const Result<SegmentInfo> head = SegmentReader::ReadInfo(path);
+  if (!head.ok() || head.value().boot_id.empty()) return false;
+  const SegmentInfo& info = head.value();
   const std::string boot = OurBoot();
   if (IsOfAnotherBoot(info, boot)) return false;
   const bool runs = !IsOfAnotherPlace(path, boot) && Runs(info.pid, info.process_start);
@@ -130,14 +129,16 @@ bool IsOfThisBoot(const SegmentInfo& info) {
   return !boot.empty() && Trimmed(info.boot_id) == boot;
 }
 
-bool MayBeAlive(const SegmentReader& segment) {
-  const SegmentInfo& info = segment.info();
+bool MayBeAlive(const std::filesystem::path& segment) {
+  const Result<SegmentInfo> head = SegmentReader::ReadInfo(segment);
+  if (!head.ok()) return false;
+  const SegmentInfo& info = head.value();
   const std::string boot = OurBoot();
   // Another host of that name, or this one before it was booted: not to be told apart.
   if (IsOfAnotherBoot(info, boot)) return true;
-  const Writers writers = WritersOf(segment.path());
+  const Writers writers = WritersOf(segment);
   // /proc does not show the processes of other containers.
-  if (IsOfAnotherPlace(segment.path(), boot)) return writers != Writers::kNone;
+  if (IsOfAnotherPlace(segment, boot)) return writers != Writers::kNone;
   return Runs(info.pid, info.process_start) || writers == Writers::kSome;
 }
 

@@ -115,6 +115,14 @@ ChunkScratch::ChunkScratch() = default;
 ChunkScratch::ChunkScratch(ChunkScratch&& other) noexcept = default;
 ChunkScratch::~ChunkScratch() = default;
 
+Result<SegmentInfo> SegmentReader::ReadInfo(const std::filesystem::path& path) {
+  Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
+  if (!file.ok()) return Error{file.error()};
+  SegmentReader reader(path, file.value().fd.Release());
+  if (Result<void> header = reader.ReadHeader(); !header.ok()) return Error{header.error()};
+  return std::move(reader.info_);
+}
+
 Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Quality& quality) {
   Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
   if (!file.ok()) return Error{file.error()};

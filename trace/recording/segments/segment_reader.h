@@ -81,6 +81,8 @@ class SegmentReader {
   // Reads the headers. Damaged chunks are left out and counted in `quality`. Fails when the file
   // cannot be read or its header is none of ours.
   static Result<SegmentReader> Open(const std::filesystem::path& path, Quality& quality);
+  // The segment's header alone; `dropped_*` without those of the chunks.
+  static Result<SegmentInfo> ReadInfo(const std::filesystem::path& path);
   SegmentReader(SegmentReader&& other) noexcept;
   SegmentReader& operator=(SegmentReader&& other) noexcept;
   ~SegmentReader();
