@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "trace/symbols/debug_info.h"
 #include "trace/symbols/demangle.h"
@@ -88,24 +89,43 @@ class LibdwInfo : public DebugInfo {
   // where the one inside it was called.
   static SourceFrames Unfold(Dwarf_Die& unit, uint64_t address, SourceFrame here) {
     SourceFrames frames;
-    Dwarf_Die* around = nullptr;
-    const int depth = dwarf_getscopes(&unit, address, &around);
-    if (depth <= 0) return here.file.empty() ? frames : SourceFrames{std::move(here)};
-    Dwarf_Die innermost = around[0];
-    free(around);
-    Dwarf_Die* scopes = nullptr;
-    const int count = dwarf_getscopes_die(&innermost, &scopes);
-    for (int i = 0; i < count; ++i) {
-      const int tag = dwarf_tag(&scopes[i]);
+    std::vector<Dwarf_Die> scopes;
+    FindScopes(unit, address, 0, scopes);
+    for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+      const int tag = dwarf_tag(&*scope);
       if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-      here.function = FunctionOf(scopes[i]);
+      here.function = FunctionOf(*scope);
       frames.push_back(here);
       if (tag == DW_TAG_subprogram) break;
-      here = CallSite(unit, scopes[i]);
+      here = CallSite(unit, *scope);
     }
-    free(scopes);
     if (frames.empty() && !here.file.empty()) frames.push_back(std::move(here));
     return frames;
+  }
+
+  // The functions and blocks around the address, outermost first. Not dwarf_getscopes: it leaves
+  // out what stands in a namespace, where Clang writes its functions (GCC: beside it).
+  static bool FindScopes(Dwarf_Die& parent, uint64_t address, int depth,
+                         std::vector<Dwarf_Die>& scopes) {
+    constexpr int kMostDepth = 200;  // a damaged file may be as deep as it likes
+    Dwarf_Die child;
+    if (depth > kMostDepth || dwarf_child(&parent, &child) != 0) return false;
+    do {
+      const int tag = dwarf_tag(&child);
+      if (tag == DW_TAG_namespace || tag == DW_TAG_module) {
+        if (FindScopes(child, address, depth + 1, scopes)) return true;
+      } else if (IsCode(tag) && dwarf_haspc(&child, address) > 0) {
+        scopes.push_back(child);
+        FindScopes(child, address, depth + 1, scopes);
+        return true;
+      }
+    } while (dwarf_siblingof(&child, &child) == 0);
+    return false;
+  }
+
+  static bool IsCode(int tag) {
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+           tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
   }
 
   static SourceFrame CallSite(Dwarf_Die& unit, Dwarf_Die& inlined) {

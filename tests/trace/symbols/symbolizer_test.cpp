@@ -50,7 +50,8 @@ TEST(Symbolizer, UnfoldsInlinedCallsWithTheirLines) {
   EXPECT_EQ(fixture.module.state, "");
   const SourceFrames& frames = fixture.module.frames[fixture.address];
   ASSERT_EQ(frames.size(), 2u);
-  EXPECT_EQ(frames[0].function, "ReadLoss");  // in an anonymous namespace: without a linkage name
+  // In an anonymous namespace: GCC gives it no linkage name, Clang does.
+  EXPECT_NE(frames[0].function.find("ReadLoss"), std::string::npos) << frames[0].function;
   EXPECT_TRUE(frames[0].file.ends_with("symbols_fixture.cpp")) << frames[0].file;
   EXPECT_TRUE(frames[0].file.starts_with("/")) << frames[0].file;
   EXPECT_EQ(frames[0].line, user::kReadLossLine);
