@@ -173,13 +173,13 @@ int Stacks(long count) {
   return 0;
 }
 
-int Steps(long count) {
+int Steps(long count, long milliseconds) {
   const void* kernel = Declare("_Z6kernelPf", 1000);
   for (long i = 0; i < count; ++i) {
     nvtxRangePushA("step");
     Launch(kernel, nullptr);
     Check(cudaDeviceSynchronize(), "synchronize");
-    usleep(2000);
+    usleep(static_cast<useconds_t>(milliseconds) * 1000);
     nvtxRangePop();
   }
   return 0;
@@ -268,7 +268,7 @@ int main(int argc, char** argv) {
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);
   if (mode == "payload") code = Payload(count);
-  if (mode == "steps") code = Steps(count);
+  if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
   if (mode == "killed") code = Killed(argv[2]);
   return code;
 }

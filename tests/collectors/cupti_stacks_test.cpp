@@ -18,8 +18,11 @@ std::pair<uint64_t, uint64_t> AddressesOf(const std::string& function) {
   while (fgets(line.data(), line.size(), pipe) != nullptr) {
     unsigned long address = 0;
     unsigned long size = 0;
+    char kind = 0;
     std::array<char, 512> name;
-    if (sscanf(line.data(), "%lx %lx %*c %511s", &address, &size, name.data()) != 3) continue;
+    const int read = sscanf(line.data(), "%lx %lx %c %511s", &address, &size, &kind, name.data());
+    if (read != 4 || (kind != 't' && kind != 'T'))
+      continue;  // code, not a constant of the function
     if (std::string(name.data()).find(function) != std::string::npos) found = {address, size};
   }
   pclose(pipe);
