@@ -37,6 +37,17 @@ if(TRAINPROF_SANITIZE)
                                                    -fno-omit-frame-pointer -fno-sanitize-recover=all)
   # Halves the build and keeps line numbers in reports. For directories, so that a target may go on.
   add_compile_options(-O1 -g1)
+  # Clang as GCC is: its runtime a library, since what is loaded into a program and what is executed need the same one,
+  # and said in the same words. Not for libFuzzer, which brings its own.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRAINPROF_SANITIZE MATCHES "^address")
+    target_compile_definitions(trainprof_flags INTERFACE __SANITIZE_ADDRESS__)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+                    OUTPUT_VARIABLE _runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+    get_filename_component(_runtime ${_runtime} DIRECTORY)
+    # Drivers are called through declarations of our own, with other names for the same types.
+    target_compile_options(trainprof_flags INTERFACE -fno-sanitize=function)
+    target_link_options(trainprof_flags INTERFACE -shared-libsan -Wl,-rpath,${_runtime})
+  endif()
   # Documented to err with sanitizers, and does inside <regex> and <functional>. Clang does not know it.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(trainprof_flags INTERFACE -Wno-maybe-uninitialized)

@@ -16,7 +16,7 @@ class Classifier : public torch::nn::Module {
 std::shared_ptr<Classifier> MakeResnet(int64_t width, int64_t classes);
 
 // A pre-norm transformer encoder over square patches, mean-pooled. width: embedding size, a
-// multiple of 4; image_size: a multiple of patch_size.
+// multiple of kHeads (options.h); image_size: a multiple of patch_size.
 std::shared_ptr<Classifier> MakeTransformer(int64_t width, int64_t image_size, int64_t patch_size,
                                             int64_t classes);
 

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kResnetWidth = 24;       // channels of the first stage; ResNet-18 has 64
 constexpr int64_t kTransformerWidth = 64;  // embedding size; ViT-Tiny has 192
-constexpr int64_t kHeads = 4;
 
 constexpr char kDescription[] =
     "Trains a small image classifier for real, on procedurally drawn shapes, and marks its phases "

@@ -19,6 +19,7 @@ struct Habits {
 };
 
 enum class Model { kResnet, kTransformer };
+inline constexpr int64_t kHeads = 4;  // the transformer's
 
 struct Options {
   std::string device = "cpu";

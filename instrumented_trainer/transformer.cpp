@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "instrumented_trainer/models.h"
+#include "instrumented_trainer/options.h"
 
 namespace trainer {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 namespace nn = torch::nn;
 
 constexpr int64_t kDepth = 4;
-constexpr int64_t kHeads = 4;
 constexpr int64_t kMlpFactor =
     4;  // hidden size of the MLP over the embedding size, as in the paper
 constexpr double kPositionDeviation = 0.02;

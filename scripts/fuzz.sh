@@ -43,6 +43,7 @@ find_clang() {
 
 configure() {
   cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTRAINPROF_LIBTORCH=OFF \
+    -DTRAINPROF_UNITY=ON \
     -DCMAKE_CXX_COMPILER="$1" -DCMAKE_C_COMPILER="${1/clang++/clang}" \
     -DTRAINPROF_SANITIZE=fuzzer-no-link,address,undefined
 }

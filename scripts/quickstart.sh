@@ -121,6 +121,13 @@ show_timeline() {
   say "  Open it with: $bin/trainprof view $recordings/workers0"
 }
 
+# A folder that was configured before keeps what it has.
+configure() {
+  local options=(-DBUILD_TESTING=OFF)
+  [[ -e build/release/CMakeCache.txt ]] || options+=(-DTRAINPROF_UNITY=ON)
+  cmake --preset release "${options[@]}"
+}
+
 main() {
   parse "$@"
   rm -f "$log"
@@ -128,7 +135,7 @@ main() {
   step "Looking for packages" packages || exit 1
   step "Looking for LibTorch" libtorch || exit 1
   grep -h '^find_libtorch: taken' "$log" | sed 's/^find_libtorch: /   /' || true
-  step "Configuring preset release in build/release" cmake --preset release -DBUILD_TESTING=OFF || exit 1
+  step "Configuring preset release in build/release" configure || exit 1
   step "Building trainprof, its timeline and the reference trainer" \
     cmake --build --preset release --parallel "$(parallel_jobs)" || exit 1
   if ! has_nvtx; then

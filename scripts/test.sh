@@ -55,9 +55,11 @@ packages() {
   scripts/find_libtorch.sh "${install[@]}" || [[ $preset != ci ]]
 }
 
+# A folder that was configured before keeps what it has.
 configure() {
   local options=()
   case $preset in asan | tsan) options=(-DTRAINPROF_LIBTORCH=OFF) ;; esac
+  [[ -e build/$preset/CMakeCache.txt ]] || options+=(-DTRAINPROF_UNITY=ON)
   cmake --preset "$preset" "${options[@]}"
 }
 

@@ -25,10 +25,6 @@ constexpr double kSwappedMib = 1;
 constexpr double kQuotaPercent = 1;
 constexpr double kMib = 1 << 20;
 
-double ValueOf(const ArgValue& value) {
-  return value.type == ArgValue::Type::kDouble ? value.real : static_cast<double>(value.integer);
-}
-
 // One counter of one process: its rows hold from one to the next.
 class Counter {
  public:
@@ -45,7 +41,7 @@ class Counter {
       const Interval held{trace_->counters.begin[rows_[i]], trace_->counters.begin[rows_[i + 1]]};
       const Duration inside = window_->TotalWithin(held);
       const auto value = trace_->args.Find(trace_->counters.args[rows_[i]], key);
-      if (inside.ns > 0 && value) use(ValueOf(*value), held, inside);
+      if (inside.ns > 0 && value) use(value->Number(), held, inside);
     }
   }
   // Over the time in which it held; 0 where it never did.
@@ -94,7 +90,7 @@ class FactFinder {
     for (uint32_t row = 0; row < trace.counters.size(); ++row) {
       CancelPoint(row);
       if (trace.counters.category[row] != host || host == kEmptyString) continue;
-      const ProcessId process = trace.tracks[Index(trace.counters.track[row])].process;
+      const ProcessId process = trace.ProcessOf(trace.counters.track[row]);
       const std::string name(trace.Text(trace.counters.name[row]));
       counters_[name].try_emplace(process, trace, steps.window).first->second.AddRow(row);
     }
@@ -205,7 +201,7 @@ class FactFinder {
     const auto all = counters_.find("CPU % of one core");
     if (all == counters_.end()) return;
     const ProcessId stepping =
-        steps_.thread == kNoTrack ? kNoProcess : trace_.tracks[Index(steps_.thread)].process;
+        steps_.thread == kNoTrack ? kNoProcess : trace_.ProcessOf(steps_.thread);
     int busy = 0;
     int others = 0;
     double least = 0;

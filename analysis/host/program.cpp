@@ -40,10 +40,6 @@ bool IsOfPython(std::string_view text) {
   return text.find(".py(") != std::string_view::npos;
 }
 
-double ValueOf(const ArgValue& value) {
-  return value.type == ArgValue::Type::kDouble ? value.real : static_cast<double>(value.integer);
-}
-
 // The last value of a series of the host's counters; 0 where there is none.
 double LastOf(const Trace& trace, std::string_view counter, std::string_view series) {
   const StringId name = trace.strings.Find(counter);
@@ -52,7 +48,7 @@ double LastOf(const Trace& trace, std::string_view counter, std::string_view ser
   for (uint32_t row = 0; name != kEmptyString && row < trace.counters.size(); ++row) {
     CancelPoint(row);
     if (trace.counters.name[row] != name) continue;
-    if (const auto value = trace.args.Find(trace.counters.args[row], key)) last = ValueOf(*value);
+    if (const auto value = trace.args.Find(trace.counters.args[row], key)) last = value->Number();
   }
   return last;
 }
@@ -99,7 +95,7 @@ LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
   if (cpu == kEmptyString || steps.thread == kNoTrack) return workers;
   const StringId user = trace.strings.Find("user");
   const StringId system = trace.strings.Find("system");
-  const ProcessId stepping = trace.tracks[Index(steps.thread)].process;
+  const ProcessId stepping = trace.ProcessOf(steps.thread);
   const auto named_by_torch = [&](const auto& process) {
     return trace.Text(process.name).starts_with("pt_data_worker");
   };
@@ -120,14 +116,14 @@ LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
   for (uint32_t row = 0; row < trace.counters.size(); ++row) {
     CancelPoint(row);
     if (trace.counters.name[row] != cpu) continue;
-    const ProcessId process = trace.tracks[Index(trace.counters.track[row])].process;
+    const ProcessId process = trace.ProcessOf(trace.counters.track[row]);
     const TraceTime at = trace.counters.begin[row];
     if (process == stepping || !looks_like_one(process)) continue;
     if (steps.window.TotalWithin({at, at + Nanoseconds(1)}).ns == 0) continue;
     Sum& sum = of_process[process];
     for (StringId series : {user, system}) {
       if (const auto value = trace.args.Find(trace.counters.args[row], series)) {
-        sum.cpu += ValueOf(*value);
+        sum.cpu += value->Number();
       }
     }
     ++sum.samples;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trace/base/cancel.h"
+
 namespace trainprof {
 namespace {
-
-constexpr uint32_t kCancelRows = 1 << 16;  // between two looks at `cancel`
 
 // Zero has no logarithm: a nanosecond more for all.
 double Scaled(Duration duration) { return std::log(static_cast<double>(duration.ns) + 1); }
@@ -36,7 +36,7 @@ Histogram MakeHistogram(const Trace& trace, Table table, StringId name,
   std::vector<int64_t> durations;
   const auto size = static_cast<uint32_t>(columns->size());
   for (uint32_t row = 0; row < size; ++row) {
-    if (row % kCancelRows == 0 && cancel != nullptr && cancel->load()) return histogram;
+    if (IsCancelled(cancel, row)) return histogram;
     if (columns->name[row] != name) continue;
     durations.push_back(columns->interval(Row{row}).Length().ns);
     histogram.total += Duration{durations.back()};

@@ -4,11 +4,10 @@
 #include <map>
 
 #include "analysis/tables/name_table.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {
-
-constexpr uint32_t kCancelRows = 1 << 16;  // between two looks at `cancel`
 
 void Add(DeviceMemory& device, int64_t bytes) {
   if (bytes < 0) {
@@ -36,7 +35,7 @@ MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window,
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.row < b.row;
   };
   for (uint32_t row = 0; row < trace.instants.size(); ++row) {
-    if (row % kCancelRows == 0 && cancel != nullptr && cancel->load()) return {};
+    if (IsCancelled(cancel, row)) return {};
     Duration none;
     if (trace.instants.name[row] != name) continue;
     if (!cutter.Cut(trace.instants.interval(Row{row}), &none)) continue;

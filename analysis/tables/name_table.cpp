@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "trace/base/cancel.h"
+
 namespace trainprof {
 namespace {
 
-constexpr uint32_t kCancelRows = 1 << 16;  // between two looks at `cancel`
 constexpr uint32_t kNoGroup = UINT32_MAX;
 
 const EventColumns& ColumnsOf(const Trace& trace, Counted what) {
@@ -48,19 +49,18 @@ class Maker {
 
   NameTable Make() {
     Sum();
-    if (!Cancelled()) FindMedians();
+    if (!IsCancelled(cancel_)) FindMedians();
     for (const NameRow& row : table_.rows) table_.self += row.self;
     return std::move(table_);
   }
 
  private:
-  bool Cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
   bool nests() const { return what_ == Counted::kOperators || what_ == Counted::kPython; }
 
   void Sum() {
     const auto size = static_cast<uint32_t>(columns_.size());
     for (uint32_t row = 0; row < size; ++row) {
-      if (row % kCancelRows == 0 && Cancelled()) return;
+      if (IsCancelled(cancel_, row)) return;
       Duration part;
       if (!cutter_.Cut(columns_.interval(Row{row}), &part)) continue;
       if (IsCounted(trace_, what_, row)) Add(row, part);
@@ -104,14 +104,14 @@ class Maker {
     std::vector<uint64_t> at(next.begin(), next.end() - 1);
     const auto size = static_cast<uint32_t>(columns_.size());
     for (uint32_t row = 0; row < size; ++row) {
-      if (row % kCancelRows == 0 && Cancelled()) return;
+      if (IsCancelled(cancel_, row)) return;
       Duration part;
       if (!IsCounted(trace_, what_, row)) continue;
       if (!cutter_.Cut(columns_.interval(Row{row}), &part)) continue;
       parts[at[group_of_[Index(columns_.name[row])]]++] = part.ns;
     }
     for (size_t g = 0; g < table_.rows.size(); ++g) {
-      if (Cancelled()) return;
+      if (IsCancelled(cancel_)) return;
       const auto first = parts.begin() + static_cast<int64_t>(next[g]);
       const auto middle = first + static_cast<int64_t>((table_.rows[g].count - 1) / 2);
       std::nth_element(first, middle, parts.begin() + static_cast<int64_t>(next[g + 1]));

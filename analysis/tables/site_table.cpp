@@ -7,13 +7,14 @@
 #include <tuple>
 
 #include "analysis/tables/name_table.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {
 
 using Place = std::tuple<std::string, int64_t, std::string, std::string>;
 
-constexpr uint32_t kCancelRows = 1 << 10;  // between two looks at `cancel`
+constexpr size_t kCallsBetween = 1 << 10;  // two looks at `cancel`
 
 void AddCall(SiteRow& row, ApiKind kind, bool blocks, Duration part, Row call) {
   ++row.site.count;
@@ -38,7 +39,7 @@ std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& wi
   const Cutter cutter(window);
   std::map<Place, SiteRow> sites;
   for (uint32_t row = 0; row < trace.api.size(); ++row) {
-    if (row % kCancelRows == 0 && cancel != nullptr && cancel->load()) return {};
+    if (IsCancelled(cancel, row, kCallsBetween)) return {};
     Duration part;
     if (!cutter.Cut(trace.api.interval(Row{row}), &part)) continue;
     Site site = model.sites.FindCall(Row{row});

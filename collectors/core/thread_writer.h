@@ -165,7 +165,8 @@ class ThreadWriter {
 
   // Room for `words`, while the pops of all open recorded ranges keep theirs.
   bool Room(uint32_t words, const CachedString* used_by) {
-    if (cursor_ + words * 8 + reserve_bytes_ <= end_) [[likely]] {
+    // Both are null before the first chunk.
+    if (static_cast<int64_t>(words * 8 + reserve_bytes_) <= end_ - cursor_) [[likely]] {
       return true;
     }
     return MakeRoom(words, used_by);

@@ -13,7 +13,7 @@
 namespace trainprof::cli {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kCheckExamples[] = R"(Examples:
   trainprof check trainprof-20261120T101500Z
   trainprof check worker0.pt.trace.json.gz --format json=report.json
   trainprof check run/ --allow-inconclusive        fail on findings alone
@@ -26,7 +26,7 @@ Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 3 inconclusive,
 4 the input cannot be read, 74 the output cannot be written, 130 Ctrl-C.
 --allow-inconclusive turns 3 into 0, --exit-zero 1 and 3.)";
 
-struct Flags {
+struct CheckFlags {
   ReportFlags report;
   bool allow_inconclusive = false;
   bool exit_zero = false;
@@ -64,7 +64,7 @@ void PrintDoubts(std::FILE* out, const JobAnalysis& job) {
   }
 }
 
-int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
+int Conclude(std::FILE* out, const JobAnalysis& job, const CheckFlags& flags) {
   switch (ConclusionOf(job)) {
     case Conclusion::kPassed:
       Print(out, "PASS: no finding of severity error in what was checked\n");
@@ -87,7 +87,7 @@ int Conclude(std::FILE* out, const JobAnalysis& job, const Flags& flags) {
   return flags.exit_zero ? kExitOk : kExitInconclusive;
 }
 
-int Run(const Flags& flags) {
+int Run(const CheckFlags& flags) {
   const auto outputs = ParseOutputs(flags.report.formats);
   if (!outputs.ok()) return Fail("check", outputs.error(), kExitUsage);
   const auto path = PathOrNewestRun("check", flags.report.path);
@@ -108,8 +108,8 @@ int Run(const Flags& flags) {
   return Conclude(out, job.value(), flags);
 }
 
-Action SetUp(CLI::App& parser) {
-  auto flags = std::make_shared<Flags>();
+Action SetUpCheck(CLI::App& parser) {
+  auto flags = std::make_shared<CheckFlags>();
   AddReportFlags(parser, flags->report);
   parser.add_flag("--allow-inconclusive", flags->allow_inconclusive,
                   "Exit 0, not 3, where data is missing or nothing could be checked");
@@ -121,7 +121,8 @@ Action SetUp(CLI::App& parser) {
 }  // namespace
 
 Command CheckCommand() {
-  return {"check", "fail when a trace or recording has a severe finding", kExamples, SetUp};
+  return {"check", "fail when a trace or recording has a severe finding", kCheckExamples,
+          SetUpCheck};
 }
 
 }  // namespace trainprof::cli

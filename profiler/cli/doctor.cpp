@@ -12,7 +12,7 @@
 namespace trainprof::cli {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kDoctorExamples[] = R"(Examples:
   trainprof doctor
   trainprof doctor -o /scratch/runs       check the folder that recordings go to
   trainprof doctor --format json
@@ -83,7 +83,7 @@ int Run(const DoctorFlags& flags) {
   return CanRecord(checks) ? kExitOk : kExitGateFailed;
 }
 
-Action SetUp(CLI::App& parser) {
+Action SetUpDoctor(CLI::App& parser) {
   // Shared: the parser writes to the flags, the action reads them afterwards.
   auto flags = std::make_shared<DoctorFlags>();
   parser.add_option("--format", flags->format, "text or json")
@@ -99,8 +99,8 @@ Action SetUp(CLI::App& parser) {
 }  // namespace
 
 Command DoctorCommand() {
-  return {"doctor", "say what this machine can record, and how to fix what it cannot", kExamples,
-          SetUp};
+  return {"doctor", "say what this machine can record, and how to fix what it cannot",
+          kDoctorExamples, SetUpDoctor};
 }
 
 }  // namespace trainprof::cli

@@ -15,7 +15,7 @@
 namespace trainprof::cli {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kExportExamples[] = R"(Examples:
   trainprof export trainprof-20261120T101500Z -o trace.json.gz
   trainprof export run/ --rank 3 -o rank3.json       open it in ui.perfetto.dev, HTA, TensorBoard
   trainprof export run/ --merge -o job.json.gz       all ranks below each other in ui.perfetto.dev
@@ -28,7 +28,7 @@ Without --force a file that exists is left alone. /dev/stdout, a FIFO or a devic
 Exit codes: 0 done, 2 usage, 4 the input cannot be read, 74 the output cannot be written,
 130 Ctrl-C.)";
 
-struct Flags {
+struct ExportFlags {
   std::string path;
   std::string output;
   int64_t rank = -1;
@@ -52,7 +52,7 @@ void SayWritten(const std::string& output) {
 }
 
 // All ranks in one file, read one after the other.
-int RunMerged(const Flags& flags) {
+int RunMerged(const ExportFlags& flags) {
   bool input_failed = false;
   std::vector<std::string> unreadable;
   const VisitRanks ranks = [&](const VisitRank& visit) -> Result<void> {
@@ -84,7 +84,7 @@ int RunMerged(const Flags& flags) {
   return kExitOk;
 }
 
-int Run(Flags& flags) {
+int Run(ExportFlags& flags) {
   auto path = PathOrNewestRun("export", flags.path);
   if (!path.ok()) return Fail("export", path.error(), kExitUsage);
   flags.path = std::move(path).value();
@@ -125,8 +125,8 @@ int Run(Flags& flags) {
   return kExitOk;
 }
 
-Action SetUp(CLI::App& parser) {
-  auto flags = std::make_shared<Flags>();
+Action SetUpExport(CLI::App& parser) {
+  auto flags = std::make_shared<ExportFlags>();
   AddPathOption(parser, flags->path);
   parser.add_option("-o,--output", flags->output, "The file to write: " + ExportNames())
       ->required();
@@ -139,7 +139,7 @@ Action SetUp(CLI::App& parser) {
 }  // namespace
 
 Command ExportCommand() {
-  return {"export", "write a recording or trace as Chrome JSON", kExamples, SetUp};
+  return {"export", "write a recording or trace as Chrome JSON", kExportExamples, SetUpExport};
 }
 
 }  // namespace trainprof::cli

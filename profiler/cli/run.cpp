@@ -19,7 +19,7 @@
 namespace trainprof::cli {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kRunExamples[] = R"(Examples:
   trainprof run -- python train.py --epochs 1
   trainprof run -- torchrun --nproc-per-node 8 train.py
   torchrun --nproc-per-node 8 --no-python trainprof run -- python train.py
@@ -197,7 +197,7 @@ int Run(const RunFlags& flags, const ProgramArguments& program) {
   return RunSession(settings.value());
 }
 
-Action SetUp(CLI::App& parser) {
+Action SetUpRun(CLI::App& parser) {
   // Shared: the parser writes to the flags, the action reads them afterwards.
   auto flags = std::make_shared<RunFlags>();
   parser
@@ -242,7 +242,7 @@ Action SetUp(CLI::App& parser) {
 }  // namespace
 
 Command RunCommand() {
-  return {"run", "record a program while it runs", kExamples, SetUp, kExitRunFailed, true};
+  return {"run", "record a program while it runs", kRunExamples, SetUpRun, kExitRunFailed, true};
 }
 
 }  // namespace trainprof::cli

@@ -70,7 +70,7 @@ int View(const std::vector<std::string>& arguments) {
               kExitUsage);
 }
 
-Action SetUp(CLI::App& parser) {
+Action SetUpView(CLI::App& parser) {
   // All that is written belongs to the viewer, --help too.
   parser.set_help_flag();
   parser.prefix_command();
@@ -79,6 +79,8 @@ Action SetUp(CLI::App& parser) {
 
 }  // namespace
 
-Command ViewCommand() { return {"view", "show a recording or a trace as a timeline", "", SetUp}; }
+Command ViewCommand() {
+  return {"view", "show a recording or a trace as a timeline", "", SetUpView};
+}
 
 }  // namespace trainprof::cli

@@ -12,7 +12,7 @@
 namespace trainprof {
 namespace {
 
-class CorpusFacts : public testing::Test {
+class CorpusFacts : public ::testing::Test {
  protected:
   static RankAnalysis Load(const char* file) {
     const std::filesystem::path path = std::filesystem::path(TRAINPROF_CORPUS) / file;

@@ -15,7 +15,7 @@
 namespace trainprof {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 RankAnalysis Analyzed(const std::string& json) {
   const Result<Trace> trace = ImportText(json);
@@ -55,20 +55,20 @@ void ExpectNoMoreIsClaimed(const RankAnalysis& whole, const RankAnalysis& less) 
   }
 }
 
-bool IsKernel(const Json& event) {
+bool IsKernel(const OrderedJson& event) {
   const std::string category = event.value("cat", "");
   return category == "kernel" || category == "Kernel";
 }
 
-bool IsLaunch(const Json& event) {
+bool IsLaunch(const OrderedJson& event) {
   return event.value("name", "").find("LaunchKernel") != std::string::npos;
 }
 
 // By which launches and what they started find each other.
-std::set<int64_t> Ids(const Json::array_t& events, bool (*which)(const Json& event)) {
+std::set<int64_t> Ids(const OrderedJson::array_t& events, bool (*which)(const OrderedJson& event)) {
   std::set<int64_t> ids;
-  for (const Json& event : events) {
-    const Json args = event.value("args", Json::object());
+  for (const OrderedJson& event : events) {
+    const OrderedJson args = event.value("args", OrderedJson::object());
     const bool has_id = which(event) && args.contains("correlation");
     if (has_id) ids.insert(args["correlation"].get<int64_t>());
   }
@@ -87,7 +87,7 @@ class DamagedTrace : public ::testing::Test {
     std::string path;
     std::string text;
     RankAnalysis whole;
-    Json document;  // discarded where the text is no JSON document
+    OrderedJson document;  // discarded where the text is no JSON document
   };
   // Those of a GPU that are quick to read.
   static const std::vector<File>& Files() {
@@ -99,7 +99,7 @@ class DamagedTrace : public ::testing::Test {
         const std::string text = Decompressed(path);
         RankAnalysis whole = Analyzed(text);
         if (whole.devices.empty()) continue;
-        read.push_back({path, text, std::move(whole), Json::parse(text, nullptr, false)});
+        read.push_back({path, text, std::move(whole), OrderedJson::parse(text, nullptr, false)});
       }
       return read;
     }();
@@ -115,7 +115,7 @@ class DamagedTrace : public ::testing::Test {
     for (const File& file : Files()) {
       if (file.document.is_discarded()) continue;
       SCOPED_TRACE(file.path);
-      Json document = file.document;
+      OrderedJson document = file.document;
       Random random(7);
       damage(document, random);
       const RankAnalysis less = Analyzed(document.dump());
@@ -149,12 +149,13 @@ TEST_F(DamagedTrace, WithoutKernelsItCountsTheirLaunches) {
     int64_t lost = 0;  // launches of the file whose kernels are gone
     int64_t lost_in_all = 0;
     ForEachFile(
-        [&](Json& document, Random& random) {
-          auto& events = document["traceEvents"].get_ref<Json::array_t&>();
+        [&](OrderedJson& document, Random& random) {
+          auto& events = document["traceEvents"].get_ref<OrderedJson::array_t&>();
           const std::set<int64_t> launches = Ids(events, IsLaunch);
           const std::set<int64_t> before = Ids(events, IsKernel);
-          std::erase_if(
-              events, [&](const Json& event) { return IsKernel(event) && random.Chance(percent); });
+          std::erase_if(events, [&](const OrderedJson& event) {
+            return IsKernel(event) && random.Chance(percent);
+          });
           const std::set<int64_t> after = Ids(events, IsKernel);
           lost = std::count_if(before.begin(), before.end(), [&](int64_t id) {
             return launches.contains(id) && !after.contains(id);
@@ -174,8 +175,8 @@ TEST_F(DamagedTrace, RenamedKernelsAreNamedAndNoRulePasses) {
     for (const bool keeps_args : {true, false}) {
       SCOPED_TRACE(fmt::format("'{}' {}", category, keeps_args));
       ForEachFile(
-          [&](Json& document, Random&) {
-            for (Json& event : document["traceEvents"]) {
+          [&](OrderedJson& document, Random&) {
+            for (OrderedJson& event : document["traceEvents"]) {
               if (!IsKernel(event)) continue;
               event["cat"] = category;
               if (keeps_args || !event.contains("args")) continue;

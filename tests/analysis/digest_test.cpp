@@ -34,7 +34,7 @@ RankDigest ReadBack(const RankDigest& digest) {
   return read.ok() ? read.value() : RankDigest{};
 }
 
-JobAnalysis JobOf(std::vector<RankDigest> digests, JobFacts facts = {}) {
+JobAnalysis JobOfDigests(std::vector<RankDigest> digests, JobFacts facts = {}) {
   JobAnalyzer analyzer;
   for (RankDigest& digest : digests) analyzer.Add(std::move(digest));
   JobSource source;
@@ -146,7 +146,7 @@ TEST(Digest, TakesTheTracesOwnCommunicatorAndNumber) {
 TEST(Digest, OneRankGivesTheRanksOwnReport) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const Trace trace = BuildTrace(DrawTrace(seed));
-    const JobAnalysis job = JobOf({ReadBack(Digest(trace))});
+    const JobAnalysis job = JobOfDigests({ReadBack(Digest(trace))});
     ASSERT_EQ(job.ranks.size(), 1u);
     EXPECT_EQ(job.ranks[0], Analyze(trace)) << seed;
     EXPECT_EQ(Verdict(job.ranks[0]), Verdict(Analyze(trace)));
@@ -163,14 +163,14 @@ TEST(Digest, TheOrderOfRanksDoesNotMatter) {
   }
   JobFacts facts;
   facts.unreadable = {"c.json: damaged"};
-  const JobAnalysis expected = JobOf(digests, facts);
+  const JobAnalysis expected = JobOfDigests(digests, facts);
   EXPECT_EQ(expected.ranks[0].quality.back().kind, "unreadable_file");
   ASSERT_EQ(expected.late.size(), 4u);
   std::vector<size_t> order = {0, 1, 2, 3};
   while (std::next_permutation(order.begin(), order.end())) {
     std::vector<RankDigest> shuffled;
     for (size_t i : order) shuffled.push_back(digests[i]);
-    const JobAnalysis job = JobOf(std::move(shuffled), facts);
+    const JobAnalysis job = JobOfDigests(std::move(shuffled), facts);
     EXPECT_EQ(job.ranks, expected.ranks);
     EXPECT_EQ(job.late, expected.late);
   }
@@ -183,7 +183,7 @@ void ExpectAnErrorOrADigest(const std::string& text) {
     EXPECT_TRUE(read.error().starts_with("d.json: not a rank's digest: ")) << read.error();
     return;
   }
-  const JobAnalysis job = JobOf({read.value(), ReadBack(read.value())});
+  const JobAnalysis job = JobOfDigests({read.value(), ReadBack(read.value())});
   Verdict(SlowestRank(job));
   DoubtsOf(job);
   UncoveredClasses(job.ranks[0]);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ScratchFolder;
 
-void WriteRank(const std::filesystem::path& folder) {
+void WriteLongRank(const std::filesystem::path& folder) {
   testing::SegmentWriter writer(folder);
   writer.BeginWriter(0, 100);
   for (uint64_t step = 1; step <= 10'000; ++step) {
@@ -60,7 +60,7 @@ TEST(Job, AModelHasTheAccounts) {
 // In the second rank of three: its reading does not end, the third's does not begin.
 TEST(Job, CancelledWhileARankIsReadSaysSo) {
   const ScratchFolder folder;
-  for (const char* rank : {"rank-00000", "rank-00001", "rank-00002"}) WriteRank(folder / rank);
+  for (const char* rank : {"rank-00000", "rank-00001", "rank-00002"}) WriteLongRank(folder / rank);
   std::atomic<bool> cancel = false;
   std::string last;
   LoadOptions options;

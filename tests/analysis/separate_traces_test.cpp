@@ -7,7 +7,7 @@ namespace trainprof {
 namespace {
 
 using Files = std::vector<std::filesystem::path>;
-using Ranks = std::map<std::filesystem::path, int64_t>;
+using RankOfFile = std::map<std::filesystem::path, int64_t>;
 
 Trace Of(std::optional<int64_t> rank) {
   Trace trace;
@@ -56,18 +56,18 @@ TEST(SeparateTraces, NamesThatSayRank) {
                                                    {"r3.json", -1},
                                                    {"3.json", -1}};
   for (const auto& [name, rank] : names) {
-    const Ranks ranks = RanksOfNames(Files{name});
-    EXPECT_EQ(ranks, rank < 0 ? Ranks{} : Ranks({{name, rank}})) << name;
+    const RankOfFile ranks = RanksOfNames(Files{name});
+    EXPECT_EQ(ranks, rank < 0 ? RankOfFile{} : RankOfFile({{name, rank}})) << name;
   }
 }
 
 TEST(SeparateTraces, WorkersAreRanksWhereTheyCountFromZero) {
   EXPECT_EQ(RanksOfNames(Files{"worker1.json", "worker0.json"}),
-            Ranks({{"worker0.json", 0}, {"worker1.json", 1}}));
-  EXPECT_EQ(RanksOfNames(Files{"worker0.json", "worker4.json"}), Ranks{});
-  EXPECT_EQ(RanksOfNames(Files{"worker0.1.json", "worker0.2.json"}), Ranks{});
-  EXPECT_EQ(RanksOfNames(Files{"workers0.json", "workers1.json"}), Ranks{});
-  EXPECT_EQ(RanksOfNames(Files{"worker0.json", "other.json"}), Ranks{});
+            RankOfFile({{"worker0.json", 0}, {"worker1.json", 1}}));
+  EXPECT_EQ(RanksOfNames(Files{"worker0.json", "worker4.json"}), RankOfFile{});
+  EXPECT_EQ(RanksOfNames(Files{"worker0.1.json", "worker0.2.json"}), RankOfFile{});
+  EXPECT_EQ(RanksOfNames(Files{"workers0.json", "workers1.json"}), RankOfFile{});
+  EXPECT_EQ(RanksOfNames(Files{"worker0.json", "other.json"}), RankOfFile{});
 }
 
 TEST(SeparateTraces, RanksOfOneJobPass) {

@@ -28,12 +28,6 @@ Json Exported(const Trace& trace) {
   return Json::parse(ReadWhole(out.path()));
 }
 
-Trace Imported(std::string_view json) {
-  Result<Trace> trace = ImportText(json);
-  EXPECT_TRUE(trace.ok()) << trace.error();
-  return std::move(trace).value();
-}
-
 TEST(ChromeExport, OverlappingKernelsGoToASecondLaneWithTheirTrueStream) {
   const Trace trace = Imported(R"([
     {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":10,"dur":10,"args":{"stream":7}},

@@ -12,10 +12,8 @@
 namespace trainprof {
 namespace {
 
-Trace Imported(const std::string& events) {
-  Result<Trace> trace = ImportText("{\"traceEvents\": [" + events + "]}");
-  EXPECT_TRUE(trace.ok()) << trace.error();
-  return std::move(trace).value();
+Trace ImportedEvents(const std::string& events) {
+  return Imported("{\"traceEvents\": [" + events + "]}");
 }
 
 // Each way in which a file may say that a row stands on a device.
@@ -44,7 +42,7 @@ const std::vector<std::string>& DeviceRows() {
 TEST(DeviceRows, OfAnyKindAreFoundAndCounted) {
   for (const std::string& events : DeviceRows()) {
     SCOPED_TRACE(events);
-    const Trace trace = Imported(events);
+    const Trace trace = ImportedEvents(events);
     const std::vector<Row> rows = UnknownDeviceRows(trace);
     ASSERT_EQ(rows.size(), 1u);
     const Track& track = trace.tracks[Index(trace.ranges.track[Index(rows[0])])];
@@ -57,7 +55,7 @@ TEST(DeviceRows, OfAnyKindAreFoundAndCounted) {
 
 TEST(DeviceRows, ComeBackEqual) {
   for (const std::string& events : DeviceRows()) {
-    const Trace trace = Imported(events);
+    const Trace trace = ImportedEvents(events);
     const TemporaryFile out("out.json");
     ASSERT_TRUE(ExportTrace(trace, out.path()).ok());
     const Result<Trace> again = ImportTrace(out.path());
@@ -67,7 +65,8 @@ TEST(DeviceRows, ComeBackEqual) {
 }
 
 TEST(DeviceRows, AreNamedByCategory) {
-  const Trace trace = Imported(DeviceRows()[0] + "," + DeviceRows()[0] + "," + DeviceRows()[4]);
+  const Trace trace =
+      ImportedEvents(DeviceRows()[0] + "," + DeviceRows()[0] + "," + DeviceRows()[4]);
   EXPECT_EQ(NamesOfUnknownDeviceRows(trace), "2 x mtia_ccp_events, 1 without a category");
 }
 
@@ -86,7 +85,7 @@ TEST(DeviceRows, OfTheHostAreNone) {
            {"ph":"X","cat":"cpu_op","name":"op","pid":3,"tid":7,"ts":5,"dur":1},
            {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":100,"tid":100,"ts":1,"dur":2,"args":{"correlation":9}})"}) {
     SCOPED_TRACE(events);
-    const Trace trace = Imported(events);
+    const Trace trace = ImportedEvents(events);
     EXPECT_EQ(trace.quality.CountOf("unknown_device_rows"), 0);
     EXPECT_TRUE(UnknownDeviceRows(trace).empty());
   }

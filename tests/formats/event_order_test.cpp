@@ -12,14 +12,12 @@
 namespace trainprof {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Trace Imported(const std::vector<std::string>& events) {
+Trace ImportedInOrder(const std::vector<std::string>& events) {
   std::string text;
   for (const std::string& event : events) text += (text.empty() ? "" : ",\n") + event;
-  Result<Trace> trace = ImportText("{\"traceEvents\": [" + text + "]}");
-  EXPECT_TRUE(trace.ok()) << trace.error();
-  return std::move(trace).value();
+  return Imported("{\"traceEvents\": [" + text + "]}");
 }
 
 std::string NameOfParent(const Trace& trace, std::string_view name) {
@@ -38,7 +36,7 @@ TEST(EventOrder, OfRangesThatBeginAndEndTogetherTheOneCalledFirstEncloses) {
       R"({"ph":"X","cat":"cpu_op","name":"aten::item","pid":1,"tid":1,"ts":5,"dur":2,"args":{"External id":9}})";
   const std::string inner =
       R"({"ph":"X","cat":"cpu_op","name":"aten::_local_scalar_dense","pid":1,"tid":1,"ts":5,"dur":2,"args":{"External id":10}})";
-  for (const Trace& trace : {Imported({outer, inner}), Imported({inner, outer})}) {
+  for (const Trace& trace : {ImportedInOrder({outer, inner}), ImportedInOrder({inner, outer})}) {
     EXPECT_EQ(NameOfParent(trace, "aten::item"), "none");
     EXPECT_EQ(NameOfParent(trace, "aten::_local_scalar_dense"), "aten::item");
   }
@@ -47,12 +45,12 @@ TEST(EventOrder, OfRangesThatBeginAndEndTogetherTheOneCalledFirstEncloses) {
 TEST(EventOrder, WithoutANumberTheirWordsDecide) {
   const std::string a = R"({"ph":"X","cat":"x","name":"a","pid":1,"tid":1,"ts":5,"dur":2})";
   const std::string b = R"({"ph":"X","cat":"x","name":"b","pid":1,"tid":1,"ts":5,"dur":2})";
-  EXPECT_EQ(NameOfParent(Imported({a, b}), "b"), "a");
-  EXPECT_EQ(NameOfParent(Imported({b, a}), "b"), "a");
+  EXPECT_EQ(NameOfParent(ImportedInOrder({a, b}), "b"), "a");
+  EXPECT_EQ(NameOfParent(ImportedInOrder({b, a}), "b"), "a");
 }
 
 TEST(EventOrder, DevicesAndTracksAreListedByTheirNumbers) {
-  const Trace trace = Imported(
+  const Trace trace = ImportedInOrder(
       {R"({"ph":"X","cat":"kernel","name":"k","pid":1,"tid":9,"ts":5,"dur":2,"args":{"device":1,"stream":9}})",
        R"({"ph":"X","cat":"kernel","name":"k","pid":1,"tid":7,"ts":5,"dur":2,"args":{"device":1,"stream":7}})",
        R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":2,"args":{"device":0,"stream":7}})",
@@ -77,16 +75,16 @@ TEST(EventOrder, ShuffledCorpusTracesAreEqual) {
     if (std::filesystem::file_size(path) > kSmall) continue;
     SCOPED_TRACE(path);
     const std::string text = Decompressed(path);
-    Json document = Json::parse(text, nullptr, false);
+    OrderedJson document = OrderedJson::parse(text, nullptr, false);
     if (document.is_discarded()) continue;  // bare words: not strict JSON
     ++shuffled_files;
     const Result<Trace> first = ImportText(document.dump());
     ASSERT_TRUE(first.ok()) << first.error();
     const std::string expected = TraceText(first.value());
-    auto& events = document["traceEvents"].get_ref<Json::array_t&>();
-    const auto rest = std::stable_partition(events.begin(), events.end(), [](const Json& event) {
-      return event.value("ph", "") == "M";
-    });
+    auto& events = document["traceEvents"].get_ref<OrderedJson::array_t&>();
+    const auto rest = std::stable_partition(
+        events.begin(), events.end(),
+        [](const OrderedJson& event) { return event.value("ph", "") == "M"; });
     for (int seed = 0; seed < kShuffles; ++seed) {
       std::shuffle(rest, events.end(), std::mt19937(static_cast<unsigned>(seed)));
       const Result<Trace> shuffled = ImportText(document.dump());

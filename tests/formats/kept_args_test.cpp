@@ -13,7 +13,7 @@
 namespace trainprof {
 namespace {
 
-Result<Trace> Imported(const std::string& path, KeptArgs args) {
+Result<Trace> ImportedWith(const std::string& path, KeptArgs args) {
   ImportOptions options;
   options.args = args;
   return ImportTrace(path, options);
@@ -21,7 +21,7 @@ Result<Trace> Imported(const std::string& path, KeptArgs args) {
 
 Trace ImportedText(std::string_view json, KeptArgs args) {
   const TemporaryFile file("trace.json", json);
-  Result<Trace> trace = Imported(file.path(), args);
+  Result<Trace> trace = ImportedWith(file.path(), args);
   EXPECT_TRUE(trace.ok()) << trace.error();
   return std::move(trace).value();
 }
@@ -121,7 +121,7 @@ TEST(KeptArgs, OfRealTracesAreFew) {
   for (const std::string& path : files) {
     SCOPED_TRACE(path);
     const Result<Trace> whole = ImportTrace(path);
-    const Result<Trace> less = Imported(path, KeptArgs::kOfAnalysis);
+    const Result<Trace> less = ImportedWith(path, KeptArgs::kOfAnalysis);
     ASSERT_TRUE(whole.ok() && less.ok());
     EXPECT_TRUE(Columns(less.value()) == Columns(whole.value()));
     all += whole.value().args.size_bytes();

@@ -11,13 +11,13 @@ namespace trainprof {
 namespace {
 
 // The lines of a trace's text below its header, and the quality kinds.
-struct Imported {
+struct ImportedFile {
   std::string rows;
   std::string quality;
   Trace trace;
 };
 
-Imported Import(std::string_view json) {
+ImportedFile Import(std::string_view json) {
   Result<Trace> trace = ImportText(json);
   EXPECT_TRUE(trace.ok()) << trace.error();
   if (!trace.ok()) return {};
@@ -41,7 +41,7 @@ TEST(KinetoImport, OldAndNewCategoryWordsGiveTheSameTables) {
     {"ph":"X","cat":"Runtime","name":"cudaLaunchKernel","pid":5,"tid":"5","ts":11,"dur":2,"args":{"correlation":3}},
     {"ph":"X","cat":"Kernel","name":"k","pid":0,"tid":"stream 7","ts":14,"dur":3,"args":{"device":0,"stream":7,"correlation":3}},
     {"ph":"X","cat":"Memcpy","name":"Memcpy HtoD (Pageable -> Device)","pid":0,"tid":"stream 7","ts":20,"dur":1,"args":{"bytes":64}})json";
-  const Imported old = Import(Events(kOld));
+  const ImportedFile old = Import(Events(kOld));
   EXPECT_EQ(
       old.rows,
       "  kernel [4000,7000) \"k\" cat Kernel #3 launched 1000 device=0 stream=7 correlation=3\n"
@@ -63,7 +63,7 @@ TEST(KinetoImport, OldAndNewCategoryWordsGiveTheSameTables) {
     ASSERT_NE(at, std::string::npos) << from;
     renamed.replace(at, std::string_view(from).size(), to);
   }
-  const Imported now = Import(Events(renamed));
+  const ImportedFile now = Import(Events(renamed));
   EXPECT_EQ(now.trace.device_ops.begin, old.trace.device_ops.begin);
   EXPECT_EQ(now.trace.device_ops.kind, old.trace.device_ops.kind);
   EXPECT_EQ(now.trace.api.correlation, old.trace.api.correlation);
@@ -73,7 +73,7 @@ TEST(KinetoImport, OldAndNewCategoryWordsGiveTheSameTables) {
 }
 
 TEST(KinetoImport, StepsAndLoadersAmongTheOperatorsAreAnnotations) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"X","cat":"Operator","name":"ProfilerStep#5","pid":5,"tid":"5","ts":0,"dur":9},
     {"ph":"X","cat":"Operator","name":"enumerate(DataLoader)#_Iter.__next__","pid":5,"tid":"5","ts":1,"dur":2},
     {"ph":"X","cat":"Operator","name":"aten::mm","pid":5,"tid":"5","ts":3,"dur":2})json"));
@@ -85,7 +85,8 @@ TEST(KinetoImport, StepsAndLoadersAmongTheOperatorsAreAnnotations) {
 }
 
 TEST(KinetoImport, TimesAreExactWhateverTheirForm) {
-  const Imported got = Import(R"json({"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
+  const ImportedFile got =
+      Import(R"json({"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
     {"ph":"X","name":"a","pid":1,"tid":1,"ts":1623142623460016.001,"dur":0.999},
     {"ph":"X","name":"b","pid":1,"tid":1,"ts":1.623142623460017e15,"dur":25e-1},
     {"ph":"X","name":"c","pid":1,"tid":1,"ts":"1623142623460020.5","dur":1},
@@ -100,7 +101,7 @@ TEST(KinetoImport, TimesAreExactWhateverTheirForm) {
 }
 
 TEST(KinetoImport, ImpossibleTimesAreCountedAndTheEventIsKept) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1},
     {"ph":"X","name":"no ts","pid":1,"tid":1,"dur":1},
     {"ph":"X","name":"huge","pid":1,"tid":1,"ts":1e300,"dur":1},
@@ -121,7 +122,7 @@ TEST(KinetoImport, ImpossibleTimesAreCountedAndTheEventIsKept) {
 }
 
 TEST(KinetoImport, EventsAtTimeZeroFarFromAllOthersAreSetAside) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":0,"dur":3,"args":{"stream":7}},
     {"ph":"X","name":"a","pid":1,"tid":1,"ts":1623142623460016,"dur":1},
     {"ph":"X","name":"b","pid":1,"tid":1,"ts":1623142623460018,"dur":1})json"));
@@ -136,7 +137,7 @@ TEST(KinetoImport, EventsAtTimeZeroFarFromAllOthersAreSetAside) {
 }
 
 TEST(KinetoImport, TextsAsPidAndTidGetNumbersAndNames) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler","ts":0,"dur":99},
     {"ph":"X","name":"a","pid":"host a","tid":"worker","ts":5,"dur":1},
     {"ph":"X","name":"b","pid":-1,"tid":-1029147072,"ts":7,"dur":1})json"));
@@ -153,7 +154,7 @@ TEST(KinetoImport, TextsAsPidAndTidGetNumbersAndNames) {
 }
 
 TEST(KinetoImport, ArgumentsAreKeptInOrderWithTheirTypes) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"cname":"good","args":{"i":-5,"big":92233720368547758080,
      "d":88.88888888888889,"one":1.0,"t":true,"f":false,"n":null,"s":"x","l":[[1, 2],[]],"o":{"k":"v"},"^p":1}})json"));
   EXPECT_EQ(got.rows,
@@ -186,11 +187,11 @@ TEST(KinetoImport, WhereTheWindowEndsChangesNothing) {
   const std::string event =
       R"json({"ph":"f","id":12,"bp":"e","s":"t","cat":"ac2g","name":"ac2g","pid":1,"tid":"stream 7",)json"
       R"json("ts":1.5,"tts":2.5,"args":{"k":"v","l":[1,{"m":2}],"n":-0.5,"o":true}})json";
-  const Imported whole = Import(Events(event));
+  const ImportedFile whole = Import(Events(event));
   for (size_t cut = 0; cut <= event.size(); ++cut) {
     const std::string head = "{\"traceEvents\": [";
     const std::string spaces(JsonWindow::kFirstBytes - head.size() - cut, ' ');
-    const Imported split = Import(head + spaces + event + "]}");
+    const ImportedFile split = Import(head + spaces + event + "]}");
     EXPECT_EQ(split.rows, whole.rows) << cut;
     EXPECT_EQ(split.quality, whole.quality) << cut;
     ASSERT_EQ(split.trace.strings.size(), whole.trace.strings.size()) << event.substr(0, cut);
@@ -198,7 +199,7 @@ TEST(KinetoImport, WhereTheWindowEndsChangesNothing) {
 }
 
 TEST(KinetoImport, BareWordsBadEscapesAndBadUtf8AreRepairedAndCounted) {
-  const Imported got = Import(
+  const ImportedFile got = Import(
       Events("{\"ph\":\"X\",\"name\":\"C:\\x\\q\\u00e9\\ud83d\\ude00\\ud83d\",\"pid\":1,\"tid\":1,"
              "\"ts\":1,\"dur\":1},"
              "{\"ph\":\"X\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":1,\"args\":{\"a\":"
@@ -218,21 +219,21 @@ TEST(KinetoImport, BareWordsBadEscapesAndBadUtf8AreRepairedAndCounted) {
 }
 
 TEST(KinetoImport, RepeatedKeysAreCountedAndTheLastCounts) {
-  const Imported got = Import(Events(
+  const ImportedFile got = Import(Events(
       R"json({"ph":"X","name":"first","name":"last","pid":1,"tid":1,"ts":1,"dur":1,"args":{"a":1,"b":2,"a":3}})json"));
   EXPECT_EQ(got.rows, "  range [0,1000) \"last\" a=1 b=2 a=3\n");
   EXPECT_EQ(got.quality, "duplicate_key 2 (warning)\n");
 }
 
 TEST(KinetoImport, FieldsOfTheWrongTypeAreCounted) {
-  const Imported got = Import(Events(
+  const ImportedFile got = Import(Events(
       R"json({"ph":"X","name":12,"cat":null,"pid":1.5,"tid":true,"ts":1,"dur":1,"args":"text"})json"));
   EXPECT_EQ(got.rows, "  range [0,1000) \"12\" cat null ^args='text'\n");
   EXPECT_EQ(got.quality, "wrong_type 5 (warning)\n");
 }
 
 TEST(KinetoImport, BeginAndEndEventsBecomeRanges) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"B","name":"outer","pid":1,"tid":1,"ts":1,"args":{"a":1}},
     {"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},
     {"ph":"E","pid":1,"tid":1,"ts":3},
@@ -248,7 +249,7 @@ TEST(KinetoImport, BeginAndEndEventsBecomeRanges) {
 }
 
 TEST(KinetoImport, PointsArrowsCountersAndAsyncEventsAreKept) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"i","s":"t","name":"[memory]","pid":1,"tid":1,"ts":1,"args":{"Bytes":4}},
     {"ph":"C","name":"loss","pid":1,"ts":2,"args":{"v":0.5}},
     {"ph":"s","cat":"ac2g","name":"ac2g","id":7,"pid":1,"tid":1,"ts":3},
@@ -270,7 +271,7 @@ TEST(KinetoImport, PointsArrowsCountersAndAsyncEventsAreKept) {
 }
 
 TEST(KinetoImport, RocmCopiesGetTheirBytesFromTheCall) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"X","cat":"cuda_runtime","name":"hipMemcpyWithStream","pid":9,"tid":9,"ts":1,"dur":9,"args":{"stream":"0x0","correlation":117,"size":"2560"}},
     {"ph":"X","cat":"gpu_memcpy","name":"CopyHostToDevice","pid":2,"tid":0,"ts":3,"dur":2,"args":{"device":2,"stream":0,"correlation":117,"kind":"HtoD"}})json"));
   EXPECT_EQ(got.trace.device_ops.bytes, std::vector<int64_t>{2560});
@@ -280,7 +281,7 @@ TEST(KinetoImport, RocmCopiesGetTheirBytesFromTheCall) {
 }
 
 TEST(KinetoImport, TopLevelMembersFillTheHeaderAndAreKept) {
-  const Imported got = Import(R"json({"schemaVersion": 1, "with_stack": 1, "trace_id": "D7",
+  const ImportedFile got = Import(R"json({"schemaVersion": 1, "with_stack": 1, "trace_id": "D7",
     "deviceProperties": [{"id": 3, "name": "NVIDIA A100", "totalGlobalMem": 42505273344, "computeMajor": 8, "numSms": 108}],
     "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8}, "traceEvents": [], "odd": NaN})json");
   EXPECT_TRUE(got.trace.rank_known);
@@ -294,7 +295,7 @@ TEST(KinetoImport, TopLevelMembersFillTheHeaderAndAreKept) {
 }
 
 TEST(KinetoImport, MetadataNamesProcessesAndTracks) {
-  const Imported got = Import(Events(R"json(
+  const ImportedFile got = Import(Events(R"json(
     {"ph":"M","name":"process_name","pid":5,"tid":0,"args":{"name":"python"}},
     {"ph":"M","name":"process_labels","pid":5,"tid":0,"args":{"labels":"CPU"}},
     {"ph":"M","name":"process_sort_index","pid":5,"tid":0,"args":{"sort_index":4}},
@@ -319,14 +320,14 @@ TEST(KinetoImport, ABareListIsATraceEvenWithoutItsEnd) {
 }
 
 TEST(KinetoImport, ATruncatedTailLosesOnlyItself) {
-  const Imported got = Import(
+  const ImportedFile got = Import(
       R"json({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1},{"ph":"X","name":"b)json");
   EXPECT_EQ(got.rows, "  range [0,1000) \"a\"\n");
   EXPECT_EQ(got.quality, "truncated_input 1 (data_loss)\n");
 }
 
 TEST(KinetoImport, GoesOnAfterAnEventThatIsNoJson) {
-  const Imported got =
+  const ImportedFile got =
       Import(R"json({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1},
     {"ph":"X","name":"broken" "pid":1},
     {"ph":"X","name":"b","pid":1,"tid":1,"ts":2,"dur":1} null, 5

@@ -11,15 +11,9 @@
 #include <fstream>
 #include <functional>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/trace_text.h"
 #include "trace/formats/importer.h"
-
-// Sanitizers keep memory of their own, which no limit of this kind fits.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRAINPROF_SANITIZED 1
-#else
-#define TRAINPROF_SANITIZED 0
-#endif
 
 namespace trainprof {
 namespace {
@@ -64,7 +58,7 @@ std::string ImportWithin(uint64_t allowed, const std::string& path, const Import
   if (child == 0) {
     const uint64_t most = DataBytes() + allowed;  // asked once: a second answer may be smaller
     const rlimit limit{.rlim_cur = most, .rlim_max = most};
-    if (!TRAINPROF_SANITIZED && setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
+    if (!testing::kIsSanitized && setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
     alarm(600);  // a hang is a failure, also on a slow machine under sanitizers
     const std::string text = describe(ImportTrace(path, options));
     _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 3);
@@ -174,7 +168,7 @@ TEST(MemoryBounds, EventsBeyondTheLimitAreAnErrorThatSaysSo) {
   const std::string error = ImportWithin(400 * kMiB, file.path(), options, ErrorOf);
   EXPECT_NE(error.find("larger than the 100 MiB of memory"), std::string::npos) << error;
   EXPECT_NE(error.find("byte "), std::string::npos) << error;
-  if (TRAINPROF_SANITIZED) return;
+  if (testing::kIsSanitized) return;
   // Without a limit of its own the import keeps to the process's.
   const std::string by_default = ImportWithin(300 * kMiB, file.path(), {}, ErrorOf);
   EXPECT_NE(by_default.find("of memory"), std::string::npos) << by_default;

@@ -48,12 +48,6 @@ std::vector<Trace> Split(const std::string& merged) {
   return SplitRanks(std::move(trace).value());
 }
 
-Trace Imported(std::string_view json) {
-  Result<Trace> trace = ImportText(json);
-  EXPECT_TRUE(trace.ok()) << trace.error();
-  return std::move(trace).value();
-}
-
 // A file of one rank alone, read again.
 Trace Alone(const Trace& trace) {
   const TemporaryFile out("alone.json");

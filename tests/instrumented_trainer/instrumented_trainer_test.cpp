@@ -75,7 +75,7 @@ double Mean(const std::vector<double>& values, size_t begin, size_t count) {
          static_cast<double>(count);
 }
 
-class InstrumentedTrainer : public testing::Test {
+class InstrumentedTrainer : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "trainer-test-XXXXXX").string();

@@ -56,7 +56,7 @@ class Report(unittest.TestCase):
         place = self.finding(rule)["where"][0]
         self.assertTrue(place["file"].endswith("training_loop.cpp"), place)
         self.assertIn(place["line"], lines_of(function))
-        self.assertEqual(place["function"], function)
+        self.assertEqual(place["function"].split("::")[-1], function)  # Clang: with all around it
 
     def test_all_that_the_device_did_is_there(self):
         done = re.search(r"device did (\d+) kernels, (\d+) copies, (\d+) memsets", self.output)

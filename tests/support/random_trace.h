@@ -13,7 +13,9 @@
 
 namespace trainprof {
 
-// Draws from a seed; the same on every platform, unlike the distributions of <random>.
+// Draws from a seed; the same with every library, unlike the distributions of <random>. Where
+// several are drawn for one call the compiler chooses their order: Clang's traces are others than
+// GCC's.
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}

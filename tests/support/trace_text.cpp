@@ -314,4 +314,10 @@ Result<Trace> ImportText(std::string_view json) {
   return ImportTrace(file.path());
 }
 
+Trace Imported(std::string_view json) {
+  Result<Trace> trace = ImportText(json);
+  EXPECT_TRUE(trace.ok()) << trace.error();
+  return std::move(trace).value();
+}
+
 }  // namespace trainprof

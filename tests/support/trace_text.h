@@ -45,5 +45,6 @@ std::string Decompressed(const std::string& path);  // the text of a .gz, or of 
 
 // Writes `json` to a file and imports it.
 Result<Trace> ImportText(std::string_view json);
+Trace Imported(std::string_view json);  // the test fails where it cannot be imported
 
 }  // namespace trainprof

@@ -199,7 +199,7 @@ struct NamedCall {
   ApiKind kind;
 };
 
-class NamesOfCalls : public testing::TestWithParam<NamedCall> {};
+class NamesOfCalls : public ::testing::TestWithParam<NamedCall> {};
 
 TEST_P(NamesOfCalls, AreUnderstood) {
   EXPECT_EQ(static_cast<int>(ApiKindOf(GetParam().name)), static_cast<int>(GetParam().kind))
@@ -272,7 +272,7 @@ constexpr NamedCall kCalls[] = {
     {"", ApiKind::kOther},
 };
 
-INSTANTIATE_TEST_SUITE_P(Names, NamesOfCalls, testing::ValuesIn(kCalls), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Names, NamesOfCalls, ::testing::ValuesIn(kCalls), [](const auto& info) {
   const std::string name = info.param.name;
   std::string id = std::to_string(info.index) + "_";
   for (char c : name) id += std::isalnum(c) ? c : '_';

@@ -8,6 +8,7 @@
 namespace trainprof {
 namespace {
 
+using testing::Covers;
 using testing::OpenJob;
 
 TraceTime At(double ms) { return {static_cast<int64_t>(ms * 1e6)}; }
@@ -17,10 +18,6 @@ double InMs(Duration duration) { return duration.ToMilliseconds(); }
 // Where the job's first step begins on the axis.
 TraceTime FirstStep(const State& state) {
   return state.document->Analysis(0)->steps.steps.front().span.begin + state.lines().Shift(0);
-}
-
-bool Covers(const Interval& view, const Interval& time) {
-  return view.begin <= time.begin && time.end <= view.end;
 }
 
 TEST(Opening, ShowsTheFirstSteps) {

@@ -10,11 +10,8 @@
 namespace trainprof {
 namespace {
 
+using testing::Covers;
 using testing::OpenJob;
-
-bool Covers(const Interval& view, const Interval& time) {
-  return view.begin <= time.begin && time.end <= view.end;
-}
 
 TEST(Findings, TheNextPlaceOfNoneIsTheFirstOnes) {
   OpenJob job;

@@ -8,7 +8,7 @@
 namespace trainprof {
 namespace {
 
-constexpr std::string_view kScript = R"(
+constexpr std::string_view kGrowingScript = R"(
 thread 1
 op 0 5 aten::mm
 thread 2
@@ -39,7 +39,7 @@ struct Rank {
   std::vector<DeviceAccount> none;
 };
 
-std::vector<std::string> Outline(const Lines& lines) {
+std::vector<std::string> FlatOutline(const Lines& lines) {
   std::vector<std::string> outline;
   for (uint32_t i = 0; i < lines.lines().size(); ++i) {
     const Line& line = lines.lines()[i];
@@ -57,7 +57,7 @@ uint32_t LineOfKind(const Lines& lines, LineKind kind, uint32_t rank = 0) {
 }
 
 TEST(GrowingLines, AreThereWithoutAnAnalysis) {
-  const Rank rank(TraceFromScript(kScript));
+  const Rank rank(TraceFromScript(kGrowingScript));
   const RankAnalysis empty;
   for (const RankView& view : {RankView{&rank.trace}, RankView{&rank.trace, &empty},
                                RankView{&rank.trace, &empty, &rank.none}}) {
@@ -77,9 +77,9 @@ TEST(GrowingLines, AreThereWithoutAnAnalysis) {
 
 // Named steps say which thread comes first, and what the rank's lane shows.
 TEST(GrowingLines, NamedStepsMakeTheLinesOfTheAnalysis) {
-  const Rank rank(TraceFromScript(kScript));
+  const Rank rank(TraceFromScript(kGrowingScript));
   const Lines provisional({rank.Provisional()});
-  EXPECT_EQ(Outline(provisional), Outline(Lines({rank.Whole()})));
+  EXPECT_EQ(FlatOutline(provisional), FlatOutline(Lines({rank.Whole()})));
   EXPECT_EQ(provisional.lines()[1].track, rank.analysis.steps.thread);
   LaneStore store(provisional);
   EXPECT_EQ(store.LanesOf(0)[0].size(), 3u);
@@ -102,12 +102,12 @@ TEST(GrowingLines, AreThoseOfAllRanksAtOnce) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Rank a(BuildTrace(DrawTrace(seed, {})), kLater);
     const Rank b(BuildTrace(DrawTrace(seed + 1000, {})));
-    const Rank c(TraceFromScript(kScript), 2 * kLater);
+    const Rank c(TraceFromScript(kGrowingScript), 2 * kLater);
     const Lines one({a.Provisional()});
     const Lines two({a.Whole(), b.Provisional()}, &one);
     const Lines three({a.Whole(), b.Whole(), c.Provisional()}, &two);
     const Lines at_once({a.Provisional(), b.Provisional(), c.Provisional()});
-    EXPECT_EQ(Outline(three), Outline(at_once));
+    EXPECT_EQ(FlatOutline(three), FlatOutline(at_once));
     EXPECT_EQ(one.Shift(0).ns, 0);
     EXPECT_EQ(three.Shift(0).ns, kLater);
     EXPECT_EQ(three.Shift(1).ns, 0);
@@ -124,9 +124,9 @@ TEST(GrowingLines, AreThoseOfAllRanksAtOnce) {
 }
 
 TEST(GrowingLines, LanesStayUnlessTheyShowSomethingElse) {
-  const Rank a(TraceFromScript(kScript), 1000);
-  const Rank later(TraceFromScript(kScript), 2000);
-  const Rank earlier(TraceFromScript(kScript), 0);
+  const Rank a(TraceFromScript(kGrowingScript), 1000);
+  const Rank later(TraceFromScript(kGrowingScript), 2000);
+  const Rank earlier(TraceFromScript(kGrowingScript), 0);
   const Lines before({a.Provisional()});
   LaneStore store(before);
   const uint32_t stream = LineOfKind(before, LineKind::kStream);

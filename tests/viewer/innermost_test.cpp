@@ -14,7 +14,7 @@
 namespace trainprof {
 namespace {
 
-struct Event {
+struct NestedEvent {
   Interval time;
   uint32_t depth = 0;
   Category category{};
@@ -23,8 +23,8 @@ struct Event {
 constexpr int64_t kEnd = 400;
 
 // Events that nest, touch, have no length, or outlast what they began in.
-std::vector<Event> DrawEvents(Random& random) {
-  std::vector<Event> events;
+std::vector<NestedEvent> DrawEvents(Random& random) {
+  std::vector<NestedEvent> events;
   const int64_t count = random.Between(1, 40);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = random.Between(0, kEnd - 1);
@@ -33,16 +33,16 @@ std::vector<Event> DrawEvents(Random& random) {
                       0,
                       static_cast<Category>(random.Between(0, 3))});
   }
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+  std::sort(events.begin(), events.end(), [](const NestedEvent& a, const NestedEvent& b) {
     return a.time.begin != b.time.begin ? a.time.begin < b.time.begin : a.time.end > b.time.end;
   });
   DepthPlacer placer;
-  for (Event& event : events) event.depth = placer.Place(event.time);
+  for (NestedEvent& event : events) event.depth = placer.Place(event.time);
   return events;
 }
 
 // By nanosecond: the event at the greatest depth, or none.
-std::vector<int> Twin(const std::vector<Event>& events) {
+std::vector<int> InnermostTwin(const std::vector<NestedEvent>& events) {
   std::vector<int> on(kEnd, -1);
   for (size_t i = 0; i < events.size(); ++i) {
     for (int64_t t = events[i].time.begin.ns; t < events[i].time.end.ns; ++t) {
@@ -55,10 +55,11 @@ std::vector<int> Twin(const std::vector<Event>& events) {
   return on;
 }
 
-Lane MakeInnermost(const std::vector<Event>& events, bool is_strip) {
+Lane MakeInnermost(const std::vector<NestedEvent>& events, bool is_strip) {
   InnermostMaker maker(is_strip);
   uint32_t row = 0;
-  for (const Event& e : events) maker.Add(e.time, e.depth, e.category, Table::kRanges, Row{row++});
+  for (const NestedEvent& e : events)
+    maker.Add(e.time, e.depth, e.category, Table::kRanges, Row{row++});
   return maker.Finish();
 }
 
@@ -79,8 +80,8 @@ std::vector<int> EventsOf(const Lane& lane) {
 TEST(Innermost, IsWhatATwinSeesAtEachNanosecond) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
-    const std::vector<Event> events = DrawEvents(random);
-    ASSERT_EQ(EventsOf(MakeInnermost(events, false)), Twin(events)) << "seed " << seed;
+    const std::vector<NestedEvent> events = DrawEvents(random);
+    ASSERT_EQ(EventsOf(MakeInnermost(events, false)), InnermostTwin(events)) << "seed " << seed;
   }
 }
 
@@ -89,8 +90,8 @@ TEST(Innermost, AStripLeavesOutWhatIsAroundOthers) {
   size_t left_out = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
-    const std::vector<Event> events = DrawEvents(random);
-    std::vector<int> expected = Twin(events);
+    const std::vector<NestedEvent> events = DrawEvents(random);
+    std::vector<int> expected = InnermostTwin(events);
     for (size_t i = 0; i < events.size(); ++i) {
       const auto own = std::count(expected.begin(), expected.end(), static_cast<int>(i));
       if (events[i].depth > 0 || own == events[i].time.Length().ns) continue;
@@ -104,11 +105,11 @@ TEST(Innermost, AStripLeavesOutWhatIsAroundOthers) {
 
 // What the loader did while the loop waited for it is a wait for input, at any depth.
 TEST(Innermost, AStripShowsTheWaitAndNotWhatIsInsideOfIt) {
-  const std::vector<Event> events = {{{{0}, {100}}, 0, Category::kAnnotation},
-                                     {{{10}, {50}}, 1, Category::kInputWait},
-                                     {{{10}, {40}}, 2, Category::kAnnotation},
-                                     {{{20}, {30}}, 3, Category::kOperator},
-                                     {{{60}, {90}}, 1, Category::kOperator}};
+  const std::vector<NestedEvent> events = {{{{0}, {100}}, 0, Category::kAnnotation},
+                                           {{{10}, {50}}, 1, Category::kInputWait},
+                                           {{{10}, {40}}, 2, Category::kAnnotation},
+                                           {{{20}, {30}}, 3, Category::kOperator},
+                                           {{{60}, {90}}, 1, Category::kOperator}};
   const Lane strip = MakeInnermost(events, true);
   Duration wait;
   for (size_t i = 0; i < strip.size(); ++i) {
@@ -127,11 +128,11 @@ TEST(Measure, OfALineNoMomentCountsTwice) {
   size_t full = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
-    const std::vector<Event> events = DrawEvents(random);
+    const std::vector<NestedEvent> events = DrawEvents(random);
     TraceBuilder builder;
     const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
     constexpr const char* kNames[] = {"aten::mm", "forward", "cudaLaunchKernel"};
-    for (const Event& e : events) {
+    for (const NestedEvent& e : events) {
       builder.AddRange(
           {.begin = e.time.begin,
            .end = e.time.end,

@@ -37,8 +37,8 @@ Trace LongLines(int64_t base_ns = 0) {
   return trace;
 }
 
-struct Job {
-  explicit Job(std::vector<int64_t> bases) {
+struct LongJob {
+  explicit LongJob(std::vector<int64_t> bases) {
     for (const int64_t base : bases) traces.push_back(LongLines(base));
   }
   // Of the first ranks.
@@ -75,7 +75,7 @@ void ExpectSame(const std::vector<Lane>& made, const std::vector<Lane>& expected
 }
 
 TEST(LaneStoreThread, MakesLongLinesWhileShortOnesAreThereAtOnce) {
-  const Job job({0});
+  const LongJob job({0});
   const std::shared_ptr<const Lines> lines = job.LinesOf(1);
   LaneStore store(lines);
   EXPECT_FALSE(store.Ask(kLong));
@@ -94,7 +94,7 @@ TEST(LaneStoreThread, MakesLongLinesWhileShortOnesAreThereAtOnce) {
 }
 
 TEST(LaneStoreThread, AFrameMakesOnlySoMuchAtOnce) {
-  const Job job({0});
+  const LongJob job({0});
   const std::shared_ptr<const Lines> lines = job.LinesOf(1);
   const size_t effort = EffortFor(*lines, kShort);
   EXPECT_LT(effort, LaneStore::kMostEffortAtOnce / 10);
@@ -103,7 +103,7 @@ TEST(LaneStoreThread, AFrameMakesOnlySoMuchAtOnce) {
 }
 
 TEST(LaneStoreThread, LeavesWhatNobodyAsksForAnyMore) {
-  const Job job({0});
+  const LongJob job({0});
   LaneStore store(job.LinesOf(1));
   EXPECT_FALSE(store.Ask(kLong));
   store.Trim(SIZE_MAX);
@@ -115,7 +115,7 @@ TEST(LaneStoreThread, LeavesWhatNobodyAsksForAnyMore) {
 }
 
 TEST(LaneStoreThread, WhatItMadeIsTakenOverByTheNextEdition) {
-  const Job job({0, 5'000});
+  const LongJob job({0, 5'000});
   auto store = std::make_unique<LaneStore>(job.LinesOf(1));
   EXPECT_FALSE(store->Ask(kLong));
   const std::shared_ptr<const Lines> both = job.LinesOf(2);
@@ -127,7 +127,7 @@ TEST(LaneStoreThread, WhatItMadeIsTakenOverByTheNextEdition) {
 
 // An earlier rank moves the axis: what is being made shows other times then.
 TEST(LaneStoreThread, WhatItMadeForAnotherAxisIsMadeAgain) {
-  const Job job({5'000, 0});
+  const LongJob job({5'000, 0});
   auto store = std::make_unique<LaneStore>(job.LinesOf(1));
   EXPECT_FALSE(store->Ask(kLong));
   const std::shared_ptr<const Lines> both = job.LinesOf(2);
@@ -139,7 +139,7 @@ TEST(LaneStoreThread, WhatItMadeForAnotherAxisIsMadeAgain) {
 }
 
 TEST(LaneStoreThread, EndsWithTheStore) {
-  const Job job({0});
+  const LongJob job({0});
   for (int i = 0; i < 20; ++i) {
     LaneStore store(job.LinesOf(1));
     EXPECT_FALSE(store.Ask(kLong));
@@ -149,7 +149,7 @@ TEST(LaneStoreThread, EndsWithTheStore) {
 
 // The innermost events of a long line are made on the thread as its lanes are, each for itself.
 TEST(LaneStoreThread, MakesTheInnermostLaneWhenItIsAskedFor) {
-  const Job job({0});
+  const LongJob job({0});
   const std::shared_ptr<const Lines> lines = job.LinesOf(1);
   LaneStore store(lines);
   store.LanesOf(kLong);
@@ -172,7 +172,7 @@ TEST(LaneStoreThread, MakesTheInnermostLaneWhenItIsAskedFor) {
 }
 
 TEST(LineContents, EndEarlyWhenTheyAreCancelled) {
-  const Job job({0});
+  const LongJob job({0});
   const std::shared_ptr<const Lines> lines = job.LinesOf(1);
   const Categorizer categorizer(job.traces[0]);
   const std::atomic<bool> cancel = true;

@@ -14,7 +14,7 @@
 namespace trainprof {
 namespace {
 
-constexpr std::string_view kScript = R"(
+constexpr std::string_view kLinesScript = R"(
 thread 1
 repeat 3 every 1000
   step 0 1000 ProfilerStep#1
@@ -31,8 +31,8 @@ stream 0 20
 kernel 500 600 ncclDevKernel_AllReduce | corr=9
 )";
 
-struct Job {
-  explicit Job(Trace t) : trace(std::move(t)), analysis(Analyze(trace)) {}
+struct AnalyzedTrace {
+  explicit AnalyzedTrace(Trace t) : trace(std::move(t)), analysis(Analyze(trace)) {}
   Trace trace;
   RankAnalysis analysis;
 };
@@ -55,7 +55,7 @@ uint32_t LineCalled(const Lines& lines, std::string_view name) {
 }
 
 TEST(Lines, StandInTheOrderOfTheField) {
-  Job job(TraceFromScript(kScript));
+  AnalyzedTrace job(TraceFromScript(kLinesScript));
   job.trace.rank = 3;
   job.trace.rank_known = true;
   const Lines lines({{&job.trace, &job.analysis}});
@@ -94,7 +94,7 @@ TEST(Lines, CountersAndMemoryAreSeries) {
   }
   builder.AddDeviceOp({.begin = {0}, .end = {9}, .name = builder.Intern("k"), .track = stream},
                       DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, kNoCorrelation);
-  const Job job(std::move(builder).Build());
+  const AnalyzedTrace job(std::move(builder).Build());
   const Lines lines({{&job.trace, &job.analysis}});
   EXPECT_EQ(Outline(lines),
             "process 1\n"
@@ -150,8 +150,8 @@ TEST(Lines, AreCalledWhatTheSourceCallsThem) {
 }
 
 TEST(Lines, RanksShareOneAxis) {
-  Job first(TraceFromScript(kScript));
-  Job second(TraceFromScript(kScript));
+  AnalyzedTrace first(TraceFromScript(kLinesScript));
+  AnalyzedTrace second(TraceFromScript(kLinesScript));
   first.trace.base_ns = 5'000'000;
   second.trace.base_ns = 2'000'000;
   const Lines lines({{&first.trace, &first.analysis}, {&second.trace, &second.analysis}});
@@ -166,8 +166,8 @@ TEST(Lines, RanksShareOneAxis) {
 }
 
 TEST(Lines, ClocksDaysApartAreNotCompared) {
-  Job first(TraceFromScript(kScript));
-  Job second(TraceFromScript(kScript));
+  AnalyzedTrace first(TraceFromScript(kLinesScript));
+  AnalyzedTrace second(TraceFromScript(kLinesScript));
   first.trace.base_ns = INT64_MIN;
   second.trace.base_ns = INT64_MAX;
   const Lines lines({{&first.trace, &first.analysis}, {&second.trace, &second.analysis}});
@@ -176,15 +176,15 @@ TEST(Lines, ClocksDaysApartAreNotCompared) {
 }
 
 TEST(Lines, TwoRunsInOneFolderShareNoAxis) {
-  Job first(TraceFromScript(kScript));
-  Job second(TraceFromScript(kScript));
+  AnalyzedTrace first(TraceFromScript(kLinesScript));
+  AnalyzedTrace second(TraceFromScript(kLinesScript));
   second.trace.base_ns = first.trace.base_ns + Seconds(2 * 60 * 60).ns;
   const Lines lines({{&first.trace, &first.analysis}, {&second.trace, &second.analysis}});
   EXPECT_FALSE(lines.aligned());
 }
 
 TEST(Lines, ATraceWithoutEventsHasAView) {
-  const Job job{Trace{}};
+  const AnalyzedTrace job{Trace{}};
   const Lines lines({{&job.trace, &job.analysis}});
   EXPECT_FALSE(lines.extent().Empty());
   EXPECT_FALSE(Lines({}).extent().Empty());
@@ -198,7 +198,7 @@ TEST(Lines, TwoHundredDeepNestingHasTwoHundredLanes) {
         {.begin = {d}, .end = {1000 - d}, .name = builder.Intern("f"), .track = thread},
         RangeKind::kPythonFunction);
   }
-  const Job job(std::move(builder).Build());
+  const AnalyzedTrace job(std::move(builder).Build());
   const Lines lines({{&job.trace, &job.analysis}});
   EXPECT_EQ(lines.lines()[1].lanes, 200u);
   EXPECT_EQ(lines.lines()[1].too_deep, 0u);
@@ -212,7 +212,7 @@ TEST(Lines, DeeperThanAThousandIsCounted) {
         {.begin = {d}, .end = {20'000 - d}, .name = builder.Intern("f"), .track = thread},
         RangeKind::kPythonFunction);
   }
-  const Job job(std::move(builder).Build());
+  const AnalyzedTrace job(std::move(builder).Build());
   const Lines lines({{&job.trace, &job.analysis}});
   EXPECT_EQ(lines.lines()[1].lanes, kDeepestLane);
   EXPECT_EQ(lines.lines()[1].too_deep, 4000u);
@@ -252,7 +252,7 @@ TEST(LaneStore, AMillionTracksStayBounded) {
 // is found again.
 TEST(LaneStore, ShowsEachEventOnce) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    const Job job(BuildTrace(DrawTrace(seed, {.nested = seed % 2 == 0})));
+    const AnalyzedTrace job(BuildTrace(DrawTrace(seed, {.nested = seed % 2 == 0})));
     const Lines lines({{&job.trace, &job.analysis}});
     LaneStore store(lines);
     std::map<std::pair<Table, Row>, int> shown;
@@ -288,7 +288,8 @@ TEST(LaneStore, ShowsEachEventOnce) {
 TEST(LaneStore, IdleByCauseIsThatOfTheReport) {
   size_t compared = 0;
   for (uint64_t seed = 0; seed < 80; ++seed) {
-    const Job job(BuildTrace(DrawTrace(seed, {.whole_microseconds = false, .least_steps = 2})));
+    const AnalyzedTrace job(
+        BuildTrace(DrawTrace(seed, {.whole_microseconds = false, .least_steps = 2})));
     const Lines lines({{&job.trace, &job.analysis}});
     LaneStore store(lines);
     for (uint32_t line = 0; line < lines.lines().size(); ++line) {
@@ -319,7 +320,8 @@ TEST(LaneStore, IdleByCauseIsThatOfTheReport) {
 TEST(LaneStore, BusyTimeByClassIsThatOfTheReport) {
   size_t compared = 0;
   for (uint64_t seed = 0; seed < 80; ++seed) {
-    const Job job(BuildTrace(DrawTrace(seed, {.whole_microseconds = false, .least_steps = 2})));
+    const AnalyzedTrace job(
+        BuildTrace(DrawTrace(seed, {.whole_microseconds = false, .least_steps = 2})));
     const Lines lines({{&job.trace, &job.analysis}});
     LaneStore store(lines);
     for (uint32_t line = 0; line < lines.lines().size(); ++line) {
@@ -346,7 +348,7 @@ TEST(LaneStore, BusyTimeByClassIsThatOfTheReport) {
 }
 
 TEST(LaneStore, CommunicationHasItsColourOnStreamsAndGpus) {
-  const Job job(TraceFromScript(kScript));
+  const AnalyzedTrace job(TraceFromScript(kLinesScript));
   const Lines lines({{&job.trace, &job.analysis}});
   LaneStore store(lines);
   const Lane& stream = store.LanesOf(LineCalled(lines, "stream 20"))[0];
@@ -374,7 +376,7 @@ TEST(LaneStore, FindsWhatElseAStreamHas) {
       builder.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, 1);
     }
   }
-  const Job job(std::move(builder).Build());
+  const AnalyzedTrace job(std::move(builder).Build());
   const Lines lines({{&job.trace, &job.analysis}});
   EXPECT_EQ(Outline(lines),
             "process 1\n"

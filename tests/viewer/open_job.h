@@ -23,6 +23,11 @@ std::filesystem::path WriteJob(const std::filesystem::path& folder,
 // Takes over what is loaded until nothing more comes.
 void WaitForAll(State& state);
 
+// Whether all of `time` is in sight.
+inline bool Covers(const Interval& view, const Interval& time) {
+  return view.begin <= time.begin && time.end <= view.end;
+}
+
 class OpenJob {
  public:
   explicit OpenJob(const std::vector<std::string_view>& scripts = {kLoaderBoundScript});

@@ -28,7 +28,7 @@ struct Cell {
 };
 
 // Per nanosecond: no searching, no sums, no pyramid.
-std::vector<Piece> Twin(const Lane& lane, const Scale& scale) {
+std::vector<Piece> PiecesTwin(const Lane& lane, const Scale& scale) {
   std::map<std::pair<int64_t, Owner>, Cell> cells;  // by first ns
   size_t i = 0;
   size_t stretch = 0;
@@ -109,7 +109,7 @@ void CompareViews(const Lane& lane, Random& random, int views, const char* what)
     const auto width = static_cast<int32_t>(random.Between(1, 400));
     const Scale scale = Scale::Of({{begin}, {begin + length}}, width,
                                   static_cast<int32_t>(1 << random.Between(0, 4)));
-    ASSERT_EQ(ToText(PiecesOf(lane, scale)), ToText(Twin(lane, scale)))
+    ASSERT_EQ(ToText(PiecesOf(lane, scale)), ToText(PiecesTwin(lane, scale)))
         << what << ": view " << begin << " + " << length << ", " << width << " px, event_px "
         << scale.event_px;
   }
@@ -149,7 +149,7 @@ TEST(PiecesTwin, HitsWhatIsDrawn) {
     const int64_t last = lane.interval(lane.size() - 1).end.ns;
     const int64_t begin = random.Between(0, last);
     const Scale scale = Scale::Of({{begin}, {begin + random.Between(1, last)}}, 300);
-    const std::vector<Piece> pieces = Twin(lane, scale);
+    const std::vector<Piece> pieces = PiecesTwin(lane, scale);
     for (int pixel = 0; pixel < 300; ++pixel) {
       const TraceTime t = scale.TimeAt(pixel + 0.5);
       const Hit hit = HitTest(lane, scale, pixel + 0.5);

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ScratchFolder;
 
-Trace RankTrace(int64_t rank, bool says_rank = true) {
+Trace SmallRank(int64_t rank, bool says_rank = true) {
   Trace trace = TraceFromScript(fmt::format(R"(
 recording
 thread 1
@@ -55,7 +55,7 @@ struct Opened {
   std::string refusal;
 };
 
-std::string Line(const RankAnalysis& rank, const fs::path& folder) {
+std::string LineOf(const RankAnalysis& rank, const fs::path& folder) {
   std::string line = fmt::format("rank {}{} of {}: {}: {} steps, {} ns, {} kernels, {} calls",
                                  rank.rank, rank.rank_known ? "" : "?", rank.world_size,
                                  fs::path(rank.path).lexically_relative(folder).string(),
@@ -87,7 +87,7 @@ Opened ByReport(const fs::path& path, const fs::path& folder) {
     opened.refusal = Without(job.error(), folder);
     return opened;
   }
-  for (const RankAnalysis& rank : job.value().ranks) opened.ranks.push_back(Line(rank, folder));
+  for (const RankAnalysis& rank : job.value().ranks) opened.ranks.push_back(LineOf(rank, folder));
   for (const std::string& other : job.value().other_processes) {
     opened.others.push_back(Without(other, folder));
   }
@@ -107,7 +107,7 @@ Opened ByViewer(const fs::path& path, const fs::path& folder) {
   const LoadProgress progress = document.progress();
   opened.refusal = Without(progress.error, folder);
   for (uint32_t rank = 0; rank < document.ranks(); ++rank) {
-    opened.ranks.push_back(Line(*document.Analysis(rank), folder));
+    opened.ranks.push_back(LineOf(*document.Analysis(rank), folder));
   }
   std::sort(opened.ranks.begin(), opened.ranks.end());
   for (uint32_t rank = 0; document.job() != nullptr && rank < document.ranks(); ++rank) {
@@ -135,7 +135,7 @@ struct PathCase {
 fs::path Merged(const fs::path& folder) {
   const auto visit_all = [](const VisitRank& visit) -> Result<void> {
     for (int64_t rank : {0, 1, 2}) {
-      if (Result<void> visited = visit(RankTrace(rank)); !visited.ok()) return visited;
+      if (Result<void> visited = visit(SmallRank(rank)); !visited.ok()) return visited;
     }
     return {};
   };
@@ -150,36 +150,36 @@ fs::path Sample(const char* part) {
 const PathCase kCases[] = {
     {"a file",
      [](const fs::path& folder) {
-       return Write(RankTrace(3), folder / "a.json"), folder / "a.json";
+       return Write(SmallRank(3), folder / "a.json"), folder / "a.json";
      },
      1, ""},
     {"a file of several ranks", Merged, 3, ""},
     {"a folder of ranks",
      [](const fs::path& folder) {
        for (int64_t rank : {0, 1})
-         Write(RankTrace(rank), folder / fmt::format("rank{}.json", rank));
+         Write(SmallRank(rank), folder / fmt::format("rank{}.json", rank));
        return folder;
      },
      2, ""},
     {"a folder of ranks whose order is not that of the names",
      [](const fs::path& folder) {
-       Write(RankTrace(1), folder / "a.json");
-       Write(RankTrace(0), folder / "b.json");
+       Write(SmallRank(1), folder / "a.json");
+       Write(SmallRank(0), folder / "b.json");
        WriteText(folder / "c.json", "{");
        return folder;
      },
      2, ""},
     {"a trace among other files",
      [](const fs::path& folder) {
-       Write(RankTrace(0, false), folder / "a.json");
+       Write(SmallRank(0, false), folder / "a.json");
        WriteText(folder / "settings.json", R"({"lr": 1})");
        return folder;
      },
      1, ""},
     {"separate traces",
      [](const fs::path& folder) {
-       Write(RankTrace(0, false), folder / "first.json");
-       Write(RankTrace(0, false), folder / "second.json");
+       Write(SmallRank(0, false), folder / "first.json");
+       Write(SmallRank(0, false), folder / "second.json");
        return folder;
      },
      0, "Name one of them"},

@@ -54,7 +54,8 @@ bool Counts(const Trace& trace, Counted what, uint32_t row) {
 }
 
 // Names by text, all durations kept, parents' time charged one by one.
-std::map<std::string, TwinRow> Twin(const Trace& trace, Counted what, const IntervalSet& window) {
+std::map<std::string, TwinRow> TableTwin(const Trace& trace, Counted what,
+                                         const IntervalSet& window) {
   std::map<std::string, TwinRow> rows;
   const EventColumns& columns = *ColumnsOf(trace, TableOf(what));
   const bool nests = TableOf(what) == Table::kRanges;
@@ -82,7 +83,7 @@ std::map<std::string, TwinRow> Twin(const Trace& trace, Counted what, const Inte
 
 void ExpectSameAsTwin(const Trace& trace, Counted what, const IntervalSet& window) {
   const NameTable table = MakeNameTable(trace, what, window);
-  std::map<std::string, TwinRow> twin = Twin(trace, what, window);
+  std::map<std::string, TwinRow> twin = TableTwin(trace, what, window);
   ASSERT_EQ(table.rows.size(), twin.size());
   uint64_t events = 0;
   int64_t self = 0;

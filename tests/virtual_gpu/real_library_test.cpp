@@ -5,15 +5,17 @@
 
 #include <cstring>
 
+#include "tests/support/sanitized.h"
+
 namespace vgpu::testing {
 namespace {
 
 class VirtualGpuRealLibrary : public ::testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "the real library's threads end LeakSanitizer";
-#endif
+    if (trainprof::testing::kIsSanitized) {
+      GTEST_SKIP() << "the real library's threads end LeakSanitizer";
+    }
     library_ = dlopen(TEST_REAL_CUPTI, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();
     uint32_t version = 0;

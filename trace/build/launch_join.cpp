@@ -19,10 +19,6 @@ Duration WidthOf(const Trace& trace, uint32_t call) {
   return trace.api.end[call] - trace.api.begin[call];
 }
 
-ProcessId ProcessOf(const Trace& trace, TrackId track) {
-  return trace.tracks[Index(track)].process;
-}
-
 // Calls f(track, first row, row behind the last) for each track.
 template <class F>
 void ForEachRun(const EventColumns& table, F f) {
@@ -101,7 +97,7 @@ bool JoinByIdAlone(Trace& trace) {
       call = row;
       continue;
     }
-    if (ProcessOf(trace, api.track[row]) != ProcessOf(trace, api.track[call])) return false;
+    if (trace.ProcessOf(api.track[row]) != trace.ProcessOf(api.track[call])) return false;
     if (WidthOf(trace, row) > WidthOf(trace, call)) call = row;
   }
   DeviceOpTable& ops = trace.device_ops;
@@ -117,13 +113,13 @@ void JoinByProcess(Trace& trace) {
   const ApiTable& api = trace.api;
   std::vector<IdRange> ranges(trace.processes.size());
   ForEachRun(api, [&](TrackId track, uint32_t first, uint32_t last) {
-    IdRange& range = ranges[Index(ProcessOf(trace, track))];
+    IdRange& range = ranges[Index(trace.ProcessOf(track))];
     for (uint32_t row = first; row < last; ++row) range.Add(api.correlation[row]);
   });
   std::vector<CallsById> calls_of;
   for (const IdRange& range : ranges) calls_of.push_back(range.Calls());
   ForEachRun(api, [&](TrackId track, uint32_t first, uint32_t last) {
-    CallsById& calls = calls_of[Index(ProcessOf(trace, track))];
+    CallsById& calls = calls_of[Index(trace.ProcessOf(track))];
     for (uint32_t row = first; row < last; ++row) {
       CancelPoint(row);
       if (api.correlation[row] == kNoCorrelation) continue;
@@ -133,7 +129,7 @@ void JoinByProcess(Trace& trace) {
   });
   DeviceOpTable& ops = trace.device_ops;
   ForEachRun(ops, [&](TrackId track, uint32_t first, uint32_t last) {
-    const CallsById& calls = calls_of[Index(ProcessOf(trace, track))];
+    const CallsById& calls = calls_of[Index(trace.ProcessOf(track))];
     for (uint32_t row = first; row < last; ++row) {
       CancelPoint(row);
       if (ops.correlation[row] == kNoCorrelation) continue;
@@ -194,7 +190,7 @@ class MergedJoin {
     const ApiTable& api = trace_.api;
     for (uint32_t row = 0; row < api.size(); ++row) {
       if (api.correlation[row] == kNoCorrelation) continue;
-      calls_.push_back({api.correlation[row], ProcessOf(trace_, api.track[row]), row});
+      calls_.push_back({api.correlation[row], trace_.ProcessOf(api.track[row]), row});
     }
     size_t asked = 0;
     std::sort(calls_.begin(), calls_.end(), [&](const Call& a, const Call& b) {
@@ -215,7 +211,7 @@ class MergedJoin {
     for (uint32_t row = 0; row < flows.size(); ++row) {
       if (flows.phase[row] != 's') continue;
       starts_.emplace_back(ArrowKey{flows.category[row], flows.id[row]},
-                           ProcessOf(trace_, flows.track[row]));
+                           trace_.ProcessOf(flows.track[row]));
     }
     std::sort(starts_.begin(), starts_.end());
   }
@@ -279,7 +275,7 @@ class MergedJoin {
   }
 
   ProcessId DeviceOf(const Operation& op) const {
-    return ProcessOf(trace_, trace_.device_ops.track[op.row]);
+    return trace_.ProcessOf(trace_.device_ops.track[op.row]);
   }
 
   // The process that launched nearly all that is certain on a device, or kNoProcess.

@@ -18,15 +18,11 @@ constexpr size_t kManyCopies = 4;
 // waiting when the recording ended.
 constexpr size_t kQueueDepth = 1024;
 
-ProcessId ProcessOf(const Trace& trace, TrackId track) {
-  return trace.tracks[Index(track)].process;
-}
-
 // Ids count within a process; imports join by the id alone wherever they can.
 using Id = std::pair<ProcessId, int64_t>;
 Id IdOf(const Trace& trace, TrackId track, int64_t correlation) {
   const bool recorded = trace.source == SourceKind::kRecording;
-  return {recorded ? ProcessOf(trace, track) : ProcessId{0}, correlation};
+  return {recorded ? trace.ProcessOf(track) : ProcessId{0}, correlation};
 }
 
 // While a process captured a graph: what it launched then did not run.
@@ -48,7 +44,7 @@ std::map<ProcessId, IntervalSet> Captures(const Trace& trace) {
   uint32_t open = kNone;
   const auto close = [&](TraceTime end) {
     if (open == kNone) return;
-    found[ProcessOf(trace, api.track[open])].push_back({api.begin[open], end});
+    found[trace.ProcessOf(api.track[open])].push_back({api.begin[open], end});
     open = kNone;
   };
   for (uint32_t row = 0; row < api.size(); ++row) {
@@ -141,7 +137,7 @@ std::vector<Row> AllWithoutRow(const Trace& trace) {
   for (size_t i = 0; i < calls.size(); ++i) {
     if (has_row[i]) continue;
     const uint32_t call = calls[i].second;
-    const auto capture = captures.find(ProcessOf(trace, trace.api.track[call]));
+    const auto capture = captures.find(trace.ProcessOf(trace.api.track[call]));
     const TraceTime begin = trace.api.begin[call];
     if (capture != captures.end() &&
         capture->second.TotalWithin({begin, begin + Nanoseconds(1)}).ns > 0) {

@@ -24,6 +24,9 @@ struct ArgValue {
   int64_t integer = 0;           // kInt
   double real = 0;               // kDouble
 
+  // Of kDouble and kInt, which a writer of JSON takes for each other.
+  double Number() const { return type == Type::kDouble ? real : static_cast<double>(integer); }
+
   bool operator==(const ArgValue&) const = default;
 };
 

@@ -271,6 +271,7 @@ struct Trace {
     return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows);
   }
   std::string_view Text(StringId id) const { return strings.View(id); }
+  ProcessId ProcessOf(TrackId track) const { return tracks[Index(track)].process; }
   // Null where nothing is known of the launch.
   const LaunchConfig* ConfigOf(Row op) const {
     const LaunchConfigId id = device_ops.launch_config[Index(op)];

@@ -8,7 +8,7 @@ namespace trainprof {
 namespace {
 
 constexpr float kNamePoints = 200;  // the names' column keeps at least this
-constexpr float kMarkPoints = 9;    // the square of a category's colour
+constexpr float kSquarePoints = 9;  // the square of a category's colour
 
 // The highest rank for which there is room.
 int ShownRank(std::span<const TableColumn> columns, const Theme& theme, float room) {
@@ -127,7 +127,7 @@ bool DataTable::NameCell(uint32_t row, std::string_view name, bool selected, ImU
   if (color != 0) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float line = ImGui::GetTextLineHeight();
-    const float side = line * kMarkPoints / 14;
+    const float side = line * kSquarePoints / 14;
     const float top = at.y + (line - side) / 2;
     ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side}, color);
     ImGui::SetCursorScreenPos({at.x + side * 1.5F, at.y});

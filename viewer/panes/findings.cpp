@@ -36,14 +36,14 @@ std::string WhereText(const Finding& finding) {
   return text;
 }
 
-void Label(const Theme& theme, const char* label) {
+void Heading(const Theme& theme, const char* label) {
   ImGui::Spacing();
   TextIn(theme.text_dim, label);
 }
 
 void DrawWhere(const Theme& theme, const Finding& finding) {
   if (finding.where.empty()) return;
-  Label(theme, "Where");
+  Heading(theme, "Where");
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     const Site& site = finding.where[i];
     WrappedText(fmt::format("{}  x{}", SiteText(site), Grouped(site.count)));
@@ -56,7 +56,7 @@ void DrawWhere(const Theme& theme, const Finding& finding) {
 void DrawFix(PaneContext& context, const Finding& finding) {
   if (finding.fix.empty()) return;
   const Theme& theme = context.theme;
-  Label(theme, "Fix");
+  Heading(theme, "Fix");
   ImGui::SameLine();
   CopyButton(context, "fix", finding.fix, "copy fix");
   const FontScope font(theme.mono);
@@ -102,15 +102,15 @@ void DrawDetails(PaneContext& context, const RankAnalysis& analysis, const Findi
       finding.count == 1 ? "instance" : "instances", finding.code, finding.rule));
   DrawWhere(theme, finding);
   if (!finding.advice.empty()) {
-    Label(theme, "Do");
+    Heading(theme, "Do");
     WrappedText(finding.advice);
   }
   DrawFix(context, finding);
   if (!finding.verify.empty()) {
-    Label(theme, "How to see that it helped");
+    Heading(theme, "How to see that it helped");
     WrappedText(finding.verify);
   }
-  if (!finding.confidence_reasons.empty()) Label(theme, "Why the confidence is not higher");
+  if (!finding.confidence_reasons.empty()) Heading(theme, "Why the confidence is not higher");
   for (const std::string& reason : finding.confidence_reasons) {
     ImGui::Bullet();
     WrappedText(reason);
@@ -189,18 +189,18 @@ std::string NothingText(const RankAnalysis& analysis) {
   return text + ".";
 }
 
-void DrawChecks(const Theme& theme, const RankAnalysis& analysis) {
+void DrawVerdicts(const Theme& theme, const RankAnalysis& analysis) {
   if (!analysis.passed.empty()) {
-    Label(theme, "Checked, not found");
+    Heading(theme, "Checked, not found");
     for (const std::string& rule : analysis.passed) WrappedText(rule);
   }
-  if (!analysis.skipped.empty()) Label(theme, "Not checked");
+  if (!analysis.skipped.empty()) Heading(theme, "Not checked");
   for (const SkippedRule& rule : analysis.skipped) {
     WrappedText(fmt::format("{}: {}", rule.rule, rule.reason));
   }
   const std::vector<UncoveredClass> uncovered = UncoveredClasses(analysis);
   const char* const unit = analysis.steps.count() > 0 ? "ms/step" : "ms in all";
-  if (!uncovered.empty()) Label(theme, "Lost time that no rule explains");
+  if (!uncovered.empty()) Heading(theme, "Lost time that no rule explains");
   for (const UncoveredClass& lost : uncovered) {
     WrappedText(fmt::format("{}: {:.1f} {}", lost.title, lost.ms_per_step, unit));
   }
@@ -234,7 +234,7 @@ void DrawFindings(PaneContext& context) {
     if (state.finding == ref) DrawDetails(context, *analysis, analysis->findings[i]);
     ImGui::PopID();
   }
-  DrawChecks(theme, *analysis);
+  DrawVerdicts(theme, *analysis);
   ImGui::EndChild();
 }
 

@@ -8,7 +8,7 @@ namespace trainprof {
 namespace {
 
 constexpr float kKeysPoints = 130;
-constexpr float kColumnPoints = 380;
+constexpr float kHelpColumnPoints = 380;
 constexpr size_t kGroupsAtLeft = 3;
 
 struct MouseUse {
@@ -37,7 +37,7 @@ bool BeginGroup(const Theme& theme, const char* id, std::string_view title) {
   return true;
 }
 
-void Line(const Theme& theme, std::string_view keys, std::string_view what) {
+void ShortcutLine(const Theme& theme, std::string_view keys, std::string_view what) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   {
@@ -54,7 +54,8 @@ void DrawKeys(const Theme& theme, std::span<const ShortcutGroup> groups) {
     if (group.title.empty()) continue;
     ImGui::PushID(id++);
     if (BeginGroup(theme, "keys", group.title)) {
-      for (const Shortcut& shortcut : group.shortcuts) Line(theme, shortcut.keys, shortcut.what);
+      for (const Shortcut& shortcut : group.shortcuts)
+        ShortcutLine(theme, shortcut.keys, shortcut.what);
       ImGui::EndTable();
     }
     ImGui::PopID();
@@ -63,7 +64,7 @@ void DrawKeys(const Theme& theme, std::span<const ShortcutGroup> groups) {
 
 void DrawMouse(const Theme& theme) {
   if (!BeginGroup(theme, "mouse", "Mouse")) return;
-  for (const MouseUse& use : kMouse) Line(theme, use.what_is_done, use.what_happens);
+  for (const MouseUse& use : kMouse) ShortcutLine(theme, use.what_is_done, use.what_happens);
   ImGui::EndTable();
 }
 
@@ -74,7 +75,7 @@ void DrawHelp(PaneContext& context) {
   if (!state.help_open) return;
   const Theme& theme = context.theme;
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  const ImVec2 size(std::min(theme.Px(2 * kColumnPoints + 40), display.x * 0.95F),
+  const ImVec2 size(std::min(theme.Px(2 * kHelpColumnPoints + 40), display.x * 0.95F),
                     std::min(theme.Px(620), display.y * 0.92F));
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSize(size);
@@ -84,7 +85,7 @@ void DrawHelp(PaneContext& context) {
                                       ImGuiWindowFlags_NoCollapse |
                                       ImGuiWindowFlags_NoSavedSettings;
   if (ImGui::Begin("Keys and mouse", &state.help_open, kFlags)) {
-    const bool beside = size.x >= theme.Px(1.6F * kColumnPoints);
+    const bool beside = size.x >= theme.Px(1.6F * kHelpColumnPoints);
     const float width = beside ? (size.x - theme.Px(40)) / 2 : 0;
     ImGui::BeginChild("keys", {width, beside ? 0 : size.y * 0.55F});
     // Two columns of about the same height.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kFirstClass = 5;  // columns of classes of device time stand behind these
 
-enum RankColumn { kRank, kMean, kMedian, kBusy, kLate };
+enum RankColumn { kRank, kMeanStep, kMedianStep, kBusy, kLate };
 
 // Columns of the classes in the order in which they are most asked for.
 constexpr DeviceClass kClasses[] = {
@@ -19,7 +19,7 @@ constexpr DeviceClass kClasses[] = {
     DeviceClass::kIdleAllocation, DeviceClass::kIdleDependency,       DeviceClass::kIdleIo,
     DeviceClass::kIdleUnrecorded, DeviceClass::kIdleUnknown};
 
-constexpr TableColumn kColumns[] = {
+constexpr TableColumn kRankColumns[] = {
     {"rank"},
     {"mean step", 76, 0, "ms from begin to begin"},
     {"median", 62, 2, "ms of the steps' own ranges"},
@@ -38,7 +38,7 @@ constexpr TableColumn kColumns[] = {
     {"unrec.", 52, 5, "ms/step: unrecorded, device work is missing from the trace"},
     {"unknown", 60, 5, "ms/step: GPU idle, unknown: nothing recorded says why"},
 };
-static_assert(std::size(kColumns) == kFirstClass + std::size(kClasses));
+static_assert(std::size(kRankColumns) == kFirstClass + std::size(kClasses));
 
 double ClassMs(const RankRow& row, int column) {
   return row.device_ms[static_cast<size_t>(kClasses[column - kFirstClass])];
@@ -49,7 +49,7 @@ int CompareRows(int column, const RankRow& a, const RankRow& b) {
   switch (column) {
     case kRank:
       return Compare(a.number, b.number);
-    case kMedian:
+    case kMedianStep:
       return Compare(a.median_ms, b.median_ms);
     case kBusy:
       return Compare(a.busy, b.busy);
@@ -83,7 +83,7 @@ void DrawRow(DataTable& table, State& state, const RankRow& row, uint32_t index)
   DataTable::NumberCell(row.steps > 0 ? fmt::format("{:.3f}", row.median_ms) : "");
   DataTable::NumberCell(BusyText(row));
   DataTable::NumberCell(row.late ? ShortText(*row.late) : "");
-  for (int column = kFirstClass; column < static_cast<int>(std::size(kColumns)); ++column) {
+  for (int column = kFirstClass; column < static_cast<int>(std::size(kRankColumns)); ++column) {
     DataTable::NumberCell(row.busy < 0 ? "" : fmt::format("{:.2f}", ClassMs(row, column)));
   }
 }
@@ -102,13 +102,13 @@ void DrawRanks(PaneContext& context) {
   }
   const std::vector<RankRow>& rows = *cache.ranks;
   if (rows.empty()) return Text("computing ...");
-  std::vector<TableColumn> columns(std::begin(kColumns), std::end(kColumns));
+  std::vector<TableColumn> columns(std::begin(kRankColumns), std::end(kRankColumns));
   constexpr int kNever = -1;
   if (!state.lines().aligned()) {
     WrappedText("The ranks' clocks do not agree: who is late cannot be told.");
   }
   if (rows.size() < 2 || !state.lines().aligned()) columns[kLate].rank = kNever;
-  DataTable table(context, "ranks", columns, kMean);
+  DataTable table(context, "ranks", columns, kMeanStep);
   table.Sort(cache.ranks_order, 0, rows.size(), [&](int column, uint32_t a, uint32_t b) {
     return CompareRows(column, rows[a], rows[b]);
   });

@@ -10,7 +10,7 @@ namespace {
 
 enum SiteColumn { kSite, kBlocked, kWaits, kLaunches, kAllocations, kCalls, kLongest };
 
-constexpr TableColumn kColumns[] = {
+constexpr TableColumn kSiteColumns[] = {
     {"source line"},
     {"blocked", 76, 0, "time in calls that waited for the device"},
     {"waits", 58, 1, "calls that waited for the device"},
@@ -74,7 +74,7 @@ void DrawSites(PaneContext& context) {
                              "can be charged with one."
                            : "No calls of the CUDA runtime here.");
   }
-  DataTable table(context, "sites", kColumns, kBlocked);
+  DataTable table(context, "sites", kSiteColumns, kBlocked);
   table.Sort(cache.sites_order, cache.sites.generation(), rows->size(),
              [&](int column, uint32_t a, uint32_t b) {
                return CompareRows(static_cast<SiteColumn>(column), (*rows)[a], (*rows)[b]);

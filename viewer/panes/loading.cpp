@@ -11,7 +11,7 @@
 namespace trainprof {
 namespace {
 
-constexpr float kColumnPoints = 560;
+constexpr float kLoadingPoints = 560;
 
 // Where the share is not known a part of the bar runs to and fro.
 void Bar(const Theme& theme, float share, ImVec2 size) {
@@ -46,7 +46,7 @@ void DrawLarge(PaneContext& context, const LoadProgress& progress) {
   State& state = context.state;
   const Theme& theme = context.theme;
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float width = std::min(theme.Px(kColumnPoints), room.x - theme.Px(16));
+  const float width = std::min(theme.Px(kLoadingPoints), room.x - theme.Px(16));
   ImGui::SetCursorPos(
       {ImGui::GetCursorPosX() + (room.x - width) / 2, ImGui::GetCursorPosY() + room.y * 0.25F});
   ImGui::BeginChild("loading", {width, std::max(1.F, ImGui::GetContentRegionAvail().y)}, false,

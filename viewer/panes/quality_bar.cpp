@@ -45,7 +45,7 @@ Losses LossesOf(const Document& document) {
   return losses;
 }
 
-void Append(std::string& text, const char* between, const std::string& part) {
+void AppendPart(std::string& text, const char* between, const std::string& part) {
   if (!text.empty()) text += between;
   text += part;
 }
@@ -64,8 +64,8 @@ std::string Message(const State& state, const Losses& losses) {
   }
   if (const auto& unreadable = state.document->unreadable(); !unreadable.empty()) {
     const char* const files = unreadable.size() == 1 ? "file" : "files";
-    Append(missing, ", ", fmt::format("{} {} could not be read", unreadable.size(), files));
-    Append(examples, "; ", unreadable.front());
+    AppendPart(missing, ", ", fmt::format("{} {} could not be read", unreadable.size(), files));
+    AppendPart(examples, "; ", unreadable.front());
   }
   std::string text;
   if (!missing.empty()) text = fmt::format("Not everything is here: {} ({})", missing, examples);
@@ -76,12 +76,13 @@ std::string Message(const State& state, const Losses& losses) {
           fmt::format("; {} {} still open where the recording ends", Grouped(losses.open_ranges),
                       losses.open_ranges == 1 ? "range was" : "ranges were");
     }
-    Append(text, ".   ", killed);
+    AppendPart(text, ".   ", killed);
   }
   if (!state.lines().aligned()) {
-    Append(text, ".   ",
-           "The ranks began more than an hour apart: each is shown from 0, and nothing is said of "
-           "skew");
+    AppendPart(
+        text, ".   ",
+        "The ranks began more than an hour apart: each is shown from 0, and nothing is said of "
+        "skew");
   }
   return text;
 }

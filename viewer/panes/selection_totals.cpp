@@ -69,8 +69,8 @@ std::vector<Category> LargestCategories(const CategoryTotals& time) {
   return found;
 }
 
-void DrawBar(const Theme& theme, const RangeTotals& totals, const std::vector<Category>& order,
-             Duration range) {
+void DrawShares(const Theme& theme, const RangeTotals& totals, const std::vector<Category>& order,
+                Duration range) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size(std::max(1.F, ImGui::GetContentRegionAvail().x), theme.Px(kBarPoints));
   ImDrawList& draw = *ImGui::GetWindowDrawList();
@@ -100,7 +100,7 @@ void DrawLine(PaneContext& context, const RangeLine& line, Duration range) {
                       line.totals.events == 1 ? "event" : "events"));
   ImGui::PopStyleColor();
   const std::vector<Category> order = LargestCategories(line.totals.time);
-  DrawBar(theme, line.totals, order, range);
+  DrawShares(theme, line.totals, order, range);
   std::string text;
   for (size_t i = 0; i < std::min(order.size(), kCategoriesShown); ++i) {
     if (i > 0) text += ", ";

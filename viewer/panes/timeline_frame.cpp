@@ -13,7 +13,6 @@ namespace {
 // In points.
 constexpr float kRulerHeight = 36;  // two lines of text
 constexpr float kScrollbarWidth = 11;
-constexpr float kLeastNames = 90;
 
 // Rows that stay may take this much of the height; those that do not fit scroll away.
 constexpr double kMostPinned = 0.5;

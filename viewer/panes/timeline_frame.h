@@ -64,6 +64,8 @@ struct ShownRow {
   size_t last_lane = 0;
 };
 
+inline constexpr float kLeastNames = 90;  // points: the names' column
+
 struct TimelineFrame {
   TimelineAreas areas;
   int32_t lane_height = 0;

@@ -18,7 +18,6 @@ constexpr float kScrollPerNotch = 3 * 17;  // points: three lanes
 constexpr float kPanPerNotch = 60;
 constexpr float kSnapDistance = 6;
 constexpr float kSplitterReach = 4;
-constexpr float kLeastNames = 90;
 constexpr float kMostNames = 700;
 
 // An item that takes the mouse where `box` is.

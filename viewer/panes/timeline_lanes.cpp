@@ -94,19 +94,19 @@ float LeastLabelled(const Theme& theme, std::span<const Rect> rects) {
 }
 
 // The name of an event, as far as it fits.
-struct Label {
+struct BarLabel {
   const Rect* rect = nullptr;
   std::string name;
 };
 
 // Of the widest events, as many as the limits allow.
-std::vector<Label> LabelsOf(PaneContext& context, const TimelineFrame& frame,
-                            std::span<const Rect> rects) {
+std::vector<BarLabel> LabelsOf(PaneContext& context, const TimelineFrame& frame,
+                               std::span<const Rect> rects) {
   const Lines& lines = context.state.lines();
   LaneStore& store = context.state.document->store();
   const float least = LeastLabelled(context.theme, rects);
   const float margin = context.theme.Px(4);
-  std::vector<Label> labels;
+  std::vector<BarLabel> labels;
   size_t glyphs = 0;
   for (const Rect& rect : rects) {
     if (rect.event == kNoEvent || rect.right - rect.left < least) continue;
@@ -122,7 +122,7 @@ std::vector<Label> LabelsOf(PaneContext& context, const TimelineFrame& frame,
     glyphs += labels.back().name.size();
   }
   if (glyphs <= kMostLabelGlyphs) return labels;
-  std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
+  std::stable_sort(labels.begin(), labels.end(), [](const BarLabel& a, const BarLabel& b) {
     return a.rect->right - a.rect->left > b.rect->right - b.rect->left;
   });
   while (glyphs > kMostLabelGlyphs) {
@@ -134,9 +134,9 @@ std::vector<Label> LabelsOf(PaneContext& context, const TimelineFrame& frame,
 
 // Those of some of the rectangles.
 void DrawLabels(const PaneContext& context, const TimelineFrame& frame,
-                std::span<const Label> labels, std::span<const Rect> rects, ImDrawList* draw) {
+                std::span<const BarLabel> labels, std::span<const Rect> rects, ImDrawList* draw) {
   const float margin = context.theme.Px(4);
-  for (const Label& label : labels) {
+  for (const BarLabel& label : labels) {
     if (label.rect < rects.data() || label.rect >= rects.data() + rects.size()) continue;
     const Box box = BoxOf(frame, *label.rect);
     const char* const text = label.name.data();
@@ -188,7 +188,7 @@ void DrawLanes(PaneContext& context, ImDrawList* draw, TimelineFrame& frame) {
   frame.scale = cache.frame.scale;
   const Shades shades = ShadesOf(context.theme);
   const std::span<const Rect> all = cache.frame.rects;
-  const std::vector<Label> labels = LabelsOf(context, frame, all);
+  const std::vector<BarLabel> labels = LabelsOf(context, frame, all);
   const auto first_track = std::partition_point(
       all.begin(), all.end(), [&](const Rect& rect) { return rect.lane < frame.pinned_lanes; });
   const auto pinned = static_cast<size_t>(first_track - all.begin());

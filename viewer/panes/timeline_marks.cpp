@@ -42,7 +42,7 @@ std::optional<Box> BoxOf(PaneContext& context, const TimelineFrame& frame, const
   return last;
 }
 
-void DrawArrow(const Theme& theme, ImDrawList* draw, ImVec2 from, ImVec2 to) {
+void DrawHead(const Theme& theme, ImDrawList* draw, ImVec2 from, ImVec2 to) {
   const float width = std::max(1.5f, theme.Px(1.5f));
   const float bend = std::max(theme.Px(20), std::abs(to.x - from.x) / 3);
   draw->AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, theme.selection,
@@ -62,8 +62,8 @@ void Connect(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,
   const float most = frame.areas.time.right + 4 * frame.areas.time.width();
   const float from_x = std::clamp((from->left + from->right) / 2, least, most);
   const float to_x = std::clamp(to->left, least, most);
-  DrawArrow(context.theme, draw, {from_x, (from->top + from->bottom) / 2},
-            {to_x, (to->top + to->bottom) / 2});
+  DrawHead(context.theme, draw, {from_x, (from->top + from->bottom) / 2},
+           {to_x, (to->top + to->bottom) / 2});
 }
 
 void DrawArrows(PaneContext& context, ImDrawList* draw, const TimelineFrame& frame,

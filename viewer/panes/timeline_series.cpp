@@ -11,7 +11,7 @@
 namespace trainprof {
 namespace {
 
-constexpr int32_t kColumnPoints = 2;
+constexpr int32_t kSeriesColumnPoints = 2;
 
 bool IsMemory(const PaneContext& context, uint32_t line) {
   return context.state.lines().lines()[line].kind == LineKind::kMemory;
@@ -40,7 +40,7 @@ const DrawnSeries& Drawn(PaneContext& context, const TimelineFrame& frame, uint3
   DrawnSeries& drawn = it->second;
   const Series& series = context.state.document->store().SeriesOf(line);
   if (is_new) drawn.extent = series.Extent();
-  const auto column = std::max(1, static_cast<int32_t>(context.theme.Px(kColumnPoints)));
+  const auto column = std::max(1, static_cast<int32_t>(context.theme.Px(kSeriesColumnPoints)));
   const int32_t wanted = std::clamp(frame.scale.width_px / column, 1, MostColumns(frame));
   if (drawn.view != context.state.view || drawn.columns_wanted != wanted) {
     drawn.view = context.state.view;

@@ -9,7 +9,7 @@
 namespace trainprof {
 namespace {
 
-constexpr float kColumnPoints = 560;
+constexpr float kWelcomePoints = 560;
 constexpr float kDropPoints = 110;
 constexpr size_t kRecentShown = 8;
 
@@ -73,7 +73,7 @@ void DrawWelcome(PaneContext& context) {
   State& state = context.state;
   const Theme& theme = context.theme;
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float width = std::min(theme.Px(kColumnPoints), room.x - theme.Px(16));
+  const float width = std::min(theme.Px(kWelcomePoints), room.x - theme.Px(16));
   const float left = (room.x - width) / 2;
   ImGui::SetCursorPos({ImGui::GetCursorPosX() + left, ImGui::GetCursorPosY() + room.y * 0.08F});
   ImGui::BeginChild("welcome", {width, std::max(1.F, ImGui::GetContentRegionAvail().y)}, false,

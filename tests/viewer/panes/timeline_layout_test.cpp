@@ -28,7 +28,7 @@ struct Job {
 };
 
 // Lines: 0 process, 1 main thread (3 lanes), 2 thread 2, 3 GPU 0, 4 stream 7, 5 stream 20, 6 idle.
-class TimelineLayout : public testing::Test {
+class TimelineLayout : public ::testing::Test {
  protected:
   std::string Names(const RowList& list) const {
     std::string text;

@@ -174,7 +174,7 @@ void ChromeTables::FillCopySizes(Trace& built) const {
     if (ops.kind[row] == DeviceOpKind::kKernel || ops.bytes[row] != 0) continue;
     if (ops.launch[row] == kNoRow) continue;
     const TrackId thread = built.api.track[Index(ops.launch[row])];
-    const Process& process = built.processes[Index(built.tracks[Index(thread)].process)];
+    const Process& process = built.processes[Index(built.ProcessOf(thread))];
     const auto it = api_bytes_of_.find({process.pid, ops.correlation[row]});
     if (it != api_bytes_of_.end()) ops.bytes[row] = it->second;
   }

@@ -19,7 +19,7 @@ constexpr int64_t kMostCounterRows = 500'000;
 constexpr size_t kNobody = SIZE_MAX;
 
 // Lowest rank first; processes without a rank come last.
-bool ComesBefore(const HostAudience& a, const HostAudience& b) {
+bool IsOfLowerRank(const HostAudience& a, const HostAudience& b) {
   return static_cast<uint32_t>(a.rank) < static_cast<uint32_t>(b.rank);
 }
 
@@ -211,7 +211,7 @@ size_t HostSamples::AudienceOf(const HostFile& file) const {
   size_t lowest = kNobody;
   for (size_t i = 0; i < audiences_.size(); ++i) {
     if (audiences_[i].boot_id != file.boot_id()) continue;
-    if (lowest == kNobody || ComesBefore(audiences_[i], audiences_[lowest])) lowest = i;
+    if (lowest == kNobody || IsOfLowerRank(audiences_[i], audiences_[lowest])) lowest = i;
   }
   return lowest;
 }
