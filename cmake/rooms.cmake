@@ -1,6 +1,6 @@
 # One translation unit a room, where the build is from nothing: most of a compiler's time goes into headers and
-# templates that the files of a room share. scripts/test.sh and scripts/quickstart.sh ask for it; without it, as at the
-# desk, one changed file is one compiled file.
+# templates that the files of a room share. scripts/test.sh, quickstart.sh and fuzz.sh ask for it; without it, as at
+# the desk, one changed file is one compiled file.
 option(TRAINPROF_UNITY "Compile the files of a folder together: builds from nothing take half the time" OFF)
 set(TRAINPROF_UNITY_FILES 12)  # at most in one unit, so that two processors have work to the end
 
