@@ -109,6 +109,7 @@ void FillHeader(SegmentHeader* header, uint32_t header_bytes) {
                      recording::CheckOf(header->boot_id, sizeof header->boot_id) ^
                      static_cast<uint64_t>(header->opened.realtime_ns);
   header->next_offset.store(header_bytes, std::memory_order_relaxed);
+  header->whole_bytes.store(header_bytes, std::memory_order_relaxed);
 }
 
 // A name that no other process has, here or in another container or host that shares the run's
@@ -287,6 +288,7 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   header->opened = recording::SampleClockTriple(g_runtime.clock);
   // Readers take the header for written when the check holds; `committed` is released after it.
   header->static_check = recording::CheckOf(header, offsetof(ChunkHeader, static_check));
+  segment.whole_bytes.fetch_add(size);
   *chunk = header;
   return ClaimResult::kClaimed;
 }

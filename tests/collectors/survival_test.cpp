@@ -73,7 +73,8 @@ TEST(Kill, AtAHundredRandomMomentsLosesNothingThatWasHandedOver) {
   std::uniform_int_distribution<int> delay_us(500, 40'000);
   long most = 0;
   int with_open = 0;
-  for (int i = 0; i < RandomKills(); ++i) {
+  const auto enough = [&](int kills) { return kills >= RandomKills() && with_open > 0; };
+  for (int i = 0; !enough(i) && i < 10 * RandomKills(); ++i) {
     RecordedRun run;
     const auto file = run.Scratch("handed_over");
     const SharedCounts handed(file);

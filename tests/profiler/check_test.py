@@ -63,6 +63,10 @@ class Traces(CheckTest):
             self.inconclusive(self.put("cut.json", text[:len(text) * percent // 100]),
                               "1 x truncated_input")
         self.inconclusive(self.put("between.json", text[:text.rindex(', {"ph"')]))
+        bare = json.dumps(training()["traceEvents"])
+        self.check(self.put("list.json", bare), PASS)
+        for end in (len(bare) - 1, bare.index(', {"ph"', len(bare) // 2)):
+            self.inconclusive(self.put("list.json", bare[:end]), "1 x truncated_input")
         packed = gzip.compress(text.encode())
         self.inconclusive(self.put("cut.json.gz", packed[:len(packed) * 6 // 10]))
 
@@ -151,6 +155,21 @@ class Recordings(CheckTest):
             file.seek(7000)
             file.write(b"\xa5" * 64)
         self.inconclusive(recording, "1 x corrupt_chunk [data_loss]")
+
+    def test_a_killed_process_s_segment_that_lost_its_last_chunk_is_no_pass(self):
+        chunk = 16384
+        for lose in (os.truncate, self.wipe_from):
+            recording, segment = self.sample("trainer_killed")
+            size = os.path.getsize(segment)
+            self.assertEqual(size % chunk, 0)
+            lose(segment, size - chunk)
+            self.inconclusive(recording, "truncated_segment" if lose is os.truncate else "corrupt_chunk")
+            shutil.rmtree(recording)
+
+    def wipe_from(self, path, offset):
+        size = os.path.getsize(path)
+        os.truncate(path, offset)
+        os.truncate(path, size)
 
     def test_a_segment_that_was_cut_is_no_pass(self):
         for name in ("trainer_cpu_workers2", "trainer_killed"):

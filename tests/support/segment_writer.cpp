@@ -240,6 +240,7 @@ void SegmentWriter::Finish() {
   uint64_t claimed = kChunkAlignment;
   for (const Chunk& chunk : chunks_) claimed += SizeOf(chunk);
   header_.next_offset.store(claimed);
+  header_.whole_bytes.store(claimed);
   header_.static_check = CheckOf(&header_, offsetof(SegmentHeader, static_check));
   // Removed first: ext4 writes a file that is truncated and written anew to the disk at once.
   std::filesystem::remove(path_);

@@ -42,7 +42,6 @@ constexpr std::array<NoteText, static_cast<size_t>(Note::kCount)> kTexts = {{
     {"missing_comma", kInfo, "no comma between two events"},
     {"extra_comma", kInfo, "a comma without an event beside it"},
     {kTruncatedInput.data(), kDataLoss, "the file ends early; what came before is kept"},
-    {"unterminated_array", kInfo, "the list of events has no closing bracket"},
     {"trailing_data", kWarning, "data after the end of the JSON document; ignored"},
     {"too_many_tracks", kWarning,
      "an event of a thread beyond the first million; put on one track"},

@@ -34,7 +34,6 @@ enum class Note : uint8_t {
   kMissingComma,
   kExtraComma,
   kTruncatedInput,
-  kUnterminatedArray,
   kTrailingData,
   kTooManyTracks,
   kTimeOutlier,

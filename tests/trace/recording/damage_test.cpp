@@ -242,6 +242,64 @@ TEST(Hostile, AnUnfinishedClaimIsNoLoss) {
   EXPECT_EQ(ranks.value()[0].trace.quality.CountOf("corrupt_chunk"), 0);
 }
 
+// The segment of a process that was killed: a chunk each for three ranges, and the claim of a
+// fourth that came to nothing.
+std::vector<char> KilledAmidAClaim(const ScratchFolder& scratch) {
+  SegmentWriter writer(scratch / "pid-1");
+  writer.header().clean_exit.store(0);
+  for (uint32_t w = 0; w < 3; ++w) {
+    writer.BeginWriter(w, 100 + w);
+    writer.Push("a", 10);
+    writer.Pop(20);
+  }
+  writer.Finish();
+  std::vector<char> bytes = ReadBytes(writer.path());
+  const uint64_t claimed = bytes.size() + recording::kChunkAlignment;
+  memcpy(bytes.data() + offsetof(recording::SegmentHeader, next_offset), &claimed, sizeof claimed);
+  WriteBytes(writer.path(), bytes);
+  return bytes;
+}
+
+// Writes the bytes in place of those of KilledAmidAClaim; the kinds of loss that reading them says.
+std::string LossesOf(const ScratchFolder& scratch, const std::vector<char>& bytes) {
+  WriteBytes(fs::directory_iterator(scratch / "pid-1")->path(), bytes);
+  auto ranks = recording::ReadRecording(scratch.path());
+  if (!ranks.ok()) return ranks.error();
+  std::string kinds;
+  for (const QualityItem& item : ranks.value()[0].trace.quality.items()) {
+    if (item.severity == QualitySeverity::kDataLoss) kinds += item.kind + " ";
+  }
+  return kinds;
+}
+
+TEST(Hostile, AKilledProcessesSegmentIsWholeOrSaysThatItIsNot) {
+  const ScratchFolder scratch;
+  const std::vector<char> whole = KilledAmidAClaim(scratch);
+  constexpr size_t kStep = recording::kChunkAlignment;
+  ASSERT_EQ(whole.size(), 4 * kStep);
+  EXPECT_EQ(LossesOf(scratch, whole), "");
+  std::vector<char> bytes = whole;
+  bytes.resize(5 * kStep);  // allocated, not written
+  EXPECT_EQ(LossesOf(scratch, bytes), "");
+  for (size_t chunks = 1; chunks < 3; ++chunks) {
+    bytes.assign(whole.begin(), whole.begin() + static_cast<ptrdiff_t>((1 + chunks) * kStep));
+    EXPECT_EQ(LossesOf(scratch, bytes), "truncated_segment ") << "cut between two chunks";
+    bytes.resize(whole.size(), 0);
+    EXPECT_EQ(LossesOf(scratch, bytes), "corrupt_chunk ") << "wiped from there";
+  }
+}
+
+// Recorders of before count no whole chunks: a claim without its chunk may be one that was lost.
+TEST(Hostile, ASegmentOfAnOlderRecorderIsTakenAtItsClaims) {
+  const ScratchFolder scratch;
+  std::vector<char> bytes = KilledAmidAClaim(scratch);
+  memset(bytes.data() + offsetof(recording::SegmentHeader, whole_bytes), 0, sizeof(uint64_t));
+  EXPECT_EQ(LossesOf(scratch, bytes), "truncated_segment ");
+  const uint64_t size = bytes.size();
+  memcpy(bytes.data() + offsetof(recording::SegmentHeader, next_offset), &size, sizeof size);
+  EXPECT_EQ(LossesOf(scratch, bytes), "");
+}
+
 TEST(Hostile, ClaimsBeyondTheFileAreCountedNotBelieved) {
   const ScratchFolder scratch;
   SegmentWriter writer(scratch / "pid-1");

@@ -95,7 +95,6 @@ class DocumentReader {
   bool found_events_ = false;
   std::string failure_;  // why no trace comes out of it; empty: none so far
   uint64_t max_bytes_ = 0;
-  bool is_list_ = false;      // the document is a bare list of events
   bool after_event_ = false;  // a comma or the end has to come
   bool recovered_ = false;    // Recover() was here: any of these may come
 };
@@ -160,10 +159,7 @@ bool DocumentReader::ReadTopLevel() {
   const std::string_view head(window_.at(), static_cast<size_t>(window_.end() - window_.at()));
   if (head.starts_with(kByteOrderMark)) window_.Consume(window_.at() + kByteOrderMark.size());
   const char first = Peek();
-  if (first == '[') {
-    is_list_ = true;
-    return ReadEvents();
-  }
+  if (first == '[') return ReadEvents();
   if (first != '{') return true;  // reported by Read()
   window_.Consume(window_.at() + 1);
   while (true) {
@@ -311,10 +307,8 @@ bool DocumentReader::ReadEvents() {
       window_.Consume(window_.at() + 1);
       return true;
     } else if (next == 0) {
-      // Chrome's format allows a bare list to stay open; an object has more to say.
-      const bool may_end = is_list_ && window_.at_end() && source_.damage().empty();
-      return Stop(may_end ? Note::kUnterminatedArray : Note::kTruncatedInput,
-                  "the list of events has no end");
+      // Chrome's format allows a bare list to stay open. It then looks like one that was cut.
+      return Stop(Note::kTruncatedInput, "the list of events has no end");
     } else {
       after_event_ = true;
       if (!SkipElement()) return false;

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kBlockBytes = 512;  // of st_blocks, on all file systems
 constexpr mode_t kOwnersMode = 0600;
 constexpr int kDeepest = 8;  // of what trainprof writes as JSON
 
@@ -100,7 +99,6 @@ Result<RecordedFile> RecordedFolder::Open(const std::string& name, int flags) co
   if (fstat(file.fd.get(), &status) != 0) return CannotOpen(path, errno);
   if (!S_ISREG(status.st_mode)) return Error{path.string() + ": is " + WhatItIs(status.st_mode)};
   file.bytes = static_cast<uint64_t>(status.st_size);
-  file.bytes_on_disk = static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
   file.device = status.st_dev;
   file.inode = status.st_ino;
   return file;

@@ -43,8 +43,7 @@ class OwnedFd {
 // A regular file. Two of them are the same where device and inode are.
 struct RecordedFile {
   OwnedFd fd;
-  uint64_t bytes = 0;          // when it was opened
-  uint64_t bytes_on_disk = 0;  // less where it has holes
+  uint64_t bytes = 0;  // when it was opened
   uint64_t device = 0;
   uint64_t inode = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -20,6 +21,7 @@ constexpr uint32_t kMostInfoBytes = 64 * 1024 * 1024;
 // file has room for was made to fill our memory.
 constexpr uint64_t kMostExpansion = 1024;
 constexpr uint64_t kAlwaysAllowedBytes = 256 * 1024 * 1024;
+constexpr uint64_t kBlockBytes = 512;  // of st_blocks, on all file systems
 
 template <size_t N>
 std::string Text(const char (&field)[N]) {
@@ -87,6 +89,15 @@ bool AreApart(const std::vector<Chunk>& chunks, uint64_t begin) {
   return true;
 }
 
+// Bytes that the file of a raw segment must have. A process counts a chunk when its header is
+// whole, so that one that was killed amid a claim misses nothing. Earlier recorders did not count:
+// there every claim is taken for a chunk, but where the process gave up over one.
+uint64_t WholeBytes(const SegmentHeader& header) {
+  const uint64_t whole = Value(header.whole_bytes);
+  if (whole != 0) return whole;
+  return header.failed.load(std::memory_order_relaxed) != 0 ? 0 : Value(header.next_offset);
+}
+
 bool IsZero(const ChunkHeader& h) {
   static const char kZeros[sizeof(ChunkHeader)] = {};
   return memcmp(&h, kZeros, sizeof h) == 0;
@@ -127,12 +138,15 @@ Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Qua
   Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
   if (!file.ok()) return Error{file.error()};
   SegmentReader reader(path, file.value().fd.Release());
-  reader.file_bytes_ = file.value().bytes;
   reader.device_ = file.value().device;
   reader.inode_ = file.value().inode;
   if (Result<void> header = reader.ReadHeader(); !header.ok()) return Error{header.error()};
+  // After the header: the file of a living process must not seem shorter than what that counts.
+  struct stat now {};
+  if (fstat(reader.fd_, &now) != 0) return Error{path.string() + ": cannot be read"};
+  reader.file_bytes_ = static_cast<uint64_t>(now.st_size);
   // A file system that does not count blocks says 0.
-  const uint64_t on_disk = file.value().bytes_on_disk;
+  const uint64_t on_disk = static_cast<uint64_t>(now.st_blocks) * kBlockBytes;
   const uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
   if (reader.sealed_) {
     if (Result<void> read = reader.ReadSealedDirectory(stored); !read.ok())
@@ -257,22 +271,19 @@ uint64_t SegmentReader::FindRawChunks(Quality& quality) {
 }
 
 // Files grow by whole chunks, whose sizes are multiples of the header's: another size is that of a
-// file that was cut. Chunks are claimed one behind the other: what the header says was claimed and
-// is not here was cut off or wiped. A process that was killed may have claimed without having
-// written, and its claims say nothing.
+// file that was cut. What was counted and is not here was cut off or wiped.
 void SegmentReader::CheckClaims(uint64_t found, Quality& quality) const {
   SegmentHeader header{};
   memcpy(static_cast<void*>(&header), raw_header_.data(), sizeof header);
-  const uint64_t claimed = Value(header.next_offset);
-  const bool must_be_whole = info_.clean_exit && !info_.failed;
+  const uint64_t whole = WholeBytes(header);
   const std::string file = path_.filename().string();
-  if (file_bytes_ % info_.header_bytes != 0 || (must_be_whole && file_bytes_ < claimed)) {
+  if (file_bytes_ % info_.header_bytes != 0 || file_bytes_ < whole) {
     quality.Count("truncated_segment", QualitySeverity::kDataLoss, 1,
                   file + ": " + std::to_string(file_bytes_) +
                       " bytes end within a chunk, or before one: the file was cut");
-  } else if (must_be_whole && info_.header_bytes + found < claimed) {
+  } else if (info_.header_bytes + found < whole) {
     quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
-                  file + ": " + std::to_string(claimed - info_.header_bytes - found) +
+                  file + ": " + std::to_string(whole - info_.header_bytes - found) +
                       " bytes of its chunks are empty");
   }
 }

@@ -62,7 +62,10 @@ struct SegmentHeader {
   std::atomic<uint32_t> failed;              // 1: recording stopped, `failure` says why
   std::atomic<uint32_t> clean_exit;          // 1: the process went through exit()
   ClockSample closed;                        // valid when clean_exit
-  char failure[256];
+  char failure[248];
+  // `header_bytes` and the sizes of the chunks whose headers are whole: what a file has less of was
+  // cut off or wiped, however its process ended. 0: recorded before this was counted.
+  std::atomic<uint64_t> whole_bytes;
 };
 static_assert(sizeof(SegmentHeader) == 1856);
 static_assert(offsetof(SegmentHeader, static_check) == 1464);
