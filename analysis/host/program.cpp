@@ -6,6 +6,7 @@
 #include <map>
 
 #include "trace/base/cancel.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {
@@ -56,7 +57,7 @@ double LastOf(const Trace& trace, std::string_view counter, std::string_view ser
 }  // namespace
 
 Language LanguageOf(const Trace& trace) {
-  const std::string_view command = EnvironmentValue(trace.environment, "command");
+  const std::string_view command = EnvironmentValue(trace.environment, fact::kCommand);
   if (RunsPython(ProgramOf(command))) return Language::kPython;
   for (uint32_t id = 0; id < trace.strings.size(); ++id) {
     CancelPoint(id);
@@ -79,9 +80,9 @@ std::string InItsLanguage(Language language, const std::string& python, const st
 }
 
 int64_t CoresOfRank(const Trace& trace) {
-  const int64_t machine = NumberIn(EnvironmentValue(trace.environment, "cores"));
+  const int64_t machine = NumberIn(EnvironmentValue(trace.environment, fact::kCores));
   const int64_t ranks =
-      std::max<int64_t>(1, NumberIn(EnvironmentValue(trace.environment, "ranks on this host")));
+      std::max<int64_t>(1, NumberIn(EnvironmentValue(trace.environment, fact::kRanksOnHost)));
   if (machine <= 0) return 0;
   const auto limit =
       static_cast<int64_t>(std::ceil(LastOf(trace, "cgroup CPU limit, cores", "limit")));

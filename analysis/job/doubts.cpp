@@ -6,7 +6,7 @@
 
 #include "analysis/job/coverage.h"
 #include "analysis/words.h"
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {
@@ -169,7 +169,7 @@ class Doubts {
 
   // The options that say when to record; "" where recording was on throughout.
   static std::string WindowOptions(const RankAnalysis& rank) {
-    const std::string options(EnvironmentValue(rank.environment, "recording options"));
+    const std::string options(EnvironmentValue(rank.environment, fact::kRecordingOptions));
     for (const std::string_view key : {"steps=", "delay_ms=", "duration_ms=", "capture="}) {
       if (options.find(key) != std::string::npos) return options;
     }
@@ -185,12 +185,12 @@ class Doubts {
   }
 
   void FindUnrecordedDevices(const RankAnalysis& rank) {
-    const std::string state(EnvironmentValue(rank.environment, "cupti.state"));
+    const std::string state(EnvironmentValue(rank.environment, fact::kCuptiState));
     // What the collector writes where nothing is missing, or where the user wanted it so. A child
     // that was forked after CUDA's set-up cannot use the GPU.
-    const bool is_fine = state.empty() || state == recording::kGpuRecording ||
-                         state.starts_with(recording::kGpuOff) ||
-                         state.find(recording::kGpuForked) != std::string::npos;
+    const bool is_fine = state.empty() || state == fact::kGpuRecording ||
+                         state.starts_with(fact::kGpuOff) ||
+                         state.find(fact::kGpuForked) != std::string::npos;
     if (!is_fine) {
       Add("gpu_not_recorded", "the program used CUDA, and its GPU work was not recorded: " + state,
           &rank)

@@ -4,6 +4,7 @@
 #include "collectors/core/window.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/session.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -133,7 +134,7 @@ bool SwitchRecording(Session& session, bool on) {
   if (result != CUPTI_SUCCESS) {
     char text[512];
     DescribeFailure(session.library, result, "cuptiActivityEnable", "", text, sizeof text);
-    WriteFact(session, "cupti.state", "%s", text);
+    WriteFact(session, fact::kCuptiState, "%s", text);
     session.failed.store(true);
     return false;
   }

@@ -4,7 +4,7 @@
 
 #include "collectors/core/process_state.h"
 #include "collectors/cupti/session.h"
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -30,8 +30,8 @@ void TellChild() {
   if (writer == nullptr) return;
   char text[128];
   snprintf(text, sizeof text, "pid %d %s: GPU recording is off in the child.", ProcessId(),
-           recording::kGpuForked);
-  writer->Fact("cupti.state", text);
+           fact::kGpuForked);
+  writer->Fact(fact::kCuptiState, text);
 }
 
 void FinishSession() {

@@ -10,7 +10,7 @@
 #include "collectors/core/process_state.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/stacks.h"
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -56,7 +56,7 @@ const char* NameOfCall(recording::CallDomain domain, uint32_t cbid) {
 void SetState(Session& session, CUptiResult result, const char* call, const char* holder) {
   char text[768];
   DescribeFailure(session.library, result, call, holder, text, sizeof text);
-  WriteFact(session, "cupti.state", "%s", text);
+  WriteFact(session, fact::kCuptiState, "%s", text);
 }
 
 // The clock comes first: records of kinds enabled before it would keep CUPTI's own.
@@ -70,7 +70,7 @@ void SetClock(Session& session) {
   uint64_t theirs = 0;
   if (api.get_timestamp(&theirs) != CUPTI_SUCCESS) return;
   session.ring.header()->time_offset_ns = static_cast<int64_t>(TimestampNow() - theirs);
-  WriteFact(session, "cupti.clock", "CUPTI's own, shifted once");
+  WriteFact(session, fact::kCuptiClock, "CUPTI's own, shifted once");
 }
 
 CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
@@ -94,7 +94,7 @@ void DecideCalls(Session& session) {
     by_number = result == CUPTI_SUCCESS;
   }
   session.ring.header()->whole_kinds = by_number ? 0 : 1;
-  WriteFact(session, "cupti.calls", "%s",
+  WriteFact(session, fact::kCuptiCalls, "%s",
             by_number ? "those that matter"
                       : "all are traced and then sifted, at some 100 ns each: CUPTI before 12.5");
 }
@@ -114,7 +114,7 @@ void SetHabits(Session& session) {
   }
 }
 
-// False: cupti.state tells why not.
+// False: kCuptiState tells why not.
 bool SetUpCupti(Session& session) {
   const CuptiApi& api = session.library.api;
   char holder[kHolderBytes];
@@ -142,17 +142,18 @@ bool SetUpCupti(Session& session) {
 void WriteFacts(Session& session, int slot_error) {
   const CuptiLibrary& library = session.library;
   const int version = CudaVersionOf(library.api.version);
-  WriteFact(session, "cupti.version", "%d.%d (%u)", version / 1000, version % 1000 / 10,
+  WriteFact(session, fact::kCuptiVersion, "%d.%d (%u)", version / 1000, version % 1000 / 10,
             library.api.version);
-  WriteFact(session, "cupti.path", "%s", library.path);
-  WriteFact(session, "cupti.answer_us", "%lld", static_cast<long long>(library.answers_ns / 1000));
+  WriteFact(session, fact::kCuptiPath, "%s", library.path);
+  WriteFact(session, fact::kCuptiAnswerUs, "%lld",
+            static_cast<long long>(library.answers_ns / 1000));
   if (library.driver_version != 0) {
-    WriteFact(session, "driver.version", "%d.%d", library.driver_version / 1000,
+    WriteFact(session, fact::kDriverVersion, "%d.%d", library.driver_version / 1000,
               library.driver_version % 1000 / 10);
   }
-  WriteFact(session, "cupti.graphs", "%s", g_runtime.options.whole_graphs ? "graph" : "node");
+  WriteFact(session, fact::kCuptiGraphs, "%s", g_runtime.options.whole_graphs ? "graph" : "node");
   if (!session.ring.is_file()) {
-    WriteFact(session, "cupti.buffers", "in memory (%s): a crash may lose 1 s",
+    WriteFact(session, fact::kCuptiBuffers, "in memory (%s): a crash may lose 1 s",
               DescribeError(slot_error));
   }
 }
@@ -160,14 +161,14 @@ void WriteFacts(Session& session, int slot_error) {
 // The ring and the rows' writer.
 bool OpenOutput(Session& session, int* slot_error) {
   if (!PrepareStacks() || !session.ring.Open(g_runtime.state->segment_path, slot_error)) {
-    WriteFact(session, "cupti.state", "no memory for CUPTI's buffers");
+    WriteFact(session, fact::kCuptiState, "no memory for CUPTI's buffers");
     return false;
   }
   SlotFileHeader& header = *session.ring.header();
   header.writer = session.writer->number();
   header.segment_identity = g_runtime.state->segment->identity;
   if (!MeasureRecords(session.library.api, header.record_bytes)) {
-    WriteFact(session, "cupti.state", "libcupti at %s does not tell how large its records are",
+    WriteFact(session, fact::kCuptiState, "libcupti at %s does not tell how large its records are",
               session.library.path);
     return false;
   }
@@ -187,11 +188,11 @@ void CountFork() {
   if (Session* session = Active()) session->forks.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Records from here on, or with cupti.state says why not.
+// Records from here on, or kCuptiState says why not.
 void Begin(Session& session) {
   LoadCupti(&session.library);
   if (!session.library.found) {
-    WriteFact(session, "cupti.state", "%s", session.library.why_not);
+    WriteFact(session, fact::kCuptiState, "%s", session.library.why_not);
     return;
   }
   int slot_error = 0;
@@ -208,19 +209,20 @@ void Begin(Session& session) {
     return session.active.store(0);
   }
   if (!StartOwnThread("trainprof", RunWorker) || !StartOwnThread("trainprof-cupti", RunControl)) {
-    WriteFact(session, "cupti.state", "no thread could be started");
+    WriteFact(session, fact::kCuptiState, "no thread could be started");
     return session.active.store(0);
   }
   atexit(FinishSession);
   pthread_atfork(nullptr, CountFork, nullptr);
   g_runtime.in_child.store(TellChild, std::memory_order_release);
-  WriteFact(session, "cupti.state", "%s", recording::kGpuRecording);
+  WriteFact(session, fact::kCuptiState, "%s", fact::kGpuRecording);
 }
 
 // The program waited for us. Steps that this falls into are set aside as warm-up, so it is a row,
 // too.
 void NoteSetup(Session& session, int64_t begin_ns, int64_t end_ns) {
-  WriteFact(session, "cupti.setup_us", "%lld", static_cast<long long>((end_ns - begin_ns) / 1000));
+  WriteFact(session, fact::kCuptiSetupUs, "%lld",
+            static_cast<long long>((end_ns - begin_ns) / 1000));
   if (session.active.load() == 0) return;
   recording::DeviceRow row;
   memset(static_cast<void*>(&row), 0, sizeof row);
@@ -255,7 +257,7 @@ void NoteRefusal(Session& session, CUptiResult result, const char* call) {
     return;  // full: each later one would be told again and again
   snprintf(session.refusals + length, sizeof session.refusals - length, "%s%s gives %s",
            length == 0 ? "" : "; ", call, ResultName(session.library.api, result));
-  WriteFact(session, "cupti.refused", "%s", session.refusals);
+  WriteFact(session, fact::kCuptiRefused, "%s", session.refusals);
 }
 
 void StartSession() {
@@ -270,7 +272,7 @@ void StartSession() {
   g_session.store(session, std::memory_order_release);
   const int64_t before = recording::ReadClock(CLOCK_MONOTONIC);
   if (g_runtime.options.gpu_off) {
-    WriteFact(*session, "cupti.state", "%s--no-gpu", recording::kGpuOff);
+    WriteFact(*session, fact::kCuptiState, "%s--no-gpu", fact::kGpuOff);
   } else {
     Begin(*session);
   }

@@ -64,7 +64,7 @@ struct Session {
   Converter converter;
 
   bool recording;            // the kinds are switched on (control thread)
-  std::atomic<bool> failed;  // "cupti.state" tells why nothing is recorded (any more)
+  std::atomic<bool> failed;  // fact::kCuptiState tells why nothing is recorded (any more)
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
   std::atomic<uint64_t> repeated_callbacks;
@@ -80,7 +80,7 @@ struct Session {
 
 // nullptr before StartSession.
 Session* TheSession();
-// Sets up everything for this process, once. What stands in the way becomes the fact "cupti.state".
+// Sets up everything for this process, once. What stands in the way becomes fact::kCuptiState.
 void StartSession();
 
 // Writes a fact; printf-like.
@@ -88,11 +88,11 @@ void StartSession();
                                              ...);
 
 // Unless the call succeeded: notes what CUPTI refused although recording goes on without it, once a
-// call, in the fact "cupti.refused". To be called by one thread at a time.
+// call, in fact::kCuptiRefused. To be called by one thread at a time.
 void NoteRefusal(Session& session, CUptiResult result, const char* call);
 
 // control.cpp: switches what is recorded on or off; to be called by one thread at a time. False
-// when kernels cannot be recorded; cupti.state tells why then.
+// when kernels cannot be recorded; kCuptiState tells why then.
 bool SwitchRecording(Session& session, bool on);
 ScheduleInput PresentInput();
 void RunControl();

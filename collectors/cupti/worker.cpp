@@ -5,6 +5,7 @@
 #include "collectors/core/process_state.h"
 #include "collectors/core/window.h"
 #include "collectors/cupti/session.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -73,17 +74,17 @@ struct Worker {
 
   void ReportNumbers() {
     const Converter::Counts& counts = session.converter.counts();
-    Report("cupti.dropped", session.dropped.load(), &reported.dropped);
-    Report("cupti.untimed", counts.untimed, &reported.untimed);
-    Report("cupti.nameless_kernels", counts.nameless, &reported.nameless);
-    Report("cupti.reordered_buffers", reordered, &reported.reordered);
-    Report("cupti.repeated_callbacks", session.repeated_callbacks.load(), &reported.repeated);
-    Report("cupti.unreadable_bytes", counts.unreadable, &reported.unreadable);
-    Report("cupti.overwritten_bytes", session.ring.lost_bytes(), &reported.lost_bytes);
-    Report("cupti.refused_buffers", session.ring.refused(), &reported.refused);
-    Report("cupti.stacks_skipped", session.stacks_skipped.load(), &reported.stacks_skipped);
-    Report("cupti.forks", session.forks.load(), &reported.forks);
-    Report("cupti.largest_undelivered_ms", static_cast<uint64_t>(largest_age_ns / 1'000'000),
+    Report(fact::kCuptiDropped, session.dropped.load(), &reported.dropped);
+    Report(fact::kCuptiUntimed, counts.untimed, &reported.untimed);
+    Report(fact::kCuptiNamelessKernels, counts.nameless, &reported.nameless);
+    Report(fact::kCuptiReorderedBuffers, reordered, &reported.reordered);
+    Report(fact::kCuptiRepeatedCallbacks, session.repeated_callbacks.load(), &reported.repeated);
+    Report(fact::kCuptiUnreadableBytes, counts.unreadable, &reported.unreadable);
+    Report(fact::kCuptiOverwrittenBytes, session.ring.lost_bytes(), &reported.lost_bytes);
+    Report(fact::kCuptiRefusedBuffers, session.ring.refused(), &reported.refused);
+    Report(fact::kCuptiStacksSkipped, session.stacks_skipped.load(), &reported.stacks_skipped);
+    Report(fact::kCuptiForks, session.forks.load(), &reported.forks);
+    Report(fact::kCuptiLargestUndeliveredMs, static_cast<uint64_t>(largest_age_ns / 1'000'000),
            &reported.largest_age_ms);
   }
 
@@ -93,7 +94,7 @@ struct Worker {
     if (since == 0 || flush_reported || (Now() - since < kFlushLimitNs && !ending)) return;
     flush_reported = true;
     const int64_t last = session.converter.last_end_ns();
-    WriteFact(session, "cupti.state",
+    WriteFact(session, fact::kCuptiState,
               "CUPTI flush exceeded 5 s; leaving it. Last event %.1f s ago; data saved.",
               last == 0 ? 0.0 : static_cast<double>(Now() - last) / 1e9);
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "trace/recording/wire/facts.h"
+
 namespace trainprof {
 namespace {
 
@@ -31,11 +33,11 @@ GpuSource::GpuSource(const Nvml& nvml, Pids run_pids, HostEncoder& out)
 }
 
 void GpuSource::AddGpu(unsigned index, HostEncoder& out) {
+  const std::string who = fact::kGpuPrefix + std::to_string(index);
   Nvml::Device device = nullptr;
   if (const int status = nvml_.device(index, &device); status != Nvml::kSuccess) {
-    out.Fact(
-        fmt::format("GPU {}", index),
-        fmt::format("{}NVML does not give it: {}", recording::kNotSampled, nvml_.Describe(status)));
+    out.Fact(who,
+             fmt::format("{}NVML does not give it: {}", fact::kNotSampled, nvml_.Describe(status)));
     return;
   }
   char name[96] = "GPU";
@@ -51,7 +53,7 @@ void GpuSource::AddGpu(unsigned index, HostEncoder& out) {
   }
   const std::string text = fmt::format("{} {}", uuid, name);
   gpu.id = out.Add({.kind = HostEntityKind::kGpu, .number = index, .text = text});
-  out.Fact(fmt::format("GPU {}", index), gpu.mode.empty() ? text : text + ", " + gpu.mode);
+  out.Fact(who, gpu.mode.empty() ? text : text + ", " + gpu.mode);
   gpus_.push_back(gpu);
 }
 
@@ -60,8 +62,8 @@ void GpuSource::GiveUp(Gpu& gpu, Question question, int status, HostEncoder& out
       status == Nvml::kFunctionNotFound
           ? "this NVML lacks it"
           : nvml_.Describe(status) + (gpu.mode.empty() ? "" : ", as the GPU is in " + gpu.mode);
-  out.Fact(fmt::format("GPU {} {}", gpu.index, kQuestionNames[question]),
-           recording::kNotSampled + cause);
+  out.Fact(fmt::format("{}{} {}", fact::kGpuPrefix, gpu.index, kQuestionNames[question]),
+           fact::kNotSampled + cause);
   gpu.unsupported |= 1u << question;
 }
 

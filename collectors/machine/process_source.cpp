@@ -9,6 +9,8 @@
 #include <iterator>
 #include <optional>
 
+#include "trace/recording/wire/facts.h"
+
 namespace trainprof {
 namespace {
 
@@ -130,7 +132,7 @@ bool ProcessSource::AddChildren(std::vector<Candidate>& candidates, HostEncoder&
     if (candidate.pid != program_ && !tree_.contains(candidate.parent)) return false;
     if (tree_.size() >= kMostProcesses) {
       if (!said_too_many_) {
-        out.Fact("host processes",
+        out.Fact(fact::kHostProcesses,
                  "more than " + std::to_string(kMostProcesses) + ": the rest is not sampled");
       }
       said_too_many_ = true;
@@ -159,7 +161,7 @@ void ProcessSource::SayIfWiped(pid_t pid, const std::string& command, HostEncode
   if (('\0' + text).find(std::string("\0TRAINPROF_DIR=", 15)) != std::string::npos) return;
   std::ifstream arguments(folder / "cmdline", std::ios::binary);
   if (arguments.peek() == std::ifstream::traits_type::eof()) return;
-  out.Fact("wiped environment", command + " (process " + std::to_string(pid) + ")");
+  out.Fact(fact::kWipedEnvironment, command + " (process " + std::to_string(pid) + ")");
 }
 
 std::map<pid_t, ProcessSource::Process>::iterator ProcessSource::End(

@@ -21,6 +21,7 @@
 #include "collectors/machine/machine_source.h"
 #include "collectors/machine/process_source.h"
 #include "trace/recording/files/run_files.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof {
 namespace {
@@ -100,10 +101,10 @@ class NvmlThread {
     shared_.call_began_ns = MonotonicNs();
     const Result<Nvml> nvml = LoadNvml();
     if (!nvml.ok()) {
-      out_.Fact("NVML", nvml.error());
+      out_.Fact(fact::kNvml, nvml.error());
     } else {
       if (const auto described = DescribeNvml(); described.ok()) {
-        out_.Fact("NVML", described.value());
+        out_.Fact(fact::kNvml, described.value());
       }
       const auto pids = [this] {
         const std::lock_guard lock(shared_.mutex);
@@ -210,7 +211,7 @@ class ProcLoop {
     const int64_t began = shared_.call_began_ns;
     if (said_hang_ || began == 0 || now - began < kHangNs) return;
     said_hang_ = true;
-    out_.Fact("NVML hang",
+    out_.Fact(fact::kNvmlHang,
               fmt::format("a call had not returned after {} s", kHangNs / 1'000'000'000));
   }
 
@@ -221,8 +222,9 @@ class ProcLoop {
       return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
     };
     const double wall = static_cast<double>(MonotonicNs() - began_ns_) / 1e9;
-    out_.Fact("host sampler", fmt::format("took {:.3f} s of CPU time in {:.1f} s",
-                                          seconds(used.ru_utime) + seconds(used.ru_stime), wall));
+    out_.Fact(fact::kHostSampler,
+              fmt::format("took {:.3f} s of CPU time in {:.1f} s",
+                          seconds(used.ru_utime) + seconds(used.ru_stime), wall));
   }
 
   SampleLog& log_;

@@ -15,6 +15,7 @@
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/segments/segment_liveness.h"
 #include "trace/recording/segments/segment_reader.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof::collectors {
 namespace {
@@ -148,10 +149,10 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
   }
   const Converter::Counts& counts = converter->counts();
   if (counts.rows > 0) {
-    writer->Fact("cupti.salvaged_rows", std::to_string(counts.rows).c_str());
+    writer->Fact(fact::kCuptiSalvagedRows, std::to_string(counts.rows).c_str());
   }
   if (const uint64_t unnamed = counts.unnamed + counts.nameless; unnamed > 0) {
-    writer->Fact("cupti.unnamed_kernels", std::to_string(unnamed).c_str());
+    writer->Fact(fact::kCuptiUnnamedKernels, std::to_string(unnamed).c_str());
   }
   writer->Close();
   return counts.rows;

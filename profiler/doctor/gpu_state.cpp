@@ -7,7 +7,7 @@
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/segments/record_parser.h"
 #include "trace/recording/segments/segment_reader.h"
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof {
 namespace {
@@ -16,8 +16,7 @@ using recording::ChunkKind;
 using recording::RecordType;
 using recording::SegmentReader;
 
-constexpr char kStateFact[] = "cupti.state";
-constexpr const char* kLossFacts[] = {"cupti.dropped", "cupti.untimed"};
+constexpr const char* kLossFacts[] = {fact::kCuptiDropped, fact::kCuptiUntimed};
 
 using Facts = std::map<std::string, std::string>;
 
@@ -67,9 +66,9 @@ GpuState ReadGpuState(const std::filesystem::path& run_directory) {
       for (const char* loss : kLossFacts) {
         state.lost += std::strtoull(facts[loss].c_str(), nullptr, 10);
       }
-      const std::string& told = facts[kStateFact];
-      const bool trouble = !told.empty() && told != recording::kGpuRecording &&
-                           told.rfind(recording::kGpuOff, 0) != 0;
+      const std::string& told = facts[fact::kCuptiState];
+      const bool trouble =
+          !told.empty() && told != fact::kGpuRecording && told.rfind(fact::kGpuOff, 0) != 0;
       if (trouble && state.trouble.empty()) state.trouble = told;
     }
   }

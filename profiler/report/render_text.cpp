@@ -10,7 +10,7 @@
 #include "profiler/report/coverage_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {
@@ -195,8 +195,8 @@ std::string GpuName(const DeviceReport& device) {
 
 // Why a recording shows no device, as far as the collector knew; "" where it has nothing to say.
 std::string_view GpuRecordingState(const RankAnalysis& rank) {
-  const std::string_view state = EnvironmentValue(rank.environment, "cupti.state");
-  return state == recording::kGpuRecording ? "" : state;
+  const std::string_view state = EnvironmentValue(rank.environment, fact::kCuptiState);
+  return state == fact::kGpuRecording ? "" : state;
 }
 
 void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& rank,
@@ -358,7 +358,7 @@ void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& 
                       rank.api_calls == 0 && rank.kernels == 0 && rank.copies == 0;
   if (!silent) return;
   out += style.Bold("\nNothing but these samples was recorded: no process used CUDA or NVTX\n");
-  const std::string_view wiped = EnvironmentValue(rank.environment, "wiped environment");
+  const std::string_view wiped = EnvironmentValue(rank.environment, fact::kWipedEnvironment);
   if (!wiped.empty()) {
     out += "  " +
            Wrap(fmt::format(

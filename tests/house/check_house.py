@@ -8,7 +8,8 @@ usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|page
   in_process what runs inside the user's program includes itself, trace/recording/wire and little else
   sizes      no source file is longer than 500 lines without a reason
   rules      every rule has its test, its paragraph in docs/rules.md and a code of its own
-  leftovers  every source file says first what it is for; nothing is left to do later
+  leftovers  every source file says first what it is for; nothing is left to do later;
+             a fact of a recording is named in its header alone
   prints     text reaches people through trace/io/print.h alone
   pages      what documentation quotes (a file, a message, a kind of quality) is there, word by word
   tables     a described table of the trace is named by few files: the rest follows from its being listed
@@ -43,6 +44,11 @@ LONGER_WITH_REASON = {}
 
 SOURCES = (".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".cu")
 NOT_OURS = {"build", ".git", ".venv", ".venv-hta", ".cache", "__pycache__"}
+# Where a recording's facts are named.
+FACTS = "trace/recording/wire/facts.h"
+FACT = re.compile(r'^inline constexpr char (k\w+)\[\] =\s*"([^"]*)";', re.MULTILINE)
+# A literal where a fact is written.
+BARE_FACT = re.compile(r'\b(?:WriteFact\s*\([^,"]+,|Fact\s*\(|environment\.emplace_back\()\s*(".*?")')
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b|\bnot (yet )?implemented\b")
 # With these a trace's names could command the terminal.
 PRINT = re.compile(r"\bfmt::print\b|\bv?f?printf\s*\(|\bf?puts\s*\(|\bfwrite\s*\(|\bstd::c(out|err)\b")
@@ -248,6 +254,25 @@ def check_leftovers(root):
             continue  # they name what they look for
         for match in LEFTOVER.finditer(text):
             yield f"{path}:{line_of(text, match.start())}: left to do: {match.group(0)!r}"
+    if os.path.isfile(os.path.join(root, FACTS)):
+        yield from bare_facts(root)
+
+
+def bare_facts(root):
+    """Names of facts that a source spells. Those of one word mean other things, too: they are looked for in calls."""
+    facts = dict((text, name) for name, text in FACT.findall(read(root, FACTS)))
+    telling = "|".join(re.escape(text) for text in facts if re.search(r"[. ]\S", text))
+    spelled = re.compile(rf'"(?:{telling})"') if telling else None
+    for path in files_of(root, SOURCES):
+        if path.split("/")[0] not in FLOORS or path == FACTS:
+            continue
+        text = read(root, path)
+        found = {match.start(1): match.group(1) for match in BARE_FACT.finditer(text)}
+        if spelled:
+            found.update((match.start(), match.group()) for match in spelled.finditer(text))
+        for position, literal in sorted(found.items()):
+            constant = facts.get(literal[1:-1], "a constant")
+            yield f"{path}:{line_of(text, position)}: names the fact {literal}: {constant} of {FACTS}"
 
 
 def check_prints(root):

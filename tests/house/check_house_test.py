@@ -217,6 +217,28 @@ class Leftovers(Tree):
         self.put("trace/x.h", "// What it is for.\n// " + "TO" + "DO: more\n")
         self.assertEqual(len(self.violations("leftovers")), 1)
 
+    def test_fails_on_a_fact_that_is_spelled(self):
+        self.put("trace/recording/wire/facts.h", """\
+            // Names of facts.
+            inline constexpr char kState[] = "cupti.state";  // words
+            inline constexpr char kWiped[] =
+                "wiped environment";
+            inline constexpr char kHost[] = "host";
+            inline constexpr char kGpuPrefix[] = "GPU ";
+            """)
+        self.put("tests/a_test.cpp", 'EXPECT_EQ(Value("cupti.state"), "");\n')
+        self.put("viewer/a.cpp", '// Draws.\nLabel("GPU "); Column("host"); WriteFact(session, fact::kHost, "a");\n')
+        self.assertEqual(self.violations("leftovers"), [])
+        self.put("analysis/a.cpp", '// Reads.\nValueOf(rank, "cupti.state");\nValueOf(rank, "wiped environment");\n')
+        self.put("collectors/a.cpp", '// Writes.\nout.Fact("host", name);\nWriteFact(session, "new", "a");\n')
+        self.put("trace/a.cpp", '// Reads.\ntrace.environment.emplace_back("host", name);\n')
+        self.assertEqual([text.split(" of ")[0] for text in self.violations("leftovers")],
+                         ['analysis/a.cpp:2: names the fact "cupti.state": kState',
+                          'analysis/a.cpp:3: names the fact "wiped environment": kWiped',
+                          'collectors/a.cpp:2: names the fact "host": kHost',
+                          'collectors/a.cpp:3: names the fact "new": a constant',
+                          'trace/a.cpp:2: names the fact "host": kHost'])
+
 
 class Prints(Tree):
     def test_fails_on_a_print_of_its_own(self):

@@ -5,7 +5,7 @@
 
 #include <cctype>
 
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 #include "viewer/panes/inspector.h"
 
@@ -44,8 +44,8 @@ std::string RankText(const State& state, uint32_t rank, const RankAnalysis& anal
 // Why no GPU work is seen, as far as the recorder knew.
 std::string NoGpuText(const RankAnalysis& analysis) {
   if (!analysis.devices.empty()) return {};
-  const std::string_view state = EnvironmentValue(analysis.environment, "cupti.state");
-  if (!state.empty() && state != recording::kGpuRecording) {
+  const std::string_view state = EnvironmentValue(analysis.environment, fact::kCuptiState);
+  if (!state.empty() && state != fact::kGpuRecording) {
     return "no GPU work recorded: " + std::string(state);
   }
   if (!analysis.device_doubt.empty()) return "GPU work not known: " + analysis.device_doubt;

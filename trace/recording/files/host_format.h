@@ -55,9 +55,6 @@ inline constexpr uint32_t kMostFrameBytes = 4 << 20;
 
 enum class HostItem : uint8_t { kPadding = 0, kDefine = 1, kEnd = 2, kValues = 3, kFact = 4 };
 
-// How the text of a fact begins that says why something of a GPU was not sampled.
-inline constexpr char kNotSampled[] = "not sampled: ";
-
 enum class HostEntityKind : uint8_t {
   kMachine = 1,
   kCores = 2,  // metric i is the busy time of core i, in ticks

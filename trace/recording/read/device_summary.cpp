@@ -7,7 +7,7 @@
 
 #include "trace/recording/read/cupti_names.h"
 #include "trace/recording/read/device_decoder.h"
-#include "trace/recording/wire/gpu_recording.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
 namespace {
@@ -26,27 +26,27 @@ struct Loss {
   const char* detail;
 };
 constexpr Loss kLosses[] = {
-    {"cupti.dropped", "dropped_device_records", QualitySeverity::kDataLoss,
+    {fact::kCuptiDropped, "dropped_device_records", QualitySeverity::kDataLoss,
      "records that CUPTI dropped: its buffers were full"},
-    {"cupti.untimed", "zero_start_records", QualitySeverity::kDataLoss,
+    {fact::kCuptiUntimed, "zero_start_records", QualitySeverity::kDataLoss,
      "device records without a start time; left out"},
-    {"cupti.unreadable_bytes", "unreadable_device_bytes", QualitySeverity::kDataLoss,
+    {fact::kCuptiUnreadableBytes, "unreadable_device_bytes", QualitySeverity::kDataLoss,
      "bytes of CUPTI's buffers that are no records"},
-    {"cupti.overwritten_bytes", "overwritten_device_bytes", QualitySeverity::kDataLoss,
+    {fact::kCuptiOverwrittenBytes, "overwritten_device_bytes", QualitySeverity::kDataLoss,
      "bytes of device records for which no buffer was free"},
-    {"cupti.refused_buffers", "refused_buffers", QualitySeverity::kWarning,
+    {fact::kCuptiRefusedBuffers, "refused_buffers", QualitySeverity::kWarning,
      "buffers that CUPTI asked for and did not get"},
-    {"cupti.unnamed_kernels", "lost_name", QualitySeverity::kWarning,
+    {fact::kCuptiUnnamedKernels, "lost_name", QualitySeverity::kWarning,
      "kernels whose names CUPTI had not delivered when the process ended"},
-    {"cupti.nameless_kernels", "kernels_without_name", QualitySeverity::kWarning,
+    {fact::kCuptiNamelessKernels, "kernels_without_name", QualitySeverity::kWarning,
      "kernels that CUPTI gave no name"},
-    {"cupti.stacks_skipped", "stacks_skipped", QualitySeverity::kInfo,
+    {fact::kCuptiStacksSkipped, "stacks_skipped", QualitySeverity::kInfo,
      "calls without a stack: taking one would have cost the program more than 1 % of its time"},
-    {"cupti.forks", "forked_after_cuda", QualitySeverity::kInfo,
+    {fact::kCuptiForks, "forked_after_cuda", QualitySeverity::kInfo,
      "processes forked after CUDA was set up; GPU recording is off in them"},
-    {"cupti.reordered_buffers", "reordered_buffers", QualitySeverity::kInfo,
+    {fact::kCuptiReorderedBuffers, "reordered_buffers", QualitySeverity::kInfo,
      "buffers that CUPTI delivered after younger ones; their records were put in order"},
-    {"cupti.repeated_callbacks", "repeated_callbacks", QualitySeverity::kInfo,
+    {fact::kCuptiRepeatedCallbacks, "repeated_callbacks", QualitySeverity::kInfo,
      "callbacks that CUPTI gave once more; each call is taken once"},
 };
 
@@ -167,20 +167,20 @@ void DeviceDecoder::CountOddities() {
   constexpr int64_t kSlowSetupMs = 100;
   constexpr int64_t kLateMs = 3000;  // a flush a second is the rule
   Quality& quality = builder_.quality();
-  const std::string state = Fact("cupti.state");
-  if (any() && !state.empty() && state != kGpuRecording) {
+  const std::string state = Fact(fact::kCuptiState);
+  if (any() && !state.empty() && state != fact::kGpuRecording) {
     quality.Count("gpu_recording_ended", kWarning, 1, state);
   }
-  if (const std::string refused = Fact("cupti.refused"); !refused.empty()) {
+  if (const std::string refused = Fact(fact::kCuptiRefused); !refused.empty()) {
     quality.Count("cupti_calls_refused", kWarning,
                   1 + std::count(refused.begin(), refused.end(), ';'), refused);
   }
-  if (const int64_t ms = NumberIn(Fact("cupti.setup_us")) / 1000; ms >= kSlowSetupMs) {
+  if (const int64_t ms = NumberIn(Fact(fact::kCuptiSetupUs)) / 1000; ms >= kSlowSetupMs) {
     quality.Count(
         "slow_cupti_setup", kInfo, 1,
         fmt::format("CUPTI set-up took {} ms; the step that it fell into is set aside", ms));
   }
-  if (const int64_t ms = NumberIn(Fact("cupti.largest_undelivered_ms")); ms >= kLateMs) {
+  if (const int64_t ms = NumberIn(Fact(fact::kCuptiLargestUndeliveredMs)); ms >= kLateMs) {
     quality.Count("late_delivery", kInfo, 1,
                   fmt::format("CUPTI held records back for up to {:.1f} s; a kill loses as much",
                               static_cast<double>(ms) / 1e3));
@@ -222,12 +222,12 @@ void DeviceDecoder::CountFailedCalls() {
 }
 
 std::string DeviceDecoder::CauseOfMissingKernels() const {
-  const std::string state = Fact("cupti.state");
-  if (!state.empty() && state != kGpuRecording) return state;
-  if (const int64_t dropped = NumberIn(Fact("cupti.dropped")); dropped > 0) {
+  const std::string state = Fact(fact::kCuptiState);
+  if (!state.empty() && state != fact::kGpuRecording) return state;
+  if (const int64_t dropped = NumberIn(Fact(fact::kCuptiDropped)); dropped > 0) {
     return fmt::format("CUPTI dropped {} records", dropped);
   }
-  const int64_t untimed = NumberIn(Fact("cupti.untimed")) + static_cast<int64_t>(zero_start_);
+  const int64_t untimed = NumberIn(Fact(fact::kCuptiUntimed)) + static_cast<int64_t>(zero_start_);
   if (untimed > 0) return fmt::format("CUPTI gave {} records no times", untimed);
   if (!info_.clean_exit) return "the process ended, or still runs, before CUPTI delivered them";
   return "the cause is not recorded";

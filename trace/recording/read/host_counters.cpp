@@ -9,6 +9,7 @@
 #include "trace/formats/io/memory_limit.h"
 #include "trace/recording/read/host_series.h"
 #include "trace/recording/segments/segment_scan.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
 namespace {
@@ -139,8 +140,8 @@ class CounterMaker : public HostSink {
     std::string_view cause;
     int64_t count = 0;
     for (const auto& [key, text] : facts_) {
-      if (!text.starts_with(kNotSampled)) continue;
-      const std::string_view why = std::string_view(text).substr(sizeof kNotSampled - 1);
+      if (!text.starts_with(fact::kNotSampled)) continue;
+      const std::string_view why = std::string_view(text).substr(sizeof fact::kNotSampled - 1);
       if (count++ == 0) cause = why;
       if (why == cause) keys += (keys.empty() ? "" : ", ") + key;
     }
@@ -224,8 +225,8 @@ void HostSamples::AddCores(size_t audience, TraceBuilder& builder) const {
         audiences_.begin(), audiences_.end(),
         [&](const HostAudience& other) { return other.boot_id == host && other.rank >= 0; });
     auto& environment = builder.trace().environment;
-    environment.emplace_back("cores", std::to_string(file.header.cores));
-    if (ranks > 0) environment.emplace_back("ranks on this host", std::to_string(ranks));
+    environment.emplace_back(fact::kCores, std::to_string(file.header.cores));
+    if (ranks > 0) environment.emplace_back(fact::kRanksOnHost, std::to_string(ranks));
     return;
   }
 }

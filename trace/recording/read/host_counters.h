@@ -50,7 +50,7 @@ class HostSamples {
  private:
   // Whose the machine's counters of a file are.
   size_t AudienceOf(const HostFile& file) const;
-  // "cores" and "ranks on this host", for every rank.
+  // fact::kCores and kRanksOnHost, for every rank.
   void AddCores(size_t audience, TraceBuilder& builder) const;
 
   std::vector<HostAudience> audiences_;

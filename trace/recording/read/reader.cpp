@@ -17,6 +17,7 @@
 #include "trace/recording/read/tick_converter.h"
 #include "trace/recording/segments/segment_reader.h"
 #include "trace/recording/segments/segment_scan.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
 namespace {
@@ -161,12 +162,12 @@ void AddEnvironment(const OpenedFolder& folder, const std::map<ClockKey, TickCon
     if (!value.empty()) trace.environment.emplace_back(name, std::move(value));
   };
   bool repaired = false;
-  add("host", RepairUtf8(info.host, &repaired));
-  add("command", RepairUtf8(info.command, &repaired));
-  add("recording options", RepairUtf8(info.options, &repaired));
-  add("processes", std::to_string(folder.segments.size()));
+  add(fact::kHost, RepairUtf8(info.host, &repaired));
+  add(fact::kCommand, RepairUtf8(info.command, &repaired));
+  add(fact::kRecordingOptions, RepairUtf8(info.options, &repaired));
+  add(fact::kProcesses, std::to_string(folder.segments.size()));
   const TickConverter& clock = clocks.at(KeyOf(info));
-  add("clock",
+  add(fact::kClock,
       std::string(info.clock_kind == ClockKind::kTsc ? "time stamp counter" : "CLOCK_MONOTONIC") +
           ", error at most " + std::to_string(clock.Error().ns) + " ns");
 }
@@ -385,7 +386,7 @@ std::optional<Trace> HostAlone(const Recording& recording) {
   const ClockSample base = BaseOf(recording);
   trace.base_ns = base.realtime_ns;
   bool repaired = false;
-  trace.environment.emplace_back("host", RepairUtf8(samples.first()->host(), &repaired));
+  trace.environment.emplace_back(fact::kHost, RepairUtf8(samples.first()->host(), &repaired));
   CountRunLosses(recording, trace);
   samples.AddTo(0, base.monotonic_ns, builder);
   Trace built = std::move(builder).Build();

@@ -1,0 +1,69 @@
+// The names of the facts that a recording tells of its processes and machine: pairs of a name and a
+// text, of one name the last counts. Trace::environment holds them (trace/tables/environment.h).
+// Counts are decimal numbers, of one process, and absent while they are 0.
+// Free of the C++ runtime: the in-process library includes it.
+#pragma once
+
+namespace trainprof::fact {
+
+// Of a process that uses CUDA, written by the collector in it.
+
+// What became of the recording of GPU work: kGpuRecording, or why there is none (any more).
+inline constexpr char kCuptiState[] = "cupti.state";
+// Its values where no GPU work is missing that the user wanted.
+inline constexpr char kGpuRecording[] = "recording";
+inline constexpr char kGpuOff[] = "off: ";  // begins it; the option that the user gave follows
+inline constexpr char kGpuForked[] = "forked after CUDA init";  // is in it; no child can use CUDA
+
+inline constexpr char kDriverVersion[] = "driver.version";  // "12.4": the CUDA that it serves
+inline constexpr char kCuptiVersion[] = "cupti.version";    // "12.4 (22)": CUDA's, and CUPTI's own
+inline constexpr char kCuptiPath[] = "cupti.path";          // the libcupti in use
+inline constexpr char kCuptiCalls[] = "cupti.calls";        // which calls are traced, in words
+inline constexpr char kCuptiGraphs[] = "cupti.graphs";      // "graph" or "node": what a row is
+inline constexpr char kCuptiClock[] = "cupti.clock";        // where CUPTI does not take ours
+inline constexpr char kCuptiBuffers[] = "cupti.buffers";    // where no file can hold them: why
+inline constexpr char kCuptiRefused[] = "cupti.refused";    // "CALL gives RESULT; ...": goes on
+// The program waited so long: microseconds for finding a libcupti, and for all set-up.
+inline constexpr char kCuptiAnswerUs[] = "cupti.answer_us";
+inline constexpr char kCuptiSetupUs[] = "cupti.setup_us";
+// The longest that CUPTI held a record back, in milliseconds.
+inline constexpr char kCuptiLargestUndeliveredMs[] = "cupti.largest_undelivered_ms";
+
+// Counts of what was lost, or is odd.
+inline constexpr char kCuptiDropped[] = "cupti.dropped";                     // records, by CUPTI
+inline constexpr char kCuptiUntimed[] = "cupti.untimed";                     // records left out
+inline constexpr char kCuptiUnreadableBytes[] = "cupti.unreadable_bytes";    // of its buffers
+inline constexpr char kCuptiOverwrittenBytes[] = "cupti.overwritten_bytes";  // no buffer was free
+inline constexpr char kCuptiRefusedBuffers[] = "cupti.refused_buffers";      // CUPTI asked in vain
+inline constexpr char kCuptiReorderedBuffers[] = "cupti.reordered_buffers";  // after younger ones
+inline constexpr char kCuptiNamelessKernels[] = "cupti.nameless_kernels";    // CUPTI has no name
+inline constexpr char kCuptiRepeatedCallbacks[] = "cupti.repeated_callbacks";
+inline constexpr char kCuptiStacksSkipped[] = "cupti.stacks_skipped";  // calls, to save time
+inline constexpr char kCuptiForks[] = "cupti.forks";  // children after CUDA's set-up
+// Written by salvage, into the recording of a process that died.
+inline constexpr char kCuptiSalvagedRows[] = "cupti.salvaged_rows";      // of its buffers
+inline constexpr char kCuptiUnnamedKernels[] = "cupti.unnamed_kernels";  // their names died with it
+
+// Of a machine, written by its host sampler, in words.
+
+// "GPU 0": UUID and name; also kNotSampled and why, as of "GPU 0 power".
+inline constexpr char kGpuPrefix[] = "GPU ";
+inline constexpr char kNotSampled[] = "not sampled: ";  // begins such a text; the cause follows
+inline constexpr char kNvml[] = "NVML";                 // its library and version, or its absence
+inline constexpr char kNvmlHang[] = "NVML hang";        // a call that does not return
+inline constexpr char kHostSampler[] = "host sampler";  // what it cost
+inline constexpr char kHostProcesses[] = "host processes";  // that some are not sampled
+// "COMMAND (process PID)": what tells a process to record did not reach it.
+inline constexpr char kWipedEnvironment[] = "wiped environment";
+
+// Of a rank, added by the reader.
+
+inline constexpr char kHost[] = "host";                           // its name
+inline constexpr char kCores[] = "cores";                         // of the host, a count
+inline constexpr char kRanksOnHost[] = "ranks on this host";      // a count
+inline constexpr char kCommand[] = "command";                     // its first process's
+inline constexpr char kProcesses[] = "processes";                 // that recorded, a count
+inline constexpr char kRecordingOptions[] = "recording options";  // as layout.h spells them
+inline constexpr char kClock[] = "clock";                         // which one, its error in ns
+
+}  // namespace trainprof::fact
