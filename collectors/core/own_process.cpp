@@ -30,7 +30,6 @@ namespace {
 constexpr size_t kStackBytes = 256 * 1024;  // sanitizers need more than we do
 // Endless recursion, which libcupti 13.2 is known for, must end before memory does.
 constexpr rlim_t kMostStack = 8 * 1024 * 1024;
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 struct Job {
   const OwnProcess* process;
@@ -50,9 +49,9 @@ void Await(long pid, int options, int* status) {
 // False where it has not ended within a second: a driver may hold who was killed for as long as it
 // likes.
 bool AwaitKilled(long pid, int* status) {
-  const int64_t deadline = recording::ReadClock(CLOCK_MONOTONIC) + kNsPerSecond;
+  const int64_t deadline = recording::MonotonicNs() + recording::kNsPerSecond;
   const timespec step = {0, 1'000'000};
-  while (recording::ReadClock(CLOCK_MONOTONIC) < deadline) {
+  while (recording::MonotonicNs() < deadline) {
     const long ended = syscall(SYS_wait4, pid, status, WNOHANG, nullptr);
     if (ended == pid || (ended < 0 && errno != EINTR)) return true;
     syscall(SYS_ppoll, nullptr, 0, &step, nullptr, 0);
@@ -112,12 +111,12 @@ int Become(void* argument) {
 
 // Reads until the output ends or time is up. False: time is up.
 bool ReadOutput(Job& job, int fd) {
-  const int64_t deadline = recording::ReadClock(CLOCK_MONOTONIC) + job.process->limit_ns;
+  const int64_t deadline = recording::MonotonicNs() + job.process->limit_ns;
   while (job.end.output_bytes < job.size) {
-    const int64_t left = deadline - recording::ReadClock(CLOCK_MONOTONIC);
+    const int64_t left = deadline - recording::MonotonicNs();
     if (left <= 0) return false;
     pollfd ready = {fd, POLLIN, 0};
-    const timespec limit = {left / kNsPerSecond, left % kNsPerSecond};
+    const timespec limit = recording::ToTimespec(left);
     const long waited = syscall(SYS_ppoll, &ready, 1, &limit, nullptr, 0);
     if (waited < 0 && errno != EINTR) return true;
     if (waited <= 0) continue;

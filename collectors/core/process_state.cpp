@@ -84,7 +84,7 @@ bool StartProcess() {
   ProcessState& state = *g_runtime.state;
   uint32_t idle = 0;
   if (state.starting.compare_exchange_strong(idle, 1)) {
-    state.first_event_ns = recording::ReadClock(CLOCK_MONOTONIC);
+    state.first_event_ns = recording::MonotonicNs();
     OpenSegment();
     StartWindow();
     const auto in_child = g_runtime.in_child.load(std::memory_order_acquire);

@@ -15,20 +15,16 @@ using recording::RecordType;
 
 namespace {
 
-constexpr uint32_t kFirstChunkBytes = 16 * 1024;
-constexpr uint32_t kChunkGrowth = 4;
 // A launch makes 136 bytes of rows: a chunk lasts for some 8,000 launches.
 constexpr uint32_t kMostChunkBytes = 1024 * 1024;
-constexpr uint64_t kChunksInBound = 64;  // as for threads: a small bound serves many writers
 
 }  // namespace
 
 RowWriter* RowWriter::Allocate() {
-  constexpr size_t kStringsAt = (sizeof(RowWriter) + 63) / 64 * 64;
-  auto* memory = static_cast<char*>(AllocatePages(kStringsAt + StringCache::kOwnBytes));
-  if (memory == nullptr) return nullptr;
-  auto* writer = reinterpret_cast<RowWriter*>(memory);  // zero is its empty state
-  writer->strings_.Init(memory + kStringsAt);
+  void* string_memory = nullptr;
+  auto* writer = AllocateWriter<RowWriter>(&string_memory);
+  if (writer == nullptr) return nullptr;
+  writer->strings_.Init(string_memory);
   for (Output* output : {&writer->records_, &writer->device_, &writer->calls_}) {
     output->next_bytes = kFirstChunkBytes;
   }
@@ -61,11 +57,8 @@ bool RowWriter::Room(Output& output, ChunkKind kind, uint32_t row_bytes, uint32_
   if (static_cast<size_t>(output.end - output.cursor) >= bytes) [[likely]] {
     return true;
   }
-  uint64_t preferred = output.next_bytes;
-  const uint64_t share = g_runtime.control->max_bytes / kChunksInBound;
-  if (preferred > share) preferred = share;
   const ChunkRequest request = {static_cast<uint32_t>(bytes + sizeof(ChunkHeader)),
-                                static_cast<uint32_t>(preferred),
+                                output.next_bytes,
                                 kind == ChunkKind::kRecords,
                                 number_,
                                 sequence_,
@@ -77,7 +70,7 @@ bool RowWriter::Room(Output& output, ChunkKind kind, uint32_t row_bytes, uint32_
   if (result != ClaimResult::kClaimed) return false;
   if (output.chunk != nullptr) UnmapChunk(output.chunk);
   ++sequence_;
-  if (output.next_bytes < kMostChunkBytes) output.next_bytes *= kChunkGrowth;
+  output.next_bytes = NextChunkBytes(output.next_bytes, kMostChunkBytes);
   output.chunk = chunk;
   output.cursor = reinterpret_cast<char*>(chunk + 1);
   output.end = reinterpret_cast<char*>(chunk) + chunk->size_bytes;
@@ -124,17 +117,11 @@ bool RowWriter::Record(RecordType type, uint32_t domain, uint32_t id, const void
 uint32_t RowWriter::IdOf(CachedString* entry) {
   if (entry == nullptr) return 0;
   if (entry->id != 0 || (entry->length == 0 && !entry->truncated)) return entry->id;
-  const uint32_t words = 1 + (entry->length + 7) / 8;
-  if (!Room(records_, ChunkKind::kRecords, 0, (words + 1) * 8)) return 0;
+  const uint32_t bytes = entry->RecordWords() * 8;
+  if (!Room(records_, ChunkKind::kRecords, 0, bytes)) return 0;
   entry->id = strings_.NextId();
-  const uint64_t head = recording::PackHead(RecordType::kString, words + 1, 0, entry->id);
-  const uint64_t length = entry->length | (entry->truncated ? recording::kStringTruncated : 0);
-  memset(records_.cursor + words * 8, 0, 8);  // the padding
-  memcpy(records_.cursor, &head, 8);
-  memcpy(records_.cursor + 8, &length, 8);
-  memcpy(records_.cursor + 16, entry->text, entry->length);
-  Commit(records_, (words + 1) * 8);
-  if (entry->truncated) g_runtime.state->segment->truncated_strings.fetch_add(1);
+  PutString(*entry, reinterpret_cast<uint64_t*>(records_.cursor));
+  Commit(records_, bytes);
   return entry->id;
 }
 

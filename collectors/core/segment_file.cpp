@@ -23,6 +23,8 @@ namespace {
 
 // A process that has no rank looks so far up for one that records already.
 constexpr int kMostAncestors = 16;
+// A chunk is at most this part of the size bound, so that a small bound serves many writers.
+constexpr uint64_t kChunksInBound = 64;
 
 uint32_t Alignment() {
   const size_t page = PageSize();
@@ -164,7 +166,9 @@ uint64_t ReserveChunk(const ChunkRequest& request) {
   const RunControl& control = *g_runtime.control;
   const SegmentHeader& segment = *g_runtime.state->segment;
   const uint64_t smallest = RoundUp(request.smallest_bytes, segment.header_bytes);
-  const uint64_t preferred = RoundUp(request.preferred_bytes, segment.header_bytes);
+  const uint64_t share = control.max_bytes / kChunksInBound;
+  const uint64_t preferred = RoundUp(
+      request.preferred_bytes < share ? request.preferred_bytes : share, segment.header_bytes);
   const bool thin = !g_runtime.options.full && control.max_bytes != UINT64_MAX;
   const uint64_t detail_bound = control.max_bytes - control.max_bytes / 4;
   for (const uint64_t size : {preferred, smallest}) {

@@ -21,9 +21,16 @@ void CloseSegment();
 
 enum class ClaimResult { kClaimed, kThinned, kFull, kFailed };
 
+// What a writer prefers: a small chunk first, then larger ones up to its own most.
+inline constexpr uint32_t kFirstChunkBytes = 16 * 1024;
+constexpr uint32_t NextChunkBytes(uint32_t bytes, uint32_t most) {
+  constexpr uint32_t kGrowth = 4;
+  return bytes < most ? bytes * kGrowth : bytes;
+}
+
 struct ChunkRequest {
   uint32_t smallest_bytes;   // with the header; rounded up to the chunk alignment
-  uint32_t preferred_bytes;  // taken when the size bound leaves room
+  uint32_t preferred_bytes;  // taken when the size bound leaves room, and is not small itself
   bool phase;                // false: detail, refused once 3/4 of the bound are used
   uint32_t writer;
   uint32_t sequence;

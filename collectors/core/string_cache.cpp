@@ -47,6 +47,17 @@ Text MakeText(const char* text) {
   return MakeText(text, recording::kMaxStringBytes, true);
 }
 
+void PutString(const CachedString& string, uint64_t* words) {
+  const uint32_t count = string.RecordWords();
+  words[count - 1] = 0;  // the padding
+  words[0] = recording::PackHead(recording::RecordType::kString, count, 0, string.id);
+  words[1] = string.length | (string.truncated ? recording::kStringTruncated : 0);
+  memcpy(words + 2, string.text, string.length);
+  if (string.truncated) {
+    g_runtime.state->segment->truncated_strings.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void StringCache::Init(void* memory) {
   own_ = static_cast<char*>(memory);
   last_id_ = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "collectors/core/system.h"
 #include "trace/recording/wire/format.h"
 
 namespace trainprof::collectors {
@@ -31,7 +32,12 @@ struct CachedString {
   bool is_step;     // IsStepName
   bool is_capture;  // the window's capture=NAME
   char text[1];     // zero-terminated
+
+  uint32_t RecordWords() const { return 2 + (length + 7) / 8; }
 };
+// Writes its definition, RecordWords() words, and counts it where it is cut. Of the empty text
+// there is none.
+void PutString(const CachedString& string, uint64_t* words);
 
 class StringCache {
  public:
@@ -88,5 +94,15 @@ class StringCache {
   Block* blocks_;
   Recent recent_[kRecentSlots];
 };
+
+// A zeroed writer, and behind it the memory of its strings; or nullptr. Never freed.
+template <class Writer>
+Writer* AllocateWriter(void** string_memory) {
+  constexpr size_t kStringsAt = (sizeof(Writer) + 63) / 64 * 64;
+  auto* memory = static_cast<char*>(AllocatePages(kStringsAt + StringCache::kOwnBytes));
+  if (memory == nullptr) return nullptr;
+  *string_memory = memory + kStringsAt;
+  return reinterpret_cast<Writer*>(memory);  // zero is its empty state
+}
 
 }  // namespace trainprof::collectors

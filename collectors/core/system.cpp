@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "trace/base/held_signals.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 namespace {
@@ -232,8 +233,7 @@ void RemoveFile(const char* path) {
 
 void SleepWhile(std::atomic<uint32_t>* word, uint32_t expected, int64_t timeout_ns) {
   KeepErrno keep;
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
-  const timespec timeout = {timeout_ns / kNsPerSecond, timeout_ns % kNsPerSecond};
+  const timespec timeout = recording::ToTimespec(timeout_ns);
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &timeout, nullptr, 0);
 }
 

@@ -14,12 +14,8 @@ using recording::RecordType;
 
 namespace {
 
-constexpr uint32_t kFirstChunkBytes = 16 * 1024;
-constexpr uint32_t kChunkGrowth = 4;
 // Claiming a chunk costs some 60 us, so that this many bytes keep it at a few ns a record.
 constexpr uint32_t kMostChunkBytes = 256 * 1024;
-// A chunk is at most this part of the size bound, so that a small bound serves many threads.
-constexpr uint64_t kChunksInBound = 64;
 constexpr uint32_t kPhaseDepth = 2;
 constexpr uint64_t kPopBytes = 16;
 constexpr uint32_t kShortIds = 1u << recording::kShortValueBits;
@@ -47,10 +43,6 @@ constexpr uint64_t kIdWriterMask = (uint64_t{1} << (kIdGenerationShift - kIdWrit
 uint32_t WordsFor(const Attributes& attributes) {
   if (!attributes.Any()) return 0;
   return 1 + (attributes.color_type != 0) + (attributes.payload_type != 0);
-}
-
-uint32_t StructureWords(const Attributes& attributes) {
-  return 3 + (attributes.structure_bytes + 7) / 8;
 }
 
 void Put(uint64_t* words, const Attributes& attributes) {
@@ -124,19 +116,15 @@ void ThreadWriter::BeginInitialGap() {
 }
 
 bool ThreadWriter::NewChunk(uint64_t bytes, const CachedString* used_by) {
-  uint64_t preferred = chunk_bytes_;
-  const uint64_t share = g_runtime.control->max_bytes / kChunksInBound;
-  if (preferred > share) preferred = share;
-  const ChunkRequest request = {static_cast<uint32_t>(bytes + sizeof(ChunkHeader)),
-                                static_cast<uint32_t>(preferred), IsPhase(used_by), number_,
-                                sequence_};
+  const ChunkRequest request = {static_cast<uint32_t>(bytes + sizeof(ChunkHeader)), chunk_bytes_,
+                                IsPhase(used_by), number_, sequence_};
   ChunkHeader* chunk = nullptr;
   const ClaimResult result = ClaimChunk(request, &chunk);
   lost_detail_ = result == ClaimResult::kThinned;
   if (result != ClaimResult::kClaimed) return false;
   if (chunk_ != nullptr) UnmapChunk(chunk_);
   ++sequence_;
-  if (chunk_bytes_ < kMostChunkBytes) chunk_bytes_ *= kChunkGrowth;
+  chunk_bytes_ = NextChunkBytes(chunk_bytes_, kMostChunkBytes);
   chunk_ = chunk;
   payload_ = reinterpret_cast<char*>(chunk + 1);
   cursor_ = payload_;
@@ -183,18 +171,11 @@ void ThreadWriter::WriteClock(uint64_t ticks) {
 
 bool ThreadWriter::Define(CachedString* entry, const CachedString* used_by) {
   if (entry->length == 0 && !entry->truncated) return true;  // id 0
-  const uint32_t words = 2 + (entry->length + 7) / 8;
+  const uint32_t words = entry->RecordWords();
   if (!Room(words, used_by)) return false;
   entry->id = strings_.NextId();
-  uint64_t* out = Words();
-  out[0] = PackHead(RecordType::kString, words, 0, entry->id);
-  out[1] = entry->length | (entry->truncated ? recording::kStringTruncated : 0);
-  out[words - 1] = 0;  // the padding
-  memcpy(out + 2, entry->text, entry->length);
+  PutString(*entry, Words());
   Commit(words);
-  if (entry->truncated) {
-    g_runtime.state->segment->truncated_strings.fetch_add(1, std::memory_order_relaxed);
-  }
   return true;
 }
 
@@ -247,7 +228,7 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
   CachedString* found = *entry;
   const bool start = type == RecordType::kStart;
   const uint32_t words = 2 + start + WordsFor(attributes);
-  const uint32_t structure = attributes.schema == 0 ? 0 : StructureWords(attributes);
+  const uint32_t structure = attributes.schema == 0 ? 0 : attributes.StructureWords();
   const uint32_t with_pop = words + structure + (type == RecordType::kPush ? kPopBytes / 8 : 0);
   if (found == nullptr || (found->id == 0 && !Define(found, found)) || !Room(with_pop, found))
       [[unlikely]] {

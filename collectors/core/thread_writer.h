@@ -47,6 +47,8 @@ struct Attributes {
   uint32_t structure_bytes = 0;
 
   bool Any() const { return category != 0 || color_type != 0 || payload_type != 0; }
+  // Of the record that holds the structured payload.
+  uint32_t StructureWords() const { return 3 + (structure_bytes + 7) / 8; }
 };
 
 // A field of a payload schema, in NVTX's numbers.

@@ -9,7 +9,7 @@ using recording::PackHead;
 using recording::RecordType;
 
 void ThreadWriter::WriteStructure(const Attributes& attributes) {
-  const uint32_t words = 3 + (attributes.structure_bytes + 7) / 8;
+  const uint32_t words = attributes.StructureWords();
   uint64_t* out = Words();
   out[words - 1] = 0;  // the padding
   out[0] = PackHead(RecordType::kPayload, words, 0, 0);

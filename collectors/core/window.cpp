@@ -43,7 +43,7 @@ WindowVerdict CheckTime() {
       state.timing_done.load(std::memory_order_relaxed) != 0) {
     return Unchanged();
   }
-  const int64_t elapsed = recording::ReadClock(CLOCK_MONOTONIC) - state.first_event_ns;
+  const int64_t elapsed = recording::MonotonicNs() - state.first_event_ns;
   if (elapsed < options.delay_ns) return Unchanged();
   if (options.duration_ns > 0 && elapsed - options.delay_ns >= options.duration_ns) {
     state.timing_done.store(1, std::memory_order_relaxed);

@@ -12,9 +12,6 @@ extern "C" void* __dso_handle;
 namespace trainprof::collectors {
 namespace {
 
-// initial-exec: one load instead of a call that may allocate; 16 bytes of the static surplus that
-// glibc keeps for libraries loaded late.
-#define TRAINPROF_TLS __thread __attribute__((tls_model("initial-exec")))
 TRAINPROF_TLS ThreadWriter* t_writer;
 TRAINPROF_TLS bool t_attaching;
 TRAINPROF_TLS bool t_hooked;
@@ -52,11 +49,10 @@ void GiveBack(ThreadWriter* writer) {
 }
 
 ThreadWriter* MakeWriter(uint32_t generation) {
-  constexpr size_t kStringsAt = (sizeof(ThreadWriter) + 63) / 64 * 64;
-  auto* memory = static_cast<char*>(AllocatePages(kStringsAt + StringCache::kOwnBytes));
-  if (memory == nullptr) return nullptr;
-  auto* writer = reinterpret_cast<ThreadWriter*>(memory);  // zero is its empty state
-  writer->Create(g_runtime.state->next_writer.fetch_add(1), generation, memory + kStringsAt);
+  void* string_memory = nullptr;
+  auto* writer = AllocateWriter<ThreadWriter>(&string_memory);
+  if (writer == nullptr) return nullptr;
+  writer->Create(g_runtime.state->next_writer.fetch_add(1), generation, string_memory);
   return writer;
 }
 

@@ -10,10 +10,10 @@
 namespace trainprof::collectors {
 namespace {
 
-constexpr int64_t kFlushEveryNs = 1'000'000'000;
-constexpr uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+using recording::MonotonicNs;
 
-int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+constexpr int64_t kFlushEveryNs = recording::kNsPerSecond;
+constexpr uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
 CUpti_ActivityKind Kind(ActivityKind kind) { return static_cast<CUpti_ActivityKind>(kind); }
 
@@ -104,7 +104,7 @@ void ApplySchedule(Session& session) {
 }
 
 void Flush(Session& session, uint32_t flag) {
-  session.flush_since_ns.store(Now());
+  session.flush_since_ns.store(MonotonicNs());
   const CUptiResult flushed = session.library.api.flush_all(flag);
   size_t dropped = 0;
   const CUptiResult asked = session.library.api.get_dropped(nullptr, 0, &dropped);
@@ -117,7 +117,7 @@ void Flush(Session& session, uint32_t flag) {
 }  // namespace
 
 ScheduleInput PresentInput() {
-  return {Now(), g_runtime.state->steps_begun.load(), WindowIsOpen()};
+  return {MonotonicNs(), g_runtime.state->steps_begun.load(), WindowIsOpen()};
 }
 
 bool SwitchRecording(Session& session, bool on) {
@@ -148,17 +148,18 @@ bool SwitchRecording(Session& session, bool on) {
 void RunControl() {
   Session& session = *TheSession();
   ProcessState& state = *g_runtime.state;
-  int64_t next_flush = Now() + kFlushEveryNs;
+  int64_t next_flush = MonotonicNs() + kFlushEveryNs;
   while (session.ending.load(std::memory_order_acquire) == 0) {
     const uint32_t signal = state.step_signal.load(std::memory_order_acquire);
     ApplySchedule(session);
-    if (Now() >= next_flush) {
+    if (MonotonicNs() >= next_flush) {
       Flush(session, 0);
-      next_flush = Now() + kFlushEveryNs;
+      next_flush = MonotonicNs() + kFlushEveryNs;
     }
     const uint64_t next_step = session.schedule.NextStep();
     if (next_step != 0 && state.steps_begun.load() == next_step) continue;  // meanwhile
-    if (session.ending.load() == 0) SleepWhile(&state.step_signal, signal, next_flush - Now());
+    if (session.ending.load() == 0)
+      SleepWhile(&state.step_signal, signal, next_flush - MonotonicNs());
   }
   Flush(session, kForced);
   session.control_done.store(1, std::memory_order_release);

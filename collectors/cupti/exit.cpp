@@ -10,13 +10,12 @@
 namespace trainprof::collectors {
 namespace {
 
-constexpr int64_t kFlushLimitNs = 5'000'000'000;
-constexpr int64_t kRowsLimitNs = 5'000'000'000;
+constexpr int64_t kRowsLimitNs = 5 * recording::kNsPerSecond;
 
 bool Await(std::atomic<uint32_t>& done, int64_t limit_ns) {
-  const int64_t deadline = recording::ReadClock(CLOCK_MONOTONIC) + limit_ns;
+  const int64_t deadline = recording::MonotonicNs() + limit_ns;
   while (done.load(std::memory_order_acquire) == 0) {
-    const int64_t left = deadline - recording::ReadClock(CLOCK_MONOTONIC);
+    const int64_t left = deadline - recording::MonotonicNs();
     if (left <= 0) return false;
     SleepWhile(&done, 0, left);
   }
@@ -39,9 +38,9 @@ void FinishSession() {
   if (session == nullptr || session->active.load(std::memory_order_acquire) == 0) return;
   session->ending.store(1, std::memory_order_release);
   SignalFollowers();
-  // One flush is granted 5 s, whenever it began. Our other thread writes the message.
+  // Where that is not enough, our other thread writes the message.
   const int64_t since = session->flush_since_ns.load();
-  const int64_t used = since == 0 ? 0 : recording::ReadClock(CLOCK_MONOTONIC) - since;
+  const int64_t used = since == 0 ? 0 : recording::MonotonicNs() - since;
   Await(session->control_done, kFlushLimitNs - used);
   session->ending.store(2, std::memory_order_release);
   WakeWorker(*session);

@@ -18,10 +18,10 @@
 namespace trainprof::collectors {
 namespace {
 
+using recording::MonotonicNs;
+
 constexpr size_t kMostMapsBytes = 8 * 1024 * 1024;
 constexpr size_t kMostPath = 1024;
-
-int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
 
 void FindOurselves(CuptiLibrary* library) {
   Dl_info info{};
@@ -80,12 +80,12 @@ bool IsKnown(CuptiLibrary* library, const char* path) {
 // Tries one candidate. True ends the search.
 bool Try(CuptiLibrary* library, const char* name) {
   if (IsKnown(library, name)) return false;
-  const int64_t left = library->search_ends_ns - Now();
+  const int64_t left = library->search_ends_ns - MonotonicNs();
   if (left <= 0) return true;
-  const int64_t begin = Now();
+  const int64_t begin = MonotonicNs();
   const LibraryAnswer answer = AskLibrary(library->injection, library->driver, name,
                                           left < kAnswerLimitNs ? left : kAnswerLimitNs);
-  library->answers_ns += Now() - begin;
+  library->answers_ns += MonotonicNs() - begin;
   const LibraryReport& report = answer.report;
   if (report.driver_version != 0) library->driver_version = report.driver_version;
   const char* path = report.path[0] == 0 ? name : report.path;
@@ -221,7 +221,7 @@ bool DriverTrouble(const CuptiLibrary& library, char* what, size_t size) {
 
 void LoadCupti(CuptiLibrary* library) {
   FindOurselves(library);
-  library->search_ends_ns = Now() + kSearchLimitNs;
+  library->search_ends_ns = MonotonicNs() + kSearchLimitNs;
   const char* named = secure_getenv("TRAINPROF_CUPTI");
   if (named != nullptr && *named != 0) {
     if (!Try(library, named) && library->why_not[0] == 0) {

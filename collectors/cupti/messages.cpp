@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "collectors/cupti/result_names.h"
+
 namespace trainprof::collectors {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr int kVirtualizedPrivileges = 40;
 constexpr int kConfidentialComputing = 41;
 constexpr int kMigDevice = 43;
 constexpr int kWslDevice = 45;
-constexpr int kUnknown = 999;
 
 void DescribeUnknown(const CuptiLibrary& library, CUptiResult result, const char* call, char* out,
                      size_t size) {
@@ -66,7 +67,7 @@ void DescribeFailure(const CuptiLibrary& library, CUptiResult result, const char
       snprintf(out, size, "CUPTI is not supported on a GPU in confidential-computing mode.");
       break;
     case kNotInitialized:
-    case kUnknown:
+    case kUnknownResult:
       DescribeUnknown(library, result, call, out, size);
       break;
     default:

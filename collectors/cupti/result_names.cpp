@@ -55,12 +55,11 @@ constexpr const char* kNames[] = {
     "CUPTI_ERROR_HES_TRACE_NOT_SUPPORTED_ON_MPS",
 };
 constexpr int kCount = sizeof kNames / sizeof kNames[0];
-constexpr int kUnknown = 999;
 
 }  // namespace
 
 const char* KnownResultName(int result) {
-  if (result == kUnknown) return "CUPTI_ERROR_UNKNOWN";
+  if (result == kUnknownResult) return "CUPTI_ERROR_UNKNOWN";
   return result >= 0 && result < kCount ? kNames[result] : "an unknown error";
 }
 

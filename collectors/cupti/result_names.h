@@ -3,7 +3,9 @@
 
 namespace trainprof::collectors {
 
-// "CUPTI_ERROR_UNKNOWN" of 999; "an unknown error" where no version has such a number.
+inline constexpr int kUnknownResult = 999;  // CUPTI_ERROR_UNKNOWN
+
+// "CUPTI_ERROR_UNKNOWN" of kUnknownResult; "an unknown error" where no version has such a number.
 const char* KnownResultName(int result);
 
 }  // namespace trainprof::collectors

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "trace/recording/wire/tick_clock.h"
+
 namespace trainprof::collectors {
 
 struct ScheduleInput {
@@ -20,12 +22,11 @@ class Schedule {
     uint64_t first_step;  // of the user's window: recording starts one step ahead
   };
 
-  static constexpr int64_t kNsPerSecond = 1'000'000'000;
-  static constexpr uint64_t kFirstSteps = 10 + 30;        // warm-up, then what is analysed
-  static constexpr int64_t kFirstNs = 60 * kNsPerSecond;  // of programs without steps
-  static constexpr int64_t kPauseNs = 300 * kNsPerSecond;
+  static constexpr uint64_t kFirstSteps = 10 + 30;  // warm-up, then what is analysed
+  static constexpr int64_t kFirstNs = 60 * recording::kNsPerSecond;  // of programs without steps
+  static constexpr int64_t kPauseNs = 300 * recording::kNsPerSecond;
   static constexpr uint64_t kSampleSteps = 10;
-  static constexpr int64_t kSampleNs = 10 * kNsPerSecond;
+  static constexpr int64_t kSampleNs = 10 * recording::kNsPerSecond;
 
   void Start(const Plan& plan, const ScheduleInput& input);
   // Whether to record now. To be asked again at the step NextStep() and at least each second.

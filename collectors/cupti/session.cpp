@@ -21,7 +21,7 @@ constinit std::atomic<Session*> g_session{nullptr};
 
 constexpr int kSystemThreadIds = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
 
-uint64_t TimestampNow() { return static_cast<uint64_t>(recording::ReadClock(CLOCK_MONOTONIC)); }
+uint64_t TimestampNow() { return static_cast<uint64_t>(recording::MonotonicNs()); }
 
 Session* Active() {
   Session* session = g_session.load(std::memory_order_acquire);
@@ -270,13 +270,13 @@ void StartSession() {
   if (session == nullptr || writer == nullptr) return;
   session->writer = writer;
   g_session.store(session, std::memory_order_release);
-  const int64_t before = recording::ReadClock(CLOCK_MONOTONIC);
+  const int64_t before = recording::MonotonicNs();
   if (g_runtime.options.gpu_off) {
     WriteFact(*session, fact::kCuptiState, "%s--no-gpu", fact::kGpuOff);
   } else {
     Begin(*session);
   }
-  NoteSetup(*session, before, recording::ReadClock(CLOCK_MONOTONIC));
+  NoteSetup(*session, before, recording::MonotonicNs());
 }
 
 }  // namespace trainprof::collectors

@@ -17,6 +17,7 @@
 #include "collectors/cupti/library.h"
 #include "collectors/cupti/schedule.h"
 #include "collectors/cupti/slot_ring.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
 
@@ -77,6 +78,9 @@ struct Session {
   std::atomic<uint32_t> control_done;
   std::atomic<uint32_t> worker_done;
 };
+
+// One flush is granted so long, whenever it began.
+inline constexpr int64_t kFlushLimitNs = 5 * recording::kNsPerSecond;
 
 // nullptr before StartSession.
 Session* TheSession();

@@ -11,6 +11,8 @@
 namespace trainprof::collectors {
 namespace {
 
+using recording::MonotonicNs;
+
 constexpr uint32_t kFirstSlots = 4;
 constexpr uint32_t kFreeAhead = 4;
 constexpr uint32_t kGrowth = 8;
@@ -18,8 +20,6 @@ constexpr uint32_t kGrowth = 8;
 // lost.
 constexpr int64_t kMostWaitNs = 50'000'000;
 constexpr int64_t kGrowthPollNs = 100'000;
-
-int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
 
 }  // namespace
 
@@ -77,7 +77,7 @@ char* SlotRing::TakeFree() {
         !slot.state.compare_exchange_strong(free, SlotState::kHeld, std::memory_order_acq_rel)) {
       continue;
     }
-    slot.held_ns.store(Now(), std::memory_order_relaxed);
+    slot.held_ns.store(MonotonicNs(), std::memory_order_relaxed);
     next_take_.store(index + 1, std::memory_order_relaxed);
     return DataAt(index);
   }
@@ -103,7 +103,7 @@ char* SlotRing::StealDelivered() {
 
 char* SlotRing::Take(bool may_refuse) {
   // Our thread may be making slots already, some 100 us away from done, or more on a busy machine.
-  const int64_t deadline = Now() + kMostWaitNs;
+  const int64_t deadline = MonotonicNs() + kMostWaitNs;
   for (;;) {
     if (char* data = TakeFree()) return data;
     if (slots() >= most_slots_) break;
@@ -113,7 +113,7 @@ char* SlotRing::Take(bool may_refuse) {
       if (!Grow(kFreeAhead) && growing_.load() == 0) break;
     }
     SleepWhile(&growing_, 1, kGrowthPollNs);
-    if (Now() >= deadline) break;
+    if (MonotonicNs() >= deadline) break;
   }
   refused_.fetch_add(1, std::memory_order_relaxed);
   if (may_refuse) return nullptr;
@@ -132,7 +132,7 @@ bool SlotRing::Deliver(char* buffer, uint32_t valid_bytes) {
   Slot& slot = header_->slot[distance / kSlotBytes - 1];
   if (slot.state.load(std::memory_order_acquire) != SlotState::kHeld) return false;
   slot.valid_bytes.store(valid_bytes < kSlotBytes ? valid_bytes : kSlotBytes);
-  slot.delivered_ns.store(Now());
+  slot.delivered_ns.store(MonotonicNs());
   slot.state.store(SlotState::kDelivered, std::memory_order_release);
   return true;
 }

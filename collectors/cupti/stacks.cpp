@@ -9,6 +9,7 @@ namespace trainprof::collectors {
 namespace {
 
 using recording::CallDomain;
+using recording::MonotonicNs;
 
 // A call this long is worth its stack: a walk costs some 10 us.
 constexpr int64_t kLongCallNs = 20'000;
@@ -31,14 +32,11 @@ constinit Site g_sites[kSites]{};
 
 constinit ModuleSet* g_modules = nullptr;
 
-#define TRAINPROF_TLS __thread __attribute__((tls_model("initial-exec")))
 TRAINPROF_TLS int64_t t_budget_ns;       // left; filled up as time passes
 TRAINPROF_TLS int64_t t_budget_time_ns;  // when it was last filled; 0: never
 TRAINPROF_TLS uint64_t t_runtime_call;   // correlation of the runtime's call that is open, + 1
 TRAINPROF_TLS uint64_t t_last_end;       // the same, of the call that ended last
 TRAINPROF_TLS bool t_walking;            // a walk interrupted by a signal handler that calls CUDA
-
-int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
 
 bool HasBudget(int64_t now) {
   const int64_t earned = t_budget_time_ns == 0 ? kBudgetNs : (now - t_budget_time_ns) / kBudgetPart;
@@ -90,7 +88,7 @@ bool IsSmallCopyToDevice(CallDomain domain, uint32_t cbid, const CUpti_CallbackD
 }
 
 void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool was_long) {
-  int64_t now = Now();
+  int64_t now = MonotonicNs();
   if (t_walking || !HasBudget(now)) {
     session.stacks_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -104,7 +102,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
       writer->Leave();
     }
   }
-  t_budget_ns -= Now() - now;
+  t_budget_ns -= MonotonicNs() - now;
   t_walking = false;
 }
 
@@ -112,7 +110,7 @@ void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_Ca
   const auto begin = static_cast<int64_t>(*call.correlationData);
   if (begin == 0) return;     // recording was switched on meanwhile
   *call.correlationData = 0;  // taken once, should its end be told twice
-  const bool was_long = Now() - begin > kLongCallNs;
+  const bool was_long = MonotonicNs() - begin > kLongCallNs;
   if (!was_long && !IsSmallCopyToDevice(domain, cbid, call)) return;
   TakeStack(session, domain, call.correlationId, was_long);
 }
@@ -139,7 +137,7 @@ void CUPTIAPI OnCall(void* context, CUpti_CallbackDomain cupti_domain, CUpti_Cal
     return;  // nested in a call of the runtime, which is looked at
   }
   if (call.callbackSite == CUPTI_API_ENTER) {
-    *call.correlationData = static_cast<uint64_t>(Now());
+    *call.correlationData = static_cast<uint64_t>(MonotonicNs());
     return;
   }
   if (t_last_end == correlation) session.repeated_callbacks.fetch_add(1, std::memory_order_relaxed);

@@ -121,7 +121,7 @@ _Unwind_Reason_Code OnFrame(_Unwind_Context* unwind, void* context) {
   }
   frames.address[frames.count++] = address;
   if (frames.count == kSettledFrames && !state->Ask()) return _URC_END_OF_STACK;
-  return frames.count == kMostFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return frames.count == ThreadWriter::kMostFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 }  // namespace

@@ -4,15 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collectors/core/thread_writer.h"
+
 namespace trainprof::collectors {
 
-inline constexpr uint32_t kMostFrames = 128;
 // The frames nearest to the CUDA libraries that together tell one call site from another.
 inline constexpr uint32_t kSiteFrames = 3;
 
 struct Frames {
   uint32_t count;
-  uint64_t address[kMostFrames];  // return addresses, innermost first, without CUDA's own
+  // Return addresses, innermost first, without CUDA's own.
+  uint64_t address[ThreadWriter::kMostFrames];
 };
 
 // Where code lies: a loaded object. `file_start` is its ELF header in memory.

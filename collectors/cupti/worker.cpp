@@ -11,11 +11,10 @@
 namespace trainprof::collectors {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kPollNs = 50'000'000;  // of the user's delay and duration
-constexpr int64_t kFlushLimitNs = 5 * kSecondNs;
+using recording::kNsPerSecond;
+using recording::MonotonicNs;
 
-int64_t Now() { return recording::ReadClock(CLOCK_MONOTONIC); }
+constexpr int64_t kPollNs = 50'000'000;  // of the user's delay and duration
 
 // Numbers that become facts when they change.
 struct Reported {
@@ -91,12 +90,12 @@ struct Worker {
   // `ending`: the process does not wait any longer.
   void WatchFlush(bool ending) {
     const int64_t since = session.flush_since_ns.load();
-    if (since == 0 || flush_reported || (Now() - since < kFlushLimitNs && !ending)) return;
+    if (since == 0 || flush_reported || (MonotonicNs() - since < kFlushLimitNs && !ending)) return;
     flush_reported = true;
     const int64_t last = session.converter.last_end_ns();
     WriteFact(session, fact::kCuptiState,
               "CUPTI flush exceeded 5 s; leaving it. Last event %.1f s ago; data saved.",
-              last == 0 ? 0.0 : static_cast<double>(Now() - last) / 1e9);
+              last == 0 ? 0.0 : static_cast<double>(MonotonicNs() - last) / 1e9);
   }
 
   // The user's delay and duration run in programs without NVTX, too.
@@ -119,8 +118,8 @@ struct Worker {
   }
 
   void EachSecond() {
-    if (Now() < next_second) return;
-    next_second = Now() + kSecondNs;
+    if (MonotonicNs() < next_second) return;
+    next_second = MonotonicNs() + kNsPerSecond;
     {
       Locked lock(session.writer_lock);
       session.writer->Clock();
@@ -140,7 +139,7 @@ struct Worker {
       EachSecond();
       if (any) continue;
       session.worker_sleeps.store(1);
-      SleepWhile(&session.work, work, g_runtime.options.HasWindow() ? kPollNs : kSecondNs);
+      SleepWhile(&session.work, work, g_runtime.options.HasWindow() ? kPollNs : kNsPerSecond);
       session.worker_sleeps.store(0);
     }
     ReportNumbers();

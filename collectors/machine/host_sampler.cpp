@@ -16,6 +16,7 @@
 
 #include "collectors/machine/sampling.h"
 #include "trace/base/held_signals.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof {
 namespace {
@@ -26,12 +27,6 @@ constexpr int kNoRoom = 2;
 // To reap what was killed; what hangs in the kernel is left to init.
 constexpr std::chrono::milliseconds kKillLimit{20};
 
-int64_t Now(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
 recording::HostHeader HeaderOf(const SamplerSettings& settings) {
   recording::HostHeader header{};
   header.ticks_per_second = static_cast<uint32_t>(sysconf(_SC_CLK_TCK));
@@ -39,8 +34,8 @@ recording::HostHeader HeaderOf(const SamplerSettings& settings) {
   header.pid = getpid();
   header.program_pid = settings.program;
   header.cores = static_cast<uint32_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
-  header.opened_monotonic_ns = Now(CLOCK_MONOTONIC);
-  header.opened_realtime_ns = Now(CLOCK_REALTIME);
+  header.opened_monotonic_ns = recording::MonotonicNs();
+  header.opened_realtime_ns = recording::ReadClock(CLOCK_REALTIME);
   gethostname(header.host, sizeof header.host - 1);
   std::ifstream boot(settings.root / "proc/sys/kernel/random/boot_id");
   boot.getline(header.boot_id, sizeof header.boot_id);

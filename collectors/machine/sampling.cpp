@@ -22,11 +22,13 @@
 #include "collectors/machine/process_source.h"
 #include "trace/recording/files/run_files.h"
 #include "trace/recording/wire/facts.h"
+#include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof {
 namespace {
 
 using recording::HostEncoder;
+using recording::MonotonicNs;
 
 constexpr uint8_t kProcStream = 0;
 constexpr uint8_t kNvmlStream = 1;
@@ -38,12 +40,6 @@ constexpr int64_t kUseEvery = 20;
 constexpr int64_t kHangNs = 5'000'000'000;
 // Ranks of one machine: how often the next one tries to take over as the machine's sampler.
 constexpr int64_t kLockEveryNs = 1'000'000'000;
-
-int64_t MonotonicNs() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
 
 // One of the supervisors of a machine samples what is the machine's: who holds the lock. It goes to
 // another one when its holder dies. Where the file system has no locks the lowest rank does it.
@@ -119,7 +115,7 @@ class NvmlThread {
 
  private:
   static void Sleep(int64_t ns) {
-    const timespec time = {ns / 1'000'000'000, ns % 1'000'000'000};
+    const timespec time = recording::ToTimespec(ns);
     nanosleep(&time, nullptr);
   }
 
@@ -193,7 +189,7 @@ class ProcLoop {
   static bool StoppedBefore(int64_t until_ns, int stop_fd) {
     for (;;) {
       const int64_t left = std::max<int64_t>(until_ns - MonotonicNs(), 0);
-      const timespec timeout = {left / 1'000'000'000, left % 1'000'000'000};
+      const timespec timeout = recording::ToTimespec(left);
       pollfd stop = {stop_fd, POLLIN, 0};
       const int ready = ppoll(&stop, 1, &timeout, nullptr);
       if (ready < 0 && errno == EINTR) continue;

@@ -13,7 +13,7 @@ using collectors::Schedule;
 using collectors::ScheduleInput;
 using recording::DeviceRowType;
 
-constexpr int64_t kSecond = Schedule::kNsPerSecond;
+constexpr int64_t kSecond = recording::kNsPerSecond;
 
 TEST(CuptiSchedule, FortyStepsThenTenEveryFiveMinutes) {
   Schedule schedule{};

@@ -19,11 +19,17 @@
 
 namespace trainprof::recording {
 
+inline constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+inline timespec ToTimespec(int64_t ns) { return {ns / kNsPerSecond, ns % kNsPerSecond}; }
+
 inline int64_t ReadClock(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
-  return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
+  return t.tv_sec * kNsPerSecond + t.tv_nsec;
 }
+
+inline int64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
 
 inline uint64_t ReadTicks(ClockKind kind) {
 #if defined(__x86_64__)
@@ -32,7 +38,7 @@ inline uint64_t ReadTicks(ClockKind kind) {
   }
 #endif
   (void)kind;
-  return static_cast<uint64_t>(ReadClock(CLOCK_MONOTONIC));
+  return static_cast<uint64_t>(MonotonicNs());
 }
 
 // Invariant (CPUID 0x80000007 EDX bit 8), and the kernel's time of day rests on it: a kernel that
@@ -66,7 +72,7 @@ inline ClockSample SampleClockTriple(ClockKind kind) {
   ClockSample best{0, 0, 0, UINT64_MAX};
   for (int i = 0; i < kTries; ++i) {
     const uint64_t before = ReadTicks(kind);
-    const int64_t monotonic = ReadClock(CLOCK_MONOTONIC);
+    const int64_t monotonic = MonotonicNs();
     const int64_t realtime = ReadClock(CLOCK_REALTIME);
     const uint64_t after = ReadTicks(kind);
     if (after - before < best.bracket_ticks) {
