@@ -48,8 +48,7 @@ const char* ModelName(Model model);
 int64_t EffectiveWidth(const Options& options);
 
 // Reads the command line. Returns the options, or the exit code where the program must end now: 0
-// after
-// --help (printed to stdout), 2 for a usage error (printed to stderr).
+// after --help (printed to stdout), 2 for a usage error (printed to stderr).
 struct ParsedOptions {
   std::optional<Options> options;
   int exit_code = 0;

@@ -1,6 +1,7 @@
 // CUPTI's activity records as they lie in its buffers: of each kind the fields that are recorded,
-// at the offsets that CUPTI 11 to 13 share (later versions append; api_check.cpp compares them with
-// the headers at hand). Header-free of CUPTI, so that a dead process's buffers can be read without.
+// at the offsets that CUPTI 11 to 13 share (later versions append; record_layouts.cpp compares them
+// with the headers at hand). Free of CUPTI's headers, so that a dead process's buffers can be read
+// without.
 #pragma once
 
 #include <cstdint>

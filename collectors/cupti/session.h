@@ -1,9 +1,8 @@
 // The recording of GPU work in this process: one per process, made when the driver first calls
 // InitializeInjection. Two threads of ours serve it:
 //
-//   trainprof-cupti  (control.cpp) makes all calls into CUPTI: switches recording on and off,
-//   flushes trainprof        (worker.cpp)  makes rows of delivered buffers, writes facts, watches
-//   the other
+//   trainprof-cupti (control.cpp)  makes all calls into CUPTI: turns recording on and off, flushes
+//   trainprof       (worker.cpp)   makes rows of delivered buffers, writes facts, watches the other
 //
 // The program's threads only run CUPTI's callbacks: take and deliver a buffer, walk a stack. No
 // lock is held across a call into CUPTI.

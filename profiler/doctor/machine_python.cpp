@@ -24,8 +24,8 @@ constexpr char kAskPython[] =
     "print(sys.version.split()[0])\n"
     "print(sys.executable)\n"
     "spec = importlib.util.find_spec(\"torch\")\n"
-    "print(os.path.join(os.path.dirname(spec.origin), \"version.py\") if spec and spec.origin else "
-    "\"\")\n"
+    "print(os.path.join(os.path.dirname(spec.origin), \"version.py\")"
+    " if spec and spec.origin else \"\")\n"
     "print(\"\\n\".join(p for p in sys.path if os.path.isdir(p)))\n"
     "' 2>/dev/null </dev/null";
 

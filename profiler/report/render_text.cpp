@@ -231,9 +231,8 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   }
   if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
     out += fmt::format(
-        "\nThe training thread waited for its loader for {:.3f} {}; during {:.3f} of them ({:.1f} "
-        "% "
-        "of the {}) the GPU was idle\n",
+        "\nThe training thread waited for its loader for {:.3f} {}; during {:.3f} of them "
+        "({:.1f} % of the {}) the GPU was idle\n",
         rank.DevicePerStepMs(rank.loader_wait.total), unit,
         rank.DevicePerStepMs(rank.loader_wait.during_idle),
         100 * rank.DeviceShare(rank.loader_wait.during_idle),

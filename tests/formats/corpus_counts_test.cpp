@@ -30,8 +30,7 @@ std::string CountsOf(const Trace& trace) {
   }
   return fmt::format(
       "complete={} kernels={} copies={} memsets={} calls={} ops={} annotations={} python={} "
-      "syncs={} "
-      "flows={} instants={} kernel_ns={}",
+      "syncs={} flows={} instants={} kernel_ns={}",
       trace.ranges.size() + trace.api.size() + trace.device_ops.size() + trace.syncs.size(),
       kinds[0], kinds[1], kinds[2], trace.api.size(), ops, annotations, python, trace.syncs.size(),
       trace.flows.size(), trace.instants.size(), kernel_ns);

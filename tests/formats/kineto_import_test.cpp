@@ -46,8 +46,7 @@ TEST(KinetoImport, OldAndNewCategoryWordsGiveTheSameTables) {
       old.rows,
       "  kernel [4000,7000) \"k\" cat Kernel #3 launched 1000 device=0 stream=7 correlation=3\n"
       "  copy [10000,11000) \"Memcpy HtoD (Pageable -> Device)\" cat Memcpy 64 B direction 1 "
-      "Pageable to Device"
-      " bytes=64\n"
+      "Pageable to Device bytes=64\n"
       "  op [0,9000) \"aten::add\" cat Operator External id=1\n"
       "  call(1) [1000,3000) \"cudaLaunchKernel\" cat Runtime #3 correlation=3\n");
   std::string renamed = kOld;
@@ -202,9 +201,8 @@ TEST(KinetoImport, BareWordsBadEscapesAndBadUtf8AreRepairedAndCounted) {
   const ImportedFile got = Import(
       Events("{\"ph\":\"X\",\"name\":\"C:\\x\\q\\u00e9\\ud83d\\ude00\\ud83d\",\"pid\":1,\"tid\":1,"
              "\"ts\":1,\"dur\":1},"
-             "{\"ph\":\"X\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":1,\"args\":{\"a\":"
-             "N/A,\"b\":NaN,"
-             "\"c\":-Infinity,\"d\":[NaN, \"\\q\", 007]}},"
+             "{\"ph\":\"X\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":1,"
+             "\"args\":{\"a\":N/A,\"b\":NaN,\"c\":-Infinity,\"d\":[NaN, \"\\q\", 007]}},"
              "{\"ph\":\"X\",\"name\":\"bad \xFF\xC3 utf8\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},"
              "{\"ph\":\"X\",\"name\":\"tab\there\",\"pid\":1,\"tid\":1,\"ts\":7,\"dur\":1}"));
   EXPECT_EQ(
