@@ -28,15 +28,14 @@ Duration Histogram::BeginOf(size_t b) const {
   return Duration{static_cast<int64_t>(std::exp(scaled) - 1)};
 }
 
-Histogram MakeHistogram(const Trace& trace, Table table, StringId name,
-                        const std::atomic<bool>* cancel) {
+Histogram MakeHistogram(const Trace& trace, Table table, StringId name) {
   Histogram histogram;
   const EventColumns* const columns = ColumnsOf(trace, table);
   if (columns == nullptr || table == Table::kInstants) return histogram;
   std::vector<int64_t> durations;
   const auto size = static_cast<uint32_t>(columns->size());
   for (uint32_t row = 0; row < size; ++row) {
-    if (IsCancelled(cancel, row)) return histogram;
+    CancelPoint(row);
     if (columns->name[row] != name) continue;
     durations.push_back(columns->interval(Row{row}).Length().ns);
     histogram.total += Duration{durations.back()};

@@ -1,7 +1,6 @@
 // How long the events of one name take: as many bins as a small picture has room for.
 #pragma once
 
-#include <atomic>
 #include <vector>
 
 #include "trace/base/interval_set.h"
@@ -27,8 +26,7 @@ struct Histogram {
 inline constexpr size_t kHistogramBins = 32;
 
 // Of all events of this name in the table of `event`; of tables whose events last. Empty
-// for other tables. O(n).
-Histogram MakeHistogram(const Trace& trace, Table table, StringId name,
-                        const std::atomic<bool>* cancel = nullptr);
+// for other tables. Can be cancelled. O(n).
+Histogram MakeHistogram(const Trace& trace, Table table, StringId name);
 
 }  // namespace trainprof

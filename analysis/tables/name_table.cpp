@@ -37,19 +37,17 @@ Category CategoryOfRow(Categorizer& categorizer, Counted what, uint32_t row) {
 
 class Maker {
  public:
-  Maker(const Trace& trace, Counted what, const IntervalSet& window,
-        const std::atomic<bool>* cancel)
+  Maker(const Trace& trace, Counted what, const IntervalSet& window)
       : trace_(trace),
         what_(what),
         columns_(ColumnsOf(trace, what)),
         cutter_(window),
         categorizer_(trace),
-        group_of_(trace.strings.size(), kNoGroup),
-        cancel_(cancel) {}
+        group_of_(trace.strings.size(), kNoGroup) {}
 
   NameTable Make() {
     Sum();
-    if (!IsCancelled(cancel_)) FindMedians();
+    FindMedians();
     for (const NameRow& row : table_.rows) table_.self += row.self;
     return std::move(table_);
   }
@@ -60,7 +58,7 @@ class Maker {
   void Sum() {
     const auto size = static_cast<uint32_t>(columns_.size());
     for (uint32_t row = 0; row < size; ++row) {
-      if (IsCancelled(cancel_, row)) return;
+      CancelPoint(row);
       Duration part;
       if (!cutter_.Cut(columns_.interval(Row{row}), &part)) continue;
       if (IsCounted(trace_, what_, row)) Add(row, part);
@@ -104,14 +102,14 @@ class Maker {
     std::vector<uint64_t> at(next.begin(), next.end() - 1);
     const auto size = static_cast<uint32_t>(columns_.size());
     for (uint32_t row = 0; row < size; ++row) {
-      if (IsCancelled(cancel_, row)) return;
+      CancelPoint(row);
       Duration part;
       if (!IsCounted(trace_, what_, row)) continue;
       if (!cutter_.Cut(columns_.interval(Row{row}), &part)) continue;
       parts[at[group_of_[Index(columns_.name[row])]]++] = part.ns;
     }
     for (size_t g = 0; g < table_.rows.size(); ++g) {
-      if (IsCancelled(cancel_)) return;
+      CancelPoint();
       const auto first = parts.begin() + static_cast<int64_t>(next[g]);
       const auto middle = first + static_cast<int64_t>((table_.rows[g].count - 1) / 2);
       std::nth_element(first, middle, parts.begin() + static_cast<int64_t>(next[g + 1]));
@@ -125,7 +123,6 @@ class Maker {
   const Cutter cutter_;
   Categorizer categorizer_;
   std::vector<uint32_t> group_of_;  // by name
-  const std::atomic<bool>* const cancel_;
   NameTable table_;
 };
 
@@ -152,9 +149,8 @@ bool Cutter::Cut(const Interval& event, Duration* part) const {
   return after != intervals.begin() && (after - 1)->Contains(event.begin);
 }
 
-NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window,
-                        const std::atomic<bool>* cancel) {
-  return Maker(trace, what, window, cancel).Make();
+NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window) {
+  return Maker(trace, what, window).Make();
 }
 
 std::string_view KernelTitle(std::string_view name) {

@@ -1,7 +1,6 @@
 // Events summed by their name: which kernels, operators and calls a stretch of time was made of.
 #pragma once
 
-#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -41,11 +40,9 @@ struct NameTable {
   Duration self;  // of all: what shares are of
 };
 
-// Events that touch the window, cut at its ends. Of two equally long ones the first row counts.
-// `cancel`, when it turns true, ends it early with a table that nobody wants. O(n log w), w
-// intervals of the window.
-NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window,
-                        const std::atomic<bool>* cancel = nullptr);
+// Events that touch the window, cut at its ends. Of two equally long ones the first row counts. Can
+// be cancelled (trace/base/cancel.h). O(n log w), w intervals of the window.
+NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window);
 
 // A kernel's name from its own word on, without what it returns and its namespaces: what tells
 // kernels apart where there is little room. Other names are whole.

@@ -14,7 +14,7 @@ namespace {
 
 using Place = std::tuple<std::string, int64_t, std::string, std::string>;
 
-constexpr size_t kCallsBetween = 1 << 10;  // two looks at `cancel`
+constexpr size_t kCallsBetween = 1 << 10;  // two cancel points
 
 void AddCall(SiteRow& row, ApiKind kind, bool blocks, Duration part, Row call) {
   ++row.site.count;
@@ -33,13 +33,12 @@ void AddCall(SiteRow& row, ApiKind kind, bool blocks, Duration part, Row call) {
 
 }  // namespace
 
-std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& window,
-                                   const std::atomic<bool>* cancel) {
+std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& window) {
   const Trace& trace = model.trace;
   const Cutter cutter(window);
   std::map<Place, SiteRow> sites;
   for (uint32_t row = 0; row < trace.api.size(); ++row) {
-    if (IsCancelled(cancel, row, kCallsBetween)) return {};
+    if (row % kCallsBetween == 0) CancelPoint();
     Duration part;
     if (!cutter.Cut(trace.api.interval(Row{row}), &part)) continue;
     Site site = model.sites.FindCall(Row{row});

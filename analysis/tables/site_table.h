@@ -1,7 +1,6 @@
 // The user's source lines by what they make the host wait for, and by how much they launch.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,8 @@ struct SiteRow {
 };
 
 // Runtime calls that touch the window, cut at its ends; longest blocked first, then most calls.
-// `cancel` as for MakeNameTable. O(calls log n).
-std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& window,
-                                   const std::atomic<bool>* cancel = nullptr);
+// Can be cancelled. O(calls log n).
+std::vector<SiteRow> MakeSiteTable(const RankModel& model, const IntervalSet& window);
 
 // "train.py:88 train_step (aten::item)"; "source not recorded".
 std::string SiteText(const Site& site);

@@ -15,16 +15,18 @@ auto WaitFor(Ask ask) {
   return answer;
 }
 
-int UntilCancelled(const std::atomic<bool>* cancel) {
-  while (!*cancel) std::this_thread::yield();
-  return -1;
+int UntilCancelled() {
+  for (;;) {
+    CancelPoint();
+    std::this_thread::yield();
+  }
 }
 
 TEST(BackgroundJob, GivesItsValueOnce) {
   BackgroundJob<int> job;
   EXPECT_FALSE(job.busy());
   EXPECT_EQ(job.Take(), std::nullopt);
-  job.Start([](const std::atomic<bool>*) { return 7; });
+  job.Start([] { return 7; });
   EXPECT_EQ(WaitFor([&] { return job.Take(); }), 7);
   EXPECT_FALSE(job.busy());
   EXPECT_EQ(job.Take(), std::nullopt);
@@ -46,7 +48,7 @@ TEST(BackgroundJob, GivesNothingWhenItWasCancelled) {
 TEST(Background, NeverShowsTheValueOfAnotherKey) {
   Background<int, int> square;
   const auto get = [&](int key, bool at_once = false) {
-    return square.Get(key, at_once, [key](const std::atomic<bool>*) { return key * key; });
+    return square.Get(key, at_once, [key] { return key * key; });
   };
   EXPECT_EQ(*get(3, true), 9);
   const uint64_t generation = square.generation();
@@ -61,16 +63,12 @@ TEST(Background, NeverShowsTheValueOfAnotherKey) {
 TEST(Background, AnotherKeyCancelsTheOneBefore) {
   Background<int, int> value;
   EXPECT_EQ(value.Get(1, false, UntilCancelled), nullptr);
-  const auto second = [&] {
-    return value.Get(2, false, [](const std::atomic<bool>*) { return 2; });
-  };
+  const auto second = [&] { return value.Get(2, false, [] { return 2; }); };
   EXPECT_EQ(*WaitFor(second), 2);
   // Also the first one's, when that is wanted again before it has ended.
   EXPECT_EQ(value.Get(1, false, UntilCancelled), nullptr);
   EXPECT_EQ(value.Get(2, false, UntilCancelled), nullptr);
-  const auto first = [&] {
-    return value.Get(1, false, [](const std::atomic<bool>*) { return 1; });
-  };
+  const auto first = [&] { return value.Get(1, false, [] { return 1; }); };
   EXPECT_EQ(*WaitFor(first), 1);
 }
 

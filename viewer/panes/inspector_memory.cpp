@@ -112,11 +112,11 @@ void DrawMemory(PaneContext& context) {
   State& state = context.state;
   const Scope scope = ScopeOf(context, false);
   const Trace& trace = state.document->TraceOf(scope.rank);
-  const MemoryTable* const table = context.cache.inspector.memory.Get(
-      scope, trace.instants.size() <= kEventsAtOnce,
-      [owner = state.document, &trace, window = scope.window](const std::atomic<bool>* cancel) {
-        return MakeMemoryTable(trace, window, cancel);
-      });
+  const MemoryTable* const table =
+      context.cache.inspector.memory.Get(scope, trace.instants.size() <= kEventsAtOnce,
+                                         [owner = state.document, &trace, window = scope.window] {
+                                           return MakeMemoryTable(trace, window);
+                                         });
   ScopeLine(context, scope, table != nullptr);
   ImGui::BeginChild("memory");
   ScrollByKeys(context, KeyPane::kTables);

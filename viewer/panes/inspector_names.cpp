@@ -108,9 +108,7 @@ class NamesTab {
                           : what_ == Counted::kCalls   ? trace_.api.size()
                                                        : trace_.ranges.size();
     const auto make = [owner = state_.document, trace = &trace_, what = what_,
-                       window = scope_.window](const std::atomic<bool>* cancel) {
-      return MakeNameTable(*trace, what, window, cancel);
-    };
+                       window = scope_.window] { return MakeNameTable(*trace, what, window); };
     return pane_.table.Get(scope_, events <= kEventsAtOnce, make);
   }
 

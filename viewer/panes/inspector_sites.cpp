@@ -61,11 +61,11 @@ void DrawSites(PaneContext& context) {
   const RankModel* const model = state.document->Model(scope.rank);
   if (model == nullptr) return ScopeLine(context, scope, false);
   constexpr size_t kCallsAtOnce = kEventsAtOnce / 20;  // looking for a site takes that much longer
-  const std::vector<SiteRow>* const rows = cache.sites.Get(
-      scope, model->trace.api.size() <= kCallsAtOnce,
-      [owner = state.document, model, window = scope.window](const std::atomic<bool>* cancel) {
-        return MakeSiteTable(*model, window, cancel);
-      });
+  const std::vector<SiteRow>* const rows =
+      cache.sites.Get(scope, model->trace.api.size() <= kCallsAtOnce,
+                      [owner = state.document, model, window = scope.window] {
+                        return MakeSiteTable(*model, window);
+                      });
   ScopeLine(context, scope, rows != nullptr);
   if (rows == nullptr) return;
   if (rows->empty()) {

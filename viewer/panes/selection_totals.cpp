@@ -123,9 +123,7 @@ void DrawHistogram(PaneContext& context, const EventRef& event) {
   const HistogramKey key{event.rank, event.table, columns->name[Index(event.row)]};
   const Histogram* const histogram = context.cache.inspector.histogram.Get(
       key, columns->size() <= kEventsAtOnce,
-      [owner = state.document, &trace, key](const std::atomic<bool>* cancel) {
-        return MakeHistogram(trace, key.table, key.name, cancel);
-      });
+      [owner = state.document, &trace, key] { return MakeHistogram(trace, key.table, key.name); });
   if (histogram == nullptr) return TextIn(context.theme.text_dim, "computing ...");
   if (histogram->count < 2 || histogram->bins.empty()) {
     return TextIn(context.theme.text_dim, "the only one of this name");

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trace/base/cancel.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/panes/hatch.h"
 #include "viewer/panes/timeline_frame.h"
@@ -42,12 +41,8 @@ const StepBars& BarsOf(PaneContext& context) {
     const bool at_once = trace.ranges.size() + trace.device_ops.size() <= kEventsAtOnce;
     const StepBars* const bars = cache.bars.Get(
         key, at_once,
-        [document = state.document, lines = state.document->shared_lines(), rank,
-         analysis](const std::atomic<bool>* cancel) {
-          StepBars made;
-          RunUnlessCancelled(cancel,
-                             [&] { made = MakeStepBars(*lines, rank, analysis->steps, analysis); });
-          return made;
+        [document = state.document, lines = state.document->shared_lines(), rank, analysis] {
+          return MakeStepBars(*lines, rank, analysis->steps, analysis);
         });
     if (bars != nullptr) return *bars;
   }

@@ -1,7 +1,6 @@
 // Searching for events, and going from hit to hit.
 #include <utility>
 
-#include "trace/base/cancel.h"
 #include "viewer/state/actions.h"
 
 namespace trainprof {
@@ -27,11 +26,8 @@ void Begin(State& state) {
   }
   search.found = std::make_shared<std::atomic<size_t>>(0);
   search.job.Start([document = state.document, lines = state.document->shared_lines(),
-                    query = search.query, found = search.found](const std::atomic<bool>* cancel) {
-    Hits hits;
-    RunUnlessCancelled(cancel, [&] { hits = Search(*lines, query, found.get()); });
-    return hits;
-  });
+                    query = search.query,
+                    found = search.found] { return Search(*lines, query, found.get()); });
 }
 
 }  // namespace

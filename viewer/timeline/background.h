@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "trace/base/cancel.h"
+
 namespace trainprof {
 
 // One value that is being made. All but what makes it is for one thread.
@@ -16,14 +18,17 @@ class BackgroundJob {
  public:
   bool busy() const { return work_ != nullptr; }
 
-  // Only when not busy. `make(const std::atomic<bool>* cancel)` has to own what it refers to, and
-  // ends early with anything when *cancel turns true: whoever drops the job waits for it.
+  // Only when not busy. `make()` has to own what it refers to, and can be cancelled (cancel.h):
+  // whoever drops the job waits for it.
   template <class Make>
   void Start(Make make) {
     work_ = std::make_unique<Work>();
-    work_->result = std::async(
-        std::launch::async,
-        [make = std::move(make), cancel = &work_->cancel]() mutable { return make(cancel); });
+    work_->result =
+        std::async(std::launch::async, [make = std::move(make), cancel = &work_->cancel]() mutable {
+          std::optional<Value> value;
+          RunUnlessCancelled(cancel, [&] { value = make(); });
+          return value;
+        });
   }
   // Nobody wants the value any more.
   void Cancel() {
@@ -34,7 +39,7 @@ class BackgroundJob {
     if (!work_ || work_->result.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
       return std::nullopt;
     const std::unique_ptr<Work> work = std::move(work_);
-    Value value = work->result.get();
+    std::optional<Value> value = work->result.get();
     if (work->cancel) return std::nullopt;
     return value;
   }
@@ -42,7 +47,7 @@ class BackgroundJob {
  private:
   struct Work {
     std::atomic<bool> cancel = false;
-    std::future<Value> result;
+    std::future<std::optional<Value>> result;  // nothing where it was cancelled
     // The future waits for its thread, which looks at `cancel` every few milliseconds.
     ~Work() { cancel = true; }
   };
@@ -67,8 +72,7 @@ class Background {
     value_.reset();
     ++generation_;
     if (at_once) {
-      const std::atomic<bool> never = false;
-      value_ = make(&never);
+      value_ = make();
       return &*value_;
     }
     job_.Start(std::move(make));

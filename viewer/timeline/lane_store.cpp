@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "trace/base/cancel.h"
-
 namespace trainprof {
 namespace {
 
@@ -24,14 +22,11 @@ Categorizer CategorizerOf(const Lines& lines, uint32_t line) {
   return Categorizer(*lines.ranks()[lines.lines()[line].rank].trace);
 }
 
-std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& orders,
-                                  const std::atomic<bool>* cancel) {
+std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& orders) {
   std::vector<LineContents> made;
-  RunUnlessCancelled(cancel, [&] {
-    for (const Order& order : orders) {
-      made.push_back(MakeContents(lines, order.line, order.form, CategorizerOf(lines, order.line)));
-    }
-  });
+  for (const Order& order : orders) {
+    made.push_back(MakeContents(lines, order.line, order.form, CategorizerOf(lines, order.line)));
+  }
   return made;
 }
 
@@ -128,9 +123,7 @@ void LaneStore::MakeNext() {
     being_made_.push_back(asked.what);
   }
   made_of_ = lines_;
-  job_.Start([lines = lines_, orders = std::move(orders)](const std::atomic<bool>* cancel) {
-    return MakeAll(*lines, orders, cancel);
-  });
+  job_.Start([lines = lines_, orders = std::move(orders)] { return MakeAll(*lines, orders); });
 }
 
 void LaneStore::ForgetWhatNobodyAskedFor() {
