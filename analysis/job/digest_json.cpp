@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "analysis/job/digest.h"
-#include "trace/recording/segments/segment_scan.h"
+#include "trace/base/utf8.h"
 
 namespace trainprof {
 namespace {
@@ -236,7 +236,7 @@ class Writer {
   // A file's name may be any bytes.
   static Json Text(const std::string& text) {
     bool is_repaired = false;
-    recording::RepairUtf8(text, &is_repaired);
+    RepairUtf8(text, &is_repaired);
     if (!is_repaired) return text;
     Json bytes = Json::array();
     for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
+
+#include "trace/base/utf8.h"
 
 namespace trainprof {
 namespace {
@@ -44,18 +45,12 @@ struct Character {
 
 Character First(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1, true};
-  const size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return {lead, 1, false};
+  const size_t bytes = Utf8Length(text);
+  if (bytes < 2) return {lead, 1, bytes == 1};
   uint32_t code = lead & (0xffu >> (bytes + 1));
   for (size_t i = 1; i < bytes; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xc0) != 0x80) return {lead, 1, false};
-    code = code << 6 | (next & 0x3f);
+    code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
   }
-  constexpr std::array<uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < kLeast[bytes] || code > 0x10ffff || surrogate) return {lead, 1, false};
   return {code, bytes, true};
 }
 

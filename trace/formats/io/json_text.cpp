@@ -5,51 +5,13 @@
 #include <bitset>
 #include <cmath>
 
+#include "trace/base/utf8.h"
+
 namespace trainprof::json {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-void AppendUtf8(std::string& out, uint32_t code) {
-  const auto tail = [&](int shift) {
-    out.push_back(static_cast<char>(0x80 | (code >> shift & 0x3F)));
-  };
-  if (code < 0x80) {
-    out.push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out.push_back(static_cast<char>(0xC0 | code >> 6));
-    tail(0);
-  } else if (code < 0x10000) {
-    out.push_back(static_cast<char>(0xE0 | code >> 12));
-    tail(6);
-    tail(0);
-  } else {
-    out.push_back(static_cast<char>(0xF0 | code >> 18));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
-// Length of the well-formed UTF-8 sequence at p (2 to 4), or 0. Zeros follow the window's end, and
-// a zero is no continuation byte.
-int Utf8Length(const char* p) {
-  const auto byte = [&](int i) { return static_cast<unsigned char>(p[i]); };
-  const auto more = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned char lead = byte(0);
-  if (lead >= 0xC2 && lead <= 0xDF) return more(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
-    if (lead == 0xED && byte(1) >= 0xA0) return 0;  // surrogates
-    return more(1) && more(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;   // overlong
-    if (lead == 0xF4 && byte(1) >= 0x90) return 0;  // beyond U+10FFFF
-    return more(1) && more(2) && more(3) ? 4 : 0;
-  }
-  return 0;
-}
+// Of the character at p: zeros follow the window's end.
+size_t LengthAt(const char* p) { return Utf8Length({p, 4}); }
 
 // Four hex digits at p, or -1.
 int32_t Hex4(const char* p) {
@@ -105,17 +67,18 @@ void DecodeEscape(const char*& p, std::string& out, Repairs& repairs) {
   }
   p += 6;
   if (unit < 0xD800 || unit > 0xDFFF) {
-    AppendUtf8(out, static_cast<uint32_t>(unit));
+    AppendUtf8(static_cast<uint32_t>(unit), out);
     return;
   }
   const int32_t low = unit < 0xDC00 && p[0] == '\\' && p[1] == 'u' ? Hex4(p + 2) : -1;
   if (low < 0xDC00 || low > 0xDFFF) {  // half of a pair
     repairs.bad_escape = true;
-    out += kReplacement;
+    AppendUtf8(kReplacementCharacter, out);
     return;
   }
-  AppendUtf8(out, 0x10000 + (static_cast<uint32_t>(unit - 0xD800) << 10) +
-                      static_cast<uint32_t>(low - 0xDC00));
+  AppendUtf8(
+      0x10000 + (static_cast<uint32_t>(unit - 0xD800) << 10) + static_cast<uint32_t>(low - 0xDC00),
+      out);
   p += 6;
 }
 
@@ -140,7 +103,7 @@ Scan SkipString(const char*& p, const char* end, Repairs& repairs) {
       repairs.control_character = true;
       ++p;
     } else {
-      const int length = Utf8Length(p);
+      const size_t length = LengthAt(p);
       if (length == 0) repairs.invalid_utf8 = true;
       p += length == 0 ? 1 : length;
     }
@@ -170,12 +133,12 @@ Scan DecodeString(const char*& p, const char* end, std::string& out, Repairs& re
     } else if (c < ' ') {
       repairs.control_character = true;
       out.push_back(*p++);
-    } else if (const int length = Utf8Length(p); length > 0) {
-      out.append(p, static_cast<size_t>(length));
+    } else if (const size_t length = LengthAt(p); length > 0) {
+      out.append(p, length);
       p += length;
     } else {
       repairs.invalid_utf8 = true;
-      out += kReplacement;
+      AppendUtf8(kReplacementCharacter, out);
       ++p;
     }
   }
@@ -184,16 +147,10 @@ Scan DecodeString(const char*& p, const char* end, std::string& out, Repairs& re
 }
 
 std::string ValidUtf8(std::string_view text, Repairs& repairs) {
-  const std::string padded = std::string(text) + std::string(4, '\0');  // Utf8Length looks ahead
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const bool ascii = static_cast<signed char>(padded[i]) >= 0;
-    const int length = ascii ? 1 : Utf8Length(&padded[i]);
-    repairs.invalid_utf8 |= length == 0;
-    out += length == 0 ? kReplacement : std::string_view(&padded[i], static_cast<size_t>(length));
-    i += length == 0 ? 1 : static_cast<size_t>(length);
-  }
-  return out;
+  bool repaired = false;
+  std::string valid = RepairUtf8(text, &repaired);
+  repairs.invalid_utf8 |= repaired;
+  return valid;
 }
 
 BareValue ReadBare(std::string_view token) {

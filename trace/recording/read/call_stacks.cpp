@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "trace/base/utf8.h"
 #include "trace/recording/seal/symbols_file.h"
 #include "trace/recording/segments/segment_liveness.h"
 #include "trace/symbols/native_frames.h"

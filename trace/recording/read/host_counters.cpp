@@ -6,9 +6,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "trace/base/utf8.h"
 #include "trace/formats/io/memory_limit.h"
 #include "trace/recording/read/host_series.h"
-#include "trace/recording/segments/segment_scan.h"
 #include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "trace/recording/segments/segment_scan.h"
+#include "trace/base/utf8.h"
 
 namespace trainprof::recording {
 namespace {

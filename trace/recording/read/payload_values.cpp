@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "trace/recording/segments/segment_scan.h"
+#include "trace/base/utf8.h"
 
 namespace trainprof::recording {
 namespace {
@@ -52,24 +52,6 @@ double HalfOf(uint16_t bits) {
   if (exponent == 0x1F) return fraction == 0 ? sign * INFINITY : NAN;
   if (exponent == 0) return sign * std::ldexp(fraction, -24);
   return sign * std::ldexp(fraction | 0x400, exponent - 25);
-}
-
-void AppendUtf8(uint32_t c, std::string* out) {
-  if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) c = 0xFFFD;
-  const auto put = [&](uint32_t byte) { *out += static_cast<char>(byte); };
-  if (c < 0x80) return put(c);
-  if (c < 0x800) {
-    put(0xC0 | c >> 6);
-  } else {
-    if (c < 0x10000) {
-      put(0xE0 | c >> 12);
-    } else {
-      put(0xF0 | c >> 18);
-      put(0x80 | (c >> 12 & 0x3F));
-    }
-    put(0x80 | (c >> 6 & 0x3F));
-  }
-  put(0x80 | (c & 0x3F));
 }
 
 }  // namespace
@@ -169,7 +151,7 @@ std::string Utf8Of(std::string_view bytes, uint32_t unit_bytes) {
       c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
       ++i;
     }
-    AppendUtf8(c, &text);
+    AppendUtf8(c, text);
   }
   return text;
 }

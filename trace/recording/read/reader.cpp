@@ -6,6 +6,7 @@
 #include <new>
 #include <optional>
 
+#include "trace/base/utf8.h"
 #include "trace/build/trace_builder.h"
 #include "trace/formats/io/memory_limit.h"
 #include "trace/recording/files/clock_log.h"

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "trace/base/utf8.h"
 #include "trace/recording/read/attribute_decoder.h"
 #include "trace/recording/read/device_decoder.h"
 #include "trace/recording/read/payload_decoder.h"

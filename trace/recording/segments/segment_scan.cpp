@@ -2,29 +2,11 @@
 
 #include <algorithm>
 
+#include "trace/base/utf8.h"
 #include "trace/recording/wire/rows.h"
 
 namespace trainprof::recording {
 namespace {
-
-// Length of the valid UTF-8 character at the beginning of `s`, 0 when there is none.
-size_t CharacterLength(std::string_view s) {
-  const auto at = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  const auto tail = [&](size_t i) { return (at(i) & 0xC0) == 0x80; };
-  const unsigned c = at(0);
-  if (c < 0x80) return 1;
-  if (c >= 0xC2 && c <= 0xDF) return tail(1) ? 2 : 0;
-  if (c >= 0xE0 && c <= 0xEF) {
-    const bool overlong = c == 0xE0 && at(1) < 0xA0;
-    const bool surrogate = c == 0xED && at(1) > 0x9F;
-    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (c >= 0xF0 && c <= 0xF4) {
-    const bool outside = (c == 0xF0 && at(1) < 0x90) || (c == 0xF4 && at(1) > 0x8F);
-    return tail(1) && tail(2) && tail(3) && !outside ? 4 : 0;
-  }
-  return 0;
-}
 
 class Scanner {
  public:
@@ -192,24 +174,6 @@ class Scanner {
 
 }  // namespace
 
-std::string RepairUtf8(std::string_view text, bool* repaired) {
-  std::string out;
-  out.reserve(text.size());
-  *repaired = false;
-  for (size_t i = 0; i < text.size();) {
-    const size_t n = CharacterLength(text.substr(i));
-    if (n == 0) {
-      *repaired = true;
-      out += "\xEF\xBF\xBD";  // U+FFFD
-      ++i;
-    } else {
-      out += text.substr(i, n);
-      i += n;
-    }
-  }
-  return out;
-}
-
 void WriterStrings::Clear() {
   dense_.clear();
   sparse_.clear();
@@ -223,7 +187,7 @@ bool WriterStrings::Define(const Record& record) {
     for (size_t back = 1; back <= kLongest && back <= text.size(); ++back) {
       const auto c = static_cast<unsigned char>(text[text.size() - back]);
       if (c < 0xC0) continue;
-      if (CharacterLength(text.substr(text.size() - back)) == 0) text.remove_suffix(back);
+      if (Utf8Length(text.substr(text.size() - back)) == 0) text.remove_suffix(back);
       break;
     }
   }

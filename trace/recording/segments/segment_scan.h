@@ -87,7 +87,4 @@ struct SegmentScan {
 SegmentScan ScanSegment(const SegmentReader& segment, Quality& quality,
                         const OnPayload& on_payload = {});
 
-// `text` with every byte that is not part of valid UTF-8 replaced; *repaired tells whether any was.
-std::string RepairUtf8(std::string_view text, bool* repaired);
-
 }  // namespace trainprof::recording
