@@ -50,26 +50,33 @@ RecordingFacts FactsOf(const recording::RecordingSummary& summary, int own_rank)
   return facts;
 }
 
+// What crosses from the process that seals.
+template <class Facts, class Do>
+void ForEachField(Facts& facts, Do with) {
+  with("ranks", facts.ranks);
+  with("processes", facts.processes);
+  with("running", facts.running);
+  with("events", facts.events);
+  with("bytes", facts.bytes);
+  with("thinned", facts.thinned);
+  with("dropped", facts.dropped);
+  with("dropped_by_cupti", facts.dropped_by_cupti);
+  with("left_raw", facts.left_raw);
+  with("failed_processes", facts.failed_processes);
+  with("gpu_trouble", facts.gpu_trouble);
+  with("failure", facts.failure);
+}
+
 std::string ToText(const RecordingFacts& facts) {
-  const auto replace = nlohmann::json::error_handler_t::replace;
-  return nlohmann::json{
-      facts.ranks,    facts.processes,        facts.running, facts.events,
-      facts.bytes,    facts.thinned,          facts.dropped, facts.dropped_by_cupti,
-      facts.left_raw, facts.failed_processes, facts.failure, facts.gpu_trouble}
-      .dump(-1, ' ', false, replace);
+  nlohmann::json json;
+  ForEachField(facts, [&](const char* name, const auto& field) { json[name] = field; });
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 RecordingFacts FromText(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text);
-  size_t i = 0;
   RecordingFacts facts;
-  for (uint64_t* field :
-       {&facts.ranks, &facts.processes, &facts.running, &facts.events, &facts.bytes, &facts.thinned,
-        &facts.dropped, &facts.dropped_by_cupti, &facts.left_raw, &facts.failed_processes}) {
-    *field = json.at(i++).get<uint64_t>();
-  }
-  facts.failure = json.at(i++).get<std::string>();
-  facts.gpu_trouble = json.at(i).get<std::string>();
+  ForEachField(facts, [&](const char* name, auto& field) { json.at(name).get_to(field); });
   return facts;
 }
 
