@@ -20,6 +20,7 @@
 #include "trace/formats/io/memory_limit.h"
 #include "trace/recording/files/host_file.h"
 #include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/recorded_json.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/read/reader.h"
 #include "trace/recording/seal/sealer.h"

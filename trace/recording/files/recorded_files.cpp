@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "trace/io/write_all.h"
 #include "trace/recording/wire/access.h"
@@ -19,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kOwnersMode = 0600;
-constexpr int kDeepest = 8;  // of what trainprof writes as JSON
 
 const char* WhatItIs(mode_t mode) {
   switch (mode & S_IFMT) {
@@ -186,19 +184,6 @@ Result<std::string> ReadRecorded(const fs::path& path, Links links, uint64_t mos
     return Error{path.string() + ": cannot be read"};
   }
   return text;
-}
-
-nlohmann::json ParseRecorded(std::string_view text) {
-  using nlohmann::json;
-  struct TooDeep {};
-  const auto check = [](int depth, json::parse_event_t, json&) {
-    return depth <= kDeepest ? true : throw TooDeep();
-  };
-  try {
-    return json::parse(text, check, false);
-  } catch (const TooDeep&) {
-    return json::value_t::discarded;
-  }
 }
 
 bool ReadFully(int fd, uint64_t offset, void* out, size_t size) {

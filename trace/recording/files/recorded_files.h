@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,10 +91,6 @@ Result<RecordedFile> OpenRecorded(const std::filesystem::path& path, Links links
 // All of it; fails when it is longer than `most_bytes`.
 Result<std::string> ReadRecorded(const std::filesystem::path& path, Links links,
                                  uint64_t most_bytes);
-
-// JSON that may come from anybody, and is "discarded" where it is none. So is what is nested deeper
-// than anything that trainprof writes: a bracket takes 64 bytes as a tree.
-nlohmann::json ParseRecorded(std::string_view text);
 
 // The whole of [offset, offset + size), across interrupted and short reads.
 bool ReadFully(int fd, uint64_t offset, void* out, size_t size);

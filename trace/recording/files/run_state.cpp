@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/recorded_json.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/wire/layout.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/recorded_json.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/seal/sealer.h"
 #include "trace/recording/segments/segment_liveness.h"

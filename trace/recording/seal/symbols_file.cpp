@@ -7,6 +7,7 @@
 #include <set>
 
 #include "trace/recording/files/recorded_files.h"
+#include "trace/recording/files/recorded_json.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/segments/segment_liveness.h"
 #include "trace/recording/segments/segment_reader.h"
