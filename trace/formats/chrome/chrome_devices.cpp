@@ -53,13 +53,9 @@ bool NamesStream(std::string_view name) {
   return name.substr(1).starts_with(kStream.substr(1)) && std::isdigit(name[kStream.size()]) != 0;
 }
 
-}  // namespace
-
-// A track of rows of unknown categories alone is a device's where its process or its own name says
-// so, or where its rows carry the ids of launches on other tracks.
-void ChromeTables::FindDeviceTracks() {
-  Trace& trace = builder_.trace();
-  RangeTable& ranges = trace.ranges;
+// By track: whether its rows are all of unknown categories.
+std::vector<bool> TracksOfUnknown(const Trace& trace) {
+  const RangeTable& ranges = trace.ranges;
   std::vector<bool> is_unknown(trace.tracks.size(), false);
   for (size_t row = 0; row < ranges.size(); ++row) {
     if (ranges.kind[row] == RangeKind::kOther) is_unknown[Index(ranges.track[row])] = true;
@@ -71,16 +67,19 @@ void ChromeTables::FindDeviceTracks() {
     }
   }
   for (const TrackId track : trace.api.track) is_unknown[Index(track)] = false;
-  if (std::find(is_unknown.begin(), is_unknown.end(), true) == is_unknown.end()) return;
+  return is_unknown;
+}
 
-  // By track: rows that carry the id of a launch, less the others.
+// By track, of those asked for: rows that carry the id of a launch, less the others.
+std::vector<int64_t> LaunchedLessOthers(const Trace& trace, const std::vector<bool>& is_asked) {
+  const RangeTable& ranges = trace.ranges;
   std::vector<int64_t> launched(trace.tracks.size(), 0);
   std::vector<std::pair<int64_t, TrackId>> ids;
   const StringId key = trace.strings.Find("correlation");
   for (size_t row = 0; row < ranges.size() && key != kEmptyString; ++row) {
     CancelPoint(row);
     const TrackId track = ranges.track[row];
-    if (!is_unknown[Index(track)]) continue;
+    if (!is_asked[Index(track)]) continue;
     const auto id = trace.args.Find(ranges.args[row], key);
     if (id && id->type == ArgValue::Type::kInt) {
       ids.emplace_back(id->integer, track);
@@ -101,6 +100,19 @@ void ChromeTables::FindDeviceTracks() {
     }
   }
   for (size_t i = 0; i < ids.size(); ++i) launched[Index(ids[i].second)] += is_launch[i] ? 1 : -1;
+  return launched;
+}
+
+}  // namespace
+
+// A track of rows of unknown categories alone is a device's where its process or its own name says
+// so, or where its rows carry the ids of launches on other tracks.
+void ChromeTables::FindDeviceTracks() {
+  Trace& trace = builder_.trace();
+  RangeTable& ranges = trace.ranges;
+  const std::vector<bool> is_unknown = TracksOfUnknown(trace);
+  if (std::find(is_unknown.begin(), is_unknown.end(), true) == is_unknown.end()) return;
+  const std::vector<int64_t> launched = LaunchedLessOthers(trace, is_unknown);
   std::vector<TrackId> becomes(trace.tracks.size(), kNoTrack);
   for (uint32_t i = 0; i < trace.tracks.size(); ++i) {
     Track& track = trace.tracks[i];
