@@ -8,15 +8,18 @@
 
 #include "trace/io/output_file.h"
 
-namespace trainprof {
-
-#define TRAINPROF_ENTRY(symbol, slug) const Exporter& Exporter_##symbol();
+#define TRAINPROF_ENTRY(symbol, slug) \
+  namespace trainprof::exporters {    \
+  extern const Exporter symbol;       \
+  }
 #include "exporters.inc"
 #undef TRAINPROF_ENTRY
 
+namespace trainprof {
+
 std::span<const Exporter* const> Exporters() {
   static const std::vector<const Exporter*> all = {
-#define TRAINPROF_ENTRY(symbol, slug) &Exporter_##symbol(),
+#define TRAINPROF_ENTRY(symbol, slug) &exporters::symbol,
 #include "exporters.inc"
 #undef TRAINPROF_ENTRY
   };

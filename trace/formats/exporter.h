@@ -1,5 +1,5 @@
 // Writers of other tools' formats. An exporter is data: one file export_<name>.cpp that defines
-// `const Exporter& Exporter_<name>()`; the build collects them (cmake/registry.cmake).
+// `exporters::<name>`; the build collects them (cmake/registry.cmake).
 //
 //   Result<void> done = ExportTrace(trace, "trace.json.gz");
 #pragma once

@@ -9,12 +9,14 @@
 #include "trace/formats/foreign.h"
 #include "trace/formats/io/byte_source.h"
 
-namespace trainprof {
-
-#define TRAINPROF_ENTRY(symbol, slug) const Importer& Importer_##symbol();
+#define TRAINPROF_ENTRY(symbol, slug) \
+  namespace trainprof::importers {    \
+  extern const Importer symbol;       \
+  }
 #include "importers.inc"
 #undef TRAINPROF_ENTRY
 
+namespace trainprof {
 namespace {
 
 constexpr size_t kSniffBytes = 4096;
@@ -32,7 +34,7 @@ std::string KnownFormats() {
 
 std::span<const Importer* const> Importers() {
   static const std::vector<const Importer*> all = {
-#define TRAINPROF_ENTRY(symbol, slug) &Importer_##symbol(),
+#define TRAINPROF_ENTRY(symbol, slug) &importers::symbol,
 #include "importers.inc"
 #undef TRAINPROF_ENTRY
   };

@@ -1,6 +1,6 @@
 // Readers of other tools' traces. An importer is data: one file import_<name>.cpp that defines
-// `const Importer& Importer_<name>()`; the build collects them (cmake/registry.cmake), and the one
-// that recognises a file's first bytes with the highest priority reads it.
+// `importers::<name>`; the build collects them (cmake/registry.cmake), and the one that recognises a
+// file's first bytes with the highest priority reads it.
 //
 //   Result<Trace> trace = ImportTrace("worker0.pt.trace.json.gz");
 //   if (!trace.ok()) Print(stderr, "{}\n", trace.error());

@@ -4,7 +4,7 @@
 #include "trace/formats/exporter.h"
 #include "trace/formats/io/file_sink.h"
 
-namespace trainprof {
+namespace trainprof::exporters {
 namespace {
 
 // "kernel 7 matmul 30 400"
@@ -34,18 +34,16 @@ Result<void> Write(const Trace& trace, const std::string& path, const ExportOpti
   return sink.value()->Commit();
 }
 
+constexpr std::string_view kEndings[] = {".steplog"};
+
 }  // namespace
 
-const Exporter& Exporter_steplog() {
-  static constexpr std::string_view kEndings[] = {".steplog"};
-  static constexpr Exporter exporter{
-      .slug = "steplog",
-      .description = "step logs, an example",
-      .endings = kEndings,
-      .write = Write,
-      .write_merged = nullptr,
-  };
-  return exporter;
-}
+extern const Exporter steplog = {
+    .slug = "steplog",
+    .description = "step logs, an example",
+    .endings = kEndings,
+    .write = Write,
+    .write_merged = nullptr,
+};
 
-}  // namespace trainprof
+}  // namespace trainprof::exporters

@@ -15,7 +15,7 @@
 #include "trace/formats/importer.h"
 #include "trace/formats/io/byte_source.h"
 
-namespace trainprof {
+namespace trainprof::importers {
 namespace {
 
 constexpr std::string_view kFirstLine = "steplog 1";
@@ -73,18 +73,16 @@ Result<Trace> Read(ByteSource& source, const std::string& path, const ImportOpti
   return std::move(builder).Build(true);
 }
 
+constexpr std::string_view kEndings[] = {".steplog"};
+
 }  // namespace
 
-const Importer& Importer_steplog() {
-  static constexpr std::string_view kEndings[] = {".steplog"};
-  static constexpr Importer importer{
-      .slug = "steplog",
-      .description = "step logs, an example",
-      .endings = kEndings,
-      .sniff = Sniff,
-      .read = Read,
-  };
-  return importer;
-}
+extern const Importer steplog = {
+    .slug = "steplog",
+    .description = "step logs, an example",
+    .endings = kEndings,
+    .sniff = Sniff,
+    .read = Read,
+};
 
-}  // namespace trainprof
+}  // namespace trainprof::importers

@@ -7,7 +7,7 @@
 #include "trace/formats/exporter.h"
 #include "trace/formats/io/file_sink.h"
 
-namespace trainprof {
+namespace trainprof::exporters {
 namespace {
 
 Result<void> WriteFile(const Trace& trace, const std::string& path, const ExportOptions& options) {
@@ -17,20 +17,18 @@ Result<void> WriteFile(const Trace& trace, const std::string& path, const Export
   return sink.value()->Commit();
 }
 
+constexpr std::string_view kEndings[] = {".json", ".json.gz"};
+
 }  // namespace
 
-const Exporter& Exporter_chrome() {
-  static constexpr std::string_view kEndings[] = {".json", ".json.gz"};
-  static constexpr Exporter exporter{
-      .slug = "chrome",
-      .description =
-          "Chrome trace JSON for Perfetto, chrome://tracing, TensorBoard and HTA: .json "
-          "or .json.gz",
-      .endings = kEndings,
-      .write = WriteFile,
-      .write_merged = MergeChrome,
-  };
-  return exporter;
-}
+extern const Exporter chrome = {
+    .slug = "chrome",
+    .description =
+        "Chrome trace JSON for Perfetto, chrome://tracing, TensorBoard and HTA: .json "
+        "or .json.gz",
+    .endings = kEndings,
+    .write = WriteFile,
+    .write_merged = MergeChrome,
+};
 
-}  // namespace trainprof
+}  // namespace trainprof::exporters

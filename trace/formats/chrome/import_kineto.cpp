@@ -18,7 +18,7 @@
 #include "trace/formats/io/json_window.h"
 #include "trace/formats/io/memory_limit.h"
 
-namespace trainprof {
+namespace trainprof::importers {
 namespace {
 
 using json::Scan;
@@ -454,18 +454,16 @@ Result<Trace> ReadSource(ByteSource& source, const std::string& path,
   }
 }
 
+constexpr std::string_view kEndings[] = {".json", ".json.gz"};
+
 }  // namespace
 
-const Importer& Importer_kineto() {
-  static constexpr std::string_view kEndings[] = {".json", ".json.gz"};
-  static constexpr Importer importer{
-      .slug = "kineto",
-      .description = "Chrome trace JSON of torch.profiler and others, plain or gzip",
-      .endings = kEndings,
-      .sniff = Sniff,
-      .read = ReadSource,
-  };
-  return importer;
-}
+extern const Importer kineto = {
+    .slug = "kineto",
+    .description = "Chrome trace JSON of torch.profiler and others, plain or gzip",
+    .endings = kEndings,
+    .sniff = Sniff,
+    .read = ReadSource,
+};
 
-}  // namespace trainprof
+}  // namespace trainprof::importers
