@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "trace/base/cancel.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {
@@ -123,7 +124,8 @@ std::vector<Collectives> CollectivesOf(const Trace& trace) {
 }  // namespace
 
 RankDigest DigestOf(const RankModel& model, int64_t place) {
-  RankDigest digest{Examine(model), std::string(EnvironmentValue(model.trace.environment, "host")),
+  RankDigest digest{Examine(model),
+                    std::string(EnvironmentValue(model.trace.environment, fact::kHost)),
                     HostStepsOf(model), DeviceStepsOf(model), CollectivesOf(model.trace)};
   digest.analysis.place = place;
   return digest;

@@ -47,8 +47,8 @@ NOT_OURS = {"build", ".git", ".venv", ".venv-hta", ".cache", "__pycache__"}
 # Where a recording's facts are named.
 FACTS = "trace/recording/wire/facts.h"
 FACT = re.compile(r'^inline constexpr char (k\w+)\[\] =\s*"([^"]*)";', re.MULTILINE)
-# A literal where a fact is written.
-BARE_FACT = re.compile(r'\b(?:WriteFact\s*\([^,"]+,|Fact\s*\(|environment\.emplace_back\()\s*(".*?")')
+# A literal where a fact is written or looked up.
+BARE_FACT = re.compile(r'\b(?:(?:EnvironmentValue|WriteFact)\s*\([^,"]+,|Fact\s*\(|environment\.emplace_back\()\s*(".*?")')
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\b[Ff]or now\b|\bnot (yet )?implemented\b")
 # With these a trace's names could command the terminal.
 PRINT = re.compile(r"\bfmt::print\b|\bv?f?printf\s*\(|\bf?puts\s*\(|\bfwrite\s*\(|\bstd::c(out|err)\b")

@@ -230,11 +230,13 @@ class Leftovers(Tree):
         self.put("viewer/a.cpp", '// Draws.\nLabel("GPU "); Column("host"); WriteFact(session, fact::kHost, "a");\n')
         self.assertEqual(self.violations("leftovers"), [])
         self.put("analysis/a.cpp", '// Reads.\nValueOf(rank, "cupti.state");\nValueOf(rank, "wiped environment");\n')
+        self.put("analysis/b.cpp", '// Reads.\nEnvironmentValue(rank.environment, "host");\n')
         self.put("collectors/a.cpp", '// Writes.\nout.Fact("host", name);\nWriteFact(session, "new", "a");\n')
         self.put("trace/a.cpp", '// Reads.\ntrace.environment.emplace_back("host", name);\n')
         self.assertEqual([text.split(" of ")[0] for text in self.violations("leftovers")],
                          ['analysis/a.cpp:2: names the fact "cupti.state": kState',
                           'analysis/a.cpp:3: names the fact "wiped environment": kWiped',
+                          'analysis/b.cpp:2: names the fact "host": kHost',
                           'collectors/a.cpp:2: names the fact "host": kHost',
                           'collectors/a.cpp:3: names the fact "new": a constant',
                           'trace/a.cpp:2: names the fact "host": kHost'])
