@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -51,6 +52,7 @@ unsigned ModeOf(const std::string& path) {
 
 // In a process of its own: limits and credentials are its alone. What `work` returns.
 int InChild(const std::function<int()>& work) {
+  std::fflush(stdout);  // else the child's writers flush what the tests before it have printed
   const pid_t child = fork();
   if (child == 0) _exit(work());
   int status = 0;
