@@ -35,18 +35,25 @@ target_include_directories(trainprof_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PRO
 if(TRAINPROF_SANITIZE)
   target_compile_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE}
                                                    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # They ask at each access what the address sanitizer sees, too, and are a fifth of the build's time.
+  if(TRAINPROF_SANITIZE MATCHES "address.*undefined")
+    target_compile_options(trainprof_flags INTERFACE -fno-sanitize=null,object-size,vptr)
+  endif()
   # Halves the build and keeps line numbers in reports. For directories, so that a target may go on.
   add_compile_options(-O1 -g1)
   # Clang as GCC is: its runtime a library, since what is loaded into a program and what is executed need the same one,
-  # and said in the same words. Not for libFuzzer, which brings its own.
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRAINPROF_SANITIZE MATCHES "^address")
+  # and said in the same words.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRAINPROF_SANITIZE MATCHES "address")
     target_compile_definitions(trainprof_flags INTERFACE __SANITIZE_ADDRESS__)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
                     OUTPUT_VARIABLE _runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
     get_filename_component(_runtime ${_runtime} DIRECTORY)
     # Drivers are called through declarations of our own, with other names for the same types.
     target_compile_options(trainprof_flags INTERFACE -fno-sanitize=function)
-    target_link_options(trainprof_flags INTERFACE -shared-libsan -Wl,-rpath,${_runtime})
+    # Not libFuzzer's programs (TRAINPROF_STATIC_RUNTIME): its main() does not let a library come first.
+    set(_static $<TARGET_PROPERTY:TRAINPROF_STATIC_RUNTIME>)
+    target_link_options(trainprof_flags INTERFACE
+      $<IF:$<BOOL:${_static}>,-static-libsan,-shared-libsan> -Wl,-rpath,${_runtime})
   endif()
   # Documented to err with sanitizers, and does inside <regex> and <functional>. Clang does not know it.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -54,11 +61,20 @@ if(TRAINPROF_SANITIZE)
   endif()
   target_link_options(trainprof_flags INTERFACE -fsanitize=${TRAINPROF_SANITIZE})
 endif()
-# Code that runs once a command or once a frame: link it PRIVATE, too. Under sanitizers it is not optimised,
-# which takes a third of the compiler's time away and costs its tests nothing.
+# What libFuzzer needs to see of the importers costs their tests a tenth; another build would cost a minute.
+set(_can_fuzz OFF)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRAINPROF_SANITIZE MATCHES "address")
+  set(_can_fuzz ON)
+endif()
+option(TRAINPROF_FUZZ "Instrument trace/ for libFuzzer, and build the fuzz targets with it (Clang)" ${_can_fuzz})
+
+# Code that runs once a command or once a frame: link it PRIVATE, too. It is optimised less, under sanitizers not
+# at all, which takes a third of the compiler's time away and costs its users nothing.
 add_library(trainprof_cold_flags INTERFACE)
 if(TRAINPROF_SANITIZE)
   target_compile_options(trainprof_cold_flags INTERFACE -O0)
+elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
+  target_compile_options(trainprof_cold_flags INTERFACE -O1)
 endif()
 
 find_program(CCACHE_PROGRAM ccache)

@@ -10,11 +10,12 @@
 
 #include "analysis/account/account.h"
 #include "tests/support/random_trace.h"
+#include "tests/support/sanitized.h"
 
 namespace trainprof {
 namespace {
 
-constexpr uint64_t kTraces = 2'000;
+constexpr uint64_t kTraces = testing::Rounds(2'000);
 
 using C = DeviceClass;
 

@@ -7,15 +7,16 @@
 #include "analysis/account/account.h"
 #include "tests/analysis/twin.h"
 #include "tests/support/random_trace.h"
+#include "tests/support/sanitized.h"
 #include "trace/formats/importer.h"
 
 namespace trainprof {
 namespace {
 
-constexpr uint64_t kTwinTraces = 5'000;
-constexpr uint64_t kTwinTracesInNanoseconds = 3'000;
-constexpr uint64_t kCrossingTwinTraces = 3'000;
-constexpr uint64_t kSumTraces = 10'000;
+constexpr uint64_t kTwinTraces = testing::Rounds(5'000);
+constexpr uint64_t kTwinTracesInNanoseconds = testing::Rounds(3'000);
+constexpr uint64_t kCrossingTwinTraces = testing::Rounds(3'000);
+constexpr uint64_t kSumTraces = testing::Rounds(10'000);
 
 std::string CompareDevice(const DeviceAccount& account, const TwinDevice& twin,
                           const Steps& steps) {

@@ -11,6 +11,7 @@
 
 #include "analysis/job/analysis.h"
 #include "tests/support/random_trace.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/trace_script.h"
 #include "trace/build/missing_rows.h"
 
@@ -195,7 +196,7 @@ TraceEvents WithoutKernels(TraceEvents events, int percent, Random& random) {
 }
 
 TEST(MissingWork, BusyIsNeverMoreThanTheRangeSaysAndNoCauseAppears) {
-  constexpr uint64_t kTraces = 1'500;
+  constexpr uint64_t kTraces = testing::Rounds(1'500);
   int64_t hidden_ns = 0;
   for (const int percent : {10, 50, 100}) {
     for (uint64_t seed = 80'000; seed < 80'000 + kTraces; ++seed) {

@@ -12,6 +12,7 @@
 
 #include "analysis/job/job.h"
 #include "tests/support/killed_run.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/segment_writer.h"
 
@@ -242,7 +243,7 @@ TEST(Recover, TimesOfAnySizeAreSurvived) {
 
 TEST(Recover, SlotFilesOfAnyBytesAreSurvived) {
   std::mt19937_64 random(7);
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < testing::Rounds(80); ++i) {
     const ScratchFolder scratch;
     const fs::path slots = WriteKilledRun(scratch / "run");
     std::vector<char> bytes = ReadBytes(slots);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/collectors/recorded_run.h"
+#include "tests/support/sanitized.h"
 
 namespace trainprof::testing {
 namespace {
@@ -141,7 +142,7 @@ TEST(Threads, EachOfAHundredHasItsOwnTrack) {
 }
 
 TEST(Threads, ShortOnesShareTheirChunks) {
-  constexpr int64_t kThreads = 100'000;
+  constexpr int64_t kThreads = Rounds(100'000);
   RecordedRun run;
   ASSERT_EQ(run.Run({"short", std::to_string(kThreads)}), 0);
   EXPECT_EQ(CountRanges(run.ReadOne(), "short"), kThreads);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/collectors/cuda_run.h"
+#include "tests/support/sanitized.h"
 
 namespace trainprof::testing {
 namespace {
@@ -28,7 +29,7 @@ void ExpectLaunchesMatch(const RecordedRows& rows, const std::string& call) {
 }
 
 TEST_F(CuptiRows, AMillionKernelsAtFullSpeedLoseNone) {
-  constexpr int64_t kKernels = 1'000'000;
+  constexpr int64_t kKernels = Rounds(1'000'000);
   CudaRun run;
   run.environment["VGPU_SETTINGS"] = "scale=0";
   run.environment[recording::kEnvOptions] = "full=1";

@@ -61,9 +61,12 @@ TEST(CuptiSchedule, AWindowOfTheUsersIsRecordedWholeAndAStepAhead) {
   EXPECT_FALSE(schedule.Want({900 * kSecond, 501, false}));
 }
 
+// Longer than a busy machine lets the thread that opens and closes the window wait for a processor.
+constexpr char kStepMs[] = "20";
+
 TEST(CuptiWindow, StepsBeyondTheFirstFortyAreLeftOutAndAGapSaysSo) {
   CudaRun run;
-  ASSERT_EQ(run.Run({"steps", "80"}), 0);
+  ASSERT_EQ(run.Run({"steps", "80", kStepMs}), 0);
   const RecordedRows rows = run.Rows();
   const size_t kernels = rows.Of(DeviceRowType::kKernel).size();
   EXPECT_GE(kernels, 40u);
@@ -79,13 +82,15 @@ TEST(CuptiWindow, StepsBeyondTheFirstFortyAreLeftOutAndAGapSaysSo) {
 TEST(CuptiWindow, StepsAskedForAreThereWhole) {
   CudaRun run;
   run.environment[recording::kEnvOptions] = "steps=20:30";
-  // Steps longer than a busy machine lets the thread that opens the window wait for a processor.
-  ASSERT_EQ(run.Run({"steps", "60", "20"}), 0);
+  ASSERT_EQ(run.Run({"steps", "60", kStepMs}), 0);
   const RecordedRows rows = run.Rows();
-  const size_t kernels = rows.Of(DeviceRowType::kKernel).size();
-  EXPECT_GE(kernels, 10u);
-  EXPECT_LE(kernels, 13u);
-  EXPECT_EQ(rows.CountCalls("cudaLaunchKernel"), static_cast<int64_t>(kernels));
+  // Kernels and calls are switched on and off one after the other: between the two, at the window's
+  // edges, a kernel may lack its call.
+  for (const auto count : {static_cast<int64_t>(rows.Of(DeviceRowType::kKernel).size()),
+                           rows.CountCalls("cudaLaunchKernel")}) {
+    EXPECT_GE(count, 10);
+    EXPECT_LE(count, 13);
+  }
   EXPECT_EQ(rows.gaps_ended, 1);
   EXPECT_EQ(rows.gaps_begun, 2);
 }

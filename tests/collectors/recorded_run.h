@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitized.h"
 #include "trace/recording/read/reader.h"
 #include "trace/recording/seal/sealer.h"
 
@@ -47,9 +48,8 @@ class RecordedRun {
   int stdout_ = -1;
 };
 
-// How often a program is killed at a random moment: a hundred times; less under sanitizers, which
-// take half a second a time.
-inline int RandomKills() { return std::string(TEST_SANITIZED).empty() ? 100 : 25; }
+// How often a program is killed at a random moment.
+inline int RandomKills() { return Rounds(100); }
 
 // Names of the ranges of a trace, in table order.
 std::vector<std::string> RangeNames(const Trace& trace);

@@ -12,6 +12,7 @@
 
 #include "tests/collectors/nvtx_program.h"
 #include "tests/collectors/recorded_run.h"
+#include "tests/support/sanitized.h"
 #include "trace/recording/files/clock_log.h"
 #include "trace/recording/files/run_directory.h"
 
@@ -105,7 +106,7 @@ TEST(Kill, SealedAfterwardsItReadsTheSame) {
   const SharedCounts handed(file);
   const pid_t pid = run.Start({"numbered", file.string()});
   AwaitFirst(*handed);
-  usleep(50'000);
+  usleep(Rounds(50'000));
   const Trace live = run.ReadOne();  // while it runs
   EXPECT_GT(live.ranges.size(), 0u);
   kill(pid, SIGSTOP);

@@ -9,6 +9,7 @@
 
 #include "tests/formats/perfetto_rules.h"
 #include "tests/formats/random_trace.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/trace_text.h"
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/split_ranks.h"
@@ -114,7 +115,7 @@ TEST(Merge, AnyTwoFilesOfTheCorpusComeBackEqual) {
 }
 
 TEST(Merge, RandomRanksComeBackEqual) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < testing::Rounds(200u); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::vector<Trace> traces;
     for (uint32_t rank = 0; rank < 2 + seed % 7; ++rank) {

@@ -4,6 +4,7 @@
 
 #include "tests/formats/random_trace.h"
 #include "tests/support/every_table.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/trace_text.h"
 #include "trace/formats/chrome/split_ranks.h"
 #include "trace/formats/exporter.h"
@@ -122,7 +123,7 @@ TEST(RoundTrip, AnArgumentThatIsTheLeastNumberHidesNoOther) {
 }
 
 TEST(RoundTrip, RandomTracesComeBackEqual) {
-  for (uint32_t seed = 0; seed < 1500; ++seed) {
+  for (uint32_t seed = 0; seed < testing::Rounds(1500u); ++seed) {
     const std::string json = RandomTraceJson(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, json));
     const Result<Trace> trace = ImportText(json);

@@ -6,6 +6,7 @@
 #include <random>
 #include <tuple>
 
+#include "tests/support/sanitized.h"
 #include "trace/build/trace_builder.h"
 
 namespace trainprof {
@@ -111,7 +112,7 @@ TEST(TraceBuilderTwin, AgreesOnOrderRunsAndParents) {
 // Nested as real threads nest: no crossing may be claimed.
 TEST(TraceBuilderTwin, FindsTheParentsOfProperlyNestedRanges) {
   Random random{std::mt19937_64(6)};
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < testing::Rounds(200); ++round) {
     TraceBuilder builder;
     const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
     std::vector<Interval> todo = {{TraceTime{0}, TraceTime{100'000}}};

@@ -380,7 +380,7 @@ TEST(Crafted, DirectoriesAndRecordsOfAnyKindAreSurvived) {
   int readable = 0;
   const ScratchFolder scratch;
   const Sealed whole(scratch.path());
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < Rounds(3000); ++i) {
     Sealed sealed = whole;
     std::vector<uint64_t> words(64 + random() % 512);
     for (uint64_t& word : words) word = random() >> random() % 64;
@@ -410,7 +410,7 @@ TEST(Crafted, DirectoriesAndRecordsOfAnyKindAreSurvived) {
     (void)SummarizeRecording(scratch.path()).ok();
     readable += ranks.ok() ? 1 : 0;
   }
-  EXPECT_GT(readable, 2000);
+  EXPECT_GT(readable, Rounds(2000));
 }
 
 std::string OurBoot() {

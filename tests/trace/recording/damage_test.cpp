@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/segment_writer.h"
 #include "trace/recording/read/reader.h"
@@ -126,7 +127,7 @@ TEST_P(Damaged, FlippedBitsCostAtMostTheirChunk) {
   EXPECT_EQ(whole, kRanges);
   std::mt19937_64 random(1);
   int readable = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < Rounds(2000); ++i) {
     std::vector<char> bytes = bytes_;
     for (uint64_t flips = 1 + random() % 3; flips > 0; --flips) {
       const size_t at = std::min(InterestingByte(random), bytes.size() - 1);
@@ -134,12 +135,12 @@ TEST_P(Damaged, FlippedBitsCostAtMostTheirChunk) {
     }
     readable += Read(bytes) >= 0;
   }
-  EXPECT_GT(readable, GetParam().sealed ? 100 : 1000);
+  EXPECT_GT(readable, Rounds(GetParam().sealed ? 100 : 1000));
 }
 
 TEST_P(Damaged, CutAnywhereItReadsWhatIsLeft) {
   std::mt19937_64 random(2);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < Rounds(500); ++i) {
     std::vector<char> bytes = bytes_;
     bytes.resize(random() % bytes.size());
     EXPECT_LE(Read(bytes), kRanges);
@@ -148,7 +149,7 @@ TEST_P(Damaged, CutAnywhereItReadsWhatIsLeft) {
 
 TEST_P(Damaged, NoiseInPlaceOfRecordsIsSurvived) {
   std::mt19937_64 random(3);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < Rounds(500); ++i) {
     std::vector<char> bytes = bytes_;
     const size_t at = random() % bytes.size();
     const size_t length = std::min<size_t>(random() % 4096, bytes.size() - at);
@@ -164,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Segments, Damaged,
 TEST(Hostile, RecordsWithValidHeadersAndAnyWordsAreSurvived) {
   const ScratchFolder scratch;
   std::mt19937_64 random(4);
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < Rounds(1500); ++i) {
     SegmentWriter writer(scratch / "pid-1");
     writer.BeginWriter(0, 100);
     for (int k = 0; k < 60; ++k) {
@@ -187,7 +188,7 @@ TEST(Hostile, RecordsWithValidHeadersAndAnyWordsAreSurvived) {
 TEST(Hostile, RowsOfAnyBytesAreSurvived) {
   const ScratchFolder scratch;
   std::mt19937_64 random(5);
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < Rounds(600); ++i) {
     SegmentWriter writer(scratch / "pid-1");
     writer.BeginWriter(0, 100);
     writer.String("name");

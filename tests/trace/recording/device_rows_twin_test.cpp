@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/trace_text.h"
 #include "tests/trace/recording/rows_of.h"
@@ -133,7 +134,7 @@ void ExpectTwinAgrees(uint64_t seed, int writers, int rows) {
 }
 
 TEST(DeviceRowsTwin, RandomRowsReadAsTheyWereWrittenRawAndSealed) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds(30u); ++seed) {
     ASSERT_NO_FATAL_FAILURE(ExpectTwinAgrees(seed, 1 + static_cast<int>(seed % 3), 400));
   }
 }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_folder.h"
 #include "trace/recording/files/host_encoder.h"
 #include "trace/recording/read/host_counters.h"
@@ -103,7 +104,7 @@ TEST(HostFrames, SayWhatWasObserved) {
 
 // A twin of the encoder's input in the listing's words.
 TEST(HostFrames, RandomSamplesComeBackEqual) {
-  for (uint32_t seed = 0; seed < 8; ++seed) {
+  for (uint32_t seed = 0; seed < Rounds(8u); ++seed) {
     std::mt19937_64 random(seed);
     HostEncoder encoder(static_cast<uint8_t>(seed % 2));
     Writer writer;
