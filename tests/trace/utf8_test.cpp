@@ -36,7 +36,7 @@ TEST(Utf8, RefusesWhatHasAShorterFormAndWhatIsNoCharacter) {
   for (const std::string_view text :
        {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
         "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xC3(", "\xE2\x82("}) {
-    EXPECT_EQ(Utf8Length(text), 0u) << testing::PrintToString(text);
+    EXPECT_EQ(Utf8Length(text), 0u) << ::testing::PrintToString(text);
   }
 }
 
