@@ -31,47 +31,6 @@ std::vector<DeviceSteps> DeviceStepsOf(const RankModel& model) {
   return devices;
 }
 
-// What a trace's arguments say of collectives; torch.profiler's names.
-class CollectiveFacts {
- public:
-  explicit CollectiveFacts(const Trace& trace)
-      : trace_(trace),
-        operation_(trace.strings.Find("Collective name")),
-        communicator_(trace.strings.Find("Process Group Name")),
-        members_(trace.strings.Find("Process Group Ranks")),
-        sequence_(trace.strings.Find("Seq")) {}
-
-  std::string_view Operation(uint32_t op) const {
-    const std::string_view named = Text(op, operation_);
-    return named.empty() ? trace_.Text(trace_.device_ops.name[op]) : named;
-  }
-  std::string_view Communicator(uint32_t op) const { return Text(op, communicator_); }
-  std::string_view Members(uint32_t op) const { return Text(op, members_); }
-  std::optional<int64_t> Sequence(uint32_t op) const {
-    const auto value = Find(op, sequence_);
-    if (!value || value->type != ArgValue::Type::kInt) return std::nullopt;
-    return value->integer;
-  }
-
- private:
-  std::optional<ArgValue> Find(uint32_t op, StringId key) const {
-    if (key == kEmptyString) return std::nullopt;
-    return trace_.args.Find(trace_.device_ops.args[op], key);
-  }
-  std::string_view Text(uint32_t op, StringId key) const {
-    const auto value = Find(op, key);
-    const bool is_text =
-        value && (value->type == ArgValue::Type::kString || value->type == ArgValue::Type::kJson);
-    return is_text ? trace_.Text(value->text) : std::string_view();
-  }
-
-  const Trace& trace_;
-  StringId operation_;
-  StringId communicator_;
-  StringId members_;
-  StringId sequence_;
-};
-
 // The communication kernels of a trace, by begin.
 std::vector<uint32_t> CommunicationIn(const Trace& trace) {
   const DeviceOpTable& ops = trace.device_ops;
@@ -87,8 +46,7 @@ std::vector<uint32_t> CommunicationIn(const Trace& trace) {
 }
 
 std::vector<Collectives> CollectivesOf(const Trace& trace) {
-  using Key = std::tuple<std::string_view, std::string_view, std::string_view, DeviceId>;
-  const CollectiveFacts facts(trace);
+  using Key = std::tuple<StringId, StringId, StringId, DeviceId>;
   std::vector<Collectives> all;
   std::map<Key, size_t> places;
   const std::vector<uint32_t> ops = CommunicationIn(trace);
@@ -96,21 +54,24 @@ std::vector<Collectives> CollectivesOf(const Trace& trace) {
     CancelPoint(i);
     const uint32_t op = ops[i];
     const DeviceId device = trace.tracks[Index(trace.device_ops.track[op])].device;
-    const Key key{facts.Communicator(op), facts.Members(op), facts.Operation(op), device};
+    const Collective* const named = trace.CollectiveOf(Row{op});
+    const Collective call = named == nullptr ? Collective{} : *named;
+    const StringId operation =
+        call.operation == kEmptyString ? trace.device_ops.name[op] : call.operation;
+    const Key key{call.communicator, call.members, operation, device};
     const auto [place, is_new] = places.try_emplace(key, all.size());
     if (is_new) {
-      const auto& [communicator, members, operation, on] = key;
-      all.push_back({std::string(communicator),
-                     std::string(members),
-                     std::string(operation),
-                     on == kNoDevice ? -1 : trace.devices[Index(on)].id,
+      all.push_back({std::string(trace.Text(call.communicator)),
+                     std::string(trace.Text(call.members)),
+                     std::string(trace.Text(operation)),
+                     device == kNoDevice ? -1 : trace.devices[Index(device)].id,
                      true,
                      {}});
     }
     Collectives& calls = all[place->second];
-    const auto sequence = facts.Sequence(op);
-    calls.numbered = calls.numbered && sequence.has_value();
-    calls.calls.push_back({sequence.value_or(0), trace.device_ops.interval(Row{op})});
+    const bool numbered = call.sequence != Collective::kUnknown;
+    calls.numbered = calls.numbered && numbered;
+    calls.calls.push_back({numbered ? call.sequence : 0, trace.device_ops.interval(Row{op})});
   }
   for (Collectives& calls : all) {
     if (calls.numbered) continue;

@@ -193,21 +193,14 @@ std::vector<Fact> FactsOf(const Trace& trace, Table table, Row row) {
 
 std::vector<Fact> ArgumentsOf(const Trace& trace, Table table, Row row) {
   std::vector<Fact> arguments;
-  const EventColumns* const columns = ColumnsOf(trace, table);
-  if (columns == nullptr) return arguments;
-  const auto add = [&](const StringTable& texts, const Arg& arg) {
+  if (ColumnsOf(trace, table) == nullptr) return arguments;
+  StringTable spelled;
+  std::vector<Arg> args;
+  const StringTable& texts = SpellArguments(trace, table, row, spelled, args);
+  for (const Arg& arg : args) {
     const std::string_view key = texts.View(arg.key);
-    if (key == kCallStackKey) return;
-    arguments.push_back({std::string(key), ValueText(texts, arg.value)});
-  };
-  if (table == Table::kDeviceOps) {
-    StringTable spelled;
-    std::vector<Arg> args;
-    const StringTable& texts = DeviceOpArgs(trace, row, spelled, args);
-    for (const Arg& arg : args) add(texts, arg);
-    return arguments;
+    if (key != kCallStackKey) arguments.push_back({std::string(key), ValueText(texts, arg.value)});
   }
-  trace.args.ForEach(columns->args[Index(row)], [&](const Arg& arg) { add(trace.strings, arg); });
   return arguments;
 }
 

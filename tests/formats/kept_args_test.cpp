@@ -48,6 +48,12 @@ std::string Columns(const Trace& trace) {
                             launch == kNoRow ? -1 : trace.api.begin[Index(launch)].ns);
         const LaunchConfig* const config = trace.ConfigOf(Row{row});
         if (config != nullptr) line += fmt::format(" {}", fmt::join(config->grid, "x"));
+        const Collective* const call = trace.CollectiveOf(Row{row});
+        if (call != nullptr) {
+          line += fmt::format(" {} {} {} {}", trace.Text(call->operation),
+                              trace.Text(call->communicator), trace.Text(call->members),
+                              call->sequence);
+        }
       }
       lines.push_back(std::move(line));
     }
@@ -62,7 +68,7 @@ TEST(KeptArgs, AreThoseThatAnAnalysisReads) {
     {"ph":"X","cat":"cpu_op","name":"aten::add","pid":5,"tid":5,"ts":10,"dur":9,"args":{"External id":1,"Ev Idx":4,"Call stack":"a.py(3): f"}},
     {"ph":"X","cat":"python_function","name":"a.py(3): f","pid":5,"tid":5,"ts":9,"dur":11,"args":{"Python id":2,"Python parent id":1}},
     {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":5,"tid":5,"ts":11,"dur":2,"args":{"External id":1,"cbid":211,"correlation":3,"result":2}},
-    {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":14,"dur":3,"args":{"External id":1,"device":0,"stream":7,"correlation":3,"grid":[2,1,1]}},
+    {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":14,"dur":3,"args":{"External id":1,"device":0,"stream":7,"correlation":3,"grid":[2,1,1],"Seq":5}},
     {"ph":"X","cat":"gpu_thing","name":"x","pid":0,"tid":7,"ts":18,"dur":1,"args":{"device":0,"stream":7,"correlation":9}},
     {"ph":"C","name":"load","pid":5,"tid":5,"ts":12,"args":{"user":3}},
     {"ph":"i","name":"[memory]","pid":5,"tid":5,"ts":13,"s":"t","args":{"Bytes":512}}]})json",
@@ -70,10 +76,12 @@ TEST(KeptArgs, AreThoseThatAnAnalysisReads) {
   const std::string text = TraceText(trace);
   for (const char* kept :
        {"aten::add\" cat cpu_op at a.py(3): f in a.py(3): f External id=1", "Python id=2\n",
-        "#3 result=2\n", "cat kernel #3 grid 2x1x1", "user=3", "cat gpu_thing correlation=9\n"}) {
+        "#3 result=2\n", "cat kernel #3 grid 2x1x1  of   number 5", "user=3",
+        "cat gpu_thing correlation=9\n"}) {
     EXPECT_NE(text.find(kept), std::string::npos) << kept << "\n" << text;
   }
-  for (const char* gone : {"Ev Idx", "Call stack=", "parent id=", "cbid", "stream=", "Bytes="}) {
+  for (const char* gone :
+       {"Ev Idx", "Call stack=", "parent id=", "cbid", "stream=", "Bytes=", "Seq="}) {
     EXPECT_EQ(text.find(gone), std::string::npos) << gone << "\n" << text;
   }
 }

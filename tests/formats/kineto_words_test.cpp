@@ -25,7 +25,7 @@ TEST(KinetoWords, ANameWithoutKindsTellsNone) {
   }
 }
 
-class Launches : public ::testing::Test {
+class Words : public ::testing::Test {
  protected:
   void Int(std::string_view key, int64_t value) {
     args_.push_back({builder_.Intern(key), {.type = ArgValue::Type::kInt, .integer = value}});
@@ -35,14 +35,18 @@ class Launches : public ::testing::Test {
         {builder_.Intern(key), {.type = ArgValue::Type::kJson, .text = builder_.Intern(json)}});
   }
   LaunchConfig Config() {
-    const LaunchConfigId id = KinetoLaunches(builder_).Of(args_);
+    const LaunchConfigId id = KinetoArguments(builder_).DetailsOf(args_).launch_config;
     return id == kNoLaunchConfig ? LaunchConfig{} : builder_.trace().launch_configs[Index(id)];
+  }
+  void Text(std::string_view key, std::string_view text) {
+    args_.push_back(
+        {builder_.Intern(key), {.type = ArgValue::Type::kString, .text = builder_.Intern(text)}});
   }
   TraceBuilder builder_;
   std::vector<Arg> args_;
 };
 
-TEST_F(Launches, AreReadFromArguments) {
+TEST_F(Words, LaunchesAreReadFromArguments) {
   Int("context", 1);
   Int("registers per thread", 90);
   Int("shared memory", 0);
@@ -60,7 +64,7 @@ TEST_F(Launches, AreReadFromArguments) {
   EXPECT_EQ(config.graph_node, LaunchConfig::kUnknown);
 }
 
-TEST_F(Launches, OfOddValuesAreUnknown) {
+TEST_F(Words, LaunchesOfOddValuesAreUnknown) {
   for (const char* shape : {"[1,2]", "[1,2,3,4]", "[]", "[-1,1,1]", "[1.5,1,1]", "[4294967296,1,1]",
                             "{}", "[1 2 3]", "[[1],2,3]"}) {
     args_.clear();
@@ -76,10 +80,30 @@ TEST_F(Launches, OfOddValuesAreUnknown) {
   EXPECT_TRUE(builder_.trace().launch_configs.empty());
 }
 
-TEST_F(Launches, ThatAreEqualAreOne) {
+TEST_F(Words, LaunchesThatAreEqualAreOne) {
   Int("context", 1);
   EXPECT_EQ(Config(), Config());
   EXPECT_EQ(builder_.trace().launch_configs.size(), 1u);
+}
+
+TEST_F(Words, ACollectiveIsReadFromArguments) {
+  Text("Collective name", "allreduce");
+  Text("Process Group Name", "tp");
+  Json("Process Group Ranks", "[0, 1]");
+  Int("Seq", 0);
+  const CollectiveId id = KinetoArguments(builder_).DetailsOf(args_).collective;
+  ASSERT_NE(id, kNoCollective);
+  const Collective call = builder_.trace().collectives[Index(id)];
+  EXPECT_EQ(call, (Collective{builder_.Intern("allreduce"), builder_.Intern("tp"),
+                              builder_.Intern("[0, 1]"), 0}));
+}
+
+TEST_F(Words, AKernelWhoseArgumentsNameNoCollectiveIsNone) {
+  Int("stream", 7);
+  Int("Collective name", 7);
+  Text("Seq", "7");
+  EXPECT_EQ(KinetoArguments(builder_).DetailsOf(args_).collective, kNoCollective);
+  EXPECT_TRUE(builder_.trace().collectives.empty());
 }
 
 }  // namespace

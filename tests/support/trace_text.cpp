@@ -134,6 +134,7 @@ class Printer {
         text += fmt::format(" {} to {}", Name(ops.source[row]), Name(ops.target[row]));
       }
       if (const LaunchConfig* config = t_.ConfigOf(Row{row})) text += ConfigText(*config);
+      if (const Collective* call = t_.CollectiveOf(Row{row})) text += CollectiveText(*call);
       if (launch != kNoRow) text += fmt::format(" launched {}", t_.api.begin[Index(launch)].ns);
       return std::pair(std::string(kNames[static_cast<size_t>(ops.kind[row])]), text);
     });
@@ -176,6 +177,12 @@ class Printer {
   }
   std::string Stack(StackId stack) const {
     return stack == kNoStack ? "" : fmt::format(" at {}", StackSpelled(t_, stack));
+  }
+  std::string CollectiveText(const Collective& call) const {
+    return fmt::format(
+        " {} of {} {}{}", t_.Text(call.operation), t_.Text(call.communicator),
+        t_.Text(call.members),
+        call.sequence == Collective::kUnknown ? "" : fmt::format(" number {}", call.sequence));
   }
   static std::string Correlation(int64_t correlation) {
     return correlation == kNoCorrelation ? "" : fmt::format(" #{}", correlation);

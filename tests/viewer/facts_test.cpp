@@ -27,7 +27,7 @@ class OneOp {
   }
   void AddKernel() {
     builder_.AddDeviceOp(At(0, 10, "gemm", stream_), DeviceOpKind::kKernel, CopyDirection::kUnknown,
-                         0, 1, {.launch_config = KinetoLaunches(builder_).Of(args_)});
+                         0, 1, KinetoArguments(builder_).DetailsOf(args_));
   }
   Event At(int64_t begin, int64_t end, std::string_view name, TrackId track) {
     return {TraceTime{begin}, TraceTime{end},         builder_.Intern(name), track,

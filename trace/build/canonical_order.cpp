@@ -24,6 +24,25 @@ std::vector<uint32_t> SortAndNumber(std::vector<T>& items, Before before) {
   return place;
 }
 
+// Numbers `items` by the first row of `column` that refers to each; the others go.
+template <class Id, class T>
+void OrderByFirst(std::vector<Id>& column, Id none, std::vector<T>& items) {
+  if (items.empty()) return;
+  std::vector<T> ordered;
+  ordered.reserve(items.size());
+  std::vector<Id> place(items.size(), none);
+  for (Id& id : column) {
+    if (id == none) continue;
+    Id& to = place[Index(id)];
+    if (to == none) {
+      to = Id{static_cast<uint32_t>(ordered.size())};
+      ordered.push_back(items[Index(id)]);
+    }
+    id = to;
+  }
+  items = std::move(ordered);
+}
+
 }  // namespace
 
 void OrderTracks(Trace& trace) {
@@ -47,19 +66,9 @@ void OrderTracks(Trace& trace) {
   });
 }
 
-void OrderLaunchConfigs(Trace& trace) {
-  std::vector<LaunchConfig> ordered;
-  std::vector<LaunchConfigId> place(trace.launch_configs.size(), kNoLaunchConfig);
-  for (LaunchConfigId& id : trace.device_ops.launch_config) {
-    if (id == kNoLaunchConfig) continue;
-    LaunchConfigId& to = place[Index(id)];
-    if (to == kNoLaunchConfig) {
-      to = LaunchConfigId{static_cast<uint32_t>(ordered.size())};
-      ordered.push_back(trace.launch_configs[Index(id)]);
-    }
-    id = to;
-  }
-  trace.launch_configs = std::move(ordered);
+void OrderReferredTo(Trace& trace) {
+  OrderByFirst(trace.device_ops.launch_config, kNoLaunchConfig, trace.launch_configs);
+  OrderByFirst(trace.device_ops.collective, kNoCollective, trace.collectives);
 }
 
 // Rows without the number stand behind those that have it.

@@ -18,12 +18,19 @@ namespace trainprof {
 // unsorted tables, before sums by track are made.
 void OrderTracks(Trace& trace);
 
-// Numbers launch configurations by the first row that refers to each. Of sorted tables.
-void OrderLaunchConfigs(Trace& trace);
+// Numbers what rows refer to (launch configurations, collectives) by the first row
+// that refers to each. Of sorted tables.
+void OrderReferredTo(Trace& trace);
 
 // What tells two rows of equal times apart: the numbers that torch counts up as calls are made
 // ("External id", "Python id"), so that an enclosing call stands first; then what they say.
 class RowOrder {
+  // Where two of these differ, so do names or arguments, which are the last to tell.
+  template <class Id>
+  static constexpr bool kIsNumberedAsItCame =
+      std::is_same_v<Id, ArgsId> || std::is_same_v<Id, StackId> ||
+      std::is_same_v<Id, LaunchConfigId> || std::is_same_v<Id, CollectiveId>;
+
  public:
   explicit RowOrder(const Trace& trace)
       : trace_(trace),
@@ -33,11 +40,7 @@ class RowOrder {
   bool Before(const T& table, uint32_t a, uint32_t b) const {
     int order = CompareNesting(table.args[a], table.args[b]);
     ForEachColumn(table, [&]<class Value>(const std::vector<Value>& column) {
-      // What a launch configuration is, the arguments say, which are the last to tell.
-      if (order != 0 || std::is_same_v<Value, ArgsId> || std::is_same_v<Value, LaunchConfigId>) {
-        return;
-      }
-      order = Compare(column[a], column[b]);
+      if (order == 0) order = Compare(column[a], column[b]);
     });
     if (order == 0) order = CompareArgs(table.args[a], table.args[b]);
     return order < 0;
@@ -48,8 +51,8 @@ class RowOrder {
   int Compare(const T& a, const T& b) const {
     if constexpr (std::is_same_v<T, StringId>) {
       return a == b ? 0 : trace_.Text(a).compare(trace_.Text(b));
-    } else if constexpr (std::is_same_v<T, StackId>) {
-      return 0;  // numbered as they came; where two differ, so do names or arguments
+    } else if constexpr (kIsNumberedAsItCame<T>) {
+      return 0;
     } else {
       return a < b ? -1 : b < a ? 1 : 0;
     }

@@ -250,6 +250,11 @@ LaunchConfigId TraceBuilder::FindOrAddLaunchConfig(const LaunchConfig& config) {
   return it->second;
 }
 
+CollectiveId TraceBuilder::AddCollective(const Collective& collective) {
+  trace_.collectives.push_back(collective);
+  return CollectiveId{static_cast<uint32_t>(trace_.collectives.size() - 1)};
+}
+
 void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end) {
   const TraceTime kept{Clamped(begin.ns, quality())};
   table.begin.push_back(kept);
@@ -285,7 +290,7 @@ void TraceBuilder::AddApi(const Event& event, ApiKind kind, int64_t correlation)
 void TraceBuilder::AddDeviceOp(const Event& event, DeviceOpKind kind, CopyDirection direction,
                                int64_t bytes, int64_t correlation, const DeviceOpDetails& details) {
   AddRow(trace_.device_ops, event, kind, event.category, direction, bytes, correlation,
-         details.source, details.target, details.launch_config);
+         details.source, details.target, details.launch_config, details.collective);
 }
 
 void TraceBuilder::AddApis(const CommonFields& common, ApiKind kind,
@@ -301,7 +306,8 @@ void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
            std::pair(&DeviceOpTable::direction, direction), std::pair(&DeviceOpTable::bytes, bytes),
            std::pair(&DeviceOpTable::source, details.source),
            std::pair(&DeviceOpTable::target, details.target),
-           std::pair(&DeviceOpTable::launch_config, details.launch_config));
+           std::pair(&DeviceOpTable::launch_config, details.launch_config),
+           std::pair(&DeviceOpTable::collective, details.collective));
 }
 
 void TraceBuilder::AddInstant(const Event& event, char scope) {
@@ -354,7 +360,8 @@ size_t TraceBuilder::size_bytes() const {
   });
   return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
          trace_.launch_configs.capacity() * (sizeof(LaunchConfig) + kConfigNodeBytes) +
-         trace_.tracks.size() * kTrackBytes + trace_.gaps.capacity() * sizeof(Gap);
+         trace_.collectives.capacity() * sizeof(Collective) + trace_.tracks.size() * kTrackBytes +
+         trace_.gaps.capacity() * sizeof(Gap);
 }
 
 int64_t TraceBuilder::SortTables(EqualRows equal_rows) {
@@ -384,7 +391,7 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   room_ahead_.reset();
   if (equal_rows == EqualRows::kByContent) OrderTracks(t);
   const int64_t overlaps = SortTables(equal_rows);
-  OrderLaunchConfigs(t);
+  OrderReferredTo(t);
   CancelPoint();
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");

@@ -51,6 +51,7 @@ struct DeviceOpDetails {
   MemoryKind source = MemoryKind::kUnknown;
   MemoryKind target = MemoryKind::kUnknown;
   LaunchConfigId launch_config = kNoLaunchConfig;
+  CollectiveId collective = kNoCollective;
 };
 
 // How many rows are to come, about.
@@ -72,6 +73,7 @@ class TraceBuilder {
   StringId Intern(std::string_view text) { return trace_.strings.Intern(text); }
   ArgsId AddArgs(std::span<const Arg> args) { return trace_.args.Add(args); }
   LaunchConfigId FindOrAddLaunchConfig(const LaunchConfig& config);
+  CollectiveId AddCollective(const Collective& collective);
   Quality& quality() { return trace_.quality; }
   // What a name says, kept for the trace that is built.
   NameFacts Facts(StringId name) {

@@ -18,6 +18,7 @@
 #include "trace/base/string_table.h"
 #include "trace/base/time.h"
 #include "trace/tables/args.h"
+#include "trace/tables/collective.h"
 #include "trace/tables/launch_config.h"
 #include "trace/tables/name_facts.h"
 #include "trace/tables/quality.h"
@@ -131,12 +132,13 @@ struct DeviceOpTable : EventColumns {
   std::vector<MemoryKind> source;  // copies: what they read; kUnknown otherwise
   std::vector<MemoryKind> target;  // copies and memsets: what they write
   std::vector<LaunchConfigId> launch_config;
+  std::vector<CollectiveId> collective;
   std::vector<Row> launch;  // row of `api` that issued it (same process group, same correlation)
 
   static constexpr std::string_view kTitle = "device operation";
   static auto OwnColumns(auto& t) {
     return std::tie(t.kind, t.category, t.direction, t.bytes, t.correlation, t.source, t.target,
-                    t.launch_config);
+                    t.launch_config, t.collective);
   }
   // Whether a copy's source or target, or a memset's, is memory of that kind.
   bool Uses(size_t row, MemoryKind memory) const {
@@ -249,6 +251,7 @@ struct Trace {
   std::vector<Track> tracks;
   std::vector<Device> devices;
   std::vector<LaunchConfig> launch_configs;  // each once
+  std::vector<Collective> collectives;
 
   RangeTable ranges;
   ApiTable api;
@@ -276,6 +279,11 @@ struct Trace {
   const LaunchConfig* ConfigOf(Row op) const {
     const LaunchConfigId id = device_ops.launch_config[Index(op)];
     return id == kNoLaunchConfig ? nullptr : &launch_configs[static_cast<size_t>(id)];
+  }
+  // Null where it is none, or the source does not say which.
+  const Collective* CollectiveOf(Row op) const {
+    const CollectiveId id = device_ops.collective[Index(op)];
+    return id == kNoCollective ? nullptr : &collectives[static_cast<size_t>(id)];
   }
   NameFacts Facts(StringId name) const { return name_facts.Of(strings, name); }
 };

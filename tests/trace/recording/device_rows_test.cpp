@@ -54,10 +54,10 @@ std::string ArgsText(const Trace& trace, ArgsId id) {
 }
 
 // As an export spells them.
-std::string ArgsOfOp(const Trace& trace, uint32_t row) {
+std::string Spelled(const Trace& trace, Table table, uint32_t row) {
   StringTable spelled;
   std::vector<Arg> args;
-  const StringTable& texts = DeviceOpArgs(trace, Row{row}, spelled, args);
+  const StringTable& texts = SpellArguments(trace, table, Row{row}, spelled, args);
   return ArgsText(texts, args);
 }
 
@@ -80,7 +80,8 @@ class DeviceRows : public ::testing::Test {
       text += fmt::format(
           "{}: {} {}-{} <- {} {{{}}}\n", t.Text(t.tracks[Index(t.device_ops.track[i])].name),
           t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns, t.device_ops.end[i].ns,
-          launch == kNoRow ? "nothing" : t.Text(t.api.name[Index(launch)]), ArgsOfOp(t, i));
+          launch == kNoRow ? "nothing" : t.Text(t.api.name[Index(launch)]),
+          Spelled(t, Table::kDeviceOps, i));
     }
     return text;
   }
@@ -248,7 +249,7 @@ TEST_F(DeviceRows, AGraphsNodesAllJoinItsLaunchAndAWholeGraphIsOneRow) {
   EXPECT_EQ(t.device_ops.launch[0], Row{0});
   EXPECT_EQ(t.device_ops.launch[1], Row{0});
   EXPECT_EQ(t.device_ops.launch[2], Row{1});
-  EXPECT_NE(ArgsOfOp(t, 1).find("graph id=3 graph node id=2"), std::string::npos);
+  EXPECT_NE(Spelled(t, Table::kDeviceOps, 1).find("graph id=3 graph node id=2"), std::string::npos);
   EXPECT_EQ(t.Text(t.device_ops.name[2]), "CUDA graph");
 }
 

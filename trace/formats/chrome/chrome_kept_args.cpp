@@ -23,19 +23,14 @@ bool ChromeTables::IsRead(StringId key, Class cls) {
     const bool is_ours = word.find("trainprof") != std::string_view::npos || word == "^id";
     use = is_ours || word == "result"                    ? ArgUse::kAnyRow
           : word == "External id" || word == "Python id" ? ArgUse::kRange
-          : word == "Collective name" || word == "Process Group Name" ||
-                  word == "Process Group Ranks" || word == "Seq"
-              ? ArgUse::kKernel
-          : word == "correlation" ? ArgUse::kRowOfUnknownKind
-                                  : ArgUse::kNone;
+          : word == "correlation"                        ? ArgUse::kRowOfUnknownKind
+                                                         : ArgUse::kNone;
   }
   switch (use) {
     case ArgUse::kAnyRow:
       return true;
     case ArgUse::kRange:
       return cls != Class::kUnknown && cls < Class::kGpuAnnotation;
-    case ArgUse::kKernel:
-      return cls == Class::kKernel;
     case ArgUse::kRowOfUnknownKind:
       return cls == Class::kOther;
     default:

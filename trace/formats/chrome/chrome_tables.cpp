@@ -15,7 +15,7 @@ int64_t NumberForText(std::string_view text) {
 ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes, KeptArgs kept)
     : builder_(builder),
       notes_(notes),
-      launches_(builder),
+      arguments_(builder),
       kept_(kept),
       stacks_(builder),
       key_name_(builder.Intern("name")),
@@ -297,10 +297,10 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
 
 void ChromeTables::AddDeviceOp(const ChromeEvent& event, Class cls, int64_t correlation) {
   const Event row = RowOf(event, StreamOf(event));
-  const LaunchConfigId launch = launches_.Of(event.args);
+  DeviceOpDetails details = arguments_.DetailsOf(event.args);
   if (cls == Class::kKernel) {
     builder_.AddDeviceOp(row, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation,
-                         {.launch_config = launch});
+                         details);
     return;
   }
   const bool is_copy = cls == Class::kCopy;
@@ -311,9 +311,10 @@ void ChromeTables::AddDeviceOp(const ChromeEvent& event, Class cls, int64_t corr
   }
   const auto [memory, is_new] = memory_of_copy_.try_emplace(event.name);
   if (is_new) memory->second = MemoryKindsOf(builder_.trace().Text(event.name));
+  std::tie(details.source, details.target) = memory->second;
   builder_.AddDeviceOp(row, is_copy ? DeviceOpKind::kCopy : DeviceOpKind::kMemset, direction,
                        event.bytes != ChromeEvent::kNoValue ? event.bytes : 0, correlation,
-                       {memory->second.first, memory->second.second, launch});
+                       details);
 }
 
 // Of an argument, or kNoCorrelation.

@@ -61,8 +61,7 @@ class ChromeTables {
     kUnknown,
     kNone,
     kAnyRow,
-    kRange,   // of the host
-    kKernel,  // that moves data between GPUs: which collective it is
+    kRange,  // of the host
     kRowOfUnknownKind,
   };
   struct Metadata {
@@ -140,7 +139,7 @@ class ChromeTables {
 
   TraceBuilder& builder_;
   ImportNotes& notes_;
-  KinetoLaunches launches_;
+  KinetoArguments arguments_;
   const KeptArgs kept_;
   std::vector<ArgUse> use_of_key_;  // by StringId of the key
   std::vector<Arg> kept_args_;      // of the event at work

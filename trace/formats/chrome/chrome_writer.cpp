@@ -100,7 +100,7 @@ bool ChromeWriter::SaysStream(int64_t stream) const {
 // A complete event with its arguments, `extras` that they lack, and its true tid on a lane.
 void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t row,
                             std::string_view category, std::string_view name,
-                            std::initializer_list<Extra> extras) {
+                            std::span<const Extra> extras) {
   const TrackId track = columns.track[row];
   const ChromeLanes::Place place = PlaceOf(track);
   const int64_t tid = lanes_.TidOf(table, row, track);
@@ -109,11 +109,7 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
   Common(category, name, place.pid, tid, columns.begin[row]);
   w_.Raw(",\"dur\":");
   w_.Microseconds((columns.end[row] - columns.begin[row]).ns);
-  if (table == Table::kDeviceOps) {
-    arg_texts_ = &DeviceOpArgs(trace_, Row{row}, spelled_, args_);
-  } else {
-    TakeArgs(columns.args[row]);
-  }
+  TakeArgs(table, row);
   const auto add = [&](std::string_view key, int64_t value) {
     added_.push_back({key, {.type = ArgValue::Type::kInt, .integer = value}});
   };
@@ -168,16 +164,14 @@ int64_t ChromeWriter::RenameFlow(int64_t id) {
   return renamed;
 }
 
-void ChromeWriter::TakeArgs(ArgsId id) {
-  args_.clear();
-  arg_texts_ = &trace_.strings;
-  trace_.args.ForEach(id, [&](const Arg& arg) { args_.push_back(arg); });
+void ChromeWriter::TakeArgs(Table table, uint32_t row) {
+  arg_texts_ = &SpellArguments(trace_, table, Row{row}, spelled_, args_);
 }
 
-void ChromeWriter::Args(ArgsId id) {
-  TakeArgs(id);
+void ChromeWriter::Args(Table table, uint32_t row) {
+  TakeArgs(table, row);
   if (rank_ != nullptr) RenameIds();
-  w_.Arguments(args_, trace_.strings, nullptr, added_);
+  w_.Arguments(args_, *arg_texts_, nullptr, added_);
   added_.clear();
 }
 
@@ -249,7 +243,8 @@ void ChromeWriter::WriteApi() {
     const bool is_driver = name.starts_with("cu") && !name.starts_with("cuda");
     if (is_recording_) category = is_driver ? "cuda_driver" : "cuda_runtime";
     AddStack(api.stack[row]);
-    Complete(Table::kApi, api, row, category, name, {{"correlation", api.correlation[row]}});
+    const Extra extras[] = {{"correlation", api.correlation[row]}};
+    Complete(Table::kApi, api, row, category, name, extras);
   }
 }
 
@@ -261,14 +256,14 @@ void ChromeWriter::WriteDeviceOps() {
     const int64_t device =
         track.device != kNoDevice ? trace_.devices[Index(track.device)].id : kNoCorrelation;
     const bool has_bytes = ops.kind[row] != DeviceOpKind::kKernel;
+    const Extra extras[] = {{"device", device},
+                            {"stream", track.tid},
+                            {"correlation", ops.correlation[row]},
+                            {"bytes", has_bytes ? ops.bytes[row] : kNoCorrelation}};
     Complete(
         Table::kDeviceOps, ops, row,
         is_recording_ ? kWords[static_cast<size_t>(ops.kind[row])] : trace_.Text(ops.category[row]),
-        trace_.Text(ops.name[row]),
-        {{"device", device},
-         {"stream", track.tid},
-         {"correlation", ops.correlation[row]},
-         {"bytes", has_bytes ? ops.bytes[row] : kNoCorrelation}});
+        trace_.Text(ops.name[row]), extras);
   }
 }
 
@@ -276,20 +271,15 @@ void ChromeWriter::WriteDeviceOps() {
 template <class T>
 void ChromeWriter::WriteDescribed(Table which, const T& table) {
   for (uint32_t row = 0; row < table.size(); ++row) {
-    const auto add = [&](std::string_view key, int64_t value) {
-      const StringId id = trace_.strings.Find(key);
-      const bool has = id != kEmptyString && trace_.args.Find(table.args[row], id);
-      if (value == kNoCorrelation || has) return;
-      added_.push_back({key, {.type = ArgValue::Type::kInt, .integer = value}});
-    };
-    if (is_recording_) {
-      if (T::kOnStreams) add("stream", trace_.tracks[Index(table.track[row])].tid);
-      ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
-        if constexpr (std::is_same_v<C, int64_t>) add(name, column[row]);
-      });
+    extras_.clear();
+    if (T::kOnStreams) {
+      extras_.push_back({"stream", trace_.tracks[Index(table.track[row])].tid});
     }
+    ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
+      if constexpr (std::is_same_v<C, int64_t>) extras_.push_back({name, column[row]});
+    });
     Complete(which, table, row, is_recording_ ? ChromeWord<T>() : trace_.Text(table.category[row]),
-             trace_.Text(table.name[row]), {});
+             trace_.Text(table.name[row]), extras_);
   }
 }
 
@@ -310,13 +300,13 @@ void ChromeWriter::WritePoints() {
       w_.Quoted({&scope, 1});
     }
     AddStack(trace_.instants.stack[row]);
-    Args(trace_.instants.args[row]);
+    Args(Table::kInstants, row);
     w_.Char('}');
     EndEvent();
   }
   for (uint32_t row = 0; row < trace_.counters.size(); ++row) {
     begin(trace_.counters, row, trace_.counters.category[row], "{\"ph\":\"C\"");
-    Args(trace_.counters.args[row]);
+    Args(Table::kCounters, row);
     w_.Char('}');
     EndEvent();
   }
@@ -336,7 +326,7 @@ void ChromeWriter::WriteFlows() {
     if (tid != place.tid) {
       added_.push_back({kTrueTidKey, {.type = ArgValue::Type::kInt, .integer = place.tid}});
     }
-    TakeArgs(flows.args[row]);
+    TakeArgs(Table::kFlows, row);
     int64_t id = flows.id[row];
     if (rank_ != nullptr) {
       RenameIds();

@@ -3,8 +3,8 @@
 // one.
 #pragma once
 
-#include <initializer_list>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -88,9 +88,9 @@ class ChromeWriter {
   void Common(std::string_view category, std::string_view name, int64_t pid, int64_t tid,
               TraceTime time);
   void Complete(Table table, const EventColumns& columns, uint32_t row, std::string_view category,
-                std::string_view name, std::initializer_list<Extra> extras);
-  void TakeArgs(ArgsId id);
-  void Args(ArgsId id);
+                std::string_view name, std::span<const Extra> extras);
+  void TakeArgs(Table table, uint32_t row);
+  void Args(Table table, uint32_t row);
   ChromeLanes::Place PlaceOf(TrackId track) const;
   // In unsigned numbers: times of hostile files are near the end of the range.
   int64_t Shifted(int64_t ns) const {
@@ -113,6 +113,7 @@ class ChromeWriter {
   std::vector<Arg> args_;                   // of the event at work
   const StringTable* arg_texts_ = nullptr;  // theirs
   StringTable spelled_;                     // of arguments that are spelled from columns
+  std::vector<Extra> extras_;               // of a described row
   std::vector<AddedArg> added_;
   std::unordered_map<StackId, std::string> stack_texts_;  // as spelled
   std::vector<int64_t> steps_of_track_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWarpThreads = 32;
 
-// The arguments that a LaunchConfig has, in the order in which they are interned.
+// The arguments that have columns, in the order in which they are interned.
 enum Key : uint32_t {
   kContext,
   kRegisters,
@@ -26,6 +26,10 @@ enum Key : uint32_t {
   kLocal,
   kGraph,
   kGraphNode,
+  kOperation,
+  kCommunicator,
+  kMembers,
+  kSequence,
   kKeyCount,
 };
 constexpr std::string_view kKeys[kKeyCount] = {"context",
@@ -38,7 +42,11 @@ constexpr std::string_view kKeys[kKeyCount] = {"context",
                                                "cluster",
                                                "local memory per thread",
                                                "graph id",
-                                               "graph node id"};
+                                               "graph node id",
+                                               "Collective name",
+                                               "Process Group Name",
+                                               "Process Group Ranks",
+                                               "Seq"};
 
 std::string Lowered(std::string_view text) {
   std::string lowered(text);
@@ -66,6 +74,16 @@ int64_t WholeOf(const ArgValue& value, int64_t most = std::numeric_limits<int64_
   return known ? value.integer : LaunchConfig::kUnknown;
 }
 
+// Of any sign, or `unknown`.
+int64_t IntegerOf(const ArgValue& value, int64_t unknown) {
+  return value.type == ArgValue::Type::kInt ? value.integer : unknown;
+}
+
+StringId TextOf(const ArgValue& value) {
+  const bool is_text = value.type == ArgValue::Type::kString || value.type == ArgValue::Type::kJson;
+  return is_text ? value.text : kEmptyString;
+}
+
 double PercentOf(const ArgValue& value) {
   if (value.type == ArgValue::Type::kDouble) return value.real;
   return static_cast<double>(WholeOf(value));
@@ -84,6 +102,10 @@ class Spelling {
   }
   void Add(std::string_view key, double value) {
     args_.push_back({strings_.Intern(key), {.type = ArgValue::Type::kDouble, .real = value}});
+  }
+  void Add(std::string_view key, std::string_view text) {
+    args_.push_back(
+        {strings_.Intern(key), {.type = ArgValue::Type::kString, .text = strings_.Intern(text)}});
   }
   void Add(std::string_view key, const LaunchConfig::Shape& shape) {
     const std::string text = fmt::format("[{},{},{}]", shape[0], shape[1], shape[2]);
@@ -124,6 +146,32 @@ void SpellBytes(const DeviceOpTable& ops, size_t row, Spelling& args) {
   }
 }
 
+void SpellLaunch(const Trace& trace, const LaunchConfig& config, size_t row, Spelling& args) {
+  const DeviceOpTable& ops = trace.device_ops;
+  const Track& stream = trace.tracks[Index(ops.track[row])];
+  const Device* const device =
+      stream.device == kNoDevice ? nullptr : &trace.devices[Index(stream.device)];
+  if (device != nullptr) args.Add("device", device->id);
+  args.AddKnown(kKeys[kContext], config.context);
+  args.Add("stream", stream.tid);
+  if (ops.kind[row] != DeviceOpKind::kKernel) {
+    SpellBytes(ops, row, args);
+  } else if (config.registers_per_thread != LaunchConfig::kUnknown) {
+    SpellKernel(config, device, args);
+  }
+  args.AddKnown(kKeys[kGraph], config.graph);
+  args.AddKnown(kKeys[kGraphNode], config.graph_node);
+}
+
+void SpellCollective(const Trace& trace, const Collective& call, Spelling& args) {
+  const std::pair<Key, StringId> texts[] = {
+      {kOperation, call.operation}, {kCommunicator, call.communicator}, {kMembers, call.members}};
+  for (const auto& [key, text] : texts) {
+    if (text != kEmptyString) args.Add(kKeys[key], trace.Text(text));
+  }
+  if (call.sequence != Collective::kUnknown) args.Add(kKeys[kSequence], call.sequence);
+}
+
 }  // namespace
 
 std::pair<MemoryKind, MemoryKind> MemoryKindsOf(std::string_view name) {
@@ -137,13 +185,16 @@ std::pair<MemoryKind, MemoryKind> MemoryKindsOf(std::string_view name) {
   return {MemoryKind::kUnknown, says_it ? KindIn(name) : MemoryKind::kUnknown};
 }
 
-KinetoLaunches::KinetoLaunches(TraceBuilder& builder) : builder_(builder) {
-  key_.reserve(kKeyCount);
-  for (const std::string_view key : kKeys) key_.push_back(builder.Intern(key));
+KinetoArguments::KinetoArguments(TraceBuilder& builder) : builder_(builder), key_count_(kKeyCount) {
+  for (uint8_t key = 0; key < kKeyCount; ++key) {
+    const size_t id = Index(builder.Intern(kKeys[key]));
+    if (id >= key_of_.size()) key_of_.resize(id + 1, kKeyCount);
+    key_of_[id] = key;
+  }
 }
 
 // "[64, 1, 1]", however the file breaks its lines.
-LaunchConfig::Shape KinetoLaunches::ShapeOf(const ArgValue& value) const {
+LaunchConfig::Shape KinetoArguments::ShapeOf(const ArgValue& value) const {
   if (value.type != ArgValue::Type::kJson) return LaunchConfig::kNoShape;
   LaunchConfig::Shape shape{};
   const std::string_view text = builder_.trace().Text(value.text);
@@ -163,56 +214,83 @@ LaunchConfig::Shape KinetoLaunches::ShapeOf(const ArgValue& value) const {
   return p < end && *p == ']' ? shape : LaunchConfig::kNoShape;
 }
 
-LaunchConfigId KinetoLaunches::Of(std::span<const Arg> args) {
+void KinetoArguments::ReadLaunch(uint32_t key, const ArgValue& value, LaunchConfig& config) const {
   constexpr int64_t kMostRegisters = std::numeric_limits<int32_t>::max();
-  LaunchConfig config;
-  for (const Arg& arg : args) {
-    if (arg.key == key_[kContext]) config.context = WholeOf(arg.value);
-    if (arg.key == key_[kRegisters]) {
-      config.registers_per_thread = static_cast<int32_t>(WholeOf(arg.value, kMostRegisters));
-    }
-    if (arg.key == key_[kShared]) config.shared_bytes = WholeOf(arg.value);
-    if (arg.key == key_[kGrid]) config.grid = ShapeOf(arg.value);
-    if (arg.key == key_[kBlock]) config.block = ShapeOf(arg.value);
-    if (arg.key == key_[kCluster]) config.cluster = ShapeOf(arg.value);
-    if (arg.key == key_[kLocal]) config.local_bytes_per_thread = WholeOf(arg.value);
-    if (arg.key == key_[kGraph]) config.graph = WholeOf(arg.value);
-    if (arg.key == key_[kGraphNode]) config.graph_node = WholeOf(arg.value);
-    if (arg.key == key_[kTheoreticalOccupancy]) {
-      config.theoretical_occupancy_percent = PercentOf(arg.value);
-    }
-    if (arg.key == key_[kEstimatedOccupancy]) {
-      config.estimated_occupancy_percent = PercentOf(arg.value);
-    }
+  switch (key) {
+    case kContext:
+      config.context = WholeOf(value);
+      break;
+    case kRegisters:
+      config.registers_per_thread = static_cast<int32_t>(WholeOf(value, kMostRegisters));
+      break;
+    case kShared:
+      config.shared_bytes = WholeOf(value);
+      break;
+    case kGrid:
+      config.grid = ShapeOf(value);
+      break;
+    case kBlock:
+      config.block = ShapeOf(value);
+      break;
+    case kCluster:
+      config.cluster = ShapeOf(value);
+      break;
+    case kLocal:
+      config.local_bytes_per_thread = WholeOf(value);
+      break;
+    case kGraph:
+      config.graph = WholeOf(value);
+      break;
+    case kGraphNode:
+      config.graph_node = WholeOf(value);
+      break;
+    case kTheoreticalOccupancy:
+      config.theoretical_occupancy_percent = PercentOf(value);
+      break;
+    case kEstimatedOccupancy:
+      config.estimated_occupancy_percent = PercentOf(value);
+      break;
+    default:
+      break;
   }
-  return config == LaunchConfig{} ? kNoLaunchConfig : builder_.FindOrAddLaunchConfig(config);
 }
 
-const StringTable& DeviceOpArgs(const Trace& trace, Row op, StringTable& strings,
-                                std::vector<Arg>& args) {
+DeviceOpDetails KinetoArguments::DetailsOf(std::span<const Arg> args) {
+  LaunchConfig config;
+  Collective call;
+  for (const Arg& arg : args) {
+    const uint32_t key = KeyOf(arg.key);
+    if (key < kOperation) ReadLaunch(key, arg.value, config);
+    if (key == kOperation) call.operation = TextOf(arg.value);
+    if (key == kCommunicator) call.communicator = TextOf(arg.value);
+    if (key == kMembers) call.members = TextOf(arg.value);
+    if (key == kSequence) call.sequence = IntegerOf(arg.value, Collective::kUnknown);
+  }
+  DeviceOpDetails details;
+  if (config != LaunchConfig{}) details.launch_config = builder_.FindOrAddLaunchConfig(config);
+  if (call != Collective{}) details.collective = builder_.AddCollective(call);
+  return details;
+}
+
+const StringTable& SpellArguments(const Trace& trace, Table table, Row row, StringTable& strings,
+                                  std::vector<Arg>& args) {
   args.clear();
-  const DeviceOpTable& ops = trace.device_ops;
-  const size_t row = Index(op);
-  const LaunchConfig* const config = trace.ConfigOf(op);
-  if (HasChromeWords(trace) || ops.args[row] != kNoArgs || config == nullptr) {
-    trace.args.ForEach(ops.args[row], [&](const Arg& arg) { args.push_back(arg); });
-    return trace.strings;
+  ArgsId stored = kNoArgs;
+  ForEachTable(trace, [&](Table each, const EventColumns& columns) {
+    if (each == table) stored = columns.args[Index(row)];
+  });
+  if (!HasChromeWords(trace) && stored == kNoArgs) {
+    Spelling spelled(strings, args);
+    if (table == Table::kDeviceOps) {
+      const LaunchConfig* const config = trace.ConfigOf(row);
+      const Collective* const call = trace.CollectiveOf(row);
+      if (config != nullptr) SpellLaunch(trace, *config, Index(row), spelled);
+      if (call != nullptr) SpellCollective(trace, *call, spelled);
+    }
+    if (!args.empty()) return strings;
   }
-  const Track& stream = trace.tracks[Index(ops.track[row])];
-  const Device* const device =
-      stream.device == kNoDevice ? nullptr : &trace.devices[Index(stream.device)];
-  Spelling spelled(strings, args);
-  if (device != nullptr) spelled.Add("device", device->id);
-  spelled.AddKnown(kKeys[kContext], config->context);
-  spelled.Add("stream", stream.tid);
-  if (ops.kind[row] != DeviceOpKind::kKernel) {
-    SpellBytes(ops, row, spelled);
-  } else if (config->registers_per_thread != LaunchConfig::kUnknown) {
-    SpellKernel(*config, device, spelled);
-  }
-  spelled.AddKnown(kKeys[kGraph], config->graph);
-  spelled.AddKnown(kKeys[kGraphNode], config->graph_node);
-  return strings;
+  trace.args.ForEach(stored, [&](const Arg& arg) { args.push_back(arg); });
+  return trace.strings;
 }
 
 }  // namespace trainprof

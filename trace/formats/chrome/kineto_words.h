@@ -19,26 +19,33 @@ namespace trainprof {
 // kDevice}. Case is not looked at. ROCm never says it.
 std::pair<MemoryKind, MemoryKind> MemoryKindsOf(std::string_view name);
 
-// Reads the arguments of device operations into launch configurations.
-class KinetoLaunches {
+// Reads what has columns out of arguments. What is not of the expected type is not known, and stays
+// an argument.
+class KinetoArguments {
  public:
   // Interns its keys.
-  explicit KinetoLaunches(TraceBuilder& builder);
+  explicit KinetoArguments(TraceBuilder& builder);
 
-  // What the arguments say of the launch; kNoLaunchConfig where that is nothing. What is not of the
-  // expected type is not known, and stays an argument.
-  LaunchConfigId Of(std::span<const Arg> args);
+  // What the arguments of a device operation say of its launch, and which collective it is;
+  // kNoLaunchConfig and kNoCollective where that is nothing.
+  DeviceOpDetails DetailsOf(std::span<const Arg> args);
 
  private:
+  // Which of the keys that have columns; their count for any other.
+  uint32_t KeyOf(StringId id) const {
+    return Index(id) < key_of_.size() ? key_of_[Index(id)] : key_count_;
+  }
+  void ReadLaunch(uint32_t key, const ArgValue& value, LaunchConfig& config) const;
   LaunchConfig::Shape ShapeOf(const ArgValue& value) const;
 
   TraceBuilder& builder_;
-  std::vector<StringId> key_;
+  std::vector<uint8_t> key_of_;  // by StringId
+  const uint8_t key_count_;
 };
 
-// The arguments of a device operation. Those of a recording's row that has none of its own are
-// spelled from its columns as Kineto would; `strings` then holds their texts.
-const StringTable& DeviceOpArgs(const Trace& trace, Row op, StringTable& strings,
-                                std::vector<Arg>& args);
+// The arguments of an event. Those of a recording's row that has none of its own are spelled from
+// its columns as Kineto would. Returns where their texts stand: in `strings` if they were spelled.
+const StringTable& SpellArguments(const Trace& trace, Table table, Row row, StringTable& strings,
+                                  std::vector<Arg>& args);
 
 }  // namespace trainprof

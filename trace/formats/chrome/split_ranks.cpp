@@ -179,6 +179,15 @@ class RankCopy {
     return builder_.FindOrAddLaunchConfig(from_.launch_configs[Index(id)]);
   }
 
+  CollectiveId Copied(CollectiveId id) {
+    if (id == kNoCollective) return id;
+    Collective collective = from_.collectives[Index(id)];
+    for (StringId* text : {&collective.operation, &collective.communicator, &collective.members}) {
+      *text = Copied(*text);
+    }
+    return builder_.AddCollective(collective);
+  }
+
   StackId Copied(StackId stack) {
     std::vector<StackId> missing;  // innermost first
     for (; stack != kNoStack && !stacks_.contains(stack); stack = from_.stacks.caller(stack)) {

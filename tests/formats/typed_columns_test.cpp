@@ -1,0 +1,96 @@
+// What Kineto's arguments say of collectives stands in columns, whatever is
+// done with the rows.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/trace_text.h"
+#include "trace/formats/chrome/split_ranks.h"
+#include "trace/formats/exporter.h"
+#include "trace/formats/importer.h"
+
+namespace trainprof {
+namespace {
+
+// No row stands where it belongs.
+constexpr std::string_view kJson = R"json({"deviceProperties":[{"id":0}],"traceEvents":[
+  {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":7,"ts":30,"dur":5,
+   "args":{"device":0,"stream":7,"Collective name":"allreduce","Process Group Name":"tp","Process Group Ranks":"[0, 1]","Seq":42}},
+  {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":20,"dur":5,"args":{"device":0,"stream":7}},
+  {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllGather","pid":0,"tid":7,"ts":10,"dur":5,
+   "args":{"device":0,"stream":7,"Collective name":"allgather","Process Group Name":"dp","Process Group Ranks":"[0, 2]","Seq":41}}
+]})json";
+
+constexpr std::string_view kExpected =
+    "ncclDevKernel_AllGather: allgather dp [0, 2] 41\n"
+    "gemm:\n"
+    "ncclDevKernel_AllReduce: allreduce tp [0, 1] 42\n";
+
+// A line a row.
+std::string Columns(const Trace& t) {
+  std::string text;
+  for (uint32_t row = 0; row < t.device_ops.size(); ++row) {
+    text += fmt::format("{}:", t.Text(t.device_ops.name[row]));
+    if (const Collective* const call = t.CollectiveOf(Row{row})) {
+      text += fmt::format(" {} {} {} {}", t.Text(call->operation), t.Text(call->communicator),
+                          t.Text(call->members), call->sequence);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Trace Imported(std::string_view json, KeptArgs args) {
+  const TemporaryFile file("trace.json", json);
+  ImportOptions options;
+  options.args = args;
+  Result<Trace> trace = ImportTrace(file.path(), options);
+  EXPECT_TRUE(trace.ok()) << trace.error();
+  return std::move(trace).value();
+}
+
+TEST(TypedColumns, StandWithTheirRowsWhateverArgumentsAreKept) {
+  for (const KeptArgs args : {KeptArgs::kAll, KeptArgs::kOfAnalysis}) {
+    const Trace trace = Imported(kJson, args);
+    EXPECT_EQ(Columns(trace), kExpected);
+    EXPECT_EQ(trace.collectives.size(), 2u);
+  }
+}
+
+TEST(TypedColumns, ComeBackFromAnExport) {
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(Imported(kJson, KeptArgs::kAll), out.path()).ok());
+  EXPECT_EQ(Columns(Imported(ReadWhole(out.path()), KeptArgs::kAll)), kExpected);
+}
+
+// As a recording or another importer has them: no row has arguments.
+TEST(TypedColumns, OfRowsWithoutArgumentsComeBackFromAnExport) {
+  Trace trace = Imported(kJson, KeptArgs::kAll);
+  trace.source = SourceKind::kOther;
+  ForEachTable(trace, [](Table, EventColumns& table) {
+    std::fill(table.args.begin(), table.args.end(), kNoArgs);
+  });
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(trace, out.path()).ok());
+  EXPECT_EQ(Columns(Imported(ReadWhole(out.path()), KeptArgs::kAll)), kExpected);
+}
+
+TEST(TypedColumns, ComeBackFromAFileOfSeveralRanks) {
+  const Trace rank = Imported(kJson, KeptArgs::kAll);
+  const VisitRanks twice = [&](const VisitRank& visit) -> Result<void> {
+    if (Result<void> visited = visit(rank); !visited.ok()) return visited;
+    return visit(rank);
+  };
+  const TemporaryFile out("merged.json");
+  ASSERT_TRUE(ExportMerged(twice, out.path(), {}).ok());
+  const std::string merged = ReadWhole(out.path());
+  for (const KeptArgs args : {KeptArgs::kAll, KeptArgs::kOfAnalysis}) {
+    const std::vector<Trace> ranks = SplitRanks(Imported(merged, args));
+    ASSERT_EQ(ranks.size(), 2u);
+    for (const Trace& split : ranks) EXPECT_EQ(Columns(split), kExpected);
+  }
+}
+
+}  // namespace
+}  // namespace trainprof
