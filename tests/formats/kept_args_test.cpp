@@ -55,6 +55,10 @@ std::string Columns(const Trace& trace) {
                               call->sequence);
         }
       }
+      if constexpr (requires { table.waited_record; }) {
+        line += fmt::format(" waits {} {} {} {}", table.context[row], table.waited_event[row],
+                            table.waited_stream[row], table.waited_record[row]);
+      }
       lines.push_back(std::move(line));
     }
   });

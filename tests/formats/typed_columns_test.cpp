@@ -1,4 +1,4 @@
-// What Kineto's arguments say of collectives stands in columns, whatever is
+// What Kineto's arguments say of collectives and waits stands in columns, whatever is
 // done with the rows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -19,15 +19,28 @@ constexpr std::string_view kJson = R"json({"deviceProperties":[{"id":0}],"traceE
    "args":{"device":0,"stream":7,"Collective name":"allreduce","Process Group Name":"tp","Process Group Ranks":"[0, 1]","Seq":42}},
   {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":20,"dur":5,"args":{"device":0,"stream":7}},
   {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllGather","pid":0,"tid":7,"ts":10,"dur":5,
-   "args":{"device":0,"stream":7,"Collective name":"allgather","Process Group Name":"dp","Process Group Ranks":"[0, 2]","Seq":41}}
+   "args":{"device":0,"stream":7,"Collective name":"allgather","Process Group Name":"dp","Process Group Ranks":"[0, 2]","Seq":41}},
+  {"ph":"X","cat":"cuda_sync","name":"Context Sync","pid":0,"tid":-1,"ts":90,"dur":2,
+   "args":{"cuda_sync_kind":"Context Sync","stream":-1,"correlation":7,"device":0,"context":3}},
+  {"ph":"X","cat":"cuda_sync","name":"Event Sync","pid":0,"tid":-1,"ts":60,"dur":2,
+   "args":{"cuda_sync_kind":"Event Sync","wait_on_stream":-1,"wait_on_cuda_event_record_corr_id":-1,"wait_on_cuda_event_id":8,"stream":-1,"correlation":6,"device":0,"context":1}},
+  {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":-1,"ts":50,"dur":2,
+   "args":{"cuda_sync_kind":"Stream Wait Event","wait_on_stream":20,"wait_on_cuda_event_record_corr_id":32,"wait_on_cuda_event_id":9,"stream":-1,"correlation":5,"device":0,"context":1}}
 ]})json";
 
 constexpr std::string_view kExpected =
     "ncclDevKernel_AllGather: allgather dp [0, 2] 41\n"
     "gemm:\n"
-    "ncclDevKernel_AllReduce: allreduce tp [0, 1] 42\n";
+    "ncclDevKernel_AllReduce: allreduce tp [0, 1] 42\n"
+    "Stream Wait Event: kind 2 context 1 event 9 stream 20 record 32\n"
+    "Event Sync: kind 1 context 1 event 8 stream none record none\n"
+    "Context Sync: kind 4 context 3 event none stream none record none\n";
 
-// A line a row.
+std::string NumberOrNone(int64_t number) {
+  return number == kNoCorrelation ? "none" : std::to_string(number);
+}
+
+// A line a row, in the order of the tables.
 std::string Columns(const Trace& t) {
   std::string text;
   for (uint32_t row = 0; row < t.device_ops.size(); ++row) {
@@ -37,6 +50,13 @@ std::string Columns(const Trace& t) {
                           t.Text(call->members), call->sequence);
     }
     text += '\n';
+  }
+  for (uint32_t row = 0; row < t.syncs.size(); ++row) {
+    text += fmt::format("{}: kind {} context {} event {} stream {} record {}\n",
+                        t.Text(t.syncs.name[row]), static_cast<int>(t.syncs.kind[row]),
+                        t.syncs.context[row], NumberOrNone(t.syncs.waited_event[row]),
+                        NumberOrNone(t.syncs.waited_stream[row]),
+                        NumberOrNone(t.syncs.waited_record[row]));
   }
   return text;
 }
@@ -76,6 +96,7 @@ TEST(TypedColumns, OfRowsWithoutArgumentsComeBackFromAnExport) {
   EXPECT_EQ(Columns(Imported(ReadWhole(out.path()), KeptArgs::kAll)), kExpected);
 }
 
+// There the record that a wait refers to has another number.
 TEST(TypedColumns, ComeBackFromAFileOfSeveralRanks) {
   const Trace rank = Imported(kJson, KeptArgs::kAll);
   const VisitRanks twice = [&](const VisitRank& visit) -> Result<void> {

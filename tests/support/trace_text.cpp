@@ -141,7 +141,9 @@ class Printer {
     ForEachTable(t_, [&]<class T>(Table, const T& table) {
       if constexpr (DescribedTable<T>) {
         PrintRows(table, id, [&](uint32_t row) {
-          return std::pair(std::string(T::kTitle), NamedColumns(table, row));
+          std::string text = NamedColumns(table, row);
+          if constexpr (std::is_same_v<T, SyncTable>) text += WaitText(row);
+          return std::pair(std::string(T::kTitle), text);
         });
       }
     });
@@ -178,11 +180,27 @@ class Printer {
   std::string Stack(StackId stack) const {
     return stack == kNoStack ? "" : fmt::format(" at {}", StackSpelled(t_, stack));
   }
+  // Numbers but for `unknown`, each after its name.
+  static std::string Numbers(int64_t unknown,
+                             std::initializer_list<std::pair<std::string_view, int64_t>> numbers) {
+    std::string text;
+    for (const auto& [name, value] : numbers) {
+      if (value != unknown) text += fmt::format(" {} {}", name, value);
+    }
+    return text;
+  }
   std::string CollectiveText(const Collective& call) const {
-    return fmt::format(
-        " {} of {} {}{}", t_.Text(call.operation), t_.Text(call.communicator),
-        t_.Text(call.members),
-        call.sequence == Collective::kUnknown ? "" : fmt::format(" number {}", call.sequence));
+    return fmt::format(" {} of {} {}{}", t_.Text(call.operation), t_.Text(call.communicator),
+                       t_.Text(call.members),
+                       Numbers(Collective::kUnknown, {{"number", call.sequence}}));
+  }
+  std::string WaitText(uint32_t row) const {
+    const SyncTable& syncs = t_.syncs;
+    return fmt::format(" kind {}", Name(syncs.kind[row])) +
+           Numbers(kNoCorrelation, {{"context", syncs.context[row]},
+                                    {"event", syncs.waited_event[row]},
+                                    {"of stream", syncs.waited_stream[row]},
+                                    {"recorded by", syncs.waited_record[row]}});
   }
   static std::string Correlation(int64_t correlation) {
     return correlation == kNoCorrelation ? "" : fmt::format(" #{}", correlation);

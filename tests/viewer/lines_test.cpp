@@ -372,7 +372,8 @@ TEST(LaneStore, FindsWhatElseAStreamHas) {
                       .name = builder.Intern("forward"),
                       .track = builder.FindOrAddStream(process, 0, number)};
     builder.AddRange(event, RangeKind::kGpuAnnotation);
-    builder.AddRow(builder.trace().syncs, event, kEmptyString, 1);
+    builder.AddRow(builder.trace().syncs, event, kEmptyString, 1, SyncKind::kStream, kNoCorrelation,
+                   kNoCorrelation, kNoCorrelation, kNoCorrelation);
     if (number == 7) {
       builder.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, 1);
     }

@@ -147,15 +147,37 @@ struct DeviceOpTable : EventColumns {
   bool operator==(const DeviceOpTable&) const = default;
 };
 
-// Synchronisation rows that the device side reports (cuda_sync), on stream tracks.
+// The numbers are those of CUpti_ActivitySynchronizationType, but for the last.
+enum class SyncKind : uint8_t {
+  kUnknown,
+  kEvent,        // the host waits for an event
+  kStreamWaits,  // a stream waits for an event
+  kStream,       // the host waits for a stream
+  kContext,      // the host waits for all streams of a context
+  kEventRecord,  // no wait: an event is recorded
+};
+inline constexpr std::string_view kSyncKindNames[] = {
+    "Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync", "Event Record"};
+constexpr std::string_view Name(SyncKind kind) { return kSyncKindNames[static_cast<size_t>(kind)]; }
+
+// Synchronisation rows that the device side reports (cuda_sync), on stream tracks. What is not
+// known of the numbers is kNoCorrelation.
 struct SyncTable : EventColumns {
   std::vector<StringId> category;
   std::vector<int64_t> correlation;
+  std::vector<SyncKind> kind;
+  std::vector<int64_t> context;
+  std::vector<int64_t> waited_event;   // its number within the context
+  std::vector<int64_t> waited_stream;  // on which the event was recorded
+  std::vector<int64_t> waited_record;  // correlation of the call that recorded it
 
   static constexpr std::string_view kTitle = "sync";
   static constexpr bool kOnStreams = true;
   static constexpr std::string_view kColumns[] = {"category", "correlation"};
-  static auto OwnColumns(auto& t) { return std::tie(t.category, t.correlation); }
+  static auto OwnColumns(auto& t) {
+    return std::tie(t.category, t.correlation, t.kind, t.context, t.waited_event, t.waited_stream,
+                    t.waited_record);
+  }
   bool operator==(const SyncTable&) const = default;
 };
 
@@ -305,20 +327,23 @@ void ForEachColumn(T& table, Visit visit) {
   std::apply(each, T::OwnColumns(table));
 }
 
-// A table that names its columns is described: Chrome's JSON and the inspector need no code that
-// knows it (docs/extending.md). Its columns are `category`, the source's own word for the row, and
-// numbers (int64_t), kNoCorrelation where a row has none.
+// A table that names columns is described: Chrome's JSON and the inspector need no code that knows
+// it (docs/extending.md). The named columns, which stand first, are `category`, the source's own
+// word for the row, and numbers (int64_t), kNoCorrelation where a row has none.
 template <class T>
 concept DescribedTable = requires {
   T::kColumns;
 };
 
-// Calls visit(std::string_view name, std::vector<...>& column) for each column of its own.
+// Calls visit(std::string_view name, std::vector<...>& column) for each named column.
 template <class T, class Visit>
 requires DescribedTable<std::remove_const_t<T>>
 void ForEachNamedColumn(T& table, Visit visit) {
-  const auto* name = std::begin(T::kColumns);
-  std::apply([&](auto&... columns) { (visit(*name++, columns), ...); }, T::OwnColumns(table));
+  const auto columns = T::OwnColumns(table);
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (visit(T::kColumns[I], std::get<I>(columns)), ...);
+  }
+  (std::make_index_sequence<std::size(T::kColumns)>());
 }
 
 // Calls visit(Table, table).

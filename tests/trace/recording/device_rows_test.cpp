@@ -47,12 +47,6 @@ std::string ArgsText(const StringTable& texts, const std::vector<Arg>& args) {
   return text;
 }
 
-std::string ArgsText(const Trace& trace, ArgsId id) {
-  std::vector<Arg> args;
-  trace.args.ForEach(id, [&](const Arg& arg) { args.push_back(arg); });
-  return ArgsText(trace.strings, args);
-}
-
 // As an export spells them.
 std::string Spelled(const Trace& trace, Table table, uint32_t row) {
   StringTable spelled;
@@ -196,11 +190,19 @@ TEST_F(DeviceRows, AWaitNamesTheEventAndItsStream) {
   const Trace t = Read();
   ASSERT_EQ(t.syncs.size(), 2u);
   EXPECT_EQ(t.Text(t.syncs.name[0]), "Stream Wait Event");
-  EXPECT_EQ(ArgsText(t, t.syncs.args[0]),
+  EXPECT_EQ(t.syncs.kind, (std::vector{SyncKind::kStreamWaits, SyncKind::kContext}));
+  EXPECT_EQ(t.syncs.context, (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(t.syncs.waited_event, (std::vector<int64_t>{9, kNoCorrelation}));
+  EXPECT_EQ(t.syncs.waited_stream, (std::vector<int64_t>{20, kNoCorrelation}));
+  EXPECT_EQ(t.syncs.waited_record, (std::vector<int64_t>{5, kNoCorrelation}));
+  EXPECT_EQ(t.syncs.args, std::vector(2, kNoArgs));
+  EXPECT_EQ(Spelled(t, Table::kSyncs, 0),
             "cuda_sync_kind=Stream Wait Event wait_on_stream=20 "
             "wait_on_cuda_event_record_corr_id=5 wait_on_cuda_event_id=9 stream=7 device=0 "
             "context=1");
   EXPECT_EQ(t.Text(t.syncs.name[1]), "Context Sync");
+  EXPECT_EQ(Spelled(t, Table::kSyncs, 1),
+            "cuda_sync_kind=Context Sync stream=-1 device=0 context=1");
   EXPECT_EQ(t.tracks[Index(t.syncs.track[1])].tid, -1);
 }
 
@@ -220,7 +222,9 @@ TEST_F(DeviceRows, MemoryIsCountedOnTheThreadThatAskedForIt) {
   const Trace t = Read();
   ASSERT_EQ(t.instants.size(), 3u);
   std::map<int64_t, std::string> by_time;
-  for (size_t i = 0; i < 3; ++i) by_time[t.instants.begin[i].ns] = ArgsText(t, t.instants.args[i]);
+  for (uint32_t i = 0; i < 3; ++i) {
+    by_time[t.instants.begin[i].ns] = Spelled(t, Table::kInstants, i);
+  }
   EXPECT_EQ(by_time[100],
             "Total Reserved=1000 Bytes=1000 Addr=28672 Device Id=0 Device Type=1 kind=Device");
   EXPECT_EQ(by_time[200].substr(0, 30), "Total Reserved=1500 Bytes=500 ");

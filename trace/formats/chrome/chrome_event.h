@@ -67,6 +67,12 @@ template <DescribedTable T>
 constexpr std::string_view ChromeWord() {
   return std::is_same_v<T, SyncTable> ? std::string_view("cuda_sync") : T::kTitle;
 }
+// Whether a file's category is that of the table's rows.
+template <DescribedTable T>
+constexpr bool IsChromeWord(std::string_view category) {
+  return category == ChromeWord<T>() ||
+         (std::is_same_v<T, SyncTable> && category == std::string_view("cuda_event"));
+}
 
 // A field of an event that has no column ("tts", "cname", "id" of an X, ...) is kept as an argument
 // under its name with this prefix; an argument whose own name starts with it gets one more. Export

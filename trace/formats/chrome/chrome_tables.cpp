@@ -50,11 +50,10 @@ ChromeTables::Class ChromeTables::ClassOfWord(std::string_view category) const {
   }
   // cuda_runtime, cuda_driver, hip_runtime, xpu_runtime, privateuse1_driver, ...
   if (category.ends_with("_runtime") || category.ends_with("_driver")) return Class::kApi;
-  if (category == "cuda_event") category = ChromeWord<SyncTable>();
   Class cls = Class::kOther;
   ForEachTable(builder_.trace(), [&]<class T>(Table which, const T&) {
     if constexpr (DescribedTable<T>) {
-      if (category == ChromeWord<T>()) {
+      if (IsChromeWord<T>(category)) {
         cls = static_cast<Class>(static_cast<uint8_t>(Class::kDescribed) +
                                  static_cast<uint8_t>(which));
       }
@@ -345,6 +344,9 @@ void ChromeTables::AddDescribed(Table which, const ChromeEvent& event, int64_t c
           column.back() = name == "correlation" ? correlation : NumberOf(event, name);
         }
       });
+      if constexpr (requires { arguments_.ReadColumns(event.args, table); }) {
+        arguments_.ReadColumns(event.args, table);
+      }
     }
   });
 }

@@ -30,6 +30,10 @@ enum Key : uint32_t {
   kCommunicator,
   kMembers,
   kSequence,
+  kSyncKind,
+  kWaitedStream,
+  kWaitedRecord,
+  kWaitedEvent,
   kKeyCount,
 };
 constexpr std::string_view kKeys[kKeyCount] = {"context",
@@ -46,7 +50,12 @@ constexpr std::string_view kKeys[kKeyCount] = {"context",
                                                "Collective name",
                                                "Process Group Name",
                                                "Process Group Ranks",
-                                               "Seq"};
+                                               "Seq",
+                                               "cuda_sync_kind",
+                                               "wait_on_stream",
+                                               "wait_on_cuda_event_record_corr_id",
+                                               "wait_on_cuda_event_id"};
+constexpr int64_t kNone = -1;  // no stream, no record, no event
 
 std::string Lowered(std::string_view text) {
   std::string lowered(text);
@@ -64,6 +73,13 @@ MemoryKind KindIn(std::string_view text) {
     if (found == MemoryKind::kUnknown || Name(kind).size() > Name(found).size()) found = kind;
   }
   return found;
+}
+
+SyncKind SyncKindIn(std::string_view text) {
+  for (size_t i = 0; i < std::size(kSyncKindNames); ++i) {
+    if (kSyncKindNames[i] == text) return SyncKind{static_cast<uint8_t>(i)};
+  }
+  return SyncKind::kUnknown;
 }
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -172,6 +188,22 @@ void SpellCollective(const Trace& trace, const Collective& call, Spelling& args)
   if (call.sequence != Collective::kUnknown) args.Add(kKeys[kSequence], call.sequence);
 }
 
+void SpellSync(const Trace& trace, size_t row, Spelling& args) {
+  const SyncTable& syncs = trace.syncs;
+  const auto or_none = [](int64_t number) { return number == kNoCorrelation ? kNone : number; };
+  const SyncKind kind = syncs.kind[row];
+  args.Add(kKeys[kSyncKind], Name(kind));
+  if (kind == SyncKind::kEvent || kind == SyncKind::kStreamWaits) {
+    args.Add(kKeys[kWaitedStream], or_none(syncs.waited_stream[row]));
+    args.Add(kKeys[kWaitedRecord], or_none(syncs.waited_record[row]));
+    args.Add(kKeys[kWaitedEvent], or_none(syncs.waited_event[row]));
+  }
+  const Track& stream = trace.tracks[Index(syncs.track[row])];
+  args.Add("stream", stream.tid);
+  if (stream.device != kNoDevice) args.Add("device", trace.devices[Index(stream.device)].id);
+  args.AddKnown(kKeys[kContext], or_none(syncs.context[row]));
+}
+
 }  // namespace
 
 std::pair<MemoryKind, MemoryKind> MemoryKindsOf(std::string_view name) {
@@ -272,6 +304,25 @@ DeviceOpDetails KinetoArguments::DetailsOf(std::span<const Arg> args) {
   return details;
 }
 
+void KinetoArguments::ReadColumns(std::span<const Arg> args, SyncTable& syncs) const {
+  const std::pair<Key, std::vector<int64_t>*> numbers[] = {{kContext, &syncs.context},
+                                                           {kWaitedEvent, &syncs.waited_event},
+                                                           {kWaitedStream, &syncs.waited_stream},
+                                                           {kWaitedRecord, &syncs.waited_record}};
+  for (const auto& [key, column] : numbers) column->back() = kNoCorrelation;
+  for (const Arg& arg : args) {
+    const uint32_t its_key = KeyOf(arg.key);
+    if (its_key == kSyncKind) {
+      syncs.kind.back() = SyncKindIn(builder_.trace().Text(TextOf(arg.value)));
+    }
+    if (arg.value.type != ArgValue::Type::kInt) continue;
+    for (const auto& [key, column] : numbers) {
+      if (key != its_key) continue;
+      column->back() = arg.value.integer == kNone ? kNoCorrelation : arg.value.integer;
+    }
+  }
+}
+
 const StringTable& SpellArguments(const Trace& trace, Table table, Row row, StringTable& strings,
                                   std::vector<Arg>& args) {
   args.clear();
@@ -286,6 +337,8 @@ const StringTable& SpellArguments(const Trace& trace, Table table, Row row, Stri
       const Collective* const call = trace.CollectiveOf(row);
       if (config != nullptr) SpellLaunch(trace, *config, Index(row), spelled);
       if (call != nullptr) SpellCollective(trace, *call, spelled);
+    } else if (table == Table::kSyncs) {
+      SpellSync(trace, Index(row), spelled);
     }
     if (!args.empty()) return strings;
   }

@@ -1,6 +1,7 @@
-// What Kineto's names and arguments say of device operations, and how columns are spelled in them.
-// Kineto's source is libkineto/src/output_json.cpp and CuptiActivity.cpp; the arguments that it
-// does not have ("cluster", "theoretical occupancy %", ...) are ours.
+// What Kineto's names and arguments say of device operations and waits, and how
+// columns are spelled in them. Kineto's source is libkineto/src/output_json.cpp and
+// CuptiActivity.cpp; the arguments that it does not have ("cluster", "theoretical occupancy %",
+// ...) are ours.
 #pragma once
 
 #include <span>
@@ -29,6 +30,8 @@ class KinetoArguments {
   // What the arguments of a device operation say of its launch, and which collective it is;
   // kNoLaunchConfig and kNoCollective where that is nothing.
   DeviceOpDetails DetailsOf(std::span<const Arg> args);
+  // Fills what has no name (trace.h) in the last row.
+  void ReadColumns(std::span<const Arg> args, SyncTable& syncs) const;
 
  private:
   // Which of the keys that have columns; their count for any other.

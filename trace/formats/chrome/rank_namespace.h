@@ -39,6 +39,10 @@ inline constexpr IdKey kIdKeys[] = {
     {"External id", "trainprof External id", RankIds::kExternal},
     {"external id", "trainprof external id", RankIds::kExternal},
 };
+inline constexpr size_t kCorrelationKey = 0;  // their places in the list
+inline constexpr size_t kWaitedRecordKey = 1;
+static_assert(kIdKeys[kCorrelationKey].key == "correlation");
+static_assert(kIdKeys[kWaitedRecordKey].key == "wait_on_cuda_event_record_corr_id");
 // The same for the id of a flow, and for its text where it was no integer.
 inline constexpr std::string_view kFlowIdKey = "trainprof id";
 inline constexpr std::string_view kFlowTextKey = "trainprof id text";

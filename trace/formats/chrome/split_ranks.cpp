@@ -2,6 +2,7 @@
 #include "trace/formats/chrome/split_ranks.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -226,7 +227,9 @@ class RankCopy {
         std::apply([&](auto&... own) { builder_.AddRow(to, event, Copied(own[row])...); },
                    T::OwnColumns(rows));
         if constexpr (requires { to.correlation; })
-          to.correlation.back() = Correlation(rows.correlation[row]);
+          to.correlation.back() = OwnCorrelation(kCorrelationKey, rows.correlation[row]);
+        if constexpr (requires { to.waited_record; })
+          to.waited_record.back() = OwnCorrelation(kWaitedRecordKey, rows.waited_record[row]);
         if constexpr (std::is_same_v<T, FlowTable>) {
           const PlainId plain = WithoutSlot(rows.id[row]);
           to.id.back() = plain.is_original ? plain.id : flow_id_;
@@ -256,7 +259,7 @@ class RankCopy {
         args_.push_back(arg);
       }
     });
-    correlation_.reset();
+    own_ids_.fill(std::nullopt);
     flow_id_ = TakeOriginal(kFlowIdKey, {}).integer;
     for (Arg& arg : args_) {
       const std::string_view key = from_.Text(arg.key);
@@ -278,13 +281,12 @@ class RankCopy {
   }
 
   int64_t OwnId(std::string_view key, int64_t id) {
-    for (const IdKey& entry : kIdKeys) {
-      if (entry.key != key) continue;
+    for (size_t i = 0; i < std::size(kIdKeys); ++i) {
+      if (kIdKeys[i].key != key) continue;
       const PlainId plain = WithoutSlot(id);
-      if (plain.is_original) id = plain.id;
-      if (!plain.is_original) id = TakeOriginal(entry.original_key, {}).integer;
+      id = plain.is_original ? plain.id : TakeOriginal(kIdKeys[i].original_key, {}).integer;
+      own_ids_[i] = id;
     }
-    if (key == "correlation") correlation_ = id;
     return id;
   }
 
@@ -298,9 +300,9 @@ class RankCopy {
   }
 
   // Of the event whose arguments were copied last; `renamed` where they do not hold it.
-  int64_t Correlation(int64_t renamed) {
-    if (!correlation_ && renamed != kNoCorrelation) OwnId("correlation", renamed);
-    const int64_t own = correlation_.value_or(kNoCorrelation);
+  int64_t OwnCorrelation(size_t key, int64_t renamed) {
+    if (!own_ids_[key] && renamed != kNoCorrelation) OwnId(kIdKeys[key].key, renamed);
+    const int64_t own = own_ids_[key].value_or(kNoCorrelation);
     return own == kNoId ? kNoCorrelation : own;
   }
 
@@ -311,7 +313,7 @@ class RankCopy {
   std::unordered_map<StackId, StackId> stacks_;  // of this rank, by the file's
   std::vector<Arg> args_;
   std::map<std::string_view, std::deque<ArgValue>> originals_;
-  std::optional<int64_t> correlation_;
+  std::array<std::optional<int64_t>, std::size(kIdKeys)> own_ids_;  // of the event, by key
   int64_t flow_id_ = 0;
   int64_t shift_ns_ = 0;
 };

@@ -6,7 +6,7 @@
 
 #include "trace/base/names.h"
 #include "trace/recording/wire/rows.h"
-#include "trace/tables/launch_config.h"
+#include "trace/tables/trace.h"
 
 namespace trainprof::recording {
 
@@ -42,13 +42,8 @@ constexpr MemoryKind MemoryKindOf(uint8_t kind) {
   return kind < std::size(kMemoryKindNames) ? MemoryKind{kind} : MemoryKind::kUnknown;
 }
 
-// CUpti_ActivitySynchronizationType.
-inline constexpr uint8_t kEventSync = 1;
-inline constexpr uint8_t kStreamWaitEvent = 2;
-constexpr std::string_view SyncName(uint8_t type) {
-  constexpr std::string_view kNames[] = {"Unknown", "Event Sync", "Stream Wait Event",
-                                         "Stream Sync", "Context Sync"};
-  return NameAt(kNames, type);
+constexpr SyncKind SyncKindOf(uint8_t type) {
+  return type <= static_cast<uint8_t>(SyncKind::kContext) ? SyncKind{type} : SyncKind::kUnknown;
 }
 
 // OverheadDetail of CUpti_ActivityOverheadKind.

@@ -58,11 +58,12 @@ std::string DeviceDecoder::Fact(const char* name) const {
 }
 
 void DeviceDecoder::AddSync(const DeviceRow& row) {
-  const bool is_event = row.type == DeviceRowType::kEvent;
-  const std::string_view kind = is_event ? std::string_view("Event Record") : SyncName(row.detail);
-  Arg("cuda_sync_kind", builder_.Intern(kind));
-  if (!is_event && (row.detail == kEventSync || row.detail == kStreamWaitEvent)) {
-    EventRecord waited;
+  const SyncKind kind =
+      row.type == DeviceRowType::kEvent ? SyncKind::kEventRecord : SyncKindOf(row.detail);
+  int64_t waited_event = kNoCorrelation;
+  EventRecord waited;
+  if (kind == SyncKind::kEvent || kind == SyncKind::kStreamWaits) {
+    waited_event = row.sync.event;
     const auto paired = event_of_sync_.find(row.sync.sync_id);
     if (row.sync.sync_id != 0 && paired != event_of_sync_.end()) {
       waited = paired->second;
@@ -71,18 +72,13 @@ void DeviceDecoder::AddSync(const DeviceRow& row) {
       const auto after = records->second.upper_bound(row.correlation);
       if (after != records->second.begin()) waited = std::prev(after)->second;
     }
-    const bool known = waited.correlation != 0;
-    Arg("wait_on_stream", known ? int64_t{waited.stream} : -1);
-    Arg("wait_on_cuda_event_record_corr_id", known ? int64_t{waited.correlation} : -1);
-    Arg("wait_on_cuda_event_id", int64_t{row.sync.event});
   }
-  Arg("stream", row.stream == UINT32_MAX ? -1 : int64_t{row.stream});
-  Arg("device", builder_.device(DeviceOf(row.device)).id);
-  Arg("context", int64_t{row.context});
+  const bool known = waited.correlation != 0;
   const TrackId track = Stream(row.device, row.context, row.stream);
-  const int64_t correlation = row.correlation == 0 ? kNoCorrelation : int64_t{row.correlation};
-  builder_.AddRow(builder_.trace().syncs, EventOf(row, builder_.Intern(kind), track), kEmptyString,
-                  correlation);
+  builder_.AddRow(builder_.trace().syncs, EventOf(row, builder_.Intern(Name(kind)), track),
+                  kEmptyString, CorrelationOf(row.correlation), kind, int64_t{row.context},
+                  waited_event, known ? int64_t{waited.stream} : kNoCorrelation,
+                  CorrelationOf(waited.correlation));
 }
 
 // As torch's profiler shows its allocator: one instant each, with the total so far.
