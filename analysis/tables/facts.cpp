@@ -129,6 +129,15 @@ void AddCopy(const Trace& trace, size_t i, FactList& facts) {
   }
 }
 
+void AddAllocation(const Allocation& allocation, FactList& facts) {
+  const auto add = [&](std::string_view label, int64_t bytes, std::string_view unit) {
+    if (bytes != Allocation::kUnknown) facts.Add(label, fmt::format("{}{}", bytes, unit));
+  };
+  add("bytes", allocation.bytes, "");
+  add("allocated", allocation.Total(MemoryTotal::kAllocated), " B");
+  add("reserved", allocation.Total(MemoryTotal::kReserved), " B");
+}
+
 void AddColumns(const Trace& trace, const DescribedTable auto& table, size_t i, FactList& facts) {
   ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
     if constexpr (std::is_same_v<C, StringId>) {
@@ -179,9 +188,9 @@ std::vector<Fact> FactsOf(const Trace& trace, Table table, Row row) {
     facts.AddShape("shapes", "Input Dims");
   }
   if (table == Table::kInstants) {
-    facts.AddArg("bytes", "Bytes");
-    facts.AddArg("allocated", "Total Allocated", " B");
-    facts.AddArg("reserved", "Total Reserved", " B");
+    if (const Allocation* const allocation = trace.AllocationOf(row)) {
+      AddAllocation(*allocation, facts);
+    }
   }
   ForEachTable(trace, [&]<class T>(Table each, const T& rows) {
     if constexpr (DescribedTable<T>) {

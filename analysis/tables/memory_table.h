@@ -9,7 +9,7 @@
 
 namespace trainprof {
 
-struct Allocation {
+struct LargeAllocation {
   Row row = kNoRow;  // of trace.instants
   int64_t bytes = 0;
 };
@@ -26,11 +26,12 @@ struct DeviceMemory {
 
 struct MemoryTable {
   std::vector<DeviceMemory> devices;  // by id
-  std::vector<Allocation> largest;    // largest first, the earlier of two; at most kMostAllocations
+  std::vector<LargeAllocation>
+      largest;  // largest first, the earlier of two; at most kMostAllocations
 };
 inline constexpr size_t kMostAllocations = 100;
 
-// Of the "[memory]" instants in the window. O(instants log devices).
+// Of the allocations in the window. O(instants log devices).
 MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window,
                             const std::atomic<bool>* cancel = nullptr);
 

@@ -59,6 +59,13 @@ std::string Columns(const Trace& trace) {
         line += fmt::format(" waits {} {} {} {}", table.context[row], table.waited_event[row],
                             table.waited_stream[row], table.waited_record[row]);
       }
+      if constexpr (requires { table.allocation; }) {
+        const Allocation* const allocation = trace.AllocationOf(Row{row});
+        if (allocation != nullptr) {
+          line += fmt::format(" {} B at {} of {} {}", allocation->bytes, allocation->address,
+                              allocation->device_id, fmt::join(allocation->totals, " "));
+        }
+      }
       lines.push_back(std::move(line));
     }
   });
@@ -80,7 +87,7 @@ TEST(KeptArgs, AreThoseThatAnAnalysisReads) {
   const std::string text = TraceText(trace);
   for (const char* kept :
        {"aten::add\" cat cpu_op at a.py(3): f in a.py(3): f External id=1", "Python id=2\n",
-        "#3 result=2\n", "cat kernel #3 grid 2x1x1  of   number 5", "user=3",
+        "#3 result=2\n", "cat kernel #3 grid 2x1x1  of   number 5", "scope t size 512", "user=3",
         "cat gpu_thing correlation=9\n"}) {
     EXPECT_NE(text.find(kept), std::string::npos) << kept << "\n" << text;
   }

@@ -260,7 +260,7 @@ TEST(KinetoImport, PointsArrowsCountersAndAsyncEventsAreKept) {
       "  kernel [3000,4000) \"k\" cat kernel\n"
       "  flow f [3000,3000) \"ac2g\" cat ac2g id 7 bind\n"
       "  counter [1000,1000) \"loss\" v=0x1p-1\n"
-      "  instant [0,0) \"[memory]\" scope t Bytes=4\n"
+      "  instant [0,0) \"[memory]\" scope t size 4 of device -1 Unknown  Bytes=4\n"
       "  flow s [2000,2000) \"ac2g\" cat ac2g id 7\n"
       "other 4000 {\"ts\":null,\"ph\":\"b\",\"cat\":\"c\",\"name\":\"async\",\"pid\":1,\"tid\":1,"
       "\"id\":\"0x1f\"}\n"

@@ -106,5 +106,33 @@ TEST_F(Words, AKernelWhoseArgumentsNameNoCollectiveIsNone) {
   EXPECT_TRUE(builder_.trace().collectives.empty());
 }
 
+TEST_F(Words, AnAllocationIsReadFromArguments) {
+  Int("Total Reserved", 2629828608);
+  args_.push_back({builder_.Intern("Total Allocated"),
+                   {.type = ArgValue::Type::kDouble, .real = 1003059712.0}});
+  Int("Bytes", -18317312);
+  Int("Addr", 137877174353920);
+  Int("Device Id", 1);
+  Text("kind", "Managed");
+  Int("pool bytes", 5);
+  Int("pool used bytes", 4);
+  Text("source", "libx.so");
+  KinetoArguments words(builder_);
+  EXPECT_EQ(words.AllocationOf(builder_.Intern("mark"), args_), kNoAllocation);
+  const AllocationId id = words.AllocationOf(builder_.Intern("[memory]"), args_);
+  ASSERT_NE(id, kNoAllocation);
+  Allocation expected;
+  expected.bytes = -18317312;
+  expected.address = 137877174353920;
+  expected.device_id = 1;
+  expected.totals = {1003059712, 2629828608, Allocation::kUnknown};
+  expected.pool_bytes = 5;
+  expected.pool_used_bytes = 4;
+  expected.source = builder_.Intern("libx.so");
+  expected.kind = MemoryKind::kManaged;
+  EXPECT_EQ(builder_.trace().allocations[Index(id)], expected);
+  EXPECT_EQ(words.AllocationOf(builder_.Intern("[memory]"), {}), kNoAllocation);
+}
+
 }  // namespace
 }  // namespace trainprof

@@ -83,7 +83,7 @@ class RandomTrace {
     return Pick({"\"aten::add\"", "\"ProfilerStep#5\"", "\"enumerate(DataLoader)#x\"",
                  "\"a\\\"b\\\\c\"", "\"line\\nbreak\"", "\"\\u00e9\\ud83d\\ude00\"",
                  "\"cudaLaunchKernel\"", "\"\"", "\"Memcpy HtoD (Pageable -> Device)\"",
-                 "\"void k<float>(int)\""});
+                 "\"void k<float>(int)\"", "\"[memory]\""});
   }
 
   std::string TimeJson() {
@@ -97,33 +97,33 @@ class RandomTrace {
     const int count = Below(5);
     for (int i = 0; i < count; ++i) {
       text += text.empty() ? "" : ", ";
-      text += fmt::format(
-          "\"{}\": {}",
-          Pick({"device", "stream", "correlation", "bytes", "External id", "x", "^y", "Seq",
-                "Collective name", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"}),
-          Pick({"0",
-                "7",
-                "20",
-                "-1",
-                "123456789012345",
-                "-9223372036854775808",
-                "92233720368547758080",
-                "0.1",
-                "4.0",
-                "-0.0",
-                "1e300",
-                "1e999",
-                "88.88888888888889",
-                "null",
-                "true",
-                "false",
-                "\"text\"",
-                "\"\"",
-                "[[], [1, 2]]",
-                "{\"a\": [\"b\"]}",
-                "NaN",
-                "N/A",
-                "[NaN]"}));
+      text += fmt::format("\"{}\": {}",
+                          Pick({"device", "stream", "correlation", "bytes", "External id", "x",
+                                "^y", "Seq", "Collective name", "wait_on_cuda_event_id",
+                                "wait_on_cuda_event_record_corr_id", "Bytes", "Total Allocated"}),
+                          Pick({"0",
+                                "7",
+                                "20",
+                                "-1",
+                                "123456789012345",
+                                "-9223372036854775808",
+                                "92233720368547758080",
+                                "0.1",
+                                "4.0",
+                                "-0.0",
+                                "1e300",
+                                "1e999",
+                                "88.88888888888889",
+                                "null",
+                                "true",
+                                "false",
+                                "\"text\"",
+                                "\"\"",
+                                "[[], [1, 2]]",
+                                "{\"a\": [\"b\"]}",
+                                "NaN",
+                                "N/A",
+                                "[NaN]"}));
     }
     return text;
   }

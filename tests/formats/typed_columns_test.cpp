@@ -1,4 +1,4 @@
-// What Kineto's arguments say of collectives and waits stands in columns, whatever is
+// What Kineto's arguments say of collectives, waits and allocations stands in columns, whatever is
 // done with the rows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,12 @@ constexpr std::string_view kJson = R"json({"deviceProperties":[{"id":0}],"traceE
   {"ph":"X","cat":"cuda_sync","name":"Event Sync","pid":0,"tid":-1,"ts":60,"dur":2,
    "args":{"cuda_sync_kind":"Event Sync","wait_on_stream":-1,"wait_on_cuda_event_record_corr_id":-1,"wait_on_cuda_event_id":8,"stream":-1,"correlation":6,"device":0,"context":1}},
   {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":-1,"ts":50,"dur":2,
-   "args":{"cuda_sync_kind":"Stream Wait Event","wait_on_stream":20,"wait_on_cuda_event_record_corr_id":32,"wait_on_cuda_event_id":9,"stream":-1,"correlation":5,"device":0,"context":1}}
+   "args":{"cuda_sync_kind":"Stream Wait Event","wait_on_stream":20,"wait_on_cuda_event_record_corr_id":32,"wait_on_cuda_event_id":9,"stream":-1,"correlation":5,"device":0,"context":1}},
+  {"ph":"i","s":"t","name":"[memory]","pid":5,"tid":5,"ts":80,
+   "args":{"Total Reserved":900,"Total Allocated":500,"Bytes":-100,"Addr":4096,"Device Id":0,"Device Type":1}},
+  {"ph":"i","s":"t","name":"mark","pid":5,"tid":5,"ts":75,"args":{"Bytes":1}},
+  {"ph":"i","s":"t","name":"[memory]","pid":5,"tid":5,"ts":70,
+   "args":{"Total Reserved":900,"Total Allocated":600,"Bytes":100,"Addr":4096,"Device Id":0,"Device Type":1}}
 ]})json";
 
 constexpr std::string_view kExpected =
@@ -34,7 +39,10 @@ constexpr std::string_view kExpected =
     "ncclDevKernel_AllReduce: allreduce tp [0, 1] 42\n"
     "Stream Wait Event: kind 2 context 1 event 9 stream 20 record 32\n"
     "Event Sync: kind 1 context 1 event 8 stream none record none\n"
-    "Context Sync: kind 4 context 3 event none stream none record none\n";
+    "Context Sync: kind 4 context 3 event none stream none record none\n"
+    "[memory]: 100 at 4096 of 0, 600 allocated, 900 reserved\n"
+    "mark:\n"
+    "[memory]: -100 at 4096 of 0, 500 allocated, 900 reserved\n";
 
 std::string NumberOrNone(int64_t number) {
   return number == kNoCorrelation ? "none" : std::to_string(number);
@@ -58,6 +66,17 @@ std::string Columns(const Trace& t) {
                         NumberOrNone(t.syncs.waited_stream[row]),
                         NumberOrNone(t.syncs.waited_record[row]));
   }
+  for (uint32_t row = 0; row < t.instants.size(); ++row) {
+    text += fmt::format("{}:", t.Text(t.instants.name[row]));
+    if (const Allocation* const allocation = t.AllocationOf(Row{row})) {
+      text += fmt::format(" {} at {} of {}, {} allocated, {} reserved", allocation->bytes,
+                          allocation->address, allocation->device_id,
+                          allocation->Total(MemoryTotal::kAllocated),
+                          allocation->Total(MemoryTotal::kReserved));
+      EXPECT_EQ(allocation->Total(MemoryTotal::kHost), Allocation::kUnknown);
+    }
+    text += '\n';
+  }
   return text;
 }
 
@@ -75,6 +94,7 @@ TEST(TypedColumns, StandWithTheirRowsWhateverArgumentsAreKept) {
     const Trace trace = Imported(kJson, args);
     EXPECT_EQ(Columns(trace), kExpected);
     EXPECT_EQ(trace.collectives.size(), 2u);
+    EXPECT_EQ(trace.allocations.size(), 2u);
   }
 }
 

@@ -24,6 +24,7 @@ Trace TraceWithEveryTable() {
         T::OwnColumns(table));
     if constexpr (requires { table.launch_config; }) table.launch_config.back() = kNoLaunchConfig;
     if constexpr (requires { table.collective; }) table.collective.back() = kNoCollective;
+    if constexpr (requires { table.allocation; }) table.allocation.back() = kNoAllocation;
     // No operation is that of the call: its arrow would be a further row.
     if constexpr (requires { table.correlation; }) table.correlation.back() = ++number;
     if constexpr (std::is_same_v<T, FlowTable>) table.phase.back() = 's';

@@ -151,7 +151,8 @@ class Printer {
       const char scope = t_.instants.scope[row];
       return std::pair(std::string("instant"),
                        Category(t_.instants.category[row]) + Stack(t_.instants.stack[row]) +
-                           (scope == 0 ? "" : fmt::format(" scope {}", scope)));
+                           (scope == 0 ? "" : fmt::format(" scope {}", scope)) +
+                           AllocationText(Row{row}));
     });
     PrintRows(t_.counters, id, [&](uint32_t row) {
       return std::pair(std::string("counter"), Category(t_.counters.category[row]));
@@ -201,6 +202,18 @@ class Printer {
                                     {"event", syncs.waited_event[row]},
                                     {"of stream", syncs.waited_stream[row]},
                                     {"recorded by", syncs.waited_record[row]}});
+  }
+  std::string AllocationText(Row row) const {
+    const Allocation* const a = t_.AllocationOf(row);
+    if (a == nullptr) return {};
+    return Numbers(Allocation::kUnknown, {{"size", a->bytes},
+                                          {"at", a->address},
+                                          {"allocated", a->Total(MemoryTotal::kAllocated)},
+                                          {"reserved", a->Total(MemoryTotal::kReserved)},
+                                          {"on the host", a->Total(MemoryTotal::kHost)},
+                                          {"pool", a->pool_bytes},
+                                          {"pool used", a->pool_used_bytes}}) +
+           fmt::format(" of device {} {} {}", a->device_id, Name(a->kind), t_.Text(a->source));
   }
   static std::string Correlation(int64_t correlation) {
     return correlation == kNoCorrelation ? "" : fmt::format(" #{}", correlation);

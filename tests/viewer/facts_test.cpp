@@ -129,11 +129,11 @@ TEST(MemoryTable, CountsByDeviceAndKeepsTheLargest) {
   TraceBuilder builder;
   const TrackId thread = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
   const auto add = [&](int64_t at, int64_t bytes, int64_t device) {
-    const Arg args[] = {{builder.Intern("Bytes"), {ArgValue::Type::kInt, {}, bytes, 0}},
-                        {builder.Intern("Device Id"), {ArgValue::Type::kInt, {}, device, 0}}};
-    builder.AddInstant({TraceTime{at}, TraceTime{at}, builder.Intern("[memory]"), thread,
-                        kEmptyString, builder.AddArgs(args)},
-                       't');
+    Allocation allocation;
+    allocation.bytes = bytes;
+    allocation.device_id = device;
+    builder.AddInstant({TraceTime{at}, TraceTime{at}, builder.Intern("freed or not"), thread}, 't',
+                       builder.AddAllocation(allocation));
   };
   for (int64_t i = 0; i < 500; ++i) add(i, i, 0);
   add(500, -499, 0);

@@ -85,13 +85,14 @@ TEST(Lines, CountersAndMemoryAreSeries) {
                         .name = builder.Intern("CPU"),
                         .track = thread,
                         .args = builder.AddArgs(cpu)});
-    const Arg memory[] = {number("Total Allocated", t * 100), number("Device Id", 2)};
+    Allocation allocation;
+    allocation.totals[static_cast<size_t>(MemoryTotal::kAllocated)] = t * 100;
+    allocation.device_id = 2;
     builder.AddInstant({.begin = {t},
                         .end = {t},
-                        .name = builder.Intern("[memory]"),
-                        .track = t == 20 ? stream : thread,
-                        .args = builder.AddArgs(memory)},
-                       't');
+                        .name = builder.Intern("grown"),
+                        .track = t == 20 ? stream : thread},
+                       't', builder.AddAllocation(allocation));
   }
   builder.AddDeviceOp({.begin = {0}, .end = {9}, .name = builder.Intern("k"), .track = stream},
                       DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, kNoCorrelation);

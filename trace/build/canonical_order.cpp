@@ -69,6 +69,7 @@ void OrderTracks(Trace& trace) {
 void OrderReferredTo(Trace& trace) {
   OrderByFirst(trace.device_ops.launch_config, kNoLaunchConfig, trace.launch_configs);
   OrderByFirst(trace.device_ops.collective, kNoCollective, trace.collectives);
+  OrderByFirst(trace.instants.allocation, kNoAllocation, trace.allocations);
 }
 
 // Rows without the number stand behind those that have it.

@@ -18,7 +18,7 @@ namespace trainprof {
 // unsorted tables, before sums by track are made.
 void OrderTracks(Trace& trace);
 
-// Numbers what rows refer to (launch configurations, collectives) by the first row
+// Numbers what rows refer to (launch configurations, collectives, allocations) by the first row
 // that refers to each. Of sorted tables.
 void OrderReferredTo(Trace& trace);
 
@@ -29,7 +29,8 @@ class RowOrder {
   template <class Id>
   static constexpr bool kIsNumberedAsItCame =
       std::is_same_v<Id, ArgsId> || std::is_same_v<Id, StackId> ||
-      std::is_same_v<Id, LaunchConfigId> || std::is_same_v<Id, CollectiveId>;
+      std::is_same_v<Id, LaunchConfigId> || std::is_same_v<Id, CollectiveId> ||
+      std::is_same_v<Id, AllocationId>;
 
  public:
   explicit RowOrder(const Trace& trace)

@@ -255,6 +255,11 @@ CollectiveId TraceBuilder::AddCollective(const Collective& collective) {
   return CollectiveId{static_cast<uint32_t>(trace_.collectives.size() - 1)};
 }
 
+AllocationId TraceBuilder::AddAllocation(const Allocation& allocation) {
+  trace_.allocations.push_back(allocation);
+  return AllocationId{static_cast<uint32_t>(trace_.allocations.size() - 1)};
+}
+
 void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end) {
   const TraceTime kept{Clamped(begin.ns, quality())};
   table.begin.push_back(kept);
@@ -310,8 +315,8 @@ void TraceBuilder::AddDeviceOps(const CommonFields& common, DeviceOpKind kind,
            std::pair(&DeviceOpTable::collective, details.collective));
 }
 
-void TraceBuilder::AddInstant(const Event& event, char scope) {
-  AddRow(trace_.instants, AtOnce(event), event.category, scope, event.stack);
+void TraceBuilder::AddInstant(const Event& event, char scope, AllocationId allocation) {
+  AddRow(trace_.instants, AtOnce(event), event.category, scope, event.stack, allocation);
 }
 
 void TraceBuilder::AddCounter(const Event& event) {
@@ -360,7 +365,8 @@ size_t TraceBuilder::size_bytes() const {
   });
   return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
          trace_.launch_configs.capacity() * (sizeof(LaunchConfig) + kConfigNodeBytes) +
-         trace_.collectives.capacity() * sizeof(Collective) + trace_.tracks.size() * kTrackBytes +
+         trace_.collectives.capacity() * sizeof(Collective) +
+         trace_.allocations.capacity() * sizeof(Allocation) + trace_.tracks.size() * kTrackBytes +
          trace_.gaps.capacity() * sizeof(Gap);
 }
 

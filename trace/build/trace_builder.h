@@ -74,6 +74,7 @@ class TraceBuilder {
   ArgsId AddArgs(std::span<const Arg> args) { return trace_.args.Add(args); }
   LaunchConfigId FindOrAddLaunchConfig(const LaunchConfig& config);
   CollectiveId AddCollective(const Collective& collective);
+  AllocationId AddAllocation(const Allocation& allocation);
   Quality& quality() { return trace_.quality; }
   // What a name says, kept for the trace that is built.
   NameFacts Facts(StringId name) {
@@ -112,7 +113,7 @@ class TraceBuilder {
   void AddDeviceOps(const CommonFields& common, DeviceOpKind kind, CopyDirection direction,
                     int64_t bytes, std::span<const EventTimes> times,
                     const DeviceOpDetails& details = {});
-  void AddInstant(const Event& event, char scope);
+  void AddInstant(const Event& event, char scope, AllocationId allocation = kNoAllocation);
   void AddCounter(const Event& event);
   void AddFlow(const Event& event, int64_t id, char phase, char bind);
   // Any table of trace(): `own` are the values of its OwnColumns, in their order.

@@ -17,6 +17,7 @@
 #include "trace/base/names.h"
 #include "trace/base/string_table.h"
 #include "trace/base/time.h"
+#include "trace/tables/allocation.h"
 #include "trace/tables/args.h"
 #include "trace/tables/collective.h"
 #include "trace/tables/launch_config.h"
@@ -181,14 +182,15 @@ struct SyncTable : EventColumns {
   bool operator==(const SyncTable&) const = default;
 };
 
-// Points in time: marks, [memory] events. begin == end.
+// Points in time: marks, allocations. begin == end.
 struct InstantTable : EventColumns {
   std::vector<StringId> category;
   std::vector<char> scope;  // Chrome's 's': 'g', 'p', 't'; 0 when absent
   std::vector<StackId> stack;
+  std::vector<AllocationId> allocation;
 
   static constexpr std::string_view kTitle = "point in time";
-  static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope, t.stack); }
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope, t.stack, t.allocation); }
   bool operator==(const InstantTable&) const = default;
 };
 
@@ -274,6 +276,7 @@ struct Trace {
   std::vector<Device> devices;
   std::vector<LaunchConfig> launch_configs;  // each once
   std::vector<Collective> collectives;
+  std::vector<Allocation> allocations;
 
   RangeTable ranges;
   ApiTable api;
@@ -306,6 +309,11 @@ struct Trace {
   const Collective* CollectiveOf(Row op) const {
     const CollectiveId id = device_ops.collective[Index(op)];
     return id == kNoCollective ? nullptr : &collectives[static_cast<size_t>(id)];
+  }
+  // Null of any other point in time.
+  const Allocation* AllocationOf(Row instant) const {
+    const AllocationId id = instants.allocation[Index(instant)];
+    return id == kNoAllocation ? nullptr : &allocations[static_cast<size_t>(id)];
   }
   NameFacts Facts(StringId name) const { return name_facts.Of(strings, name); }
 };

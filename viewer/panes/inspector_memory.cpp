@@ -91,7 +91,7 @@ void DrawLargest(PaneContext& context, const Scope& scope, const MemoryTable& ta
   if (table.largest.empty()) return;
   const Trace& trace = state.document->TraceOf(scope.rank);
   Text("Largest allocations");
-  for (const Allocation& allocation : table.largest) {
+  for (const LargeAllocation& allocation : table.largest) {
     const EventRef event{scope.rank, Table::kInstants, allocation.row};
     const TraceTime at =
         trace.instants.begin[Index(allocation.row)] + state.lines().Shift(scope.rank);

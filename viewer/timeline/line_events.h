@@ -100,10 +100,8 @@ void VisitEvents(const Lines& lines, const Line& line, Visitor visit) {
   const RankView& rank = lines.ranks()[line.rank];
   const Trace& trace = *rank.trace;
   // Allocations have a line of their own.
-  const StringId memory = trace.strings.Find("[memory]");
   const auto visit_row = [&](const Interval& interval, Table table, uint32_t row) {
-    const bool hidden =
-        table == Table::kInstants && memory != kEmptyString && trace.instants.name[row] == memory;
+    const bool hidden = table == Table::kInstants && trace.AllocationOf(Row{row}) != nullptr;
     if (!hidden) visit(interval, table, row);
   };
   switch (line.kind) {

@@ -52,12 +52,12 @@ std::string StreamName(const Trace& trace, TrackId id) {
 }
 
 std::string SeriesName(const Trace& trace, const SeriesId& id) {
-  const std::string_view key = trace.Text(id.key);
   if (id.track == kNoTrack) {
-    if (key == "Total Host") return "host memory";
+    if (id.total == MemoryTotal::kHost) return "host memory";
     return fmt::format("{}memory {}", id.device_id < 0 ? "host " : "",
-                       key == "Total Allocated" ? "allocated" : "reserved");
+                       id.total == MemoryTotal::kAllocated ? "allocated" : "reserved");
   }
+  const std::string_view key = trace.Text(id.key);
   const std::string_view name = trace.Text(id.name);
   return name == key ? std::string(name) : fmt::format("{}: {}", name, key);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "trace/base/cancel.h"
@@ -9,14 +10,8 @@
 namespace trainprof {
 namespace {
 
-constexpr const char* kMemoryKeys[] = {"Total Allocated", "Total Reserved", "Total Host"};
-
 bool IsNumber(const ArgValue& value) {
   return value.type == ArgValue::Type::kInt || value.type == ArgValue::Type::kDouble;
-}
-
-double NumberOf(const ArgValue& value) {
-  return value.type == ArgValue::Type::kInt ? static_cast<double>(value.integer) : value.real;
 }
 
 void FindCounters(const Trace& trace, std::vector<SeriesId>& found) {
@@ -34,21 +29,46 @@ void FindCounters(const Trace& trace, std::vector<SeriesId>& found) {
 }
 
 void FindMemory(const Trace& trace, std::vector<SeriesId>& found) {
-  const StringId name = trace.strings.Find("[memory]");
-  const StringId device_key = trace.strings.Find("Device Id");
-  if (name == kEmptyString) return;
-  std::map<std::pair<int64_t, size_t>, SeriesId> by_device;
-  for (uint32_t row = 0; row < trace.instants.size(); ++row) {
-    if (trace.instants.name[row] != name) continue;
-    const std::optional<ArgValue> device = trace.args.Find(trace.instants.args[row], device_key);
-    for (size_t k = 0; k < std::size(kMemoryKeys); ++k) {
-      const StringId key = trace.strings.Find(kMemoryKeys[k]);
-      if (key == kEmptyString || !trace.args.Find(trace.instants.args[row], key)) continue;
-      const int64_t id = device ? device->integer : -1;
-      by_device.try_emplace({id, k}, SeriesId{.device_id = id, .name = name, .key = key});
+  std::set<std::pair<int64_t, MemoryTotal>> by_device;
+  for (const Allocation& allocation : trace.allocations) {
+    for (size_t i = 0; i < kMemoryTotals; ++i) {
+      const MemoryTotal total{static_cast<uint8_t>(i)};
+      if (allocation.Total(total) == Allocation::kUnknown) continue;
+      by_device.emplace(allocation.device_id, total);
     }
   }
-  for (const auto& [key, id] : by_device) found.push_back(id);
+  for (const auto& [id, total] : by_device) found.push_back({.device_id = id, .total = total});
+}
+
+// Of several tracks.
+std::vector<std::pair<TraceTime, double>> MemoryOf(const Trace& trace, const SeriesId& id) {
+  std::vector<std::pair<TraceTime, double>> values;
+  for (uint32_t row = 0; row < trace.instants.size(); ++row) {
+    CancelPoint(row);
+    const Allocation* const allocation = trace.AllocationOf(Row{row});
+    if (allocation == nullptr || allocation->device_id != id.device_id) continue;
+    const int64_t bytes = allocation->Total(id.total);
+    if (bytes == Allocation::kUnknown) continue;
+    values.emplace_back(trace.instants.begin[row], static_cast<double>(bytes));
+  }
+  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (!std::is_sorted(values.begin(), values.end(), earlier)) {
+    std::stable_sort(values.begin(), values.end(), earlier);
+  }
+  return values;
+}
+
+std::vector<std::pair<TraceTime, double>> CounterOf(const Trace& trace, const SeriesId& id) {
+  std::vector<std::pair<TraceTime, double>> values;
+  const auto [first, last] = trace.counters.rows_of(id.track);
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    if (trace.counters.name[row] != id.name) continue;
+    const std::optional<ArgValue> value = trace.args.Find(trace.counters.args[row], id.key);
+    if (!value || !IsNumber(*value)) continue;
+    values.emplace_back(trace.counters.begin[row], value->Number());
+  }
+  return values;
 }
 
 }  // namespace
@@ -132,31 +152,11 @@ size_t Series::size_bytes() const {
 }
 
 Series MakeSeries(const Trace& trace, const SeriesId& id, Duration shift) {
-  std::vector<std::pair<TraceTime, double>> values;
-  const bool is_memory = id.track == kNoTrack;
-  const EventColumns& table = is_memory ? static_cast<const EventColumns&>(trace.instants)
-                                        : static_cast<const EventColumns&>(trace.counters);
-  const auto [first, last] =
-      is_memory ? std::pair{0u, static_cast<uint32_t>(table.size())} : table.rows_of(id.track);
-  const StringId device_key = trace.strings.Find("Device Id");
-  for (uint32_t row = first; row < last; ++row) {
-    CancelPoint(row);
-    if (table.name[row] != id.name) continue;
-    const std::optional<ArgValue> value = trace.args.Find(table.args[row], id.key);
-    if (!value || !IsNumber(*value)) continue;
-    if (is_memory) {
-      const std::optional<ArgValue> device = trace.args.Find(table.args[row], device_key);
-      if ((device ? device->integer : -1) != id.device_id) continue;
-    }
-    values.emplace_back(table.begin[row] + shift, NumberOf(*value));
-  }
-  // Of several tracks for memory.
-  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (!std::is_sorted(values.begin(), values.end(), earlier)) {
-    std::stable_sort(values.begin(), values.end(), earlier);
-  }
   Series series;
-  for (const auto& [time, value] : values) series.Add(time, value);
+  const bool is_memory = id.track == kNoTrack;
+  for (const auto& [time, value] : is_memory ? MemoryOf(trace, id) : CounterOf(trace, id)) {
+    series.Add(time + shift, value);
+  }
   series.Finish();
   return series;
 }

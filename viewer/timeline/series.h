@@ -9,15 +9,16 @@
 namespace trainprof {
 
 struct SeriesId {
-  TrackId track = kNoTrack;  // of a counter; kNoTrack: memory, of all tracks
-  int64_t device_id = 0;     // memory: kineto's "Device Id", < 0 for the host
-  StringId name = kEmptyString;
-  StringId key = kEmptyString;  // of the argument that holds the value
+  TrackId track = kNoTrack;      // of a counter; kNoTrack: memory, of all tracks
+  StringId name = kEmptyString;  // of a counter
+  StringId key = kEmptyString;   // of its argument that holds the value
+  int64_t device_id = 0;         // memory: as in Allocation, < 0 for the host
+  MemoryTotal total{};
 
   bool operator==(const SeriesId&) const = default;
 };
 
-// Counters by track, name and key, then memory by device and key. O(counters + instants).
+// Counters by track, name and key, then memory by device and total. O(counters + instants).
 std::vector<SeriesId> FindSeries(const Trace& trace);
 
 class Series {

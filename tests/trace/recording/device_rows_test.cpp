@@ -224,13 +224,32 @@ TEST_F(DeviceRows, MemoryIsCountedOnTheThreadThatAskedForIt) {
   std::map<int64_t, std::string> by_time;
   for (uint32_t i = 0; i < 3; ++i) {
     by_time[t.instants.begin[i].ns] = Spelled(t, Table::kInstants, i);
+    EXPECT_EQ(t.AllocationOf(Row{i})->address, 0x7000);
   }
+  EXPECT_EQ(t.instants.args, std::vector(3, kNoArgs));
   EXPECT_EQ(by_time[100],
             "Total Reserved=1000 Bytes=1000 Addr=28672 Device Id=0 Device Type=1 kind=Device");
   EXPECT_EQ(by_time[200].substr(0, 30), "Total Reserved=1500 Bytes=500 ");
   EXPECT_EQ(by_time[300].substr(0, 31), "Total Reserved=500 Bytes=-1000 ");
   const TrackId thread = t.api.track[0];
   EXPECT_EQ(t.instants.rows_of(thread).second - t.instants.rows_of(thread).first, 1u);
+}
+
+TEST_F(DeviceRows, AnAllocationOfThePinnedPoolSaysSo) {
+  DeviceRow row = RowOf(DeviceRowType::kMemory, 100, 100, 1);
+  row.detail = 1;
+  row.name = writer_.String("libpool.so");
+  row.source_kind = 2;
+  row.memory = {4096, 64, 0, 1024, 640};
+  writer_.Row(row);
+  const Trace t = Read();
+  ASSERT_EQ(t.allocations.size(), 1u);
+  EXPECT_EQ(t.allocations[0].kind, MemoryKind::kPinned);
+  EXPECT_EQ(t.allocations[0].Total(MemoryTotal::kHost), 0);  // the pool's is counted already
+  EXPECT_EQ(t.allocations[0].pool_used_bytes, 640);
+  EXPECT_EQ(Spelled(t, Table::kInstants, 0),
+            "Total Host=0 Bytes=64 Addr=4096 Device Id=-1 Device Type=0 kind=Pinned "
+            "pool bytes=1024 pool used bytes=640 source=libpool.so");
 }
 
 TEST_F(DeviceRows, AGraphsNodesAllJoinItsLaunchAndAWholeGraphIsOneRow) {

@@ -114,7 +114,8 @@ void ChromeTables::Add(const ChromeEvent& event, std::string_view raw) {
       break;
     case 'i':
     case 'I':
-      builder_.AddInstant(RowOf(event, PointTrackOf(event)), event.scope);
+      builder_.AddInstant(RowOf(event, PointTrackOf(event)), event.scope,
+                          arguments_.AllocationOf(event.name, event.args));
       break;
     case 'C':
       builder_.AddCounter(RowOf(event, PointTrackOf(event)));

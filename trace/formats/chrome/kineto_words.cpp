@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -34,6 +35,17 @@ enum Key : uint32_t {
   kWaitedStream,
   kWaitedRecord,
   kWaitedEvent,
+  kTotalAllocated,  // in the order of MemoryTotal
+  kTotalReserved,
+  kTotalHost,
+  kBytes,
+  kAddress,
+  kDeviceId,
+  kDeviceType,
+  kMemoryKind,
+  kPoolBytes,
+  kPoolUsedBytes,
+  kSource,
   kKeyCount,
 };
 constexpr std::string_view kKeys[kKeyCount] = {"context",
@@ -54,7 +66,19 @@ constexpr std::string_view kKeys[kKeyCount] = {"context",
                                                "cuda_sync_kind",
                                                "wait_on_stream",
                                                "wait_on_cuda_event_record_corr_id",
-                                               "wait_on_cuda_event_id"};
+                                               "wait_on_cuda_event_id",
+                                               "Total Allocated",
+                                               "Total Reserved",
+                                               "Total Host",
+                                               "Bytes",
+                                               "Addr",
+                                               "Device Id",
+                                               "Device Type",
+                                               "kind",
+                                               "pool bytes",
+                                               "pool used bytes",
+                                               "source"};
+constexpr std::string_view kAllocationName = "[memory]";
 constexpr int64_t kNone = -1;  // no stream, no record, no event
 
 std::string Lowered(std::string_view text) {
@@ -93,6 +117,13 @@ int64_t WholeOf(const ArgValue& value, int64_t most = std::numeric_limits<int64_
 // Of any sign, or `unknown`.
 int64_t IntegerOf(const ArgValue& value, int64_t unknown) {
   return value.type == ArgValue::Type::kInt ? value.integer : unknown;
+}
+
+// The same of a number that was written with a fraction.
+int64_t RoundedOf(const ArgValue& value, int64_t unknown) {
+  constexpr double kMost = 1e18;  // and the least: what lies beyond is no number of bytes
+  const bool rounds = value.type == ArgValue::Type::kDouble && std::abs(value.real) < kMost;
+  return rounds ? std::llround(value.real) : IntegerOf(value, unknown);
 }
 
 StringId TextOf(const ArgValue& value) {
@@ -204,6 +235,24 @@ void SpellSync(const Trace& trace, size_t row, Spelling& args) {
   args.AddKnown(kKeys[kContext], or_none(syncs.context[row]));
 }
 
+void SpellAllocation(const Trace& trace, const Allocation& allocation, Spelling& args) {
+  const auto add_known = [&](Key key, int64_t value) {
+    if (value != Allocation::kUnknown) args.Add(kKeys[key], value);
+  };
+  const bool on_host = allocation.device_id < 0;
+  for (size_t i = 0; i < kMemoryTotals; ++i) {
+    add_known(static_cast<Key>(kTotalAllocated + i), allocation.totals[i]);
+  }
+  add_known(kBytes, allocation.bytes);
+  add_known(kAddress, allocation.address);
+  args.Add(kKeys[kDeviceId], allocation.device_id);
+  args.Add(kKeys[kDeviceType], int64_t{on_host ? 0 : 1});
+  args.Add(kKeys[kMemoryKind], Name(allocation.kind));
+  add_known(kPoolBytes, allocation.pool_bytes);
+  add_known(kPoolUsedBytes, allocation.pool_used_bytes);
+  if (allocation.source != kEmptyString) args.Add(kKeys[kSource], trace.Text(allocation.source));
+}
+
 }  // namespace
 
 std::pair<MemoryKind, MemoryKind> MemoryKindsOf(std::string_view name) {
@@ -217,7 +266,8 @@ std::pair<MemoryKind, MemoryKind> MemoryKindsOf(std::string_view name) {
   return {MemoryKind::kUnknown, says_it ? KindIn(name) : MemoryKind::kUnknown};
 }
 
-KinetoArguments::KinetoArguments(TraceBuilder& builder) : builder_(builder), key_count_(kKeyCount) {
+KinetoArguments::KinetoArguments(TraceBuilder& builder)
+    : builder_(builder), key_count_(kKeyCount), allocation_name_(builder.Intern(kAllocationName)) {
   for (uint8_t key = 0; key < kKeyCount; ++key) {
     const size_t id = Index(builder.Intern(kKeys[key]));
     if (id >= key_of_.size()) key_of_.resize(id + 1, kKeyCount);
@@ -323,6 +373,26 @@ void KinetoArguments::ReadColumns(std::span<const Arg> args, SyncTable& syncs) c
   }
 }
 
+AllocationId KinetoArguments::AllocationOf(StringId name, std::span<const Arg> args) {
+  if (name != allocation_name_) return kNoAllocation;
+  Allocation allocation;
+  for (const Arg& arg : args) {
+    const uint32_t key = KeyOf(arg.key);
+    const int64_t number = IntegerOf(arg.value, Allocation::kUnknown);
+    if (key >= kTotalAllocated && key <= kTotalHost) {
+      allocation.totals[key - kTotalAllocated] = RoundedOf(arg.value, Allocation::kUnknown);
+    }
+    if (key == kBytes) allocation.bytes = number;
+    if (key == kAddress) allocation.address = number;
+    if (key == kDeviceId) allocation.device_id = IntegerOf(arg.value, kNone);
+    if (key == kMemoryKind) allocation.kind = KindIn(builder_.trace().Text(TextOf(arg.value)));
+    if (key == kPoolBytes) allocation.pool_bytes = number;
+    if (key == kPoolUsedBytes) allocation.pool_used_bytes = number;
+    if (key == kSource) allocation.source = TextOf(arg.value);
+  }
+  return allocation == Allocation{} ? kNoAllocation : builder_.AddAllocation(allocation);
+}
+
 const StringTable& SpellArguments(const Trace& trace, Table table, Row row, StringTable& strings,
                                   std::vector<Arg>& args) {
   args.clear();
@@ -339,6 +409,8 @@ const StringTable& SpellArguments(const Trace& trace, Table table, Row row, Stri
       if (call != nullptr) SpellCollective(trace, *call, spelled);
     } else if (table == Table::kSyncs) {
       SpellSync(trace, Index(row), spelled);
+    } else if (table == Table::kInstants && trace.AllocationOf(row) != nullptr) {
+      SpellAllocation(trace, *trace.AllocationOf(row), spelled);
     }
     if (!args.empty()) return strings;
   }

@@ -1,4 +1,4 @@
-// What Kineto's names and arguments say of device operations and waits, and how
+// What Kineto's names and arguments say of device operations, waits and allocations, and how
 // columns are spelled in them. Kineto's source is libkineto/src/output_json.cpp and
 // CuptiActivity.cpp; the arguments that it does not have ("cluster", "theoretical occupancy %",
 // ...) are ours.
@@ -32,6 +32,8 @@ class KinetoArguments {
   DeviceOpDetails DetailsOf(std::span<const Arg> args);
   // Fills what has no name (trace.h) in the last row.
   void ReadColumns(std::span<const Arg> args, SyncTable& syncs) const;
+  // Of a point in time that bears the allocator's name; kNoAllocation for any other.
+  AllocationId AllocationOf(StringId name, std::span<const Arg> args);
 
  private:
   // Which of the keys that have columns; their count for any other.
@@ -44,6 +46,7 @@ class KinetoArguments {
   TraceBuilder& builder_;
   std::vector<uint8_t> key_of_;  // by StringId
   const uint8_t key_count_;
+  StringId allocation_name_;
 };
 
 // The arguments of an event. Those of a recording's row that has none of its own are spelled from

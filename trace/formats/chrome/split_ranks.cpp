@@ -189,6 +189,13 @@ class RankCopy {
     return builder_.AddCollective(collective);
   }
 
+  AllocationId Copied(AllocationId id) {
+    if (id == kNoAllocation) return id;
+    Allocation allocation = from_.allocations[Index(id)];
+    allocation.source = Copied(allocation.source);
+    return builder_.AddAllocation(allocation);
+  }
+
   StackId Copied(StackId stack) {
     std::vector<StackId> missing;  // innermost first
     for (; stack != kNoStack && !stacks_.contains(stack); stack = from_.stacks.caller(stack)) {

@@ -83,32 +83,32 @@ void DeviceDecoder::AddSync(const DeviceRow& row) {
 
 // As torch's profiler shows its allocator: one instant each, with the total so far.
 void DeviceDecoder::AddMemory(const DeviceRow& row) {
-  const MemoryKind kind = MemoryKindOf(row.source_kind);
-  const bool on_host = kind == MemoryKind::kPageable || kind == MemoryKind::kPinned;
+  Allocation allocation;
+  allocation.kind = MemoryKindOf(row.source_kind);
+  const bool on_host =
+      allocation.kind == MemoryKind::kPageable || allocation.kind == MemoryKind::kPinned;
   const auto bytes = static_cast<int64_t>(std::min<uint64_t>(row.memory.bytes, INT64_MAX / 4));
   const bool release = row.detail == kReleaseOperation;
+  allocation.bytes = release ? -bytes : bytes;
   int64_t& total = memory_total_[{row.device, on_host}];
   if (row.memory.pool_bytes == 0) {
-    total = std::clamp<int64_t>(total + (release ? -bytes : bytes), 0, INT64_MAX / 2);
+    total = std::clamp<int64_t>(total + allocation.bytes, 0, INT64_MAX / 2);
+  } else {
+    allocation.pool_bytes = static_cast<int64_t>(row.memory.pool_bytes);
+    allocation.pool_used_bytes = static_cast<int64_t>(row.memory.pool_used_bytes);
   }
-  Arg(on_host ? "Total Host" : "Total Reserved", total);
-  Arg("Bytes", release ? -bytes : bytes);
-  Arg("Addr", static_cast<int64_t>(row.memory.address));
-  Arg("Device Id", on_host ? -1 : builder_.device(DeviceOf(row.device)).id);
-  Arg("Device Type", int64_t{on_host ? 0 : 1});
-  Arg("kind", builder_.Intern(Name(kind)));
-  if (row.memory.pool_bytes != 0) {
-    Arg("pool bytes", static_cast<int64_t>(row.memory.pool_bytes));
-    Arg("pool used bytes", static_cast<int64_t>(row.memory.pool_used_bytes));
-  }
-  if (const StringId source{row.name}; source != kEmptyString) Arg("source", source);
+  const MemoryTotal which = on_host ? MemoryTotal::kHost : MemoryTotal::kReserved;
+  allocation.totals[static_cast<size_t>(which)] = total;
+  allocation.address = static_cast<int64_t>(row.memory.address);
+  if (!on_host) allocation.device_id = builder_.device(DeviceOf(row.device)).id;
+  allocation.source = StringId{row.name};
   const auto thread = allocating_thread_.find(row.correlation);
   const TrackId track = thread != allocating_thread_.end()
                             ? builder_.FindOrAddThread(process_, int64_t{thread->second})
                             : Stream(row.device, row.context, row.stream);
   Event event = EventOf(row, builder_.Intern("[memory]"), track);
   event.category = builder_.Intern("cpu_instant_event");
-  builder_.AddInstant(event, 't');
+  builder_.AddInstant(event, 't', builder_.AddAllocation(allocation));
 }
 
 void DeviceDecoder::Finish(TraceTime end) {
