@@ -21,8 +21,7 @@ void Add(DeviceMemory& device, int64_t bytes) {
 
 }  // namespace
 
-MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window,
-                            const std::atomic<bool>* cancel) {
+MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window) {
   MemoryTable table;
   if (trace.allocations.empty()) return table;
   const Cutter cutter(window);
@@ -32,7 +31,7 @@ MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window,
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.row < b.row;
   };
   for (uint32_t row = 0; row < trace.instants.size(); ++row) {
-    if (IsCancelled(cancel, row)) return {};
+    CancelPoint(row);
     Duration none;
     const Allocation* const allocation = trace.AllocationOf(Row{row});
     if (allocation == nullptr || allocation->bytes == Allocation::kUnknown) continue;

@@ -1,7 +1,6 @@
 // What the allocators reported: the largest blocks that were asked for, and how many there were.
 #pragma once
 
-#include <atomic>
 #include <vector>
 
 #include "trace/base/interval_set.h"
@@ -31,8 +30,7 @@ struct MemoryTable {
 };
 inline constexpr size_t kMostAllocations = 100;
 
-// Of the allocations in the window. O(instants log devices).
-MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window,
-                            const std::atomic<bool>* cancel = nullptr);
+// Of the allocations in the window. Can be cancelled. O(instants log devices).
+MemoryTable MakeMemoryTable(const Trace& trace, const IntervalSet& window);
 
 }  // namespace trainprof

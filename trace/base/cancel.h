@@ -48,12 +48,6 @@ inline void CancelPoint(size_t row = 0) {
   if (row % kRowsBetween == 0) ThrowIfCancelled();
 }
 
-// The same for work that gives what it has when `cancel` (nullptr: never) turns true.
-inline bool IsCancelled(const std::atomic<bool>* cancel, size_t row = 0,
-                        size_t rows_between = 1 << 16) {
-  return row % rows_between == 0 && cancel != nullptr && cancel->load(std::memory_order_relaxed);
-}
-
 // Runs `work` until `cancel` turns true (nullptr: to its end); may be set by a signal handler.
 // False: it was cancelled, here or by a scope around it, and what it was to make is not there.
 bool RunUnlessCancelled(const std::atomic<bool>* cancel, const std::function<void()>& work);
