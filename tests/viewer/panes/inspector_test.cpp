@@ -156,7 +156,11 @@ TEST(Background, MakesManyEventsOnAThreadAndDropsWhatNobodyWants) {
   Background<int, int> value;
   const auto slow = [](int result) {
     return [result] {
-      for (; result < 0; std::this_thread::yield()) CancelPoint();
+      const bool never_ends = result < 0;
+      while (never_ends) {
+        CancelPoint();
+        std::this_thread::yield();
+      }
       return result;
     };
   };
