@@ -114,6 +114,19 @@ TEST(Merge, AnyTwoFilesOfTheCorpusComeBackEqual) {
   }
 }
 
+// The importer takes the last integer that can be told from none.
+TEST(Merge, AnIdThatIsSaidTwiceComesBack) {
+  std::vector<Trace> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    traces.push_back(Imported(R"({"traceEvents":[
+{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1,"args":{"correlation":20,"correlation":-9223372036854775808}},
+{"ph":"X","cat":"cuda_sync","name":"s","pid":0,"tid":7,"ts":3,"dur":1,"args":{"cuda_sync_kind":"Event Sync","wait_on_cuda_event_record_corr_id":4,"wait_on_cuda_event_record_corr_id":-9223372036854775808}}]})"));
+    EXPECT_EQ(traces.back().device_ops.correlation[0], 20);
+    EXPECT_EQ(traces.back().syncs.waited_record[0], 4);
+  }
+  ExpectRanksComeBack(traces);
+}
+
 TEST(Merge, RandomRanksComeBackEqual) {
   for (uint32_t seed = 0; seed < testing::Rounds(200u); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

@@ -365,7 +365,7 @@ void KinetoArguments::ReadColumns(std::span<const Arg> args, SyncTable& syncs) c
     if (its_key == kSyncKind) {
       syncs.kind.back() = SyncKindIn(builder_.trace().Text(TextOf(arg.value)));
     }
-    if (arg.value.type != ArgValue::Type::kInt) continue;
+    if (arg.value.type != ArgValue::Type::kInt || arg.value.integer == kNoCorrelation) continue;
     for (const auto& [key, column] : numbers) {
       if (key != its_key) continue;
       column->back() = arg.value.integer == kNone ? kNoCorrelation : arg.value.integer;

@@ -292,7 +292,8 @@ class RankCopy {
       if (kIdKeys[i].key != key) continue;
       const PlainId plain = WithoutSlot(id);
       id = plain.is_original ? plain.id : TakeOriginal(kIdKeys[i].original_key, {}).integer;
-      own_ids_[i] = id;
+      // Of those that are said twice the importer counts the last that can be told from none.
+      if (id != kNoCorrelation || !own_ids_[i]) own_ids_[i] = id;
     }
     return id;
   }
