@@ -290,6 +290,33 @@ TEST(Hostile, AKilledProcessesSegmentIsWholeOrSaysThatItIsNot) {
   }
 }
 
+// What a disk that lost its power leaves: zeros from some byte on.
+TEST(Hostile, RowsThatWereWipedAreCounted) {
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  writer.BeginWriter(0, 100);
+  WriteDevice(writer, 0);
+  writer.Finish();
+  for (const auto kind : {recording::ChunkKind::kDeviceRows, recording::ChunkKind::kCallRows}) {
+    std::vector<char> bytes = ReadBytes(writer.path());
+    for (size_t at = recording::kChunkAlignment; at < bytes.size();
+         at += recording::kChunkAlignment) {
+      recording::ChunkHeader header{};
+      memcpy(static_cast<void*>(&header), bytes.data() + at, sizeof header);
+      if (header.kind != kind) continue;
+      const size_t end = at + sizeof header + header.committed.load();
+      std::fill(bytes.begin() + static_cast<ptrdiff_t>(end - 2 * header.row_bytes),
+                bytes.begin() + static_cast<ptrdiff_t>(end), 0);
+    }
+    const std::vector<char> whole = ReadBytes(writer.path());
+    WriteBytes(writer.path(), bytes);
+    auto ranks = recording::ReadRecording(scratch.path());
+    WriteBytes(writer.path(), whole);
+    ASSERT_TRUE(ranks.ok()) << ranks.error();
+    EXPECT_EQ(ranks.value()[0].trace.quality.CountOf("wiped_record"), 2);
+  }
+}
+
 // Recorders of before count no whole chunks: a claim without its chunk may be one that was lost.
 TEST(Hostile, ASegmentOfAnOlderRecorderIsTakenAtItsClaims) {
   const ScratchFolder scratch;

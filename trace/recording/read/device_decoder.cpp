@@ -90,6 +90,7 @@ bool DeviceDecoder::CountDeviceWork(const DeviceRow& row) {
 }
 
 void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& names) {
+  if (row.type == DeviceRowType{}) return CountWiped(1);
   switch (row.type) {
     case DeviceRowType::kCopy:
     case DeviceRowType::kPeerCopy:
@@ -128,6 +129,11 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
       builder_.quality().Count("unknown_record", QualitySeverity::kDataLoss, 1,
                                "records of a newer version; skipped");
   }
+}
+
+void DeviceDecoder::CountWiped(size_t rows) {
+  builder_.quality().Count("wiped_record", QualitySeverity::kDataLoss, static_cast<int64_t>(rows),
+                           "rows of zeros, which nobody writes: a part of the file was wiped");
 }
 
 StringId DeviceDecoder::NameOf(uint32_t id, const WriterStrings& names, bool* is_lost) {

@@ -132,6 +132,7 @@ class DeviceDecoder {
   Event EventOf(const DeviceRow& row, StringId name, TrackId track);
   StringId NameOf(uint32_t id, const WriterStrings& names, bool* is_lost);
   void CountLostNames(size_t rows);
+  void CountWiped(size_t rows);
   StringId KernelName(StringId mangled);
   void Arg(std::string_view key, int64_t value);
   void Arg(std::string_view key, double value);

@@ -94,6 +94,7 @@ void DeviceDecoder::AddKernels(Look& look, DeviceRow& row, const Run& run,
 }
 
 void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names) {
+  if (row.tid == 0 && row.name == 0 && row.cbid == 0) return CountWiped(run.size());
   CommonFields& common = look.common;
   if (common.name == kUnnamed) {
     common.name = NameOf(row.name, names, &look.name_is_lost);
