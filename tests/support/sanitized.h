@@ -11,7 +11,7 @@ inline constexpr bool kIsSanitized = false;
 #endif
 
 // How often a test on random inputs goes round, or how large an input is that is long for its own
-// sake. Under a sanitizer each takes about ten times as long, and a fourth of them shows as much:
+// sake. Under a sanitizer each takes several times as long, and a fourth of them shows as much:
 // what it looks for hides in the kinds of input, not in their number. `all` counts in every other
 // build.
 template <class T>
