@@ -193,4 +193,40 @@ std::map<uint64_t, std::string> ElfFile::FunctionsAt(
   return names;
 }
 
+std::map<std::string, uint64_t> ElfFile::AddressesOf(
+    const std::set<std::string, std::less<>>& names) const {
+  std::map<std::string, uint64_t> addresses;
+  for (const auto type : {SHT_DYNSYM, SHT_SYMTAB}) {
+    for (const Elf64_Shdr& section : sections_) {
+      if (section.sh_type != static_cast<uint32_t>(type) || section.sh_link >= sections_.size()) {
+        continue;
+      }
+      const Elf64_Shdr& texts = sections_[section.sh_link];
+      const uint64_t most = std::min(kMostTableBytes, size_);
+      if (section.sh_size > most || texts.sh_size > most) continue;
+      std::vector<Elf64_Sym> symbols(section.sh_size / sizeof(Elf64_Sym));
+      std::vector<char> text(texts.sh_size + 1);  // ends with a zero, whatever the file says
+      if (!ReadAt(section.sh_offset, symbols.data(), symbols.size() * sizeof(Elf64_Sym)) ||
+          !ReadAt(texts.sh_offset, text.data(), texts.sh_size)) {
+        continue;
+      }
+      for (const Elf64_Sym& symbol : symbols) {
+        if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= texts.sh_size) continue;
+        const char* name = text.data() + symbol.st_name;
+        if (names.contains(name)) addresses.try_emplace(name, symbol.st_value);
+      }
+    }
+    if (!addresses.empty()) break;
+  }
+  return addresses;
+}
+
+std::map<uint64_t, uint64_t> ElfFile::LoadedSegments() const {
+  std::map<uint64_t, uint64_t> segments;
+  for (const Elf64_Phdr& segment : segments_) {
+    if (segment.p_type == PT_LOAD) segments.try_emplace(segment.p_offset, segment.p_vaddr);
+  }
+  return segments;
+}
+
 }  // namespace trainprof

@@ -1,5 +1,5 @@
 // The little that symbolising needs of an ELF file: its build id, which sections it has, and which
-// functions cover some addresses. Reads with pread: the file may change meanwhile.
+// functions cover some addresses; and where named data lies. Reads with pread: the file may change meanwhile.
 #pragma once
 
 #include <elf.h>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ class ElfFile {
   // The mangled name of the function that covers each address, from .symtab, else .dynsym. Takes
   // the memory of the symbol table; O(symbols log addresses).
   std::map<uint64_t, std::string> FunctionsAt(const std::vector<uint64_t>& sorted_addresses) const;
+  // Of data and functions that the file defines under these names, from .dynsym, else .symtab: their
+  // addresses in the file. O(symbols), and the memory of the tables.
+  std::map<std::string, uint64_t> AddressesOf(
+      const std::set<std::string, std::less<>>& names) const;
+  // Where each part of the file that is loaded lies: its offset, and its address in the file.
+  std::map<uint64_t, uint64_t> LoadedSegments() const;
 
  private:
   ElfFile(int fd, uint64_t size) : fd_(fd), size_(size) {}

@@ -1,0 +1,128 @@
+#include "collectors/stacks/code_cache.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "collectors/stacks/line_table.h"
+
+namespace trainprof {
+namespace {
+
+// Programs have thousands of functions. One that makes them without end starts the cache anew.
+constexpr size_t kMostCodes = 1 << 16;
+constexpr size_t kMostInstructions = 1 << 12;  // of one function, that were ever seen running
+constexpr int64_t kMostCharacters = 512;       // of a name; the rest is cut
+constexpr int64_t kMostTableBytes = 1 << 20;
+
+template <class T>
+T At(std::span<const char> bytes, size_t offset) {
+  T value;
+  memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+void AppendUtf8(uint32_t c, std::string& text) {
+  const auto tail = [](uint32_t bits) { return static_cast<char>(0x80 | (bits & 0x3F)); };
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+  } else if (c < 0x800) {
+    text += {static_cast<char>(0xC0 | c >> 6), tail(c)};
+  } else if (c >= 0xD800 && c < 0xE000) {
+    text += '?';  // half a pair: Python's way to keep bytes that are no text
+  } else if (c < 0x10000) {
+    text += {static_cast<char>(0xE0 | c >> 12), tail(c >> 6), tail(c)};
+  } else if (c < 0x110000) {
+    text += {static_cast<char>(0xF0 | c >> 18), tail(c >> 12), tail(c >> 6), tail(c)};
+  } else {
+    text += '?';
+  }
+}
+
+// `width` bytes a character.
+std::string ToUtf8(std::span<const char> data, size_t width) {
+  std::string text;
+  for (size_t at = 0; at + width <= data.size(); at += width) {
+    uint32_t c = 0;
+    memcpy(&c, data.data() + at, width);
+    AppendUtf8(c, text);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<CodeCache::Identity> CodeCache::IdentityOf(std::span<const char> head) const {
+  if (At<uint64_t>(head, kObjectType) != place_.code_type) return std::nullopt;
+  const PythonLayout& layout = place_.layout;
+  return Identity{At<uint64_t>(head, layout.name), At<uint64_t>(head, layout.file),
+                  At<uint64_t>(head, layout.lines), At<int32_t>(head, layout.first_line)};
+}
+
+// The state word of a text: two bits, then three of the characters' width, one for "the characters
+// follow the header", one for ASCII.
+std::optional<std::string> CodeCache::ReadText(uint64_t address, RemoteMemory& memory) const {
+  constexpr size_t kLength = 16, kState = 32, kHeadBytes = 40;
+  char head[kHeadBytes];
+  if (!memory.Read(address, head)) return std::nullopt;
+  const auto length = At<int64_t>(head, kLength);
+  const auto state = At<uint32_t>(head, kState);
+  const size_t width = state >> 2 & 7;
+  const bool is_compact = (state >> 5 & 1) != 0;
+  const bool is_ascii = (state >> 6 & 1) != 0;
+  if (At<uint64_t>(head, kObjectType) != place_.text_type || length < 0 || !is_compact ||
+      (width != 1 && width != 2 && width != 4)) {
+    return std::nullopt;
+  }
+  const PythonLayout& layout = place_.layout;
+  std::vector<char> data(static_cast<size_t>(std::min(length, kMostCharacters)) * width);
+  const uint64_t from = address + (is_ascii ? layout.ascii_data : layout.text_data);
+  if (!data.empty() && !memory.Read(from, data.data(), data.size())) return std::nullopt;
+  return ToUtf8(data, width);
+}
+
+std::optional<CodeCache::Code> CodeCache::Read(uint64_t address, const Identity& identity,
+                                               RemoteMemory& memory) const {
+  const auto function = ReadText(identity.name, memory);
+  const auto file = ReadText(identity.file, memory);
+  if (!function || !file) return std::nullopt;
+  char head[kObjectSize + sizeof(int64_t)];
+  if (!memory.Read(identity.lines, head)) return std::nullopt;
+  const auto size = At<int64_t>(head, kObjectSize);
+  if (At<uint64_t>(head, kObjectType) != place_.bytes_type || size < 0 || size > kMostTableBytes) {
+    return std::nullopt;
+  }
+  Code code{identity, *function, *file, std::vector<uint8_t>(static_cast<size_t>(size)), {}};
+  if (size > 0 && !memory.Read(identity.lines + place_.layout.bytes_data, code.lines.data(),
+                               code.lines.size())) {
+    return std::nullopt;
+  }
+  // All of it was still that code object's when it had been read.
+  std::vector<char> again(place_.layout.code_bytes());
+  if (!memory.Read(address, again.data(), again.size()) || IdentityOf(again) != identity) {
+    return std::nullopt;
+  }
+  return code;
+}
+
+std::optional<uint32_t> CodeCache::FrameOf(uint64_t address, std::span<const char> head,
+                                           int64_t instruction, RemoteMemory& memory,
+                                           const NumberFrame& number) {
+  const auto identity = IdentityOf(head);
+  if (!identity) return std::nullopt;
+  auto it = codes_.find(address);
+  if (it == codes_.end() || it->second.identity != *identity) {
+    std::optional<Code> code = Read(address, *identity, memory);
+    if (!code) return std::nullopt;
+    if (codes_.size() >= kMostCodes) codes_.clear();
+    it = codes_.insert_or_assign(address, std::move(*code)).first;
+  }
+  Code& code = it->second;
+  const auto known = code.frames.find(instruction);
+  if (known != code.frames.end()) return known->second;
+  if (code.frames.size() >= kMostInstructions) code.frames.clear();
+  const int64_t line = LineOf(place_.layout.minor, code.lines, identity->first_line, instruction);
+  return code.frames[instruction] = number(code.function, code.file, line);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,80 @@
+#include "collectors/stacks/line_table.h"
+
+namespace trainprof {
+namespace {
+
+// 3.10: pairs of bytes: how many bytes of code, and how many lines further they are; -128: no line.
+int64_t LineOf310(std::span<const uint8_t> table, int64_t line, int64_t instruction) {
+  constexpr int8_t kNoLine = -128;
+  int64_t end = 0;
+  for (size_t i = 0; i + 1 < table.size(); i += 2) {
+    end += table[i];
+    const auto step = static_cast<int8_t>(table[i + 1]);
+    if (step != kNoLine) line += step;
+    if (instruction < end) return step == kNoLine ? 0 : line;
+  }
+  return 0;
+}
+
+// Since 3.11: entries that begin with a byte of bit 7, 4 bits of kind and 3 of length; numbers of 6
+// bits a byte, low ones first, bit 6 set in all but the last (Objects/locations.md of CPython).
+class LocationTable {
+ public:
+  explicit LocationTable(std::span<const uint8_t> table) : table_(table) {}
+
+  int64_t LineOf(int64_t line, int64_t instruction) {
+    int64_t end = 0;
+    while (at_ < table_.size()) {
+      const uint8_t head = table_[at_++];
+      end += ((head & 7) + 1) * kBytesAUnit;
+      const bool has_line = SkipEntry(head >> 3 & 15, line);
+      if (instruction < end) return has_line ? line : 0;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr int64_t kBytesAUnit = 2;
+  enum Kind { kOneLine = 10, kNoColumns = 13, kLong = 14, kNoLine = 15 };
+
+  bool SkipEntry(int kind, int64_t& line) {
+    if (kind == kNoLine) return false;
+    if (kind >= kNoColumns) line += Signed();
+    if (kind == kLong) {
+      Unsigned();  // lines to the end
+      Unsigned();  // columns
+      Unsigned();
+    }
+    if (kind >= kOneLine && kind < kNoColumns) line += kind - kOneLine;
+    if (kind < kNoColumns) at_ += kind >= kOneLine ? 2 : 1;
+    return true;
+  }
+  uint32_t Unsigned() {
+    uint32_t value = 0;
+    for (int shift = 0; at_ < table_.size() && shift < 32; shift += 6) {
+      const uint8_t byte = table_[at_++];
+      value |= static_cast<uint32_t>(byte & 63) << shift;
+      if ((byte & 64) == 0) break;
+    }
+    return value;
+  }
+  int64_t Signed() {
+    const uint32_t value = Unsigned();
+    const int64_t size = value >> 1;
+    return (value & 1) != 0 ? -size : size;
+  }
+
+  std::span<const uint8_t> table_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+int64_t LineOf(int minor, std::span<const uint8_t> table, int64_t first_line, int64_t instruction) {
+  if (instruction < 0) return first_line;
+  const int64_t line = minor == 10 ? LineOf310(table, first_line, instruction)
+                                   : LocationTable(table).LineOf(first_line, instruction);
+  return line > 0 && line <= INT32_MAX ? line : 0;
+}
+
+}  // namespace trainprof

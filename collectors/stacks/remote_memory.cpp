@@ -1,0 +1,48 @@
+#include "collectors/stacks/remote_memory.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+
+namespace trainprof {
+namespace {
+
+constexpr size_t kMostPieces = 512;  // in one call; the kernel takes 1024
+
+}  // namespace
+
+bool RemoteMemory::Read(uint64_t address, void* out, size_t bytes) {
+  const iovec local = {out, bytes};
+  const iovec remote = {reinterpret_cast<void*>(address), bytes};
+  const ssize_t n = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+  if (n == static_cast<ssize_t>(bytes)) return true;
+  error_ = n < 0 ? errno : EFAULT;
+  return false;
+}
+
+size_t RemoteMemory::ReadEach(std::span<const uint64_t> addresses, size_t bytes, char* out) {
+  size_t done = 0;
+  while (done < addresses.size()) {
+    iovec remote[kMostPieces];
+    const size_t count = std::min(addresses.size() - done, kMostPieces);
+    for (size_t i = 0; i < count; ++i) {
+      remote[i] = {reinterpret_cast<void*>(addresses[done + i]), bytes};
+    }
+    const iovec local = {out + done * bytes, count * bytes};
+    const ssize_t n = process_vm_readv(pid_, &local, 1, remote, count, 0);
+    if (n < 0) {
+      error_ = errno;
+      return done;
+    }
+    const size_t whole = static_cast<size_t>(n) / bytes;
+    done += whole;
+    if (whole < count) {
+      error_ = EFAULT;
+      return done;
+    }
+  }
+  return done;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,36 @@
+// Reads another process's memory without stopping it (process_vm_readv). What is read may change
+// meanwhile: whoever reads checks what it got.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace trainprof {
+
+class RemoteMemory {
+ public:
+  explicit RemoteMemory(pid_t pid) : pid_(pid) {}
+
+  // False when not all of it can be read; error() says why.
+  bool Read(uint64_t address, void* out, size_t bytes);
+  template <class T>
+  bool Read(uint64_t address, T& out) {
+    return Read(address, &out, sizeof out);
+  }
+  // `bytes` from each address, one behind the other, with few system calls. Returns how many came:
+  // it ends at the first that cannot be read.
+  size_t ReadEach(std::span<const uint64_t> addresses, size_t bytes, char* out);
+
+  pid_t pid() const { return pid_; }
+  // Of the last Read that failed: EPERM, ENOSYS: not allowed here; ESRCH: it is gone; EFAULT.
+  int error() const { return error_; }
+
+ private:
+  pid_t pid_;
+  int error_ = 0;
+};
+
+}  // namespace trainprof

@@ -1,0 +1,421 @@
+// Stacks of Python programs whose call chains are known, read from outside while they run.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "collectors/stacks/line_table.h"
+#include "collectors/stacks/python_process.h"
+#include "tests/collectors/python_program.h"
+#include "tests/support/sanitized.h"
+
+namespace trainprof::testing {
+namespace {
+
+// Reads the stacks of one process; its frames in words.
+class Watcher {
+ public:
+  explicit Watcher(pid_t pid) {
+    const auto place = PythonFinder("/").Find(pid);
+    if (!place.ok()) {
+      error = place.error();
+    } else if (place.value()) {
+      process_.emplace("/", pid, *place.value());
+    }
+  }
+  bool found() const { return process_.has_value(); }
+
+  // Of each thread "inner:3 < main:9", or "?" where it could not be read, "" where there is none.
+  std::map<int64_t, std::string> Stacks() {
+    std::map<int64_t, std::string> stacks;
+    std::vector<PythonThread> threads;
+    alive = process_->ListThreads(threads);
+    for (const PythonThread& thread : threads) {
+      std::vector<uint32_t> frames;
+      const StackOutcome outcome = process_->ReadStack(
+          thread,
+          [&](std::string_view function, std::string_view file, int64_t line) {
+            files.emplace(file);
+            names_.push_back(std::string(function) + ":" + std::to_string(line));
+            return static_cast<uint32_t>(names_.size()) - 1;
+          },
+          frames);
+      std::string text = outcome == StackOutcome::kUnusable ? "?" : "";
+      for (const uint32_t frame : frames) text += (text.empty() ? "" : " < ") + names_[frame];
+      stacks[thread.tid] = text;
+    }
+    return stacks;
+  }
+
+  std::string error;
+  bool alive = true;
+  std::set<std::string> files;
+
+ private:
+  std::optional<PythonProcess> process_;
+  std::vector<std::string> names_;
+};
+
+class PythonStacks : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Installed, PythonStacks, ::testing::ValuesIn(Pythons()),
+                         [](const auto& python) {
+                           const std::string& path = python.param;
+                           return "Python3_" + path.substr(path.rfind('.') + 1);
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PythonStacks);
+
+TEST_P(PythonStacks, OfAKnownChain) {
+  const PythonProgram program(GetParam(), R"(import time
+
+def inner(n):
+    if n > 0:
+        return inner(n - 1)
+    time.sleep(1000)
+
+def numbers():
+    yield 1
+    inner(2)
+    yield 2
+
+class Loop:
+    def run(self):
+        for _ in numbers():
+            pass
+
+def main():
+    print('ready')
+    [Loop().run() for _ in range(1)]
+
+main()
+)");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto stacks = watcher.Stacks();
+  ASSERT_EQ(stacks.size(), 1u);
+  EXPECT_EQ(stacks.begin()->first, program.pid());
+  std::string stack = stacks.begin()->second;
+  // 3.10 has no qualified names; 3.12 made comprehensions part of their function.
+  if (const size_t at = stack.find("Loop."); at != std::string::npos) stack.erase(at, 5);
+  for (const char* comprehension : {" < <listcomp>:20", " < main.<locals>.<listcomp>:20"}) {
+    const size_t at = stack.find(comprehension);
+    if (at != std::string::npos) stack.erase(at, strlen(comprehension));
+  }
+  EXPECT_EQ(stack, "inner:6 < inner:5 < inner:5 < numbers:10 < run:15 < main:20 < <module>:22");
+  EXPECT_EQ(watcher.files, std::set<std::string>{program.file()});
+}
+
+TEST_P(PythonStacks, OfThreadsThatAllRunAreThoseOfTheirFunctions) {
+  const PythonProgram program(GetParam(), R"(import threading, time
+def spin_a():
+    while True:
+        sum(range(50))
+def spin_b():
+    while True:
+        sum(range(50))
+def waits():
+    time.sleep(1000)
+threads = [threading.Thread(target=f, daemon=True) for f in (spin_a, spin_b, waits)]
+for t in threads: t.start()
+print(' '.join(str(t.native_id) for t in threads))
+time.sleep(1000)
+)");
+  std::istringstream ids(program.first_line());
+  int64_t a = 0, b = 0, waits = 0;
+  ids >> a >> b >> waits;
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  std::map<std::string, int> seen;
+  for (int i = 0; i < 200; ++i) {
+    const auto stacks = watcher.Stacks();
+    ASSERT_EQ(stacks.size(), 4u);
+    seen["a"] += stacks.at(a).starts_with("spin_a:");
+    seen["b"] += stacks.at(b).starts_with("spin_b:");
+    seen["waits"] +=
+        stacks.at(waits).starts_with("waits:9 < ") || stacks.at(waits).starts_with("waits:8 < ");
+    seen["main"] += stacks.at(program.pid()).starts_with("<module>:13") ||
+                    stacks.at(program.pid()).starts_with("<module>:12");
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_EQ(seen["waits"], 200);
+  EXPECT_EQ(seen["main"], 200);
+  EXPECT_GE(seen["a"], 195);
+  EXPECT_GE(seen["b"], 195);
+}
+
+// Nothing but calls that take less than a microsecond: a copy takes longer. Whatever comes out is
+// of this program, and nearly always a chain that it has.
+TEST_P(PythonStacks, OfAProgramThatDoesNothingButCallAreSeldomMixed) {
+  const PythonProgram program(GetParam(), R"(
+def a1(): pass
+def a2(): a1()
+def a3(): a2(); a1()
+def b1(): pass
+def b2(): b1()
+def b3(): b2(); b1()
+def main():
+    print('ready')
+    while True:
+        a3(); b3()
+main()
+)");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  const std::set<std::string> pairs = {"a1<a2", "a1<a3", "a2<a3",   "a3<main",      "b1<b2",
+                                       "b1<b3", "b2<b3", "b3<main", "main<<module>"};
+  int good = 0, mixed = 0, unusable = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string stack = watcher.Stacks()[program.pid()];
+    if (stack == "?") {
+      ++unusable;
+      continue;
+    }
+    std::istringstream words(stack);
+    std::string callee, caller;
+    bool is_good = true;
+    for (std::string word; words >> word;) {
+      if (word == "<") continue;
+      caller = word.substr(0, word.rfind(':'));
+      if (!callee.empty()) is_good = is_good && pairs.contains(callee + "<" + caller);
+      callee = caller;
+    }
+    is_good = is_good && callee == "<module>";
+    (is_good ? good : mixed) += 1;
+    usleep(500);
+  }
+  EXPECT_EQ(watcher.files, std::set<std::string>{program.file()});
+  std::cout << good << " good, " << mixed << " mixed, " << unusable << " unusable\n";
+  EXPECT_LE(mixed, 100);
+  EXPECT_GE(good, 700);
+}
+
+// Functions come and go at the same addresses: no name is of one that is gone.
+TEST_P(PythonStacks, OfFunctionsThatAreMadeAndDroppedHaveTheirNames) {
+  const PythonProgram program(GetParam(), R"(import time
+print('ready')
+i = 0
+while True:
+    i += 1
+    scope = {'time': time}
+    exec(compile(f'def made_{i % 7}():\n' + '    pass\n' * (i % 5) + '    time.sleep(0.003)\n',
+                 f'made_{i % 7}.py', 'exec'), scope)
+    scope[f'made_{i % 7}']()
+)");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  int made = 0;
+  for (int i = 0; i < 500; ++i) {
+    const std::string stack = watcher.Stacks()[program.pid()];
+    if (!stack.starts_with("made_")) continue;
+    ++made;
+    // The line is that of the sleep: behind as many others as the name's number may have.
+    ASSERT_TRUE(stack.find(" < <module>:9") != std::string::npos ||
+                stack.find(" < <module>:10") != std::string::npos)
+        << stack;
+    usleep(1000);
+  }
+  EXPECT_GE(made, 150);
+  for (const std::string& file : watcher.files) {
+    EXPECT_TRUE(file == program.file() || (file.starts_with("made_") && file.size() == 9)) << file;
+  }
+}
+
+TEST_P(PythonStacks, NamesOfAnyAlphabetAreRead) {
+  const PythonProgram program(GetParam(), R"(import time
+def größe():
+    def данные():
+        def 数据():
+            time.sleep(1000)
+        数据()
+    данные()
+print('ready')
+größe()
+)",
+                              "тест.py");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::string stack = watcher.Stacks()[program.pid()];
+  for (const char* name : {"数据:5", "данные:6", "größe:7"}) {
+    EXPECT_NE(stack.find(name), std::string::npos) << stack;
+  }
+  EXPECT_EQ(watcher.files, std::set<std::string>{program.file()});
+}
+
+TEST_P(PythonStacks, AreCutWhereTheyAreVeryDeep) {
+  const PythonProgram program(GetParam(), R"(import sys, time
+sys.setrecursionlimit(5000)
+def down(n):
+    if n: down(n - 1)
+    else: time.sleep(1000)
+print('ready')
+down(2000)
+)");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::string stack = watcher.Stacks()[program.pid()];
+  EXPECT_TRUE(stack.starts_with("down:5 < down:4 < ")) << stack.substr(0, 100);
+  EXPECT_EQ(static_cast<size_t>(std::count(stack.begin(), stack.end(), '<')),
+            PythonProcess::kMostFrames - 1);
+}
+
+TEST_P(PythonStacks, OfForkedChildrenAreTheirOwn) {
+  const PythonProgram program(GetParam(), R"(import os, time
+def child_work():
+    time.sleep(1000)
+def parent_work():
+    time.sleep(1000)
+pid = os.fork()
+if pid == 0:
+    child_work()
+time.sleep(0.05)
+print(pid)
+parent_work()
+)");
+  const pid_t child = std::stoi(program.first_line());
+  Watcher parent(program.pid());
+  Watcher forked(child);
+  ASSERT_TRUE(parent.found() && forked.found());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(parent.Stacks()[program.pid()].starts_with("parent_work:5"));
+  EXPECT_TRUE(forked.Stacks()[child].starts_with("child_work:3"));
+  kill(child, SIGKILL);
+}
+
+// The program says itself how long it was where.
+TEST_P(PythonStacks, SharesAreThoseOfTheTime) {
+  PythonProgram program(GetParam(), R"(import time
+def busy(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(100))
+def waits(seconds):
+    time.sleep(seconds)
+print('ready')
+spent = {'busy': 0.0, 'waits': 0.0}
+i = 0
+begin = time.perf_counter()
+while time.perf_counter() < begin + 4:
+    i += 1
+    for f, s in ((busy, 0.02 + i % 5 / 200), (waits, 0.06 + i % 3 / 100)):
+        t = time.perf_counter()
+        f(s)
+        spent[f.__name__] += time.perf_counter() - t
+print(spent['busy'] / (spent['busy'] + spent['waits']))
+)");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  int busy = 0, waits = 0;
+  for (int i = 0; i < 620; ++i) {
+    const std::string stack = watcher.Stacks()[program.pid()];
+    busy += stack.find("busy:") != std::string::npos;
+    waits += stack.find("waits:") != std::string::npos;
+    usleep(static_cast<useconds_t>(3000 + i * 7919 % 6000));
+  }
+  const double truth = std::stod(program.Rest());
+  const double seen = static_cast<double>(busy) / (busy + waits);
+  std::cout << "truth " << truth << ", seen " << seen << " of " << busy + waits << "\n";
+  // 4 standard errors of 600 samples; a machine that is full wakes us late while the program works.
+  EXPECT_NEAR(seen, truth, 0.08);
+}
+
+TEST_P(PythonStacks, OfAProcessThatIsKilledJustEnd) {
+  PythonProgram program(GetParam(), "print('ready')\nwhile True: sum(range(9))\n");
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  std::thread killer([&] {
+    usleep(20'000);
+    program.Kill();
+  });
+  while (watcher.alive) watcher.Stacks();
+  killer.join();
+}
+
+// What Python itself says of the lines of its library's functions.
+TEST_P(PythonStacks, LinesAreThosePythonGives) {
+  PythonProgram program(
+      GetParam(), R"(import argparse, asyncio.base_events, dataclasses, typing, types, json.decoder
+print('ready')
+def visit(code):
+    print(code.co_firstlineno, code.co_linetable.hex() or '-', len(code.co_code))
+    print(' '.join(f'{s} {e} {l or 0}' for s, e, l in code.co_lines()))
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType): visit(c)
+for module in (argparse, asyncio.base_events, dataclasses, typing, json.decoder):
+    with open(module.__file__) as f: visit(compile(f.read(), module.__file__, 'exec'))
+)");
+  const int minor = std::stoi(GetParam().substr(GetParam().rfind('.') + 1));
+  std::istringstream lines(program.Rest());
+  int64_t compared = 0;
+  for (std::string head, ranges; std::getline(lines, head) && std::getline(lines, ranges);) {
+    std::istringstream words(head);
+    int64_t first_line = 0, size = 0;
+    std::string hex;
+    words >> first_line >> hex >> size;
+    std::vector<uint8_t> table;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+      table.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    }
+    std::istringstream each(ranges);
+    int64_t begin = 0, end = 0, line = 0;
+    while (each >> begin >> end >> line) {
+      for (int64_t at = begin; at < end; at += 2) {
+        ASSERT_EQ(LineOf(minor, table, first_line, at), line) << head << " at " << at;
+        ++compared;
+      }
+    }
+    ASSERT_EQ(LineOf(minor, table, first_line, -2), first_line);
+    ASSERT_EQ(LineOf(minor, table, first_line, size + 1000), 0);
+  }
+  EXPECT_GE(compared, 20'000);
+}
+
+TEST(LineTable, AnyBytesAreSurvived) {
+  uint32_t seed = 1;
+  for (int round = 0; round < Rounds(20'000); ++round) {
+    std::vector<uint8_t> table(static_cast<size_t>(round % 40));
+    for (uint8_t& byte : table)
+      byte = static_cast<uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
+    for (const int minor : {10, 11, 13}) {
+      const int64_t line = LineOf(minor, table, 1, round % 64);
+      ASSERT_GE(line, 0);
+      ASSERT_LE(line, INT32_MAX);
+    }
+  }
+}
+
+TEST(PythonFinding, AProgramThatIsNoPythonIsNone) {
+  const auto place = PythonFinder("/").Find(getpid());
+  ASSERT_TRUE(place.ok());
+  EXPECT_FALSE(place.value().has_value());
+}
+
+TEST(PythonLayouts, OfAnUnknownVersionAreRefusedInWords) {
+  EXPECT_FALSE(LayoutOf(9).has_value());
+  EXPECT_FALSE(LayoutOf(14).has_value());
+  std::vector<char> runtime(kDebugOffsetsBytes);
+  EXPECT_FALSE(LayoutFromDebugOffsets(runtime).ok());
+  memcpy(runtime.data(), "xdebugpy", 8);
+  const uint64_t version = 0x030E0000;
+  memcpy(runtime.data() + 8, &version, sizeof version);
+  const auto layout = LayoutFromDebugOffsets(runtime);
+  ASSERT_FALSE(layout.ok());
+  EXPECT_NE(layout.error().find("3.14"), std::string::npos);
+}
+
+TEST(PythonLayouts, OffsetsThatCannotBeAreRefused) {
+  std::vector<char> runtime(kDebugOffsetsBytes, '\x7F');
+  memcpy(runtime.data(), "xdebugpy", 8);
+  const uint64_t head[] = {0x030D0000, 0};
+  memcpy(runtime.data() + 8, head, sizeof head);
+  EXPECT_FALSE(LayoutFromDebugOffsets(runtime).ok());
+}
+
+}  // namespace
+}  // namespace trainprof::testing
