@@ -42,34 +42,34 @@ recording::HostHeader HeaderOf(const SamplerSettings& settings) {
   return header;
 }
 
-// Nobody's terminal, pipe or lock may depend on this process: only the two descriptors stay.
-void KeepOnly(int first, int second) {
-  const int low = std::min(first, second);
-  const int high = std::max(first, second);
+// Nobody's terminal, pipe or lock may depend on this process: only these descriptors stay.
+void KeepOnly(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (low > STDERR_FILENO && null >= 0) {
+  if (kept.front() > STDERR_FILENO && null >= 0) {
     for (int fd = 0; fd <= STDERR_FILENO; ++fd) dup2(null, fd);
   }
-  const auto first_extra = static_cast<unsigned>(STDERR_FILENO) + 1;
-  if (first_extra < static_cast<unsigned>(low)) {
-    close_range(first_extra, static_cast<unsigned>(low) - 1, 0);
+  unsigned next = static_cast<unsigned>(STDERR_FILENO) + 1;
+  for (const int fd : kept) {
+    const auto number = static_cast<unsigned>(fd);
+    if (next < number) close_range(next, number - 1, 0);
+    next = std::max(next, number + 1);
   }
-  if (low + 1 < high) {
-    close_range(static_cast<unsigned>(low) + 1, static_cast<unsigned>(high) - 1, 0);
-  }
-  close_range(static_cast<unsigned>(high) + 1, ~0U, 0);
+  close_range(next, ~0U, 0);
 }
 
-[[noreturn]] void RunSampler(const SamplerSettings& settings, SampleLog& log, int stop_fd,
+[[noreturn]] void RunSampler(const SamplerSettings& settings, SampleLogs& logs, int stop_fd,
                              pid_t supervisor) {
   SetSignalMask(kAllSignals);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "trainprof-host");
   if (getppid() != supervisor) _exit(0);
-  KeepOnly(log.fd(), stop_fd);
+  std::vector<int> kept = {logs.host.fd(), stop_fd};
+  if (logs.stacks) kept.push_back(logs.stacks->fd());
+  KeepOnly(std::move(kept));
   int status = kNoRoom;
   try {
-    status = SampleUntilStopped(settings, log, stop_fd);
+    status = SampleUntilStopped(settings, logs, stop_fd);
   } catch (...) {
     // The samples end here.
   }
@@ -79,34 +79,43 @@ void KeepOnly(int first, int second) {
 }  // namespace
 
 Result<HostSampler> HostSampler::Start(const SamplerSettings& settings) {
-  auto log = SampleLog::Create(settings.run_dir, HeaderOf(settings),
-                               recording::HostBound(settings.max_bytes));
-  if (!log.ok()) return Error{log.error()};
+  const recording::HostHeader header = HeaderOf(settings);
+  const uint64_t bound = recording::HostBound(settings.max_bytes);
+  auto host = SampleLog::Create(settings.run_dir, header, bound);
+  if (!host.ok()) return Error{host.error()};
+  SampleLogs logs{std::move(host).value(), std::nullopt};
+  std::vector<std::filesystem::path> files = {logs.host.path()};
+  if (settings.stack_hz > 0) {
+    auto stacks = SampleLog::Create(settings.run_dir, header, bound, recording::kStacksPrefix);
+    if (!stacks.ok()) return Error{stacks.error()};
+    logs.stacks.emplace(std::move(stacks).value());
+    files.push_back(logs.stacks->path());
+  }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return Error{std::string("no host samples: cannot create a pipe: ") + strerror(errno)};
   }
   const pid_t supervisor = getpid();
   const pid_t pid = fork();
-  if (pid == 0) RunSampler(settings, log.value(), ends[0], supervisor);
+  if (pid == 0) RunSampler(settings, logs, ends[0], supervisor);
   const std::string cause = strerror(errno);
   close(ends[0]);
   if (pid < 0) {
     close(ends[1]);
     return Error{"no host samples: cannot fork: " + cause};
   }
-  return HostSampler(pid, ends[1], log.value().path());
+  return HostSampler(pid, ends[1], std::move(files));
 }
 
 HostSampler::HostSampler(HostSampler&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       stop_pipe_(std::exchange(other.stop_pipe_, -1)),
-      file_(std::move(other.file_)) {}
+      files_(std::move(other.files_)) {}
 
 HostSampler& HostSampler::operator=(HostSampler&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(stop_pipe_, other.stop_pipe_);
-  std::swap(file_, other.file_);
+  std::swap(files_, other.files_);
   return *this;
 }
 

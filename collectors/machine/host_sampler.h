@@ -1,4 +1,5 @@
-// Samples the machine, its GPUs and the processes of a run into the run directory, in a process of
+// Samples the machine, its GPUs, the processes of a run and the stacks of their Python threads into the
+// run directory, in a process of
 // its own beside the supervisor.
 //
 // A process, not a thread: a driver's call that hangs in the kernel would keep a thread, and with
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "collectors/machine/sample_log.h"
 #include "trace/base/result.h"
@@ -21,14 +23,17 @@ namespace trainprof {
 
 inline constexpr double kDefaultSampleHz = 10;
 inline constexpr double kMostSampleHz = 100;
+inline constexpr double kDefaultStackHz = 50;
+inline constexpr double kMostStackHz = 1000;
 
 struct SamplerSettings {
   std::filesystem::path run_dir;
-  pid_t program = 0;                 // root of the process tree
-  int rank = -1;                     // of this supervisor
-  double hz = kDefaultSampleHz;      // > 0
-  uint64_t max_bytes = UINT64_MAX;   // bound of the whole recording
-  std::filesystem::path root = "/";  // /proc and /sys are read below it
+  pid_t program = 0;                  // root of the process tree
+  int rank = -1;                      // of this supervisor
+  double hz = kDefaultSampleHz;       // > 0
+  double stack_hz = kDefaultStackHz;  // of Python threads; 0: none
+  uint64_t max_bytes = UINT64_MAX;    // bound of the whole recording
+  std::filesystem::path root = "/";   // /proc and /sys are read below it
 };
 
 class HostSampler {
@@ -44,16 +49,16 @@ class HostSampler {
 
   // Asks for a last sample and ends it. What went wrong in words, or empty.
   std::string Stop();
-  const std::filesystem::path& file() const { return file_; }
+  const std::vector<std::filesystem::path>& files() const { return files_; }
 
  private:
-  HostSampler(pid_t pid, int stop_pipe, std::filesystem::path file)
-      : pid_(pid), stop_pipe_(stop_pipe), file_(std::move(file)) {}
+  HostSampler(pid_t pid, int stop_pipe, std::vector<std::filesystem::path> files)
+      : pid_(pid), stop_pipe_(stop_pipe), files_(std::move(files)) {}
   bool WaitForEnd(std::chrono::milliseconds limit, int& status);
 
   pid_t pid_;
   int stop_pipe_;  // the sampler ends when it closes, also by our death
-  std::filesystem::path file_;
+  std::vector<std::filesystem::path> files_;
 };
 
 }  // namespace trainprof

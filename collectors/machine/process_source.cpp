@@ -68,11 +68,12 @@ std::optional<StatLine> ParseStat(std::string_view text) {
 
 }  // namespace
 
-ProcessSource::Process::Process(const fs::path& folder, pid_t its_pid, uint32_t its_id,
-                                uint64_t its_start)
-    : pid(its_pid),
+ProcessSource::Process::Process(const fs::path& folder, const Candidate& candidate, uint32_t its_id)
+    : pid(candidate.pid),
+      parent(candidate.parent),
       id(its_id),
-      start_ticks(its_start),
+      start_ticks(candidate.start_ticks),
+      command(candidate.command),
       stat(folder / "stat"),
       status(folder / "status"),
       io(folder / "io") {}
@@ -82,10 +83,17 @@ ProcessSource::ProcessSource(fs::path root, pid_t program)
       program_(program),
       page_bytes_(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) {}
 
-std::vector<pid_t> ProcessSource::pids() const {
-  std::vector<pid_t> pids;
-  for (const auto& [pid, process] : tree_) pids.push_back(pid);
-  return pids;
+std::vector<recording::HostEntity> ProcessSource::processes() const {
+  std::vector<const Process*> found;
+  for (const auto& [pid, process] : tree_) found.push_back(&process);
+  std::sort(found.begin(), found.end(),
+            [](const Process* a, const Process* b) { return a->id < b->id; });
+  std::vector<recording::HostEntity> processes;
+  for (const Process* process : found) {
+    processes.push_back({HostEntityKind::kProcess, process->pid, process->parent,
+                         process->start_ticks, process->command});
+  }
+  return processes;
 }
 
 // readdir, not directory_iterator: no path is made of each entry.
@@ -140,10 +148,7 @@ bool ProcessSource::AddChildren(std::vector<Candidate>& candidates, HostEncoder&
     }
     const uint32_t id = out.Add({HostEntityKind::kProcess, candidate.pid, candidate.parent,
                                  candidate.start_ticks, candidate.command});
-    const auto [it, is_new] =
-        tree_.try_emplace(candidate.pid, proc_ / std::to_string(candidate.pid), candidate.pid, id,
-                          candidate.start_ticks);
-    it->second.command = candidate.command;
+    tree_.try_emplace(candidate.pid, proc_ / std::to_string(candidate.pid), candidate, id);
     SayIfWiped(candidate.pid, candidate.command, out);
     any = true;
     return true;

@@ -30,25 +30,26 @@ class ProcessSource {
   // Context switches, bytes read and written: files that cost more.
   void SampleRest(recording::HostEncoder& out);
 
-  std::vector<pid_t> pids() const;
+  // As they were found: a parent comes before its children.
+  std::vector<recording::HostEntity> processes() const;
 
  private:
-  struct Process {
-    Process(const std::filesystem::path& folder, pid_t its_pid, uint32_t its_id,
-            uint64_t its_start);
+  struct Candidate {
     pid_t pid;
+    pid_t parent;
+    uint64_t start_ticks;
+    std::string command;
+  };
+  struct Process {
+    Process(const std::filesystem::path& folder, const Candidate& candidate, uint32_t its_id);
+    pid_t pid;
+    pid_t parent;
     uint32_t id;
     uint64_t start_ticks;
     std::string command;
     ProcFile stat;
     ProcFile status;
     ProcFile io;
-  };
-  struct Candidate {
-    pid_t pid;
-    pid_t parent;
-    uint64_t start_ticks;
-    std::string command;
   };
   std::vector<pid_t> ListPids() const;
   void SayIfWiped(pid_t pid, const std::string& command, recording::HostEncoder& out) const;

@@ -16,8 +16,8 @@ namespace trainprof {
 namespace fs = std::filesystem;
 
 Result<SampleLog> SampleLog::Create(const fs::path& run_dir, recording::HostHeader header,
-                                    uint64_t max_bytes) {
-  const fs::path path = run_dir / fmt::format("{}{}-{}{}", recording::kHostPrefix, header.pid,
+                                    uint64_t max_bytes, const char* prefix) {
+  const fs::path path = run_dir / fmt::format("{}{}-{}{}", prefix, header.pid,
                                               header.opened_realtime_ns, recording::kHostSuffix);
   const int fd = recording::OpenInRun(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
   if (fd < 0) {

@@ -15,9 +15,10 @@ namespace trainprof {
 
 class SampleLog {
  public:
-  // Makes run_dir/host-<pid>-<realtime ns>.tph. `header` needs its times, ids and names only.
+  // Makes run_dir/<prefix><pid>-<realtime ns>.tph. `header` needs its times, ids and names only.
   static Result<SampleLog> Create(const std::filesystem::path& run_dir,
-                                  recording::HostHeader header, uint64_t max_bytes);
+                                  recording::HostHeader header, uint64_t max_bytes,
+                                  const char* prefix = recording::kHostPrefix);
   SampleLog(SampleLog&& other) noexcept;
   SampleLog& operator=(SampleLog&&) = delete;
   ~SampleLog();

@@ -20,6 +20,7 @@
 #include "collectors/machine/gpu_source.h"
 #include "collectors/machine/machine_source.h"
 #include "collectors/machine/process_source.h"
+#include "collectors/machine/stack_sampler.h"
 #include "trace/recording/files/run_files.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
@@ -29,9 +30,6 @@ namespace {
 
 using recording::HostEncoder;
 using recording::MonotonicNs;
-
-constexpr uint8_t kProcStream = 0;
-constexpr uint8_t kNvmlStream = 1;
 
 // In periods of the sampler: 0.1 s each at 10 Hz.
 constexpr int64_t kScanEvery = 1;
@@ -81,8 +79,25 @@ struct Shared {
   std::atomic<bool> samples_machine{false};
   std::atomic<int64_t> call_began_ns{0};  // of NVML; 0: none is going on
   std::mutex mutex;
-  std::vector<pid_t> pids;
+  std::vector<recording::HostEntity> processes;
+
+  std::vector<recording::HostEntity> Processes() {
+    const std::lock_guard lock(mutex);
+    return processes;
+  }
 };
+
+// False when it is time.
+bool StoppedBefore(int64_t until_ns, int stop_fd) {
+  for (;;) {
+    const int64_t left = std::max<int64_t>(until_ns - MonotonicNs(), 0);
+    const timespec timeout = recording::ToTimespec(left);
+    pollfd stop = {stop_fd, POLLIN, 0};
+    const int ready = ppoll(&stop, 1, &timeout, nullptr);
+    if (ready < 0 && errno == EINTR) continue;
+    return ready != 0;
+  }
+}
 
 class NvmlThread {
  public:
@@ -90,7 +105,7 @@ class NvmlThread {
       : period_(static_cast<int64_t>(1e9 / settings.hz)),
         log_(log),
         shared_(shared),
-        out_(kNvmlStream) {}
+        out_(recording::kNvmlStream) {}
 
   void Run() {
     while (!shared_.samples_machine) Sleep(period_);
@@ -103,8 +118,11 @@ class NvmlThread {
         out_.Fact(fact::kNvml, described.value());
       }
       const auto pids = [this] {
-        const std::lock_guard lock(shared_.mutex);
-        return shared_.pids;
+        std::vector<pid_t> all;
+        for (const recording::HostEntity& process : shared_.Processes()) {
+          all.push_back(static_cast<pid_t>(process.number));
+        }
+        return all;
       };
       source_ = std::make_unique<GpuSource>(nvml.value(), pids, out_);
     }
@@ -153,7 +171,7 @@ class ProcLoop {
         lock_(settings),
         period_(static_cast<int64_t>(1e9 / settings.hz)),
         schedule_(std::chrono::nanoseconds(period_)),
-        out_(kProcStream),
+        out_(recording::kProcStream),
         processes_(settings.root, settings.program),
         cgroup_(settings.root, settings.program),
         machine_(settings.root),
@@ -169,7 +187,7 @@ class ProcLoop {
       const int64_t now = MonotonicNs();
       TryLock(now);
       schedule_.RunDue(now, log_.Slowdown(), out_);
-      SharePids();
+      ShareProcesses();
       SayHang(now);
       log_.Append(out_.TakeFrame(now));
       next_ns = std::max(next_ns + period_, MonotonicNs());
@@ -186,21 +204,10 @@ class ProcLoop {
     shared_.samples_machine = samples_machine_;
   }
 
-  static bool StoppedBefore(int64_t until_ns, int stop_fd) {
-    for (;;) {
-      const int64_t left = std::max<int64_t>(until_ns - MonotonicNs(), 0);
-      const timespec timeout = recording::ToTimespec(left);
-      pollfd stop = {stop_fd, POLLIN, 0};
-      const int ready = ppoll(&stop, 1, &timeout, nullptr);
-      if (ready < 0 && errno == EINTR) continue;
-      return ready != 0;
-    }
-  }
-
-  void SharePids() {
-    std::vector<pid_t> pids = processes_.pids();
+  void ShareProcesses() {
+    std::vector<recording::HostEntity> processes = processes_.processes();
     const std::lock_guard lock(shared_.mutex);
-    shared_.pids.swap(pids);
+    shared_.processes.swap(processes);
   }
 
   void SayHang(int64_t now) {
@@ -238,6 +245,20 @@ class ProcLoop {
   DiskSource disks_;
 };
 
+void SampleStacks(const SamplerSettings& settings, SampleLog& log, Shared& shared, int stop_fd) {
+  try {
+    const auto cores = static_cast<uint32_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+    StackSampler sampler(settings.root, settings.stack_hz, cores, log);
+    do {
+      sampler.Follow(shared.Processes());
+      sampler.Sample();
+    } while (!StoppedBefore(sampler.NextNs(), stop_fd));
+    sampler.Finish();
+  } catch (...) {
+    // Without memory the stacks end here; the rest goes on.
+  }
+}
+
 }  // namespace
 
 void AddProcessSources(Schedule& schedule, ProcessSource& processes, CgroupSource& cgroup) {
@@ -260,14 +281,19 @@ void AddMachineSources(Schedule& schedule, MachineSource& machine, DiskSource& d
   add(CoreShares::kDisks, [&](HostEncoder& out) { disks.Sample(out); });
 }
 
-int SampleUntilStopped(const SamplerSettings& settings, SampleLog& log, int stop_fd) {
+int SampleUntilStopped(const SamplerSettings& settings, SampleLogs& logs, int stop_fd) {
   // Never freed: a thread that hangs in the driver may come back to them while the process exits.
   auto* const shared = new Shared;
-  auto* const nvml = new NvmlThread(settings, log, *shared);
-  ProcLoop loop(settings, log, *shared);
+  auto* const nvml = new NvmlThread(settings, logs.host, *shared);
+  ProcLoop loop(settings, logs.host, *shared);
   std::thread([nvml] { nvml->Run(); }).detach();
+  std::jthread stacks;
+  if (logs.stacks) {
+    stacks = std::jthread([&] { SampleStacks(settings, *logs.stacks, *shared, stop_fd); });
+  }
   loop.Run(stop_fd);
-  return log.failed() ? 1 : 0;
+  if (stacks.joinable()) stacks.join();
+  return logs.host.failed() || (logs.stacks && logs.stacks->failed()) ? 1 : 0;
 }
 
 }  // namespace trainprof

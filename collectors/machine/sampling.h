@@ -1,6 +1,8 @@
-// What the sampler's process does: two threads, one for /proc, one for NVML, whose calls may take
-// long. Neither waits for the other.
+// What the sampler's process does: three threads, one for /proc, one for NVML, whose calls may take
+// long, one for stacks. None waits for another.
 #pragma once
+
+#include <optional>
 
 #include "collectors/machine/host_sampler.h"
 #include "collectors/machine/sample_log.h"
@@ -13,7 +15,8 @@ class MachineSource;
 class DiskSource;
 class CgroupSource;
 
-// The most of one core that each source may take; 0.9 % in all.
+// The most of one core that each source may take; 0.9 % in all; stacks
+// have their own (stack_sampler.cpp).
 struct CoreShares {
   static constexpr double kStat = 0.0030;  // of all processes
   static constexpr double kRest = 0.0015;
@@ -28,6 +31,11 @@ struct CoreShares {
   static constexpr double kGpuUse = 0.0001;
 };
 
+struct SampleLogs {
+  SampleLog host;
+  std::optional<SampleLog> stacks;
+};
+
 // The sources of /proc on one schedule. The machine's own are asked only while `samples_machine`.
 void AddProcessSources(Schedule& schedule, ProcessSource& processes, CgroupSource& cgroup);
 void AddMachineSources(Schedule& schedule, MachineSource& machine, DiskSource& disks,
@@ -35,6 +43,6 @@ void AddMachineSources(Schedule& schedule, MachineSource& machine, DiskSource& d
 
 // Samples until `stop_fd` can be read or hangs up. Returns the exit status: 0, or 1 when the disk
 // refused something. The caller exits at once: threads that hang in a driver's call are left.
-int SampleUntilStopped(const SamplerSettings& settings, SampleLog& log, int stop_fd);
+int SampleUntilStopped(const SamplerSettings& settings, SampleLogs& logs, int stop_fd);
 
 }  // namespace trainprof

@@ -45,7 +45,7 @@ bool IsLibPython(const std::string& path) {
 Result<PythonLayout> LayoutIn(RemoteMemory& memory, uint64_t runtime, int minor) {
   if (const auto layout = LayoutOf(minor)) return *layout;
   char head[kDebugOffsetsBytes];
-  if (!memory.Read(runtime, head, sizeof head)) return Error{strerror(memory.error())};
+  if (!memory.Read(runtime, head, sizeof head)) return Error{WhyUnreadable(memory.error())};
   return LayoutFromDebugOffsets(head);
 }
 
@@ -120,7 +120,7 @@ Result<std::optional<PythonPlace>> PythonFinder::PlaceIn(pid_t pid, const Mappin
   if (const uint64_t at = address(kVersion); at != 0) {
     if (!memory.Read(at, version)) {
       if (memory.error() == ESRCH) return none;
-      return Error{std::string("process_vm_readv: ") + strerror(memory.error())};
+      return Error{WhyUnreadable(memory.error())};
     }
     minor = static_cast<int>(version >> 16 & 0xFF);
   }

@@ -1,6 +1,7 @@
 #include "collectors/stacks/remote_memory.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -19,6 +20,12 @@ bool RemoteMemory::Read(uint64_t address, void* out, size_t bytes) {
   if (n == static_cast<ssize_t>(bytes)) return true;
   error_ = n < 0 ? errno : EFAULT;
   return false;
+}
+
+std::string WhyUnreadable(int error) {
+  if (error != EPERM && error != EACCES && error != ENOSYS) return strerror(error);
+  return std::string("reading its memory is not allowed here (") + strerror(error) +
+         "): see ptrace_scope, or the container's rules for process_vm_readv";
 }
 
 size_t RemoteMemory::ReadEach(std::span<const uint64_t> addresses, size_t bytes, char* out) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace trainprof {
 
@@ -32,5 +33,8 @@ class RemoteMemory {
   pid_t pid_;
   int error_ = 0;
 };
+
+// The error() of a Read in words.
+std::string WhyUnreadable(int error);
 
 }  // namespace trainprof

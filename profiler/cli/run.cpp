@@ -52,6 +52,7 @@ struct RunFlags {
   std::string cuda_graphs = "node";
   bool no_gpu = false;
   double sample_hz = kDefaultSampleHz;
+  double stack_hz = kDefaultStackHz;
   bool full = false;
   bool strict = false;
   bool quiet = false;
@@ -170,6 +171,7 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
   settings.share = flags.share;
   settings.keep_command_line = !flags.no_command_line;
   settings.sample_hz = flags.sample_hz;
+  settings.stack_hz = flags.stack_hz;
   settings.strict = flags.strict;
   settings.quiet = flags.quiet;
   if (!flags.no_report) settings.verdict = CardVerdict;
@@ -228,9 +230,16 @@ Action SetUpRun(CLI::App& parser) {
       .add_option("--max-size", flags->max_size, "Bound of the recording, e.g. 500M (default 2G)")
       ->type_name("SIZE");
   parser
-      .add_option("--sample-hz", flags->sample_hz,
-                  "Samples a second of CPUs, memory, disks and GPUs (default 10); 0: none")
+      .add_option(
+          "--sample-hz", flags->sample_hz,
+          "Samples a second of CPUs, memory, disks and GPUs (default 10); 0: none, nor stacks")
       ->check(CLI::Range(0.0, kMostSampleHz))
+      ->type_name("N");
+  parser
+      .add_option("--stack-hz", flags->stack_hz,
+                  "Samples a second of what each Python thread does, without stopping it (default "
+                  "50); 0: none")
+      ->check(CLI::Range(0.0, kMostStackHz))
       ->type_name("N");
   parser.add_flag("--full", flags->full, "Record everything: GPU detail throughout, no bound");
   parser.add_flag("--strict", flags->strict, "A failure to record is a failure: exit code 125");

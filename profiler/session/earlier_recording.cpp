@@ -48,7 +48,9 @@ bool IsOurFile(const std::string& name, const char* lock_file) {
       name.starts_with(recording::kManifestFile)) {
     return true;
   }
-  if (name.starts_with(recording::kHostPrefix)) return EndsIn(name, {".tph", ".tphz", ".tmp"});
+  if (name.starts_with(recording::kHostPrefix) || name.starts_with(recording::kStacksPrefix)) {
+    return EndsIn(name, {".tph", ".tphz", ".tmp"});
+  }
   return name.starts_with("sampler-") && name.ends_with(".lock");
 }
 

@@ -83,7 +83,8 @@ RecordingFacts FromText(const std::string& text) {
 }  // namespace
 
 SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
-                 const std::filesystem::path& host_file, int interrupts, SignalInbox& inbox) {
+                 const std::vector<std::filesystem::path>& sampler_files, int interrupts,
+                 SignalInbox& inbox) {
   const Clock::time_point deadline = Clock::now() + kSealLimit;
   const auto work = [&]() -> std::string {
     // Supervisors of several ranks share a folder; one seals at a time.
@@ -94,8 +95,8 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
     const GpuState gpu = ReadGpuState(place.directory);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
-    if (!host_file.empty() && Clock::now() < deadline) {
-      (void)recording::SealHostFile(host_file).ok();  // a raw file reads as well
+    for (const std::filesystem::path& file : sampler_files) {
+      if (Clock::now() < deadline) (void)recording::SealHostFile(file).ok();  // raw reads as well
     }
     RecordingFacts facts = FactsOf(summary.value(), place.rank);
     facts.gpu_trouble = gpu.trouble;

@@ -51,9 +51,10 @@ struct SealOutcome {
 };
 
 // `interrupts`: SIGINTs so far; the second one ends the sealing.
-// `host_file`: the samples of our own sampler, which has ended; empty: none.
+// `sampler_files`: of our own sampler, which has ended.
 SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
-                 const std::filesystem::path& host_file, int interrupts, SignalInbox& inbox);
+                 const std::vector<std::filesystem::path>& sampler_files, int interrupts,
+                 SignalInbox& inbox);
 
 // The verdict's text, or why there is none. Never fails otherwise, whatever the analysis does.
 IsolatedResult AskVerdict(const VerdictRenderer& renderer, const std::filesystem::path& run_dir,

@@ -208,6 +208,7 @@ void StartSampler(const RunSettings& settings, pid_t program, Preparation& prepa
   sampling.program = program;
   sampling.rank = preparation.place.rank;
   sampling.hz = settings.sample_hz;
+  sampling.stack_hz = settings.stack_hz;
   sampling.max_bytes = settings.max_bytes;
   auto sampler = HostSampler::Start(sampling);
   if (sampler.ok()) {
@@ -217,13 +218,13 @@ void StartSampler(const RunSettings& settings, pid_t program, Preparation& prepa
   }
 }
 
-// The file of its samples, or empty.
-std::filesystem::path StopSampler(Preparation& preparation) {
+// The files of its samples.
+std::vector<std::filesystem::path> StopSampler(Preparation& preparation) {
   if (!preparation.sampler) return {};
   if (const std::string trouble = preparation.sampler->Stop(); !trouble.empty()) {
     preparation.run.warnings.push_back(trouble);
   }
-  return preparation.sampler->file();
+  return preparation.sampler->files();
 }
 
 std::chrono::milliseconds VerdictTime(const ProgramEnd& end,
@@ -266,8 +267,8 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     return true;
   }
   if (preparation.clocks) preparation.clocks->Append();
-  const std::filesystem::path host_file = StopSampler(preparation);
-  const SealOutcome outcome = Seal(preparation.place, run, host_file, end.interrupts, inbox);
+  const std::vector<std::filesystem::path> sampler_files = StopSampler(preparation);
+  const SealOutcome outcome = Seal(preparation.place, run, sampler_files, end.interrupts, inbox);
   if (!outcome.sealed) {
     if (show)
       Say("sealing stopped (" + outcome.error +
@@ -282,7 +283,7 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.wall_time = ended - preparation.started;
     card.directory = preparation.place.directory;
     card.facts = outcome.facts;
-    card.sampled = !host_file.empty();
+    card.sampled = !sampler_files.empty();
     card.notes = run.warnings;
     if (card.facts.processes == 0 && !end.asked_to_end) {
       const std::string trouble = DriverTrouble(inbox);

@@ -26,6 +26,7 @@ struct RunSettings {
   std::string collector_options;     // TRAINPROF_OPTIONS, see trace/recording/wire/layout.h
   uint64_t max_bytes = recording::kDefaultMaxBytes;  // UINT64_MAX: no bound
   double sample_hz = kDefaultSampleHz;               // of the host sampler; 0: none
+  double stack_hz = kDefaultStackHz;                 // of its stacks of Python threads; 0: none
   bool strict = false;      // a failure to record is a failure: exit code 125
   bool quiet = false;       // no end card
   VerdictRenderer verdict;  // empty: the card has no verdict

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 
@@ -186,6 +187,13 @@ TEST(Disks, WholeDisksThatAreUsed) {
   EXPECT_EQ(seen.At("disk cciss/c0d0", DiskMetric::kBusy), 6);
 }
 
+std::vector<int64_t> Pids(const ProcessSource& source) {
+  std::vector<int64_t> pids;
+  for (const HostEntity& process : source.processes()) pids.push_back(process.number);
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
 std::string Stat(int pid, const std::string& command, int parent, int start, int user = 0) {
   return fmt::format("{} ({}) S {} 1 1 0 -1 0 11 0 3 0 {} 40 0 0 20 0 8 0 {} 99999 250 0 0\n", pid,
                      command, parent, user, start);
@@ -212,7 +220,7 @@ TEST(Processes, TheTreeAndItsNumbers) {
   processes.Scan(out);
   processes.SampleStat(out);
   processes.SampleRest(out);
-  EXPECT_EQ(processes.pids(), (std::vector<pid_t>{10, 20, 30}));
+  EXPECT_EQ(Pids(processes), (std::vector<int64_t>{10, 20, 30}));
   const Observed seen(out);
   const std::string python = "process 30 python (a) b";
   EXPECT_EQ(seen.At(python, ProcessMetric::kUser), 77);
@@ -246,12 +254,12 @@ TEST(Processes, VanishBecomeOthersAndAreAdopted) {
   root.Put("proc/50/stat", Stat(50, "not ours", 40, 103));
   processes.Scan(out);
   processes.SampleStat(out);
-  EXPECT_EQ(processes.pids(), (std::vector<pid_t>{10, 20}));
+  EXPECT_EQ(Pids(processes), (std::vector<int64_t>{10, 20}));
   // Another process has got the pid, and a file is cut in the middle.
   root.Put("proc/20/stat", Stat(20, "stranger", 1, 999));
   root.Put("proc/10/stat", "10 (pyth");
   processes.SampleStat(out);
-  EXPECT_EQ(processes.pids(), std::vector<pid_t>{});
+  EXPECT_EQ(Pids(processes), std::vector<int64_t>{});
 }
 
 TEST(Processes, APidThatAStrangerHadIsLookedAtAgain) {
@@ -262,7 +270,7 @@ TEST(Processes, APidThatAStrangerHadIsLookedAtAgain) {
   processes.Scan(out);
   root.Put("proc/40/stat", Stat(40, "child", 10, 500));
   for (int i = 0; i < 64; ++i) processes.Scan(out);
-  EXPECT_EQ(processes.pids(), (std::vector<pid_t>{10, 20, 30, 40}));
+  EXPECT_EQ(Pids(processes), (std::vector<int64_t>{10, 20, 30, 40}));
 }
 
 TEST(Processes, AHugeTreeIsSampledInPartAndSaidSo) {
@@ -275,7 +283,7 @@ TEST(Processes, AHugeTreeIsSampledInPartAndSaidSo) {
   ProcessSource processes(root.path(), 10);
   processes.Scan(out);
   processes.SampleStat(out);
-  EXPECT_EQ(processes.pids().size(), ProcessSource::kMostProcesses);
+  EXPECT_EQ(processes.processes().size(), ProcessSource::kMostProcesses);
   EXPECT_TRUE(Observed(out).facts.contains("host processes"));
 }
 

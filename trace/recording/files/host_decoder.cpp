@@ -1,8 +1,8 @@
 // Decodes the frames of a host file; hostile bytes cost what they say, never more.
-#include <string.h>
-
+#include <iterator>
 #include <map>
 
+#include "trace/recording/files/frame_payload.h"
 #include "trace/recording/files/host_file.h"
 
 namespace trainprof::recording {
@@ -13,51 +13,6 @@ constexpr uint64_t kMostMaskWords = 128;
 // What one file may make us remember: far beyond real runs, and some 100 MB.
 constexpr uint32_t kMostEntities = 1 << 20;
 constexpr size_t kMostCells = 8 << 20;  // values of entities that have not ended
-
-class PayloadReader {
- public:
-  explicit PayloadReader(std::span<const char> bytes) : bytes_(bytes) {}
-
-  bool ok() const { return ok_; }
-  bool AtEnd() const { return !ok_ || at_ >= bytes_.size(); }
-
-  uint8_t Byte() {
-    if (at_ >= bytes_.size()) {
-      ok_ = false;
-      return 0;
-    }
-    return static_cast<uint8_t>(bytes_[at_++]);
-  }
-  uint64_t Varint() {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const uint8_t byte = Byte();
-      value |= uint64_t{byte & 0x7Fu} << shift;
-      if ((byte & 0x80) == 0) return value;
-    }
-    ok_ = false;
-    return 0;
-  }
-  int64_t Signed() {
-    const uint64_t value = Varint();
-    return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
-  }
-  std::string_view Text() {
-    const uint64_t length = Varint();
-    if (length > bytes_.size() - at_) {
-      ok_ = false;
-      return {};
-    }
-    const std::string_view text(bytes_.data() + at_, length);
-    at_ += length;
-    return text;
-  }
-
- private:
-  std::span<const char> bytes_;
-  size_t at_ = 0;
-  bool ok_ = true;
-};
 
 // The frames of one stream.
 class Stream {
@@ -206,50 +161,25 @@ class Stream {
   std::vector<HostSink::Value> values_;
 };
 
-// Whether a whole frame stands at `at`. `budget`: bytes that may still be checked in vain; bytes
-// made of headers that claim much would cost their square.
-bool FrameAt(std::span<const char> frames, size_t at, HostFrameHeader& header, uint64_t& budget) {
-  if (frames.size() - at < sizeof header) return false;
-  memcpy(&header, frames.data() + at, sizeof header);
-  if (header.magic != HostFrameHeader::kMagic || header.stream >= kHostStreams ||
-      header.bytes % 8 != 0 || header.bytes > kMostFrameBytes ||
-      header.bytes > frames.size() - at - sizeof header || header.bytes > budget) {
-    return false;
-  }
-  if (header.check == FrameCheck(header, frames.data() + at + sizeof header)) return true;
-  budget -= header.bytes;
-  return false;
-}
-
 }  // namespace
 
 int64_t DecodeHostFrames(std::span<const char> frames, HostSink& sink) {
   uint32_t next_id = 0;
-  Stream streams[kHostStreams] = {Stream(sink, next_id), Stream(sink, next_id)};
+  Stream streams[] = {Stream(sink, next_id), Stream(sink, next_id)};
   int64_t damaged = 0;
-  bool lost = false;  // the last bytes were no frame
-  uint64_t budget = frames.size() * 4 + kMostFrameBytes;
-  for (size_t at = 0; at < frames.size();) {
-    HostFrameHeader header;
-    if (!FrameAt(frames, at, header, budget)) {
-      lost = true;
-      ++at;  // a torn frame need not be a multiple of anything
-      continue;
-    }
-    if (lost) {
+  FrameWalker walker(frames);
+  while (const std::optional<HostFrame> frame = walker.Next()) {
+    if (frame->after_loss) {
       // Whose frames they were is not known.
       for (Stream& stream : streams) stream.Lose();
       ++damaged;
-      lost = false;
     }
-    Stream& stream = streams[header.stream];
-    const bool is_key = header.kind == HostFrameHeader::kKey;
-    const std::span<const char> payload(frames.data() + at + sizeof header, header.bytes);
-    if ((is_key || stream.in_step()) && !stream.Decode(is_key, payload)) {
+    if (frame->stream >= std::size(streams)) continue;
+    Stream& stream = streams[frame->stream];
+    if ((frame->is_key || stream.in_step()) && !stream.Decode(frame->is_key, frame->payload)) {
       stream.Lose();
       ++damaged;
     }
-    at += sizeof header + header.bytes;
   }
   return damaged;
 }

@@ -1,7 +1,5 @@
 #include "trace/recording/files/host_encoder.h"
 
-#include <string.h>
-
 #include <algorithm>
 
 namespace trainprof::recording {
@@ -10,10 +8,6 @@ namespace {
 // A damaged frame costs at most this many of its stream: 100 s at ten a second.
 constexpr uint32_t kFramesAKey = 1000;
 constexpr size_t kMostText = 256;
-
-uint64_t ZigZag(int64_t value) {
-  return static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63);
-}
 
 }  // namespace
 
@@ -50,38 +44,22 @@ void HostEncoder::Fact(std::string_view key, std::string_view text) {
   facts_.emplace_back(key, text);
 }
 
-void HostEncoder::Varint(uint64_t value) {
-  while (value >= 0x80) {
-    frame_.push_back(static_cast<char>(value | 0x80));
-    value >>= 7;
-  }
-  frame_.push_back(static_cast<char>(value));
-}
-
-void HostEncoder::Signed(int64_t value) { Varint(ZigZag(value)); }
-
-void HostEncoder::Text(std::string_view text) {
-  text = text.substr(0, kMostText);
-  Varint(text.size());
-  frame_.insert(frame_.end(), text.begin(), text.end());
-}
-
 void HostEncoder::EncodeDefinition(uint32_t id, Entity& entity) {
-  frame_.push_back(static_cast<char>(HostItem::kDefine));
-  Varint(id);
-  frame_.push_back(static_cast<char>(entity.what.kind));
-  Signed(entity.what.number);
-  Signed(entity.what.parent);
-  Varint(entity.what.start_ticks);
-  Text(entity.what.text);
+  frame_.Byte(static_cast<uint8_t>(HostItem::kDefine));
+  frame_.Varint(id);
+  frame_.Byte(static_cast<uint8_t>(entity.what.kind));
+  frame_.Signed(entity.what.number);
+  frame_.Signed(entity.what.parent);
+  frame_.Varint(entity.what.start_ticks);
+  frame_.Text(entity.what.text, kMostText);
   entity.announced = true;
 }
 
 void HostEncoder::EncodeValues(uint32_t id, Entity& entity) {
-  frame_.push_back(static_cast<char>(HostItem::kValues));
-  Varint(id);
-  Varint(entity.observed.size());
-  for (const uint64_t word : entity.observed) Varint(word);
+  frame_.Byte(static_cast<uint8_t>(HostItem::kValues));
+  frame_.Varint(id);
+  frame_.Varint(entity.observed.size());
+  for (const uint64_t word : entity.observed) frame_.Varint(word);
   for (size_t w = 0; w < entity.observed.size(); ++w) {
     uint64_t changed = 0;
     for (uint64_t left = entity.observed[w]; left != 0; left &= left - 1) {
@@ -89,10 +67,10 @@ void HostEncoder::EncodeValues(uint32_t id, Entity& entity) {
       const size_t metric = w * 64 + static_cast<size_t>(bit);
       if (entity.value[metric] != entity.last[metric]) changed |= uint64_t{1} << bit;
     }
-    Varint(changed);
+    frame_.Varint(changed);
     for (; changed != 0; changed &= changed - 1) {
       const size_t metric = w * 64 + static_cast<size_t>(__builtin_ctzll(changed));
-      Signed(static_cast<int64_t>(entity.value[metric] - entity.last[metric]));
+      frame_.Signed(static_cast<int64_t>(entity.value[metric] - entity.last[metric]));
       entity.last[metric] = entity.value[metric];
     }
   }
@@ -113,18 +91,18 @@ void HostEncoder::Restate() {
 std::span<const char> HostEncoder::TakeFrame(int64_t monotonic_ns) {
   const bool is_key = frames_ % kFramesAKey == 0;
   if (is_key) Restate();
-  frame_.assign(sizeof(HostFrameHeader), 0);
-  Varint(static_cast<uint64_t>(monotonic_ns - last_ns_));
+  frame_.Begin();
+  frame_.Varint(static_cast<uint64_t>(monotonic_ns - last_ns_));
   const size_t empty = frame_.size();
   for (const uint32_t id : ended_) {
-    frame_.push_back(static_cast<char>(HostItem::kEnd));
-    Varint(id);
+    frame_.Byte(static_cast<uint8_t>(HostItem::kEnd));
+    frame_.Varint(id);
   }
   ended_.clear();
   for (; facts_said_ < facts_.size(); ++facts_said_) {
-    frame_.push_back(static_cast<char>(HostItem::kFact));
-    Text(facts_[facts_said_].first);
-    Text(facts_[facts_said_].second);
+    frame_.Byte(static_cast<uint8_t>(HostItem::kFact));
+    frame_.Text(facts_[facts_said_].first, kMostText);
+    frame_.Text(facts_[facts_said_].second, kMostText);
   }
   for (auto& [id, entity] : entities_) {
     if (!entity.announced) EncodeDefinition(id, entity);
@@ -136,15 +114,7 @@ std::span<const char> HostEncoder::TakeFrame(int64_t monotonic_ns) {
   if (frame_.size() == empty) return {};
   last_ns_ = monotonic_ns;
   ++frames_;
-  frame_.resize((frame_.size() + 7) / 8 * 8, 0);
-  HostFrameHeader header{};
-  header.magic = HostFrameHeader::kMagic;
-  header.kind = is_key ? HostFrameHeader::kKey : HostFrameHeader::kDelta;
-  header.stream = stream_;
-  header.bytes = static_cast<uint32_t>(frame_.size() - sizeof header);
-  header.check = FrameCheck(header, frame_.data() + sizeof header);
-  memcpy(frame_.data(), &header, sizeof header);
-  return frame_;
+  return frame_.Finish(is_key);
 }
 
 }  // namespace trainprof::recording

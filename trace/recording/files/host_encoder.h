@@ -13,13 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/recording/files/frame_payload.h"
 #include "trace/recording/files/host_format.h"
 
 namespace trainprof::recording {
 
 class HostEncoder {
  public:
-  explicit HostEncoder(uint8_t stream) : stream_(stream) {}
+  explicit HostEncoder(uint8_t stream) : frame_(stream) {}
 
   uint32_t Add(HostEntity entity);
   // A process that has become another program keeps its number.
@@ -49,11 +50,7 @@ class HostEncoder {
   void Restate();
   void EncodeDefinition(uint32_t id, Entity& entity);
   void EncodeValues(uint32_t id, Entity& entity);
-  void Text(std::string_view text);
-  void Varint(uint64_t value);
-  void Signed(int64_t value);
 
-  uint8_t stream_;
   uint32_t next_id_ = 0;
   uint32_t frames_ = 0;
   int64_t last_ns_ = 0;
@@ -61,7 +58,7 @@ class HostEncoder {
   std::vector<uint32_t> ended_;
   std::vector<std::pair<std::string, std::string>> facts_;
   size_t facts_said_ = 0;
-  std::vector<char> frame_;
+  FrameWriter frame_;
 };
 
 }  // namespace trainprof::recording

@@ -24,9 +24,9 @@ constexpr uint64_t kMostExpansion = 256;
 constexpr uint64_t kAlwaysAllowedBytes = 4 * 1024 * 1024;
 constexpr int kCompressionLevel = 3;  // of some MiB: ~0.1 s
 
-bool IsHostFile(const fs::path& path) {
+bool IsHostFile(const fs::path& path, const char* prefix) {
   const std::string extension = path.extension().string();
-  return path.filename().string().starts_with(kHostPrefix) &&
+  return path.filename().string().starts_with(prefix) &&
          (extension == kHostSuffix || extension == kSealedHostSuffix);
 }
 
@@ -75,13 +75,13 @@ std::string_view HostFile::boot_id() const {
   return Bounded(header.boot_id, sizeof header.boot_id);
 }
 
-std::vector<fs::path> HostFilesIn(const fs::path& run_dir) {
+std::vector<fs::path> HostFilesIn(const fs::path& run_dir, const char* prefix) {
   std::map<fs::path, fs::path> by_stem;
   const Result<RecordedFolder> run = OpenFolder(run_dir, Links::kFollow);
   if (!run.ok()) return {};
   for (const std::string& name : run.value().Names()) {
     const fs::path path = run_dir / name;
-    if (!IsHostFile(path)) continue;
+    if (!IsHostFile(path, prefix)) continue;
     fs::path& kept = by_stem[path.stem()];
     if (kept.empty() || path.extension() == kSealedHostSuffix) kept = path;
   }

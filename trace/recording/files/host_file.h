@@ -22,8 +22,10 @@ struct HostFile {
   std::string_view boot_id() const;
 };
 
-// The host files of a run directory, by name; the sealed one alone where both stand.
-std::vector<std::filesystem::path> HostFilesIn(const std::filesystem::path& run_dir);
+// The samplers' files of a run directory that have the prefix, by name; the sealed one alone where
+// both stand.
+std::vector<std::filesystem::path> HostFilesIn(const std::filesystem::path& run_dir,
+                                               const char* prefix = kHostPrefix);
 
 // Fails when the file cannot be read or its header is none of ours; damaged frames are left to the
 // decoder. Reads at most kMostHostFileBytes.

@@ -16,6 +16,7 @@ inline constexpr uint64_t kHostMagic = 0x3130544C50485054;        // "TPHPLT01"
 inline constexpr uint64_t kSealedHostMagic = 0x31304C5345485054;  // "TPHESL01"
 inline constexpr uint32_t kHostVersion = 1;
 inline constexpr char kHostPrefix[] = "host-";
+inline constexpr char kStacksPrefix[] = "stacks-";  // the same bytes, other items: stack_format.h
 inline constexpr char kHostSuffix[] = ".tph";
 inline constexpr char kSealedHostSuffix[] = ".tphz";
 // Bound of one supervisor's file; see HostBound().
@@ -44,13 +45,16 @@ struct HostFrameHeader {
   static constexpr uint8_t kKey = 2;  // restates everything: reading may begin here
   uint32_t magic;
   uint8_t kind;
-  uint8_t stream;  // frames of one stream build on each other: 0 /proc, 1 NVML
+  uint8_t stream;  // frames of one stream build on each other
   uint16_t reserved;
   uint32_t bytes;
   uint32_t check;  // low half of CheckOf(payload), with `kind`, `stream` and `bytes` mixed in
 };
 static_assert(sizeof(HostFrameHeader) == 16);
-inline constexpr uint8_t kHostStreams = 2;
+inline constexpr uint8_t kProcStream = 0;
+inline constexpr uint8_t kNvmlStream = 1;
+inline constexpr uint8_t kStackStream = 2;  // in a file of its own
+inline constexpr uint8_t kHostStreams = 3;
 inline constexpr uint32_t kMostFrameBytes = 4 << 20;
 
 enum class HostItem : uint8_t { kPadding = 0, kDefine = 1, kEnd = 2, kValues = 3, kFact = 4 };

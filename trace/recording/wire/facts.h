@@ -52,6 +52,10 @@ inline constexpr char kNotSampled[] = "not sampled: ";  // begins such a text; t
 inline constexpr char kNvml[] = "NVML";                 // its library and version, or its absence
 inline constexpr char kNvmlHang[] = "NVML hang";        // a call that does not return
 inline constexpr char kHostSampler[] = "host sampler";  // what it cost
+// What it cost, and how many stacks it read.
+inline constexpr char kStackSampler[] = "stack sampler";
+// "COMMAND: why": Python processes whose stacks cannot be read.
+inline constexpr char kNoStacks[] = "no stacks";
 inline constexpr char kHostProcesses[] = "host processes";  // that some are not sampled
 // "COMMAND (process PID)": what tells a process to record did not reach it.
 inline constexpr char kWipedEnvironment[] = "wiped environment";

@@ -1,0 +1,230 @@
+#include "collectors/machine/stack_sampler.h"
+
+#include <errno.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "collectors/machine/schedule.h"
+#include "trace/recording/wire/facts.h"
+#include "trace/recording/wire/tick_clock.h"
+
+namespace trainprof {
+namespace {
+
+using recording::HostEntity;
+using recording::MonotonicNs;
+using recording::ThreadStateCode;
+
+// Of one core, for each core that the machine has, and its bounds: on 2 cores 1 %.
+constexpr double kShareACore = 0.005;
+constexpr double kLeastShare = 0.01;
+constexpr double kMostShare = 0.10;
+
+// In rounds: 0.1 s, 1 s and 0.2 s at 50 Hz.
+constexpr uint64_t kIdleThreadEvery = 5;
+constexpr uint64_t kRanLately = 50;
+constexpr uint64_t kManyChildrenEvery = 10;
+constexpr size_t kFullRateChildren = 8;
+
+// What is written at once is what a kill of the sampler costs.
+constexpr int64_t kFlushNs = 100'000'000;
+constexpr size_t kFlushBytes = 256 << 10;
+// A sample stands for no more time than this, however long the sampler was held up.
+constexpr int64_t kMostWeightNs = 1'000'000'000;
+// A program that is no Python may become one, or load it: asked less and less often.
+constexpr int64_t kFirstTryNs = 20'000'000;
+constexpr int64_t kLastTryNs = 5'000'000'000;
+constexpr int kMostFailures = 3;
+constexpr size_t kMostOpenFiles = 256;
+// Far beyond any program's functions, threads and processes.
+constexpr size_t kMostRemembered = 1 << 20;
+constexpr double kNewest = 0.1;  // of the newest round in the smoothed cost
+
+}  // namespace
+
+StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log)
+    : root_(std::move(root)),
+      period_ns_(static_cast<int64_t>(1e9 / hz)),
+      share_(std::clamp(kShareACore * cores, kLeastShare, kMostShare)),
+      log_(log),
+      number_frame_([this](std::string_view function, std::string_view file, int64_t line) {
+        return encoder_.AddFrame(function, file, line);
+      }),
+      finder_(root_),
+      random_(static_cast<uint32_t>(MonotonicNs())),
+      began_ns_(MonotonicNs()),
+      flushed_ns_(began_ns_) {}
+
+void StackSampler::Follow(const std::vector<HostEntity>& processes) {
+  std::set<pid_t> there;
+  for (const HostEntity& process : processes) {
+    const auto pid = static_cast<pid_t>(process.number);
+    there.insert(pid);
+    const auto known = targets_.find(pid);
+    if (known != targets_.end()) {
+      if (known->second.what.start_ticks == process.start_ticks) continue;
+      encoder_.EndProcess(known->second.number);
+      targets_.erase(known);
+    }
+    Target& target = targets_[pid];
+    target.what = process;
+    target.number = encoder_.AddProcess(process);
+    target.try_after_ns = kFirstTryNs;
+  }
+  for (auto it = targets_.begin(); it != targets_.end();) {
+    if (!there.contains(it->first)) {
+      encoder_.EndProcess(it->second.number);
+      it = targets_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void StackSampler::SayOnce(const std::string& text) {
+  if (said_.insert(text).second) encoder_.Fact(fact::kNoStacks, text);
+}
+
+void StackSampler::Find(Target& target, int64_t now_ns) {
+  if (now_ns < target.next_try_ns || target.failures >= kMostFailures) return;
+  const auto pid = static_cast<pid_t>(target.what.number);
+  const auto place = finder_.Find(pid);
+  target.next_try_ns = now_ns + target.try_after_ns;
+  target.try_after_ns = std::min(target.try_after_ns * 2, kLastTryNs);
+  if (!place.ok()) {
+    // A process that is just being started may be unreadable for a moment.
+    if (++target.failures < kMostFailures) return;
+    return SayOnce(fmt::format("{}: {}", target.what.text, place.error()));
+  }
+  if (!place.value()) return;
+  target.order =
+      static_cast<size_t>(std::count_if(targets_.begin(), targets_.end(), [&](const auto& other) {
+        return other.second.python && other.second.what.parent == target.what.parent;
+      }));
+  target.python.emplace(root_, pid, *place.value());
+}
+
+// /proc/PID/task/TID/stat: "tid (name) state ...".
+StackSampler::Status StackSampler::ReadStatus(ProcFile& file) {
+  Status status;
+  const auto text = file.Read(buffer_);
+  if (!text) return status;
+  const size_t open = text->find('(');
+  const size_t close = text->rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open ||
+      close + 2 >= text->size()) {
+    return status;
+  }
+  status.name = text->substr(open + 1, close - open - 1);
+  const char state = (*text)[close + 2];
+  status.state = state == 'R' ? ThreadStateCode::kRunning : ThreadStateCode::kWaiting;
+  return status;
+}
+
+StackSampler::Thread& StackSampler::ThreadOf(Target& target, int64_t tid) {
+  const auto known = target.threads.find(tid);
+  if (known != target.threads.end()) return known->second;
+  std::filesystem::path path =
+      root_ / "proc" / std::to_string(target.what.number) / "task" / std::to_string(tid) / "stat";
+  ProcFile stat(path);
+  const uint32_t number = encoder_.AddThread(target.number, tid, ReadStatus(stat).name);
+  return target.threads.try_emplace(tid, number, std::move(path)).first->second;
+}
+
+void StackSampler::SampleThread(Target& target, Thread& thread, const PythonThread& python) {
+  const Status status = ReadStatus(thread.stat);
+  if (targets_.size() * target.threads.size() > kMostOpenFiles) thread.stat.Close();
+  const int64_t now = MonotonicNs();
+  const StackOutcome outcome = target.python->ReadStack(python, number_frame_, frames_);
+  if (status.state == ThreadStateCode::kRunning) thread.running_round = round_;
+  const bool ran_lately = thread.running_round > 0 && round_ - thread.running_round < kRanLately;
+  const bool is_main = python.tid == target.what.number;
+  thread.due_round = round_ + (is_main || ran_lately ? 1 : kIdleThreadEvery);
+  if (outcome == StackOutcome::kUnusable) {
+    ++unusable_;  // the next sample stands for its time as well
+    return;
+  }
+  const int64_t passed = thread.last_ns == 0 ? period_ns_ : now - thread.last_ns;
+  encoder_.Sample(now, thread.number, status.state, std::min(passed, kMostWeightNs), frames_);
+  thread.last_ns = now;
+  ++samples_;
+}
+
+void StackSampler::ForgetEndedThreads(Target& target) {
+  std::erase_if(target.threads,
+                [&](const auto& entry) { return entry.second.listed_round != round_; });
+}
+
+void StackSampler::SampleProcess(Target& target) {
+  if (!target.python->ListThreads(threads_)) {
+    // It is ending, has become another program, or may not be read.
+    const int error = target.python->error();
+    target.python.reset();
+    target.threads.clear();
+    target.next_try_ns = 0;
+    target.try_after_ns = kFirstTryNs;
+    if (error == ESRCH || error == EFAULT) return;
+    target.failures = kMostFailures;
+    return SayOnce(fmt::format("{}: {}", target.what.text, WhyUnreadable(error)));
+  }
+  // A listing that differs in nothing else has no fewer threads than were known.
+  for (const PythonThread& python : threads_) {
+    Thread& thread = ThreadOf(target, python.tid);
+    thread.listed_round = round_;
+    if (round_ >= thread.due_round) SampleThread(target, thread, python);
+  }
+  if (target.threads.size() > threads_.size()) ForgetEndedThreads(target);
+}
+
+void StackSampler::Sample() {
+  ++round_;
+  const int64_t now = MonotonicNs();
+  const int64_t cpu_begin = ThreadCpuNs();
+  for (auto& [pid, target] : targets_) {
+    if (!target.python) Find(target, now);
+    if (!target.python) continue;
+    const bool every_time = target.order < kFullRateChildren;
+    if (every_time || (round_ + target.order) % kManyChildrenEvery == 0) SampleProcess(target);
+  }
+  if (now - flushed_ns_ >= kFlushNs || encoder_.pending_bytes() >= kFlushBytes) Flush();
+  if (encoder_.remembered() > kMostRemembered) BeginAnew();
+  cost_ns_ += kNewest * (static_cast<double>(ThreadCpuNs() - cpu_begin) - cost_ns_);
+}
+
+int64_t StackSampler::NextNs() {
+  const double period =
+      std::max(static_cast<double>(period_ns_ * log_.Slowdown()), cost_ns_ / share_);
+  std::uniform_real_distribution<double> jitter(0.5, 1.5);
+  return MonotonicNs() + static_cast<int64_t>(period * jitter(random_));
+}
+
+void StackSampler::Flush() {
+  log_.Append(encoder_.TakeFrame());
+  flushed_ns_ = MonotonicNs();
+}
+
+// Everything is found and said again: a program that makes functions without end would fill memory.
+void StackSampler::BeginAnew() {
+  Flush();
+  std::vector<HostEntity> processes;
+  std::vector<std::pair<uint32_t, pid_t>> order;
+  for (const auto& [pid, target] : targets_) order.emplace_back(target.number, pid);
+  std::sort(order.begin(), order.end());
+  for (const auto& [number, pid] : order) processes.push_back(targets_.at(pid).what);
+  targets_.clear();
+  encoder_ = recording::StackEncoder();
+  Follow(processes);
+}
+
+void StackSampler::Finish() {
+  const double wall = static_cast<double>(MonotonicNs() - began_ns_) / 1e9;
+  encoder_.Fact(fact::kStackSampler,
+                fmt::format("took {:.3f} s of CPU time in {:.1f} s: {} stacks, {} unusable",
+                            static_cast<double>(ThreadCpuNs()) / 1e9, wall, samples_, unusable_));
+  Flush();
+}
+
+}  // namespace trainprof
