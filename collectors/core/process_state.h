@@ -43,11 +43,13 @@ struct ProcessState {
   std::atomic<uint32_t> window_closed;  // WindowBits
   std::atomic<uint32_t> timing_done;    // delay and duration have both passed
   std::atomic<uint32_t> captures_open;
+  std::atomic<int64_t> window_opened_ns;  // CLOCK_MONOTONIC; 0: open from the first event on
   std::atomic<uint32_t> initial_gap;  // 1: the window begins closed, and that is yet to be written
   std::atomic<uint64_t> steps_seen;
   // For who follows the program's steps: how many ranges named as steps have begun, and the number
   // at which `step_signal` is raised and woken.
   std::atomic<uint64_t> steps_begun;
+  std::atomic<uint32_t> steps_are_ranges;  // 1: what a hook says of steps counts no more
   std::atomic<uint64_t> signal_at_step;
   std::atomic<uint32_t> step_signal;
   std::atomic<uint32_t> claims;   // chunks whose header is being written

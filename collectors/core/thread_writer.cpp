@@ -53,7 +53,7 @@ void Put(uint64_t* words, const Attributes& attributes) {
 }
 
 // Tells who waits for this step (the GPU's window opens and closes with steps).
-void StepBegins() {
+void CountStep() {
   ProcessState& state = *g_runtime.state;
   const uint64_t begun = state.steps_begun.fetch_add(1, std::memory_order_relaxed) + 1;
   if (begun == state.signal_at_step.load(std::memory_order_relaxed)) SignalFollowers();
@@ -282,7 +282,8 @@ int ThreadWriter::Push(const Domain* domain, const Name& name, const Attributes&
   ++depth_;
   if (entry != nullptr && entry->is_step && step_depth_ == 0) {
     step_depth_ = depth_;
-    StepBegins();
+    g_runtime.state->steps_are_ranges.store(1, std::memory_order_relaxed);
+    CountStep();
   }
   return static_cast<int>(level);
 }
@@ -354,6 +355,13 @@ void ThreadWriter::End(uint64_t range_id) {
     Commit(3);
   }
   if ((range_id & kIdCapture) != 0) WriteGap(OnCaptureEnd());
+}
+
+void ThreadWriter::StepBegins() {
+  ProcessState& state = *g_runtime.state;
+  if (state.steps_are_ranges.load(std::memory_order_relaxed) != 0) return;
+  if ((state.gate.load(std::memory_order_relaxed) & kGateWindow) != 0) WriteGap(OnStep().change);
+  CountStep();
 }
 
 void ThreadWriter::NameCategory(const Domain* domain, uint32_t category, const Text& name) {

@@ -104,6 +104,14 @@ class ThreadWriter {
   uint64_t Start(const Domain* domain, const Name& name, const Attributes& attributes);
   void End(uint64_t range_id);
 
+  // A range of this thread that ended just now, in ns of CLOCK_MONOTONIC. `stack` may be nullptr; its
+  // text is a line a frame (FORMAT.md, record 24). What began before the window is left out.
+  void Range(const Domain* domain, const Text& name, const Text* stack, int64_t begin_ns,
+             int64_t end_ns);
+  // A step begins, of a program that does not name its steps by ranges: opens and closes the window.
+  void StepBegins();
+  void Fact(const Text& key, const Text& value);
+
   void NameCategory(const Domain* domain, uint32_t category, const Text& name);
   void NameThread(uint32_t tid, const Text& name);
 

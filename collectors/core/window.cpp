@@ -14,6 +14,9 @@ WindowVerdict Set(uint32_t bit) {
 WindowVerdict Clear(uint32_t bit) {
   const uint32_t before = g_runtime.state->window_closed.fetch_and(~bit);
   const bool open = (before & ~bit) == 0;
+  if (open && before != 0) {
+    g_runtime.state->window_opened_ns.store(recording::MonotonicNs(), std::memory_order_relaxed);
+  }
   return {open, open && before != 0 ? WindowChange::kOpened : WindowChange::kNone};
 }
 

@@ -121,6 +121,13 @@ void SegmentWriter::Start(const std::string& name, uint64_t ticks, uint64_t id) 
 void SegmentWriter::End(uint64_t ticks, uint64_t id) {
   Named(RecordType::kEnd, "", ticks, 0, {id});
 }
+void SegmentWriter::Range(const std::string& name, uint64_t begin, uint64_t end,
+                          const std::string& stack) {
+  const uint32_t name_id = String(name);
+  const uint32_t stack_id = String(stack);
+  Raw({PackHead(RecordType::kRange, 5, 0, name_id), end, begin + kOriginNs, end + kOriginNs,
+       stack_id});
+}
 void SegmentWriter::Mark(const std::string& name, uint64_t ticks,
                          std::vector<uint64_t> attributes) {
   Named(RecordType::kMark, name, ticks, 0, std::move(attributes));

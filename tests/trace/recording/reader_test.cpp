@@ -109,6 +109,44 @@ TEST_F(Reader, StartsEndOnAnyThreadEvenOneReadEarlier) {
   EXPECT_EQ(trace.quality.CountOf("open_range_at_end"), 1);
 }
 
+TEST_F(Reader, WholeRangesFindTheirPlaceAmongPushesAndPops) {
+  writer_.BeginWriter(0, 100);
+  writer_.Range("forward", 1100, 1300);
+  writer_.ShortPush("user", 1000);
+  writer_.Range("backward", 1300, 1500);
+  writer_.ShortPop(1600);
+  writer_.Range("step", 900, 1700);
+  const Trace trace = Read();
+  EXPECT_EQ(Ranges(trace), "step 900-1700, user 1000-1600, forward 1100-1300, backward 1300-1500");
+  EXPECT_EQ(trace.ranges.parent[3], Row{1});
+  EXPECT_EQ(trace.ranges.parent[1], Row{0});
+  EXPECT_TRUE(trace.quality.items().empty());
+}
+
+TEST_F(Reader, AWholeRangeThatEndsBeforeItBeginsIsCounted) {
+  writer_.BeginWriter(0, 100);
+  writer_.Range("backwards", 1300, 1200);
+  const Trace trace = Read();
+  EXPECT_EQ(Ranges(trace), "backwards 1300-1300");
+  EXPECT_EQ(trace.quality.CountOf("negative_duration"), 1);
+}
+
+TEST_F(Reader, StacksOfWholeRangesAreFramesFromTheInnermostOn) {
+  writer_.BeginWriter(0, 100);
+  writer_.Range("input", 1000, 1100,
+                "12 <listcomp> /my code/data.py\n-1 f x.py\n7 g\nnothing\n7  x.py\n7 g \n"
+                "34 main /my code/train.py\n5 cut /of");
+  const Trace trace = Read();
+  std::string frames;
+  trace.stacks.ForEachFrame(trace.ranges.stack[0], [&](const CallFrame& frame) {
+    frames += std::to_string(frame.line) + " " + std::string(trace.Text(frame.function)) + " in " +
+              std::string(trace.Text(frame.file)) + (frame.is_user ? ", user's; " : "; ");
+    return true;
+  });
+  EXPECT_EQ(frames,
+            "12 <listcomp> in /my code/data.py, user's; 34 main in /my code/train.py, user's; ");
+}
+
 TEST_F(Reader, EndsWithoutStartsAndPopsWithoutPushesAreCounted) {
   writer_.BeginWriter(0, 100);
   writer_.Pop(10);

@@ -8,6 +8,7 @@
 #include "trace/recording/read/attribute_decoder.h"
 #include "trace/recording/read/device_decoder.h"
 #include "trace/recording/read/payload_decoder.h"
+#include "trace/recording/read/text_stack.h"
 
 namespace trainprof::recording {
 namespace {
@@ -195,6 +196,9 @@ class Decoder {
       case RecordType::kEnd:
         ends_.emplace(record.extra[0], record.value);
         break;
+      case RecordType::kRange:
+        TakeRange(record);
+        break;
       case RecordType::kMark: {
         const PendingRange mark = MakeRange(record, record.extra);
         builder_.AddInstant(
@@ -248,6 +252,26 @@ class Decoder {
     payloads_.clear();
     if (!args_.empty()) range.args = builder_.AddArgs(args_);
     return range;
+  }
+
+  // Its times are the host's already.
+  void TakeRange(const Record& record) {
+    const PendingRange range = MakeRange(record, {});
+    const TraceTime begin{static_cast<int64_t>(record.extra[0] - static_cast<uint64_t>(base_.ns))};
+    const TraceTime end{static_cast<int64_t>(record.extra[1] - static_cast<uint64_t>(base_.ns))};
+    builder_.AddRange({begin, end, range.name, range.track, range.category, range.args,
+                       StackOf(static_cast<uint32_t>(record.extra[2]))},
+                      RangeKind::kUserAnnotation);
+  }
+
+  // Of the text that a writer gave that id.
+  StackId StackOf(uint32_t id) {
+    bool known = true;
+    const StringId text = strings_.Get(id, &known);
+    if (text == kEmptyString || !known) return kNoStack;
+    const auto [stack, is_new] = text_stacks_.try_emplace(text, kNoStack);
+    if (is_new) stack->second = AddTextStack(builder_, std::string(builder_.trace().Text(text)));
+    return stack->second;
   }
 
   StringId DomainName(uint32_t domain) {
@@ -417,6 +441,7 @@ class Decoder {
   std::vector<Structure> payloads_;  // of the writer's next event
   std::vector<Arg> args_;            // of the event that is being made
   std::unordered_map<uint32_t, StringId> domain_names_;
+  std::unordered_map<StringId, StackId> text_stacks_;
   std::vector<std::pair<uint64_t, PendingRange>> starts_;  // by range id
   std::unordered_map<uint64_t, uint64_t> ends_;            // range id -> ticks
 };

@@ -49,6 +49,7 @@ constexpr uint32_t LeastWords(RecordType type) {
       return 3;
     case RecordType::kThread:
     case RecordType::kClock:
+    case RecordType::kRange:
       return 5;
     default:
       return 0;

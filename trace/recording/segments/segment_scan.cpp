@@ -83,6 +83,7 @@ class Scanner {
       case RecordType::kPush:
       case RecordType::kStart:
       case RecordType::kMark:
+      case RecordType::kRange:
         ++scan_.events;
         break;
       case RecordType::kPop:

@@ -44,6 +44,21 @@ inline constexpr char kCuptiForks[] = "cupti.forks";  // children after CUDA's s
 inline constexpr char kCuptiSalvagedRows[] = "cupti.salvaged_rows";      // of its buffers
 inline constexpr char kCuptiUnnamedKernels[] = "cupti.unnamed_kernels";  // their names died with it
 
+// Of a process that trains with Python's torch, written by its hooks (collectors/python).
+
+inline constexpr char kPythonVersion[] = "python.version";
+inline constexpr char kTorchVersion[] = "torch.version";
+// "NAME (ERROR); ...": what of torch could not be watched.
+inline constexpr char kPythonUnwatched[] = "python.unwatched";
+// The settings of the DataLoader that feeds it, as torch names and prints them.
+inline constexpr char kLoaderWorkers[] = "loader.workers";
+inline constexpr char kLoaderBatchSize[] = "loader.batch_size";
+inline constexpr char kLoaderPinMemory[] = "loader.pin_memory";
+inline constexpr char kLoaderPrefetchFactor[] = "loader.prefetch_factor";
+inline constexpr char kLoaderPersistentWorkers[] = "loader.persistent_workers";
+inline constexpr char kLoaderSampler[] = "loader.sampler";
+inline constexpr char kLoaderStartMethod[] = "loader.start_method";
+
 // Of a machine, written by its host sampler, in words.
 
 // "GPU 0": UUID and name; also kNotSampled and why, as of "GPU 0 power".

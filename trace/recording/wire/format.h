@@ -132,6 +132,10 @@ enum class RecordType : uint8_t {
   // An enumeration that schemas' entries have as a type: word 1: its number; `id` its name; word 2:
   // bytes of a value. Then each entry: value; name's id | is a flag << 32
   kPayloadEnum = 23,
+  // A range that is written when it has ended. word 1: ticks at which it was written; words 2 and 3:
+  // its begin and end in ns of CLOCK_MONOTONIC; word 4: id of the text of its stack, 0: none. A line
+  // a frame, innermost first: "LINE FUNCTION FILE"
+  kRange = 24,
   kShortPush = 128,  // value: the id; the default domain, no attributes
   kShortPop = 129,   // value: the domain
 };
