@@ -4,9 +4,9 @@
 #define NVTX_NO_IMPL  // the types alone: this is a tool, not a program that uses NVTX
 #include <nvtx3/nvToolsExt.h>
 
+#include "collectors/core/registry.h"
 #include "collectors/core/thread_writer.h"
 #include "collectors/nvtx/payloads.h"
-#include "collectors/nvtx/registry.h"
 #include "collectors/nvtx/wide_text.h"
 
 namespace trainprof::collectors {

@@ -1,5 +1,5 @@
 # The library to measure, and the NVTX header that calls it.
-if(TARGET trainprof_injection)
+if(TARGET trainprof_nvtx_headers)
   target_link_libraries(nvtx_overhead_benchmark PRIVATE trainprof_nvtx_headers)
   target_compile_definitions(nvtx_overhead_benchmark PRIVATE
     BENCHMARK_LIBRARY="$<TARGET_FILE:trainprof_injection>")

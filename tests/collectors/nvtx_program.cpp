@@ -22,7 +22,10 @@ int main(int argc, char** argv) {
                                                                   {"deep", Deep},
                                                                   {"long", Long},
                                                                   {"names", Names},
-                                                                  {"libraries", Libraries}};
+                                                                  {"libraries", Libraries},
+                                                                  {"hooks", HookRanges},
+                                                                  {"hookedsteps", HookedSteps},
+                                                                  {"hooksfork", HooksFork}};
   const Arguments arguments(argv + 1, argv + argc);
   const auto mode = arguments.empty() ? modes.end() : modes.find(arguments[0]);
   if (mode == modes.end()) {

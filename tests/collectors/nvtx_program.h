@@ -36,6 +36,11 @@ int Late(const Arguments& arguments);          // NVTX calls in destructors of t
 int Deep(const Arguments& arguments);          // N ranges deep
 int Long(const Arguments& arguments);          // names of 10^5 characters
 int Libraries(const Arguments& arguments);     // ranges of the program and of a library of it
-int Names(const Arguments& arguments);         // N different names
+// nvtx_program_hooks.cpp
+int HookRanges(
+    const Arguments& arguments);  // what Python's hooks call; "unrecorded": not under a run
+int HookedSteps(const Arguments& arguments);  // N [whole]: steps that hooks count
+int HooksFork(const Arguments& arguments);    // a range in a forked child
+int Names(const Arguments& arguments);        // N different names
 
 }  // namespace nvtx_program

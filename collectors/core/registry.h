@@ -1,4 +1,4 @@
-// What programs register with NVTX and keep handles to: domains and strings. Never freed, never
+// What programs and their hooks register and keep handles to: domains and strings. Never freed, never
 // changed once published, so that handles stay good in forked children and after Destroy calls.
 // Lock-free: a fork at any moment leaves it whole.
 #pragma once

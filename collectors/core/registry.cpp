@@ -1,4 +1,4 @@
-#include "collectors/nvtx/registry.h"
+#include "collectors/core/registry.h"
 
 #include <string.h>
 

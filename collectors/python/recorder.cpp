@@ -1,0 +1,86 @@
+// What Python's hooks (trainprof/_recorder.py) record with: plain C functions, called through ctypes
+// by threads that hold the GIL. They never fail: where nothing can be recorded they do nothing, and
+// what could not be kept is counted as that of NVTX's calls is.
+//
+// Ranges are written when they have ended, with their begin: whatever a hook misses (an exception,
+// an interrupt between two of its lines) costs that one range, and leaves none open. Times are ns of
+// CLOCK_MONOTONIC, which Python's own clocks give. Names that the user gives are zero-terminated;
+// those of hooks, which come at each step, are handles of TrainprofText().
+#include "collectors/core/registry.h"
+#include "collectors/core/thread_writer.h"
+
+#define TRAINPROF_EXPORT extern "C" [[gnu::visibility("default")]]
+
+namespace trainprof::collectors {
+namespace {
+
+constexpr recording::PayloadType kCount = recording::PayloadType::kUint64;
+
+// What is torch's, and not a name that the user gave.
+constexpr char kTorchDomain[] = "torch";
+
+template <class Record>
+void WithWriter(Record record) {
+  if (g_runtime.state.get() == nullptr) return;
+  ThreadWriter* writer = ThreadWriter::Enter();
+  if (writer == nullptr) return;
+  record(*writer);
+  writer->Leave();
+}
+
+}  // namespace
+}  // namespace trainprof::collectors
+
+using trainprof::collectors::Attributes;
+using trainprof::collectors::DefaultDomain;
+using trainprof::collectors::Domain;
+using trainprof::collectors::MakeText;
+using trainprof::collectors::Text;
+using trainprof::collectors::ThreadWriter;
+using trainprof::collectors::WithWriter;
+
+// 1: this process records. 0: the other functions do nothing.
+TRAINPROF_EXPORT int TrainprofStart() { return trainprof::collectors::InstallRuntime() ? 1 : 0; }
+
+// The handle of a text, good for the life of the process and of forked children; nullptr where
+// memory runs out.
+TRAINPROF_EXPORT const Text* TrainprofText(const char* text) {
+  return trainprof::collectors::RegisterString(MakeText(text));
+}
+
+// A range of the calling thread that torch's hooks found. `stack` (FORMAT.md, record 24) may be
+// nullptr.
+TRAINPROF_EXPORT void TrainprofRange(const Text* name, const Text* stack, int64_t begin_ns,
+                                     int64_t end_ns) {
+  if (name == nullptr) return;
+  static const Domain* const domain =
+      trainprof::collectors::RegisterDomain(MakeText(trainprof::collectors::kTorchDomain));
+  WithWriter([&](ThreadWriter& writer) { writer.Range(domain, *name, stack, begin_ns, end_ns); });
+}
+
+// One that the user named.
+TRAINPROF_EXPORT void TrainprofUserRange(const char* name, int64_t begin_ns, int64_t end_ns) {
+  WithWriter([&](ThreadWriter& writer) {
+    writer.Range(DefaultDomain(), MakeText(name), nullptr, begin_ns, end_ns);
+  });
+}
+
+// A moment, with a count where it is not 0.
+TRAINPROF_EXPORT void TrainprofMark(const char* name, uint64_t count) {
+  Attributes attributes;
+  if (count != 0) {
+    attributes.payload_type = static_cast<uint8_t>(trainprof::collectors::kCount);
+    attributes.payload = count;
+  }
+  WithWriter([&](ThreadWriter& writer) { writer.Mark(DefaultDomain(), name, attributes); });
+}
+
+// A fact of the process (wire/facts.h): of one name the last counts.
+TRAINPROF_EXPORT void TrainprofFact(const char* key, const char* value) {
+  WithWriter([&](ThreadWriter& writer) { writer.Fact(MakeText(key), MakeText(value)); });
+}
+
+// A step begins; where ranges name the program's steps this says nothing.
+TRAINPROF_EXPORT void TrainprofStepBegins() {
+  WithWriter([](ThreadWriter& writer) { writer.StepBegins(); });
+}

@@ -1,0 +1,89 @@
+// The C functions that Python's hooks call, from a program that has no Python.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/collectors/recorded_run.h"
+
+namespace trainprof::testing {
+namespace {
+
+Trace RunWith(const std::string& options, const std::vector<std::string>& arguments) {
+  RecordedRun run;
+  run.environment[recording::kEnvOptions] = options;
+  EXPECT_EQ(run.Run(arguments), 0) << run.output();
+  return run.ReadOne();
+}
+
+Row FindRange(const Trace& trace, std::string_view name) {
+  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    if (trace.Text(trace.ranges.name[row]) == name) return Row{row};
+  }
+  return kNoRow;
+}
+
+TEST(Hooks, RangesComeWithTheirTimesStackAndDomain) {
+  const Trace trace = RunWith("", {"hooks"});
+  const Row inner = FindRange(trace, "backward");
+  const Row outer = FindRange(trace, "Optimizer.step#SGD.step");
+  const Row users = FindRange(trace, "users");
+  ASSERT_NE(inner, kNoRow);
+  ASSERT_NE(outer, kNoRow);
+  ASSERT_NE(users, kNoRow);
+  EXPECT_EQ(trace.ranges.parent[Index(inner)], outer) << "written later, but around it";
+  EXPECT_EQ(trace.ranges.interval(inner).Length(), Milliseconds(1)) << "as it was handed over";
+  EXPECT_EQ(trace.ranges.interval(outer).Length(), Milliseconds(3));
+  EXPECT_EQ(trace.Text(trace.ranges.category[Index(inner)]), "torch");
+  EXPECT_EQ(trace.Text(trace.ranges.category[Index(users)]), "");
+  const StackId stack = trace.ranges.stack[Index(inner)];
+  ASSERT_NE(stack, kNoStack);
+  const CallFrame& frame = trace.stacks.frame(trace.stacks.innermost(stack));
+  EXPECT_EQ(trace.Text(frame.file), "/home/ann/my code/train.py");
+  EXPECT_EQ(trace.Text(frame.function), "Trainer.fit");
+  EXPECT_EQ(frame.line, 57);
+  EXPECT_EQ(trace.ranges.stack[Index(outer)], kNoStack);
+  EXPECT_TRUE(trace.quality.items().empty());
+}
+
+TEST(Hooks, FactsAndCountsArrive) {
+  const Trace trace = RunWith("", {"hooks"});
+  const auto fact = std::find_if(trace.environment.begin(), trace.environment.end(),
+                                 [](const auto& pair) { return pair.first == "torch.version"; });
+  ASSERT_NE(fact, trace.environment.end());
+  EXPECT_EQ(fact->second, "2.13.0");
+  ASSERT_EQ(trace.instants.size(), 1u);
+  EXPECT_EQ(trace.Text(trace.instants.name[0]), "samples");
+}
+
+// Steps 0 to 9, each of which begins when StepBegins says so and ends with a range.
+TEST(Hooks, TheWindowFollowsTheStepsThatTheyCount) {
+  const Trace trace = RunWith("steps=3:5", {"hookedsteps", "10"});
+  EXPECT_EQ(CountRanges(trace, "work"), 2);
+  ASSERT_EQ(trace.gaps.size(), 2u);
+  EXPECT_EQ(trace.quality.CountOf("cut_by_window"), 0);
+}
+
+TEST(Hooks, ARangeThatBeganBeforeTheWindowIsLeftOut) {
+  const Trace trace = RunWith("steps=3:5", {"hookedsteps", "10", "whole"});
+  EXPECT_EQ(CountRanges(trace, "since the start"), 0);
+  EXPECT_EQ(trace.quality.CountOf("cut_by_window"), 2);
+}
+
+TEST(Hooks, AForkedChildRecordsItsOwn) {
+  RecordedRun run;
+  EXPECT_EQ(run.Run({"hooksfork"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(trace.processes.size(), 2u);
+  EXPECT_EQ(CountRanges(trace, "parent"), 1);
+  EXPECT_EQ(CountRanges(trace, "child"), 1);
+}
+
+TEST(Hooks, NothingHappensWithoutARun) {
+  RecordedRun run;
+  run.environment[recording::kEnvRunDirectory] = "";
+  EXPECT_EQ(run.Run({"hooks", "unrecorded"}), 0);
+  EXPECT_EQ(run.BytesOfSegments(), 0u);
+}
+
+}  // namespace
+}  // namespace trainprof::testing
