@@ -45,6 +45,12 @@ Result<fs::path> FindCollector() {
                            path.string(), kLibraryFolderVariable)};
 }
 
+fs::path PythonFolderOf(const fs::path& collector) {
+  std::error_code error;
+  const fs::path folder = collector.parent_path() / kPythonFolder;
+  return fs::exists(folder / "sitecustomize.py", error) ? folder : fs::path();
+}
+
 std::optional<std::string> InjectionHolder(const char* variable) {
   const char* library = std::getenv(variable);
   if (library == nullptr || *library == '\0' || IsOurs(library)) return std::nullopt;

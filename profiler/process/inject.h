@@ -14,12 +14,18 @@ namespace trainprof {
 inline constexpr char kNvtxInjectionVariable[] = "NVTX_INJECTION64_PATH";
 inline constexpr char kCudaInjectionVariable[] = "CUDA_INJECTION64_PATH";
 inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
+inline constexpr char kPythonPathVariable[] = "PYTHONPATH";
+inline constexpr char kPythonFolder[] = "trainprof-python";
 // Overrides the folder in which the collector's library is looked for.
 inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
 
 // libtrainprof_injection.so in $TRAINPROF_LIB_DIR, else in ../lib of the trainprof program (build
 // and install tree alike). The error names the places.
 Result<std::filesystem::path> FindCollector();
+
+// The folder beside the collector's library that Python is to look into first (PYTHONPATH), so that
+// it starts our hooks; empty where it is not installed.
+std::filesystem::path PythonFolderOf(const std::filesystem::path& collector);
 
 // Who holds the one injection slot of NVTX, or of the CUDA driver, in words for the user; nothing
 // when it is free or ours.

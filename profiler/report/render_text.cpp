@@ -150,7 +150,7 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   const Steps& steps = rank.steps;
   if (steps.count() == 0) {
     out += fmt::format(
-        "No training steps found (looked for NVTX \"step\", ProfilerStep, optimizer steps, loader "
+        "No training steps found (looked for ranges named \"step\", ProfilerStep, optimizer steps, loader "
         "waits, periodic work): figures are over the whole trace of {:.1f} ms.\n",
         rank.window.ToMilliseconds());
     return;
@@ -350,13 +350,13 @@ void AppendDoubts(std::string& out, const JobAnalysis& job, const Style& style) 
   }
 }
 
-// For a run in which nothing told trainprof what it was doing. The PyPI package works with every
-// torch; torch.cuda.nvtx raises in a CPU build.
+// For a run in which nothing told trainprof what it was doing.
 void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& style) {
   const bool silent = rank.source == SourceKind::kRecording && rank.ranges == 0 &&
                       rank.api_calls == 0 && rank.kernels == 0 && rank.copies == 0;
   if (!silent) return;
-  out += style.Bold("\nNothing but these samples was recorded: no process used CUDA or NVTX\n");
+  out +=
+      style.Bold("\nNothing but these samples was recorded: no process used torch, CUDA or NVTX\n");
   const std::string_view wiped = EnvironmentValue(rank.environment, fact::kWipedEnvironment);
   if (!wiped.empty()) {
     out += "  " +
@@ -369,20 +369,17 @@ void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& 
                 2, kTextWidth) +
            "\n";
   }
-  out += R"(  To see steps and phases, name them. In Python, with any torch:
+  out +=
+      R"(  A Python script that trains with torch needs no change. To see steps and phases of another, name them:
 
-      pip install nvtx
+      import trainprof                         # is there under trainprof run
+      for i in range(100):
+          with trainprof.range("data_wait"):
+              batch = next(batches)
+          ...                                  # forward, backward, optimizer
+          trainprof.step()
 
-      import nvtx
-      batches = iter(loader)
-      for i in range(len(loader)):
-          with nvtx.annotate("step"):
-              with nvtx.annotate("data_wait"):
-                  batch = next(batches)
-              ...                              # forward, backward, optimizer as before
-
-  With a CUDA build of torch, torch.cuda.nvtx.range("step") does the same without the package; in a CPU
-  build it raises. In C++: nvtxRangePushA("step"), nvtxRangePop() of <nvtx3/nvToolsExt.h>.
+  In C++: nvtxRangePushA("step"), nvtxRangePop() of <nvtx3/nvToolsExt.h>.
 )";
 }
 

@@ -54,10 +54,10 @@ std::string Title(const CardContents& card) {
 
 std::string Recorded(const RecordingFacts& facts, bool sampled) {
   if (facts.processes == 0 && !sampled) {
-    return "recorded: nothing. No process started CUDA or used NVTX, and sampling was off";
+    return "recorded: nothing. No process used torch, CUDA or NVTX, and sampling was off";
   }
   if (facts.processes == 0) {
-    return "recorded: CPU, memory and disk only. No process started CUDA or used NVTX: the report "
+    return "recorded: CPU, memory and disk only. No process used torch, CUDA or NVTX: the report "
            "shows how to name your steps";
   }
   std::string line = "recorded: ";

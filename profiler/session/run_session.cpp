@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <system_error>
 
@@ -21,6 +22,7 @@
 #include "profiler/session/finalise.h"
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
+#include "profiler/session/python_program.h"
 #include "profiler/session/supervise.h"
 #include "trace/base/exit_codes.h"
 #include "trace/io/print.h"
@@ -154,6 +156,23 @@ Result<std::filesystem::path> UsableCollector(Instead& instead) {
   return FindCollector();
 }
 
+// Python finds our hooks before the user's own folders, which stay.
+void AddPython(const std::filesystem::path& collector, const RunSettings& settings,
+               Preparation& preparation) {
+  const std::filesystem::path folder = PythonFolderOf(collector);
+  if (folder.empty()) return;
+  const char* users = std::getenv(kPythonPathVariable);
+  const bool has_own = users != nullptr && *users != 0;
+  preparation.variables.emplace_back(kPythonPathVariable,
+                                     folder.string() + (has_own ? std::string(":") + users : ""));
+  const std::string option = OptionThatHidesHooks(settings.program);
+  if (option.empty()) return;
+  preparation.run.warnings.push_back(fmt::format(
+      "Python's {} hides trainprof from the script, whose steps are not recorded: start "
+      "it without",
+      option));
+}
+
 // The error says why the program cannot be recorded.
 Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
   if (InsideAnotherRun()) {
@@ -181,6 +200,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
       {recording::kEnvOptions, settings.collector_options},
       {kNvtxInjectionVariable, collector.value().string()},
   };
+  AddPython(collector.value(), settings, preparation);
   if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
     preparation.run.warnings.push_back("GPU work is not recorded: CUDA is held by " + *holder +
                                        ": end that tool, or unset the variable");

@@ -28,6 +28,8 @@ def expected(corpus):
         (re.compile(r"\bneeds root\b"), not is_administrator()),
         (re.compile(r"\bHolisticTraceAnalysis\b"), importlib.util.find_spec("hta") is None
          and not os.path.isdir(os.path.join(ROOT, ".venv-hta"))),
+        (re.compile(r"\bhas no PyTorch\b"), importlib.util.find_spec("torch") is None
+         and not os.path.isdir(os.path.join(ROOT, ".venv"))),
         (re.compile(r"\bPyPI\b"), lambda: not reaches_pypi()),
         (re.compile(r"\bXvfb\b"), not (shutil.which("Xvfb") and shutil.which("xdotool"))),
         (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),

@@ -128,8 +128,10 @@ class Transparency(TrainprofTest):
         plain, ours = self.both(program, env=self.environment(EMPTY="", SPACED="a b"))
         before, after = json.loads(plain.stdout), json.loads(ours.stdout)
         added = {k: v for k, v in after.items() if before.get(k) != v}
-        self.assertEqual(set(added), {"TRAINPROF_DIR", "TRAINPROF_OPTIONS", "NVTX_INJECTION64_PATH",
-                                      "CUDA_INJECTION64_PATH", "TEARDOWN_CUPTI"})
+        ours = {"TRAINPROF_DIR", "TRAINPROF_OPTIONS", "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "TEARDOWN_CUPTI"}
+        if os.path.isdir(os.path.join(self.lib_dir, "trainprof-python")):
+            ours.add("PYTHONPATH")
+        self.assertEqual(set(added), ours)
         self.assertEqual(set(before) - set(after), set())
         self.assertEqual(added["TRAINPROF_DIR"], self.the_run_folder())
 

@@ -30,12 +30,12 @@ class Silent(TrainprofTest):
         self.assertRegex(text, r"processes took [1-9]\d* % of a core")
         self.assertRegex(text, r"held up to [1-9]\d* MiB of memory")
         self.assertRegex(text, r"disks: \d+ MB read, \d+ MB written")
-        self.assertIn("pip install nvtx", text)
+        self.assertIn("import trainprof", text)
         self.assertNotIn("wiped", text)
 
     def test_the_snippet_is_python(self):
         self.record("sleep", "0.3")
-        snippet = re.search(r"( {6}import nvtx\n.*?)\n\n", self.report(), re.DOTALL).group(1)
+        snippet = re.search(r"( {6}import trainprof .*?)\n\n", self.report(), re.DOTALL).group(1)
         lines = [line[6:] for line in snippet.splitlines()]
         compile("\n".join(lines), "snippet", "exec")
 

@@ -229,6 +229,9 @@ constexpr bool IsStepName(std::string_view name) {
   return names_internal::IsOneOf(names_internal::WithoutCounter(name), kStepNames);
 }
 
+// Python's hooks: the training thread waited in queue.Queue.get() for its batch.
+inline constexpr std::string_view kQueueGet = "Queue.get";
+
 // The phase that torch's own annotations name, whatever kind of range carries them (files of 2021
 // list them among the operators).
 constexpr Phase PhaseOfTorchName(std::string_view name) {
@@ -237,6 +240,8 @@ constexpr Phase PhaseOfTorchName(std::string_view name) {
   if (name.starts_with("enumerate(DataPipe)#")) return Phase::kInputWait;
   if (name.starts_with("Optimizer.step#")) return Phase::kOptimizer;
   if (name.starts_with("Optimizer.zero_grad#")) return Phase::kOptimizer;
+  if (name.starts_with("GradScaler.")) return Phase::kOptimizer;
+  if (name == kQueueGet) return Phase::kInputWait;
   if (name.starts_with("autograd::engine::evaluate_function")) return Phase::kBackward;
   return Phase::kNone;
 }

@@ -1,0 +1,41 @@
+"""How a function is watched: by another of the same name and signature, which looks the same to pickle and inspect."""
+import functools
+
+from trainprof import _phases, _recorder
+
+clock = _recorder.clock
+
+
+def never():
+    return False
+
+
+def timed(original, ended, is_compiling=never):
+    """`original`, and ended(begin, its first argument) after each call of it, however that ends."""
+
+    @functools.wraps(original)
+    def wrapper(*arguments, **keywords):
+        if is_compiling():
+            return original(*arguments, **keywords)
+        begin = clock()
+        try:
+            return original(*arguments, **keywords)
+        finally:
+            ended(begin, arguments[0] if arguments else None)
+
+    return wrapper
+
+
+def as_range(name, report=_phases.range_ended):
+    """An `ended` that reports a name of ours."""
+    handle = _recorder.text(name)
+    return lambda begin, _: report(handle, begin)
+
+
+def patch(modules, name, ended, is_compiling=never):
+    """The same function under the name that it has in each of the modules."""
+    original = getattr(modules[0], name)
+    wrapper = timed(original, ended, is_compiling)
+    for module in modules:
+        if getattr(module, name, None) is original:
+            setattr(module, name, wrapper)

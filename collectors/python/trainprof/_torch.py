@@ -1,0 +1,171 @@
+"""The functions of torch that are watched, each by one patch. A patch that does not fit the version at hand is left out
+and told as a fact, never an error. What comes in is what torch was: same name, same signature, picklable by name.
+
+Nothing is registered that torch.compile would see: what a compiled program may trace asks is_compiling() first, which
+dynamo takes for a constant."""
+import functools
+import os
+import sys
+import threading
+
+from trainprof import _loader, _phases, _recorder, _sites
+from trainprof._patching import as_range, never, patch, timed
+
+clock = _recorder.clock
+text = _recorder.text
+
+_COLLECTIVES = (
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "broadcast", "broadcast_object_list", "gather", "monitored_barrier", "recv", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "send",
+)
+
+
+def _backward(torch, is_compiling):
+    variable = torch.autograd.Variable
+    run = variable._execution_engine.run_backward
+
+    class _ImperativeEngine(type(variable._execution_engine)):
+        def run_backward(self, *arguments, **keywords):
+            if is_compiling():
+                return run(*arguments, **keywords)
+            thread = _phases.thread
+            was_in = thread.in_backward
+            begin = _phases.backward_begins()
+            try:
+                thread.in_backward = True
+                return run(*arguments, **keywords)
+            finally:
+                thread.in_backward = was_in
+                _phases.backward_ends(begin)
+
+    variable._execution_engine = _ImperativeEngine()
+
+
+def _optimizer_step(torch, is_compiling):
+    from torch.optim import optimizer as module
+
+    def begins(optimizer, arguments, keywords):
+        if not is_compiling():
+            _phases.step_begins(optimizer)
+
+    def ends(optimizer, arguments, keywords):
+        if not is_compiling():
+            _phases.step_ends(optimizer)
+
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    if version > (2, 0):
+        module.register_optimizer_step_pre_hook(begins)
+        module.register_optimizer_step_post_hook(ends)
+        return
+    # 1.13 has no such hooks, and in 2.0 dynamo takes them off with torch's own wrapper: ours stands within that.
+    def within(step):
+        @functools.wraps(step)
+        def wrapper(optimizer, *arguments, **keywords):
+            begins(optimizer, arguments, keywords)
+            result = step(optimizer, *arguments, **keywords)
+            ends(optimizer, arguments, keywords)
+            return result
+
+        return wrapper
+
+    if hasattr(module.Optimizer, "profile_hook_step"):
+        profiled = module.Optimizer.profile_hook_step
+        module.Optimizer.profile_hook_step = staticmethod(lambda step: profiled(within(step)))
+        return
+    hook = module.Optimizer._hook_for_profile
+
+    def _hook_for_profile(self):
+        kind = type(self)
+        if not getattr(kind.step, "hooked", None):
+            kind.step = within(kind.step)
+        hook(self)
+
+    module.Optimizer._hook_for_profile = _hook_for_profile
+
+
+def _zero_grad(torch, is_compiling):
+    names = {}
+
+    def ended(begin, optimizer):
+        kind = type(optimizer)
+        name = names.get(kind)
+        if name is None:
+            name = names[kind] = text("Optimizer.zero_grad#%s.zero_grad" % kind.__name__)
+        _phases.gradients_cleared(name, begin)
+
+    optimizer = torch.optim.Optimizer
+    optimizer.zero_grad = timed(optimizer.zero_grad, ended, is_compiling)
+
+
+def _clipping(torch, is_compiling):
+    modules = [torch.nn.utils.clip_grad, torch.nn.utils]
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        patch(modules, name, as_range(name, _phases.gradients_handled), is_compiling)
+
+
+def _scaler(torch, is_compiling):
+    try:
+        from torch.amp.grad_scaler import GradScaler
+    except ImportError:  # before 2.3
+        from torch.cuda.amp.grad_scaler import GradScaler
+    for name, report in (("unscale_", _phases.gradients_handled), ("step", _phases.range_ended),
+                         ("update", _phases.range_ended)):
+        ended = as_range("GradScaler." + name, report)
+        setattr(GradScaler, name, timed(getattr(GradScaler, name), ended, is_compiling))
+
+
+def _saving(torch, is_compiling):
+    patch([torch, torch.serialization], "save", as_range("torch.save"))
+
+
+def _cache(torch, is_compiling):
+    patch([torch.cuda.memory, torch.cuda], "empty_cache", as_range("torch.cuda.empty_cache"))
+
+
+def _collectives(torch, is_compiling):
+    if not torch.distributed.is_available():
+        return
+    modules = [torch.distributed.distributed_c10d, torch.distributed]
+    for name in _COLLECTIVES:
+        if hasattr(modules[0], name):
+            patch(modules, name, as_range("c10d::" + name), is_compiling)
+
+
+def _queues(torch, is_compiling):
+    original = threading.Condition.wait
+
+    @functools.wraps(original)
+    def wait(self, timeout=None):
+        begin = clock()
+        try:
+            return original(self, timeout)
+        finally:
+            _phases.blocked(begin)
+
+    threading.Condition.wait = wait
+
+
+_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _queues)
+
+
+def install(torch):
+    """Once in a process, when `import torch` has run. What it tells of the process is written when it trains."""
+    if not _recorder.recording or hasattr(install, "done"):
+        return
+    install.done = True
+    # Without it nothing may be patched that a compiled program calls: 2.0 breaks its graphs there.
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", never)
+    _sites.passes_over(os.path.dirname(os.path.abspath(torch.__file__)))
+    os.register_at_fork(after_in_child=_phases.forget_parent)
+    facts = _phases.settings.process
+    facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
+    facts["torch.version"] = torch.__version__
+    missing = []
+    for watch in (*_PATCHES, *_loader.PATCHES):
+        try:
+            watch(torch, is_compiling)
+        except Exception as error:
+            missing.append("%s (%s: %s)" % (watch.__name__.strip("_"), type(error).__name__, error))
+    if missing:
+        facts["python.unwatched"] = "; ".join(missing)

@@ -1,0 +1,219 @@
+"""Python training scripts under `trainprof run`, unchanged: what their hooks record against the scripts' own stopwatch,
+and that the scripts cannot tell.
+
+Environment, beside the harness's: TRAINPROF_TEST_TORCH, a Python that has PyTorch.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import harness
+from harness import TRAINPROF, TrainprofTest
+
+SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python")
+TORCH_PYTHON = os.environ.get("TRAINPROF_TEST_TORCH") or sys.executable
+HOOKS = os.path.join(os.environ.get("TRAINPROF_TEST_LIB", ""), "trainprof-python")
+MOST_MS, MOST_SHARE = 1.0, 0.03  # what a phase may differ from the script's own figure, whichever is more
+
+
+def line_of(script, text):
+    with open(os.path.join(SCRIPTS, script), encoding="utf-8") as file:
+        return 1 + next(i for i, line in enumerate(file) if text in line)
+
+
+class Start(TrainprofTest):
+    """The way in; needs no torch."""
+
+    def run_python(self, code, *options, **changes):
+        result = self.trainprof("run", "-o", "run", "--force", "--", sys.executable, *options, "-c", code,
+                                env=self.environment(**changes))
+        return result
+
+    def test_a_script_without_torch_gets_nothing_and_sees_nothing(self):
+        code = "import sys; print(sorted(set(sys.modules) - {'sitecustomize'}), sys.path)"
+        plain = self.run_plain([sys.executable, "-c", code])
+        self.assertEqual(self.run_python(code).stdout, plain.stdout)
+
+    def test_the_users_own_start_up_code_and_folders_stay(self):
+        with open(self.path("sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write("print('the user started')")
+        result = self.run_python("import sys; print(sys.modules['sitecustomize'].__file__)", PYTHONPATH=self.cwd)
+        self.assertEqual(result.stdout.decode(), "the user started\n%s\n" % self.path("sitecustomize.py"))
+
+    def test_what_the_users_start_up_code_raises_is_said_as_ever(self):
+        with open(self.path("sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write("import no_such_module")
+        command = [sys.executable, "-c", "print(1)"]
+        plain = self.run_plain(command, env=self.environment(PYTHONPATH=self.cwd))
+        result = self.run_python("print(1)", PYTHONPATH=self.cwd)
+        self.assertIn(b"no_such_module", plain.stderr)
+        self.assertTrue(result.stderr.startswith(plain.stderr), result.stderr)
+
+    def test_options_that_keep_python_from_us_are_named(self):
+        for option in ("-I", "-E", "-S"):
+            card = self.run_python("pass", option).stderr.decode()
+            self.assertIn("Python's %s hides trainprof from the script" % option, card)
+        self.assertNotIn("hides", self.run_python("pass", "-W", "ignore", "-u").stderr.decode())
+
+    def test_a_module_that_only_is_called_torch_does_no_harm(self):
+        with open(self.path("torch.py"), "w", encoding="utf-8") as file:
+            file.write("print('mine')")
+        result = self.run_python("import sys; sys.path.insert(0, '.'); import torch; print(torch.__loader__.exec_module)")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout.decode(), r"mine\n<bound method _?\w*\.exec_module of ")
+
+    def test_what_the_script_tells_is_recorded(self):
+        code = """
+import time, trainprof
+for i in range(21):
+    trainprof.step()
+    trainprof.annotate_batch(samples=32, tokens=0)
+    with trainprof.range("load batch"):
+        time.sleep(0.01)
+trainprof.mark("done")
+"""
+        result = self.run_python(code)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(self.trainprof("report", "run", "--format", "json").stdout)
+        self.assertEqual(report["ranks"][0]["steps"]["source"], "explicit")
+        self.assertEqual(report["ranks"][0]["steps"]["count"], 15)
+        self.assertEqual(report["findings"][0]["code"], "TP101")
+
+    def test_without_a_run_it_does_nothing(self):
+        code = ("import sys, trainprof; trainprof.step(); trainprof.mark('x'); trainprof.annotate_batch(1)\n"
+                "with trainprof.range('y'): print('ctypes' in sys.modules)")
+        result = self.run_plain([sys.executable, "-c", code], env=self.environment(PYTHONPATH=HOOKS))
+        self.assertEqual((result.stdout, result.stderr), (b"False\n", b""))
+
+
+class Torch(TrainprofTest):
+    @classmethod
+    def setUpClass(cls):
+        found = subprocess.run([TORCH_PYTHON, "-c", "import torch"], capture_output=True, check=False)
+        if found.returncode != 0:
+            print(f"Skipped: {TORCH_PYTHON} has no PyTorch")
+            sys.exit(77)
+
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(SCRIPTS, self.cwd, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def plain(self, script, *arguments):
+        return self.run_plain([TORCH_PYTHON, script, *arguments])
+
+    def record(self, script, *arguments, exit_code=0):
+        result = self.trainprof("run", "-o", "run", "--", TORCH_PYTHON, script, *arguments)
+        self.assertEqual(result.returncode, exit_code, result.stderr.decode())
+        return result
+
+    def rank(self):
+        result = self.trainprof("report", "run", "--format", "json")
+        self.report = json.loads(result.stdout)
+        return self.report["ranks"][0]
+
+    def compare(self, rank, source="optimizer"):
+        """Each phase with the script's own figures for the same steps: one begins where an optimizer's step ends, so
+        that the steps of the report are one later than those of the script."""
+        with open(self.path("truth.json"), encoding="utf-8") as file:
+            truth = json.load(file)
+        steps = rank["steps"]
+        self.assertEqual(steps["source"], source)
+        covered = truth[steps["first_number"] + 1:steps["last_number"] + 2]
+        self.assertEqual(len(covered), steps["count"])
+        seen = {it["class"]: it["ms_per_step"] for it in rank["host_account"]}
+        for phase in ("input_wait", "forward", "backward", "optimizer"):
+            true = sum(step.get(phase, 0) for step in covered) / len(covered)
+            self.assertAlmostEqual(seen[phase], true, delta=max(MOST_MS, MOST_SHARE * true), msg=phase)
+
+    def assert_first_finding(self, code, script, line):
+        finding = self.report["findings"][0]
+        self.assertEqual(finding["code"], code)
+        where = finding["where"][0]
+        self.assertEqual((os.path.basename(where["file"]), where["line"]), (script, line))
+        return finding
+
+
+class Phases(Torch):
+    def test_a_plain_loop(self):
+        result = self.record("plain.py", "0")
+        self.assertEqual(result.stdout, self.plain("plain.py", "0").stdout)
+        rank = self.rank()
+        self.compare(rank)
+        finding = self.assert_first_finding("TP101", "truth.py", line_of("truth.py", "next(iterator)"))
+        self.assertIn("num_workers", finding["advice"])
+        self.assertEqual(self.report["environment"]["loader.workers"], "0")
+        self.assertEqual(self.report["environment"]["loader.sampler"], "SequentialSampler")
+        self.assertNotIn("NVTX", result.stderr.decode())
+        self.assertNotIn("nvtx", self.trainprof("report", "run").stdout.decode().lower())
+
+    def test_workers(self):
+        result = self.record("plain.py", "2")
+        self.assertEqual(result.stdout, self.plain("plain.py", "2").stdout)
+        self.compare(self.rank())
+        self.assertEqual(self.report["environment"]["processes"], "3")
+        self.assertEqual(self.report["environment"]["loader.start_method"], "fork")
+
+    def test_spawned_workers(self):
+        self.record("plain.py", "1", "spawn")
+        self.compare(self.rank())
+        self.assertEqual(self.report["environment"]["processes"], "2")
+        self.assertEqual(self.report["environment"]["loader.start_method"], "spawn")
+
+    def test_gradient_accumulation(self):
+        self.record("accumulation.py")
+        rank = self.rank()
+        self.assertEqual(rank["steps"]["last_number"], 28)
+        self.compare(rank)
+        self.assertIn("clip_grad_norm_", [it["name"] for it in rank["host_other"]])
+
+    def test_a_closure(self):
+        self.record("closure.py")
+        self.compare(self.rank())
+
+    def test_a_queue_of_the_scripts_own(self):
+        self.record("own_queue.py")
+        rank = self.rank()
+        self.compare(rank)
+        self.assert_first_finding("TP101", "own_queue.py", line_of("own_queue.py", "# here it waits"))
+
+    def test_two_optimizers_and_validation(self):
+        self.record("two_optimizers.py")
+        self.compare(self.rank())
+        export = self.trainprof("export", "run", "-o", "trace.json")
+        self.assertEqual(export.returncode, 0, export.stderr)
+        self.assertEqual(self.read("trace.json").count(b'"validation"'), 8)
+
+
+class Transparency(Torch):
+    def test_ends_are_the_same(self):
+        for how in ("exit", "os._exit", "interrupt", "dataset", "closure"):
+            with self.subTest(how):
+                plain = self.plain("ends.py", how)
+                result = self.trainprof("run", "--", TORCH_PYTHON, "ends.py", how)
+                ended = 128 - plain.returncode if plain.returncode < 0 else plain.returncode
+                self.assertEqual((result.returncode, result.stdout), (ended, plain.stdout))
+                last = plain.stderr.strip().splitlines()[-1:] or [b""]
+                self.assertIn(last[0], result.stderr)
+                self.assertNotIn(b"trainprof-python/sitecustomize", result.stderr)
+
+    def test_torchs_profiler_compiled_graphs_and_copies_are_the_same(self):
+        plain = self.plain("profiled.py")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        result = self.record("profiled.py")
+        self.assertEqual(result.stdout.decode(), plain.stdout.decode())
+        self.assertEqual(self.rank()["steps"]["source"], "loader")  # a compiled step is dynamo's
+
+    def test_no_warning_is_new(self):
+        command = [TORCH_PYTHON, "-W", "ignore", "-c", "import torch, warnings; warnings.simplefilter('error'); "
+                   "x = torch.ones(3, requires_grad=True); o = torch.optim.SGD([x]); "
+                   "x.sum().backward(); o.step(); o.zero_grad(); print(x)"]
+        plain = self.run_plain(command)
+        result = self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (plain.returncode, plain.stdout, plain.stderr))
+
+
+if __name__ == "__main__":
+    harness.main()
