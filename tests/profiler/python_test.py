@@ -152,6 +152,7 @@ class Phases(Torch):
         result = self.record("plain.py", "2")
         self.assertEqual(result.stdout, self.plain("plain.py", "2").stdout)
         self.compare(self.rank())
+        self.assertEqual(len(self.report["ranks"]), 1)
         self.assertEqual(self.report["environment"]["processes"], "3")
         self.assertEqual(self.report["environment"]["loader.start_method"], "fork")
 

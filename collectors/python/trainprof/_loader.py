@@ -25,6 +25,12 @@ def _settings(loader):
 
 
 @_phases.quiet
+def _begins():
+    """The process records before its workers do: what they record goes with its."""
+    _phases.settings.tell_process()
+
+
+@_phases.quiet
 def _made(loader, iterator, begin):
     name = text("enumerate(DataLoader)#%s.__iter__" % type(iterator).__name__)
     _phases.batch_came(None, name, begin, False)
@@ -74,6 +80,7 @@ def _start(torch, is_compiling):
 
     @functools.wraps(original)
     def __iter__(self):
+        _begins()
         was_in = thread.in_loader
         begin = clock()
         try:

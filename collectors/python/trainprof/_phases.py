@@ -54,10 +54,13 @@ class Settings:
         self.loaders = {}  # id of an iterator -> facts of its loader
         self.told = None  # of which iterator
 
-    def tell(self, iterator):
+    def tell_process(self):
         for name, value in self.process.items():
             _recorder.fact(name, value)
         self.process = {}
+
+    def tell(self, iterator):
+        self.tell_process()
         if iterator != self.told:
             for name, value in self.loaders.get(iterator, {}).items():
                 _recorder.fact(name, value)

@@ -6,7 +6,7 @@ from truth import Samples, Stopwatch, make_model
 from torch.utils.data import DataLoader
 
 model = make_model()
-optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4)
+optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=2)
 watch = Stopwatch()
 for x, y in watch.watched(DataLoader(Samples(160, 0.0005), batch_size=8)):
     inside = 0.0
