@@ -109,6 +109,14 @@ const Domain* RegisterDomain(const Text& name) {
   return node == nullptr ? &g_default_domain : &node->domain;
 }
 
+const Place* RegisterPlace(const Text& name, const Text& stack) {
+  auto* place = static_cast<Place*>(g_arena.Take(sizeof(Place)));
+  const Text* known_name = RegisterString(name);
+  if (place == nullptr || known_name == nullptr) return nullptr;
+  *place = {known_name, stack.length == 0 ? nullptr : RegisterString(stack)};
+  return place;
+}
+
 const Text* RegisterString(const Text& text) {
   Node* node = FindOrAdd(g_strings[text.hash % kBuckets], text, [](Node*) {});
   return node == nullptr ? nullptr : &node->text;

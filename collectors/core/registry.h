@@ -7,6 +7,14 @@
 
 namespace trainprof::collectors {
 
+// A range's name and the text of its stack (nullptr: none), for who writes the same ones at each step.
+struct Place {
+  const Text* name;
+  const Text* stack;
+};
+// A new one each time. nullptr when memory runs out.
+const Place* RegisterPlace(const Text& name, const Text& stack);
+
 // The domain of NVTX calls that name none.
 const Domain* DefaultDomain();
 // The same name gives the same domain. Beyond kMaxDomains all share the last number (counted).

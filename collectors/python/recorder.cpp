@@ -5,9 +5,10 @@
 // Ranges are written when they have ended, with their begin: whatever a hook misses (an exception,
 // an interrupt between two of its lines) costs that one range, and leaves none open. Times are ns of
 // CLOCK_MONOTONIC, which Python's own clocks give. Names that the user gives are zero-terminated;
-// those of hooks, which come at each step, are handles of TrainprofText().
+// those of hooks, which come at each step, are handles of TrainprofPlace().
 #include "collectors/core/registry.h"
 #include "collectors/core/thread_writer.h"
+#include "trace/recording/wire/tick_clock.h"
 
 #define TRAINPROF_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -35,34 +36,38 @@ using trainprof::collectors::Attributes;
 using trainprof::collectors::DefaultDomain;
 using trainprof::collectors::Domain;
 using trainprof::collectors::MakeText;
-using trainprof::collectors::Text;
+using trainprof::collectors::Place;
 using trainprof::collectors::ThreadWriter;
 using trainprof::collectors::WithWriter;
 
 // 1: this process records. 0: the other functions do nothing.
 TRAINPROF_EXPORT int TrainprofStart() { return trainprof::collectors::InstallRuntime() ? 1 : 0; }
 
-// The handle of a text, good for the life of the process and of forked children; nullptr where
-// memory runs out.
-TRAINPROF_EXPORT const Text* TrainprofText(const char* text) {
-  return trainprof::collectors::RegisterString(MakeText(text));
+// The handle of a name and of the text of a stack (FORMAT.md, record 24; may be empty), good for the
+// life of the process and of forked children; nullptr where memory runs out.
+TRAINPROF_EXPORT const Place* TrainprofPlace(const char* name, const char* stack) {
+  return trainprof::collectors::RegisterPlace(MakeText(name), MakeText(stack));
 }
 
-// A range of the calling thread that torch's hooks found. `stack` (FORMAT.md, record 24) may be
-// nullptr.
-TRAINPROF_EXPORT void TrainprofRange(const Text* name, const Text* stack, int64_t begin_ns,
-                                     int64_t end_ns) {
-  if (name == nullptr) return;
+// A range of the calling thread that torch's hooks found and that ends now. When that is.
+TRAINPROF_EXPORT int64_t TrainprofRange(const Place* place, int64_t begin_ns) {
   static const Domain* const domain =
       trainprof::collectors::RegisterDomain(MakeText(trainprof::collectors::kTorchDomain));
-  WithWriter([&](ThreadWriter& writer) { writer.Range(domain, *name, stack, begin_ns, end_ns); });
+  const int64_t now = trainprof::recording::MonotonicNs();
+  if (place == nullptr) return now;
+  WithWriter([&](ThreadWriter& writer) {
+    writer.Range(domain, *place->name, place->stack, begin_ns, now);
+  });
+  return now;
 }
 
 // One that the user named.
-TRAINPROF_EXPORT void TrainprofUserRange(const char* name, int64_t begin_ns, int64_t end_ns) {
+TRAINPROF_EXPORT int64_t TrainprofUserRange(const char* name, int64_t begin_ns) {
+  const int64_t now = trainprof::recording::MonotonicNs();
   WithWriter([&](ThreadWriter& writer) {
-    writer.Range(DefaultDomain(), MakeText(name), nullptr, begin_ns, end_ns);
+    writer.Range(DefaultDomain(), MakeText(name), nullptr, begin_ns, now);
   });
+  return now;
 }
 
 // A moment, with a count where it is not 0.

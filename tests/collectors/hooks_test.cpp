@@ -31,8 +31,10 @@ TEST(Hooks, RangesComeWithTheirTimesStackAndDomain) {
   ASSERT_NE(outer, kNoRow);
   ASSERT_NE(users, kNoRow);
   EXPECT_EQ(trace.ranges.parent[Index(inner)], outer) << "written later, but around it";
-  EXPECT_EQ(trace.ranges.interval(inner).Length(), Milliseconds(1)) << "as it was handed over";
-  EXPECT_EQ(trace.ranges.interval(outer).Length(), Milliseconds(3));
+  EXPECT_GE(trace.ranges.interval(inner).Length(), Milliseconds(1));
+  EXPECT_GE(trace.ranges.interval(outer).Length(), Milliseconds(2));
+  EXPECT_EQ(trace.ranges.begin[Index(users)], trace.ranges.end[Index(outer)])
+      << "to the nanosecond, as they were handed over";
   EXPECT_EQ(trace.Text(trace.ranges.category[Index(inner)]), "torch");
   EXPECT_EQ(trace.Text(trace.ranges.category[Index(users)]), "");
   const StackId stack = trace.ranges.stack[Index(inner)];

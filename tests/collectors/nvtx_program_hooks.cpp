@@ -22,11 +22,11 @@ Function* Find(const char* name) {
 
 struct Hooks {
   int (*start)() = Find<int()>("TrainprofStart");
-  const void* (*text)(const char*) = Find<const void*(const char*)>("TrainprofText");
-  void (*range)(const void*, const void*, int64_t,
-                int64_t) = Find<void(const void*, const void*, int64_t, int64_t)>("TrainprofRange");
-  void (*user_range)(const char*, int64_t,
-                     int64_t) = Find<void(const char*, int64_t, int64_t)>("TrainprofUserRange");
+  const void* (*place)(const char*,
+                       const char*) = Find<const void*(const char*, const char*)>("TrainprofPlace");
+  int64_t (*range)(const void*, int64_t) = Find<int64_t(const void*, int64_t)>("TrainprofRange");
+  int64_t (*user_range)(const char*,
+                        int64_t) = Find<int64_t(const char*, int64_t)>("TrainprofUserRange");
   void (*mark)(const char*, uint64_t) = Find<void(const char*, uint64_t)>("TrainprofMark");
   void (*fact)(const char*, const char*) = Find<void(const char*, const char*)>("TrainprofFact");
   void (*step_begins)() = Find<void()>("TrainprofStepBegins");
@@ -44,13 +44,15 @@ int HookRanges(const Arguments& arguments) {
   const Hooks hooks;
   const int expected = arguments.empty() ? 1 : 0;
   if (hooks.start() != expected) return 1;
-  const int64_t now = Now();
-  const void* stack =
-      hooks.text("57 Trainer.fit /home/ann/my code/train.py\nno frame\n9 <module> x");
-  hooks.range(hooks.text("backward"), stack, now - 2 * kMs, now - kMs);
-  hooks.range(hooks.text("Optimizer.step#SGD.step"), nullptr, now - 3 * kMs, now);
-  hooks.range(nullptr, nullptr, now, now);
-  hooks.user_range("users", now, now + 1);
+  const int64_t start = Now();
+  const char* stack = "57 Trainer.fit /home/ann/my code/train.py\nno frame\n9 <module> x";
+  usleep(1000);
+  const int64_t begin = Now();
+  usleep(1000);
+  hooks.range(hooks.place("backward", stack), begin);
+  const int64_t end = hooks.range(hooks.place("Optimizer.step#SGD.step", ""), start);
+  hooks.range(nullptr, begin);
+  hooks.user_range("users", end);
   hooks.mark("samples", 32);
   hooks.fact("torch.version", "2.13.0");
   return 0;
@@ -60,13 +62,13 @@ int HookedSteps(const Arguments& arguments) {
   const Hooks hooks;
   if (hooks.start() != 1) return 1;
   const int64_t start = Now();
-  const void* work = hooks.text("work");
+  const void* work = hooks.place("work", "");
   for (int step = 0; step < std::atoi(arguments[0].c_str()); ++step) {
     hooks.step_begins();
     const int64_t begin = Now();
     usleep(1000);
-    hooks.range(work, nullptr, begin, Now());
-    if (arguments.size() > 1) hooks.user_range("since the start", start, Now());
+    hooks.range(work, begin);
+    if (arguments.size() > 1) hooks.user_range("since the start", start);
   }
   return 0;
 }
@@ -74,11 +76,11 @@ int HookedSteps(const Arguments& arguments) {
 int HooksFork(const Arguments&) {
   const Hooks hooks;
   if (hooks.start() != 1) return 1;
-  const void* child_name = hooks.text("child");
-  hooks.range(hooks.text("parent"), nullptr, Now(), Now());
+  const void* child_name = hooks.place("child", "");
+  hooks.range(hooks.place("parent", ""), Now());
   const pid_t child = fork();
   if (child == 0) {
-    hooks.range(child_name, nullptr, Now(), Now());
+    hooks.range(child_name, Now());
     _exit(0);
   }
   int status = -1;

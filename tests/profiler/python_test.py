@@ -154,6 +154,9 @@ class Phases(Torch):
         self.compare(self.rank())
         self.assertEqual(len(self.report["ranks"]), 1)
         self.assertEqual(self.report["environment"]["processes"], "3")
+        self.trainprof("export", "run", "-o", "trace.json")
+        for name in (b"_MapDatasetFetcher.fetch", b"collate", b"worker waits for indices", b"worker hands over"):
+            self.assertGreaterEqual(self.read("trace.json").count(b'"%s"' % name), 30, name)
         self.assertEqual(self.report["environment"]["loader.start_method"], "fork")
 
     def test_spawned_workers(self):

@@ -30,6 +30,15 @@ TEST(Names, KnowsThePhasesOfTorchAnnotations) {
   EXPECT_EQ(PhaseOfTorchName("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
             Phase::kInputWait);
   EXPECT_EQ(PhaseOfTorchName("Optimizer.step#AdamW.step"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfTorchName("Optimizer.step#AdamW.step (2)"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfTorchName("GradScaler.unscale_"), Phase::kOptimizer);
+  EXPECT_EQ(PhaseOfTorchName("Queue.get"), Phase::kInputWait);
+  EXPECT_EQ(PhaseOfUserName("Queue.put"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("Event.wait"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("worker waits for indices"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("_MapDatasetFetcher.fetch"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("collate"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("validation"), Phase::kNone);
   EXPECT_EQ(PhaseOfTorchName("Optimizer.zero_grad#SGD.zero_grad"), Phase::kOptimizer);
   EXPECT_EQ(PhaseOfTorchName("autograd::engine::evaluate_function: AddmmBackward0"),
             Phase::kBackward);

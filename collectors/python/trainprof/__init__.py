@@ -33,9 +33,7 @@ def step() -> None:
     first call begins the first step. Where it is called, optimizers no longer say where steps end."""
     if not _recorder.recording:
         return
-    begin, _steps.begin = _steps.begin, _recorder.clock()
-    if begin:
-        _recorder.user_range("step", begin, _steps.begin)
+    _steps.begin = _recorder.user_range("step", _steps.begin) if _steps.begin else _recorder.clock()
     _recorder.steps_are_told = True
     _recorder.step_begins()
 
@@ -55,7 +53,7 @@ class range:
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
         if _recorder.recording:
-            _recorder.user_range(self.name, self.begin, _recorder.clock())
+            _recorder.user_range(self.name, self.begin)
 
 
 def mark(name: str) -> None:

@@ -4,10 +4,9 @@ import functools
 import multiprocessing
 
 from trainprof import _phases, _recorder
-from trainprof._patching import as_range, timed
+from trainprof._patching import inner
 
 clock = _recorder.clock
-text = _recorder.text
 
 _MOST_LOADERS = 64  # whose settings are remembered: iterators come and go
 
@@ -24,21 +23,25 @@ def _settings(loader):
     return {name: value for name, value in facts.items() if value is not None}
 
 
-@_phases.quiet
 def _begins():
     """The process records before its workers do: what they record goes with its."""
-    _phases.settings.tell_process()
+    try:
+        _phases.settings.tell_process()
+    except Exception:
+        pass
 
 
-@_phases.quiet
 def _made(loader, iterator, begin):
-    name = text("enumerate(DataLoader)#%s.__iter__" % type(iterator).__name__)
-    _phases.batch_came(None, name, begin, False)
-    known = _phases.settings.loaders
-    if len(known) >= _MOST_LOADERS:
-        known.clear()
-    known[id(iterator)] = _settings(loader)
-    _phases.settings.told = None if _phases.settings.told == id(iterator) else _phases.settings.told
+    _phases.batch_came(None, "enumerate(DataLoader)#%s.__iter__" % type(iterator).__name__, begin, False)
+    settings = _phases.settings
+    try:
+        if len(settings.loaders) >= _MOST_LOADERS:
+            settings.loaders.clear()
+        settings.loaders[id(iterator)] = _settings(loader)
+        if settings.told == id(iterator):  # another had its id
+            settings.told = None
+    except Exception:
+        pass
 
 
 def _batches(torch, is_compiling):
@@ -51,23 +54,23 @@ def _batches(torch, is_compiling):
 
     @functools.wraps(original)
     def __next__(self):
-        was_in = thread.in_loader
+        state = thread.state
+        was_in = state.in_loader
         got_one = False
         begin = clock()
-        _phases.gap_before_batch(begin, torch)
+        if state.after == _phases.BATCH:
+            begin = _phases.gap_before_batch(begin, torch)
         try:
-            thread.in_loader = True
+            state.in_loader = True
             batch = original(self)
             got_one = True
             return batch
         finally:
-            thread.in_loader = was_in
-            _phases.batch_came(id(self), names.get(type(self)) or name_of(self), begin, got_one)
+            state.in_loader = was_in
+            _phases.batch_came(id(self), names.get(type(self)) or name_of(type(self)), begin, got_one)
 
-    @_phases.quiet
-    def name_of(iterator):
-        kind = type(iterator)
-        name = names[kind] = text("enumerate(DataLoader)#%s.__next__" % kind.__name__)
+    def name_of(kind):
+        name = names[kind] = "enumerate(DataLoader)#%s.__next__" % kind.__name__
         return name
 
     base.__next__ = __next__
@@ -81,31 +84,36 @@ def _start(torch, is_compiling):
     @functools.wraps(original)
     def __iter__(self):
         _begins()
-        was_in = thread.in_loader
+        state = thread.state
+        was_in = state.in_loader
         begin = clock()
         try:
-            thread.in_loader = True
+            state.in_loader = True
             iterator = original(self)
         finally:
-            thread.in_loader = was_in
+            state.in_loader = was_in
         _made(self, iterator, begin)
         return iterator
 
     loader.__iter__ = __iter__
 
 
-def _fetching(torch, is_compiling):
+def _watch_fetching():
+    """In a worker alone: in the training process it would only repeat the loader's range."""
     from torch.utils.data._utils import fetch
 
     for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
-        kind.fetch = timed(kind.fetch, as_range(kind.__name__ + ".fetch"))
+        kind.fetch = inner(kind.fetch, kind.__name__ + ".fetch")
     base = fetch._BaseDatasetFetcher
     original = base.__init__
-    ended = as_range("collate")
 
     @functools.wraps(original)
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
-        original(self, dataset, auto_collation, timed(collate_fn, ended), drop_last)
+        try:
+            collate_fn = inner(collate_fn, "collate")
+        except Exception:
+            pass
+        original(self, dataset, auto_collation, collate_fn, drop_last)
 
     base.__init__ = __init__
 
@@ -115,7 +123,7 @@ class _Watched:
 
     def __init__(self, queue, method, name):
         self._queue = queue
-        setattr(self, method, timed(getattr(queue, method), as_range(name)))
+        setattr(self, method, inner(getattr(queue, method), name))
 
     def __getattr__(self, name):
         return getattr(self._queue, name)
@@ -128,14 +136,16 @@ def _workers(torch, is_compiling):
 
     @functools.wraps(original)
     def _worker_loop(dataset_kind, dataset, index_queue, data_queue, *arguments, **keywords):
+        asked, given = index_queue, data_queue
         try:
+            _watch_fetching()
             asked = _Watched(index_queue, "get", "worker waits for indices")
             given = _Watched(data_queue, "put", "worker hands over")
         except Exception:
-            asked, given = index_queue, data_queue
+            pass
         return original(dataset_kind, dataset, asked, given, *arguments, **keywords)
 
     worker._worker_loop = _worker_loop
 
 
-PATCHES = (_batches, _start, _fetching, _workers)
+PATCHES = (_batches, _start, _workers)

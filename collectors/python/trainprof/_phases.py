@@ -2,8 +2,8 @@
 gets its name then: what ends where a backward pass begins was the forward pass, what ends at the next batch without
 one was validation.
 
-A thread's time since its last such event is `since`, and `after` says what that event was."""
-import functools
+A thread's time since its last such event is `since`, and `after` says what that event was. Hooks come at each step:
+no function here may raise, and each is written to cost little."""
 import queue
 import threading
 import weakref
@@ -11,31 +11,39 @@ import weakref
 from trainprof import _recorder, _sites
 
 clock = _recorder.clock
-text = _recorder.text
 write = _recorder.torch_range
+place = _sites.place
 
 NOTHING, BATCH, BACKWARD, ZEROED, CLIPPED, STEPPING, STEPPED = range(7)
 
 # torch's own names (trace/base/names.h), and ours where it has none.
-FORWARD = text("forward")
-BACKWARD_NAME = text("backward")
-VALIDATION = text("validation")
-QUEUE = text("Queue.get")
+FORWARD = _recorder.place("forward")
+VALIDATION = _recorder.place("validation")
 
 _SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
 # torch's prologue before the first hook of an optimizer: what passes since the backward pass is the step's.
 _PROLOGUE_NS = 300_000
 
 
+class State:
+    """Of a thread."""
+
+    __slots__ = ("since", "after", "is_fed", "in_loader", "in_backward", "batches_from", "trains", "stepping")
+
+    def __init__(self):
+        self.since = 0
+        self.after = NOTHING
+        self.is_fed = False  # batches come from a loader or a queue
+        self.in_loader = False
+        self.in_backward = False
+        self.batches_from = None  # id of the iterator that gave the last one
+        self.trains = False  # has run a backward pass
+        self.stepping = {}  # id of an optimizer -> when its step began
+
+
 class _Thread(threading.local):
-    since = 0
-    after = NOTHING
-    is_fed = False  # batches come from a loader or a queue
-    in_loader = False
-    in_backward = False
-    batches_from = None  # id of the iterator that gave the last one
-    trains = False  # has run a backward pass
-    stepping = None  # id of an optimizer -> when its step began
+    def __init__(self):
+        self.state = State()
 
 
 thread = _Thread()
@@ -43,11 +51,11 @@ thread = _Thread()
 
 def forget_parent():
     """After a fork: what the parent's thread did is no part of the child."""
-    thread.__dict__.clear()
+    thread.state.__init__()
 
 
 class Settings:
-    """What is told of the process once it trains, and of the loader that feeds it."""
+    """What is told of the process once it loads or trains, and of the loader that feeds it."""
 
     def __init__(self):
         self.process = {}  # facts, until they are told
@@ -70,128 +78,135 @@ class Settings:
 settings = Settings()
 
 
-def quiet(function):
-    """A hook that errs costs its event, never the program anything."""
-
-    @functools.wraps(function)
-    def guarded(*arguments):
-        try:
-            return function(*arguments)
-        except Exception:
-            return 0
-
-    return guarded
-
-
-@quiet
 def gap_before_batch(begin, torch):
-    t = thread
-    if t.after != BATCH or t.in_loader or begin - t.since < _SHORTEST_NS:
-        return
-    if t.trains or not torch.is_grad_enabled():
-        write(VALIDATION, None, t.since, begin)
-
-
-@quiet
-def batch_came(iterator, name, begin, got_one):
-    t = thread
-    end = clock()
-    write(name, _sites.stack(), begin, end)
-    if t.in_loader:
-        return
-    t.since, t.after = end, BATCH if got_one else NOTHING
-    t.is_fed = t.is_fed or got_one
-    t.batches_from = iterator
-
-
-@quiet
-def backward_begins():
-    """When it began."""
-    t = thread
-    begin = clock()
-    known = t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING)
-    if t.since and known and not t.in_backward and begin > t.since:
-        write(FORWARD, None, t.since, begin)
-    if settings.process or t.batches_from != settings.told:
-        settings.tell(t.batches_from)
+    """When the loader was asked: `begin`, or when that had been looked at."""
+    try:
+        t = thread.state
+        if t.in_loader or begin - t.since < _SHORTEST_NS:
+            return begin
+        if t.trains or not torch.is_grad_enabled():
+            return write(VALIDATION, t.since)
+    except Exception:
+        pass
     return begin
 
 
-@quiet
+def batch_came(iterator, name, begin, got_one):
+    try:
+        t = thread.state
+        end = write(place(name), begin)
+        if t.in_loader:
+            return
+        t.since = end
+        t.batches_from = iterator
+        if got_one:
+            t.after = BATCH
+            t.is_fed = True
+        else:
+            t.after = NOTHING
+    except Exception:
+        pass
+
+
+def backward_begins():
+    """When it began."""
+    try:
+        t = thread.state
+        if settings.process or t.batches_from != settings.told:
+            settings.tell(t.batches_from)
+        if t.since and not t.in_backward and (t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING)):
+            return write(FORWARD, t.since)
+    except Exception:
+        pass
+    return clock()
+
+
 def backward_ends(begin):
-    t = thread
-    end = clock()
-    if t.in_backward:  # of a checkpoint
-        return
-    write(BACKWARD_NAME, _sites.stack(), begin, end)
-    t.since, t.after, t.trains = end, BACKWARD, True
+    try:
+        t = thread.state
+        if t.in_backward:  # of a checkpoint
+            return
+        t.since = write(place("backward"), begin)
+        t.after = BACKWARD
+        t.trains = True
+    except Exception:
+        pass
 
 
-@quiet
-def gradients_cleared(name, begin):
-    t = thread
-    end = clock()
-    write(name, None, begin, end)
-    # Between a batch and its backward pass it is a part of the forward pass, as it is in a closure.
-    if t.after in (NOTHING, BACKWARD, CLIPPED, STEPPED):
-        t.since, t.after = end, ZEROED
+def gradients_cleared(handle, begin):
+    try:
+        t = thread.state
+        end = write(handle, begin)
+        # Between a batch and its backward pass it is a part of the forward pass, as it is in a closure.
+        if t.after in (NOTHING, BACKWARD, CLIPPED, STEPPED):
+            t.since = end
+            t.after = ZEROED
+    except Exception:
+        pass
 
 
-@quiet
 def gradients_handled(name, begin):
     """Clipped, or unscaled."""
-    t = thread
-    end = clock()
-    write(name, _sites.stack(), begin, end)
-    if t.after in (BACKWARD, CLIPPED):
-        t.since, t.after = end, CLIPPED
+    try:
+        t = thread.state
+        end = write(place(name), begin)
+        if t.after in (BACKWARD, CLIPPED):
+            t.since = end
+            t.after = CLIPPED
+    except Exception:
+        pass
 
 
-@quiet
 def step_begins(optimizer):
-    t = thread
-    begin = clock()
-    if t.stepping is None:
-        t.stepping = {}
-    if t.after == BACKWARD and begin - t.since < _PROLOGUE_NS:
-        begin = t.since
-    t.stepping[id(optimizer)] = begin
-    t.since, t.after = begin, STEPPING  # a closure may run the forward pass
+    try:
+        t = thread.state
+        begin = clock()
+        if t.after == BACKWARD and begin - t.since < _PROLOGUE_NS:
+            begin = t.since
+        t.stepping[id(optimizer)] = begin
+        t.since = begin
+        t.after = STEPPING  # a closure may run the forward pass
+    except Exception:
+        pass
 
 
-@quiet
 def step_ends(optimizer):
-    t = thread
-    begin = t.stepping.pop(id(optimizer), 0) if t.stepping else 0
-    if not begin:
-        return
-    end = clock()
-    name, is_first = optimizers.name_of(optimizer)
-    write(name, _sites.stack(), begin, end)
-    t.since, t.after = end, STEPPED
-    if is_first and not _recorder.steps_are_told:
-        _recorder.step_begins()
+    try:
+        t = thread.state
+        begin = t.stepping.pop(id(optimizer), 0)
+        if not begin:
+            return
+        name = optimizers.name_of(optimizer)
+        t.since = write(place(name), begin)
+        t.after = STEPPED
+        if name == optimizers.first and not _recorder.steps_are_told:
+            _recorder.step_begins()
+    except Exception:
+        pass
 
 
-@quiet
 def range_ended(name, begin):
     """Of something that has a name and no part in a step's phases."""
-    write(name, _sites.stack(), begin, clock())
+    try:
+        write(place(name), begin)
+    except Exception:
+        pass
 
 
-@quiet
 def blocked(begin):
     """The thread has waited in a threading.Condition: for its batch, where a queue's get() did."""
-    t = thread
-    end = clock()
-    if not t.trains or t.in_loader or end - begin < _SHORTEST_NS:
-        return
-    caller = _sites.caller().f_code
-    if caller is not queue.Queue.get.__code__:
-        write(text(getattr(caller, "co_qualname", caller.co_name)), _sites.stack(), begin, end)
-        return
-    write(QUEUE, _sites.stack(), begin, end)
-    t.since, t.after, t.is_fed = end, BATCH, True
+    try:
+        t = thread.state
+        if not t.trains or t.in_loader or clock() - begin < _SHORTEST_NS:
+            return
+        code = _sites.caller().f_code
+        end = write(place(getattr(code, "co_qualname", "%s in %s" % (code.co_name, code.co_filename))), begin)
+        if code is queue.Queue.get.__code__:
+            t.since = end
+            t.after = BATCH
+            t.is_fed = True
+    except Exception:
+        pass
 
 
 class Optimizers:
@@ -199,29 +214,28 @@ class Optimizers:
     as those of a GAN, are two; one that follows another is the same."""
 
     def __init__(self):
-        self.known = {}  # id -> (weak reference, number, handle of the name)
-        self.first = None  # the handle of what counts steps
+        self.known = {}  # id -> (weak reference, number, name)
+        self.first = None  # the name of the one that counts steps
 
     def name_of(self, optimizer):
-        """(handle, whether its steps are counted)"""
         known = self.known.get(id(optimizer))
         if known is None or known[0]() is not optimizer:
             known = self.add(optimizer)
-        return known[2], known[2] == self.first
+        return known[2]
 
     def add(self, optimizer):
         kind = type(optimizer)
-        alive = [(other(), number) for other, number, _ in self.known.values()]
-        taken = {number for other, number in alive if type(other) is kind}
+        self.known = {key: value for key, value in self.known.items() if value[0]() is not None}
+        taken = {number for other, number, _ in self.known.values() if type(other()) is kind}
         number = 1
         while number in taken:
             number += 1
         name = "Optimizer.step#%s.step" % kind.__name__
-        handle = text(name if number == 1 else "%s (%d)" % (name, number))
-        self.known = {key: value for key, value in self.known.items() if value[0]() is not None}
-        known = self.known[id(optimizer)] = (weakref.ref(optimizer), number, handle)
+        if number > 1:
+            name += " (%d)" % number
+        known = self.known[id(optimizer)] = (weakref.ref(optimizer), number, name)
         if self.first is None:
-            self.first = handle
+            self.first = name
         return known
 
 

@@ -29,9 +29,9 @@ def _load():
     pointer, whole = ctypes.c_void_p, ctypes.c_int64
     functions = {}
     for name, result, arguments in (
-        ("Text", pointer, [ctypes.c_char_p]),
-        ("Range", None, [pointer, pointer, whole, whole]),
-        ("UserRange", None, [ctypes.c_char_p, whole, whole]),
+        ("Place", pointer, [ctypes.c_char_p, ctypes.c_char_p]),
+        ("Range", whole, [pointer, whole]),
+        ("UserRange", whole, [ctypes.c_char_p, whole]),
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
         ("StepBegins", None, []),
@@ -50,26 +50,27 @@ except Exception:
 
 if _functions:
     recording = True
-    torch_range = _functions["Range"]  # (name, stack, begin, end): handles of text(), ns of clock()
+    torch_range = _functions["Range"]  # (handle of place(), begin): it ends now, and when that is comes back
     step_begins = _functions["StepBegins"]
 
-_texts = {}
+_places = {}
 
 
 def _bytes(string):
     return str(string).encode("utf-8", "replace")
 
 
-def text(string):
-    """The handle of a text of ours, for torch_range; none is ever given back. None where memory runs out."""
-    handle = _texts.get(string)
+def place(name, stack=""):
+    """The handle of a name of ours and the text of a stack; none is ever given back. None where memory runs out."""
+    handle = _places.get((name, stack))
     if handle is None:
-        handle = _texts[string] = _functions["Text"](_bytes(string))
+        handle = _places[name, stack] = _functions["Place"](_bytes(name), _bytes(stack))
     return handle
 
 
-def user_range(name, begin, end):
-    _functions["UserRange"](_bytes(name), begin, end)
+def user_range(name, begin):
+    """When it ended."""
+    return _functions["UserRange"](_bytes(name), begin)
 
 
 def mark(name, count):

@@ -8,22 +8,13 @@ _MOST_FRAMES = 24  # of a stack
 _MOST_BYTES = 4096  # of a recorded text
 _MOST_KNOWN = 4096  # programs that make code as they go must not fill memory
 
-_libraries = [os.path.dirname(os.path.abspath(__file__)) + os.sep]  # torch's folder, and ours
-_of_library = {}  # id of a code object -> (the object, whether it is a library's)
-_known = {}  # (id of a code object, instruction) -> (the object, handle of the stack from there on)
+_folders = [os.path.dirname(os.path.abspath(__file__)) + os.sep]  # ours, and torch's
+_of_library = {}  # id of a code object in one of them -> the object, so that no other gets the id
+_known = {}  # (name, id of a code object, instruction) -> (handle of the name and the stack from there on, the object)
 
 
 def passes_over(folder):
-    _libraries.append(os.path.join(folder, ""))
-
-
-def _is_library(code):
-    known = _of_library.get(id(code))
-    if known is None:
-        if len(_of_library) >= _MOST_KNOWN:
-            _of_library.clear()
-        known = _of_library[id(code)] = (code, code.co_filename.startswith(tuple(_libraries)))
-    return known[1]
+    _folders.append(os.path.join(folder, ""))
 
 
 def _text(frame):
@@ -44,22 +35,36 @@ def _text(frame):
 def caller():
     """The innermost frame outside of torch and of this package; None where there is none."""
     frame = sys._getframe(1)
-    while frame is not None and _is_library(frame.f_code):
+    while frame is not None:
+        code = frame.f_code
+        if id(code) not in _of_library:
+            if not code.co_filename.startswith(tuple(_folders)):
+                return frame
+            if len(_of_library) >= _MOST_KNOWN:
+                _of_library.clear()
+            _of_library[id(code)] = code
         frame = frame.f_back
-    return frame
+    return None
 
 
-def stack():
-    """The handle of the stack from caller() on. What called that frame is looked at once for each of its
-    instructions: a framework's loop has one caller."""
+def place(name):
+    """The handle, for _recorder.torch_range, of a name with the stack from caller() on. What called that frame is
+    looked at once for each of its instructions: a framework's loop has one caller."""
+    frame = sys._getframe(1)
+    while frame is not None and id(frame.f_code) in _of_library:
+        frame = frame.f_back
+    if frame is None:
+        return _recorder.place(name)
+    code = frame.f_code
+    known = _known.get((name, id(code), frame.f_lasti))
+    if known is not None:
+        return known[0]
     frame = caller()
     if frame is None:
-        return None
+        return _recorder.place(name)
     code = frame.f_code
-    key = (id(code), frame.f_lasti)
-    known = _known.get(key)
-    if known is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        known = _known[key] = (code, _recorder.text(_text(frame)))
-    return known[1]
+    if len(_known) >= _MOST_KNOWN:
+        return _recorder.place(name)
+    handle = _recorder.place(name, _text(frame))
+    _known[(name, id(code), frame.f_lasti)] = (handle, code)
+    return handle

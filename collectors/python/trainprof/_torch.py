@@ -12,7 +12,6 @@ from trainprof import _loader, _phases, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 
 clock = _recorder.clock
-text = _recorder.text
 
 _COLLECTIVES = (
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
@@ -29,14 +28,14 @@ def _backward(torch, is_compiling):
         def run_backward(self, *arguments, **keywords):
             if is_compiling():
                 return run(*arguments, **keywords)
-            thread = _phases.thread
-            was_in = thread.in_backward
+            state = _phases.thread.state
+            was_in = state.in_backward
             begin = _phases.backward_begins()
             try:
-                thread.in_backward = True
+                state.in_backward = True
                 return run(*arguments, **keywords)
             finally:
-                thread.in_backward = was_in
+                state.in_backward = was_in
                 _phases.backward_ends(begin)
 
     variable._execution_engine = _ImperativeEngine()
@@ -91,7 +90,7 @@ def _zero_grad(torch, is_compiling):
         kind = type(optimizer)
         name = names.get(kind)
         if name is None:
-            name = names[kind] = text("Optimizer.zero_grad#%s.zero_grad" % kind.__name__)
+            name = names[kind] = _recorder.place("Optimizer.zero_grad#%s.zero_grad" % kind.__name__)
         _phases.gradients_cleared(name, begin)
 
     optimizer = torch.optim.Optimizer
