@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/change.h"
 #include "analysis/host/call_sites.h"
 #include "trace/tables/trace.h"
 
@@ -38,11 +39,11 @@ struct Finding {
   std::string rule;  // slug; set by the engine
   std::string code;  // TPnnn; set by the engine
   Severity severity = Severity::kNote;
-  std::string title;        // one line, with the figure
-  std::vector<Site> where;  // most frequent first
-  int64_t count = 0;        // instances in the window
-  Duration cost;            // over the window; per step it is cost / steps
-  Gain gain;
+  std::string title;                            // one line, with the figure
+  std::vector<Site> where;                      // most frequent first
+  int64_t count = 0;                            // instances in the window
+  Duration cost;                                // over the window; per step it is cost / steps
+  Gain gain;                                    // set by the engine
   double confidence = 1;                        // 0..1; a rule may lower it
   std::vector<std::string> confidence_reasons;  // why it is not higher
   std::vector<Evidence> evidence;               // the worst few
@@ -86,6 +87,12 @@ struct Skipped {
   std::string reason;
 };
 
-using RuleOutcome = std::variant<std::vector<Finding>, Skipped>;
+// A finding and what fixing it changes.
+struct Diagnosis {
+  Finding finding;
+  Change change;
+};
+
+using RuleOutcome = std::variant<std::vector<Diagnosis>, Skipped>;
 
 }  // namespace trainprof

@@ -203,6 +203,14 @@ std::array<Duration, kDeviceClasses> DeviceAccount::Within(const Interval& part)
   return totals;
 }
 
+IntervalSet HostAccount::InputWait() const {
+  std::vector<Interval> waits;
+  for (const Segment<Phase>& segment : phases) {
+    if (segment.value == Phase::kInputWait) waits.push_back(segment.interval);
+  }
+  return IntervalSet::Union(std::move(waits));
+}
+
 std::array<Duration, kHostClasses> HostAccount::Within(const Interval& part) const {
   std::array<Duration, kHostClasses> totals{};
   const auto of = [&](HostClass c) -> Duration& { return totals[static_cast<size_t>(c)]; };

@@ -72,6 +72,8 @@ struct HostAccount {
   IntervalSet copies;                          // within the window, where no phase is named
   IntervalSet backward;                        // the same, on autograd's own threads
 
+  // When the stepping thread waited for its input, in the whole trace.
+  IntervalSet InputWait() const;
   Duration Of(HostClass c) const { return total[static_cast<size_t>(c)]; }
   // As for a device.
   std::array<Duration, kHostClasses> Within(const Interval& part) const;

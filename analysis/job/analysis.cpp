@@ -7,6 +7,7 @@
 #include <span>
 
 #include "analysis/account/idle.h"
+#include "analysis/gain.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
@@ -54,11 +55,7 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
 
 LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devices,
                         const HostAccount& host) {
-  std::vector<Interval> waits;
-  for (const Segment<Phase>& segment : host.phases) {
-    if (segment.value == Phase::kInputWait) waits.push_back(segment.interval);
-  }
-  const IntervalSet wait = IntervalSet::Union(std::move(waits)).IntersectWith(steps.window);
+  const IntervalSet wait = host.InputWait().IntersectWith(steps.window);
   LoaderWait loader{wait.Total(), {}};
   if (devices.empty()) loader.during_idle = loader.total;
   for (const DeviceAccount& device : devices) {
@@ -75,14 +72,15 @@ void RunRules(const RankModel& model, RankAnalysis& analysis) {
       analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
       continue;
     }
-    auto& findings = std::get<std::vector<Finding>>(outcome);
+    auto& findings = std::get<std::vector<Diagnosis>>(outcome);
     if (findings.empty() && !model.device_doubt.empty()) {
       // Not found in what there is: not checked in what is missing.
       analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
     } else if (findings.empty()) {
       analysis.passed.emplace_back(entry.slug);
     }
-    for (Finding& finding : findings) {
+    for (auto& [finding, change] : findings) {
+      finding.gain = GainOf(model, finding, change);
       finding.rule = entry.slug;
       finding.code = entry.rule->code;
       SortSites(finding.where);

@@ -44,7 +44,7 @@ Row OpBefore(const RangeTable& ranges, Row row) {
 }
 
 struct Copies {
-  std::vector<uint32_t> rows;
+  std::vector<Row> rows;
   Duration host;  // the calls, and the operators that made the tensors
   bool maker_seen = false;
   bool kind_known = false;  // some copy says what memory it used
@@ -70,7 +70,7 @@ void Consider(const RankModel& model, uint32_t op, Copies& copies) {
     host = ranges.interval(outermost).Length() + ranges.interval(maker).Length();
     copies.maker_seen = true;
   }
-  copies.rows.push_back(op);
+  copies.rows.push_back(Row{op});
   copies.host += host;
 }
 
@@ -102,13 +102,14 @@ void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
   const DeviceOpTable& ops = model.trace.device_ops;
   for (size_t i = 0; i < copies.rows.size(); ++i) {
     CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(ops.launch[copies.rows[i]]));
+    AddSite(finding.where, model.sites.FindCall(ops.launch[Index(copies.rows[i])]));
   }
   for (size_t i = 0; i < std::min(copies.rows.size(), kMostEvidence); ++i) {
-    const Row call = ops.launch[copies.rows[i]];
+    const size_t op = Index(copies.rows[i]);
+    const Row call = ops.launch[op];
     finding.evidence.push_back(
-        {fmt::format("{} of {}: {} took {:.1f} us", model.trace.Text(ops.name[copies.rows[i]]),
-                     Counted(ops.bytes[copies.rows[i]], "byte", "bytes"),
+        {fmt::format("{} of {}: {} took {:.1f} us", model.trace.Text(ops.name[op]),
+                     Counted(ops.bytes[op], "byte", "bytes"),
                      model.trace.Text(model.trace.api.name[Index(call)]),
                      1000 * model.trace.api.interval(call).Length().ToMilliseconds()),
          model.trace.api.interval(call), Table::kApi, call});
@@ -127,7 +128,7 @@ RuleOutcome Check(const RankModel& model) {
   const Duration bound = HostBound(model);
   const auto count = static_cast<int64_t>(copies.rows.size());
   if (count == 0 || count < model.device_steps.divisor() || bound.ns == 0) {
-    return std::vector<Finding>{};
+    return std::vector<Diagnosis>{};
   }
   Finding finding;
   const Duration cost = std::min(copies.host, bound);
@@ -144,8 +145,6 @@ RuleOutcome Check(const RankModel& model) {
       one_a_step ? "takes" : "take", model.PerStepMs(copies.host), model.Unit());
   finding.count = count;
   finding.cost = cost;
-  // High: the host is the slower side, and wins all of it. Low: it was ahead at that moment.
-  finding.gain = {0, model.PerStepMs(cost)};
   if (!copies.maker_seen) {
     finding.confidence = kUnseenMaker;
     finding.confidence_reasons.push_back(
@@ -169,7 +168,7 @@ RuleOutcome Check(const RankModel& model) {
             "torch::randn(shape).to(device)"
           : "noise = torch.randn(shape, device=device)   # not torch.randn(shape).to(device)";
   finding.verify = "Record again: the small \"Pageable -> Device\" copies are gone.";
-  return std::vector<Finding>{std::move(finding)};
+  return std::vector<Diagnosis>{{std::move(finding), {Edit::kDropWork, copies.rows}}};
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "analysis/account/drain.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
-#include "analysis/run_ahead.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 
@@ -87,28 +86,13 @@ void Describe(const RankModel& model, std::vector<Sync> syncs, Finding& finding)
   }
 }
 
-// High: the drain goes, as far as the device's own work allows, and where nothing else holds the
-// host, all idle time of its pace with it. Low: the drain alone, and the host, freed of its waits,
-// is still the slower side, so that the step cannot get shorter than the host's own work.
-Gain GainOf(const RankModel& model, const std::vector<Sync>& syncs, Duration drain,
-            Duration blocked) {
-  Duration busy;
-  for (const DeviceAccount& device : model.devices) {
-    busy = std::max(busy, device.BusyWithin(model.device_steps.window) + device.missing_rows);
-  }
-  const double step = model.device_steps.MeanMilliseconds();
-  const double room = step - model.PerStepMs(busy);
-  const double drained = std::min(model.PerStepMs(drain), room);
-  const double own_work = step - model.PerStepMs(blocked);
-  std::vector<Row> fixed;
+std::vector<Row> WaitingCalls(const RankModel& model, const std::vector<Sync>& syncs) {
+  std::vector<Row> calls;
   for (const Sync& sync : syncs) {
-    fixed.push_back(model.trace.device_ops.launch[sync.op]);
-    if (sync.paired != kNoRow) fixed.push_back(sync.paired);
+    calls.push_back(model.trace.device_ops.launch[sync.op]);
+    if (sync.paired != kNoRow) calls.push_back(sync.paired);
   }
-  std::sort(fixed.begin(), fixed.end());
-  const double paced = std::min(model.PerStepMs(HostPacedIdle(model)), room);
-  return {std::clamp(step - std::max(own_work, model.PerStepMs(busy)), 0.0, drained),
-          HostRunsAhead(model, fixed) ? std::max(drained, paced) : drained};
+  return calls;
 }
 
 RuleOutcome Check(const RankModel& model) {
@@ -126,7 +110,7 @@ RuleOutcome Check(const RankModel& model) {
   const bool often = static_cast<int64_t>(syncs.size()) >= model.device_steps.divisor();
   const bool costly = model.ShareOfWindow(blocked) > kMinBlockedShare ||
                       model.ShareOfWindow(drain) > kMinDrainShare;
-  if (syncs.empty() || !often || !costly) return std::vector<Finding>{};
+  if (syncs.empty() || !often || !costly) return std::vector<Diagnosis>{};
 
   Finding finding;
   finding.severity =
@@ -138,7 +122,6 @@ RuleOutcome Check(const RankModel& model) {
                   model.PerStepMs(blocked), model.Unit(), model.PerStepMs(drain));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
-  finding.gain = GainOf(model, syncs, drain, blocked);
   Describe(model, syncs, finding);
   const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
   finding.advice =
@@ -157,7 +140,8 @@ RuleOutcome Check(const RankModel& model) {
                          "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";
   finding.verify = fmt::format("Record again: fewer device-to-host copies, {} near 0.",
                                Title(DeviceClass::kIdleSyncDrain));
-  return std::vector<Finding>{std::move(finding)};
+  return std::vector<Diagnosis>{
+      {std::move(finding), {Edit::kRemoveWaits, WaitingCalls(model, syncs)}}};
 }
 
 // Of the drains, those behind copies to the host; an explicit synchronize is not looked for.

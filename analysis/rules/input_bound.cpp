@@ -7,7 +7,6 @@
 
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
-#include "analysis/run_ahead.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 
@@ -19,11 +18,6 @@ constexpr double kWarnShare = 0.05;
 constexpr double kErrorShare = 0.20;
 // One slow batch is not a slow loader: at least half of the steps must wait.
 constexpr double kMinShareOfSteps = 0.5;
-// With workers beside it, the training thread itself gets slower: on kineto_resnet50 its other work
-// went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
-constexpr double kContention = 1.2;
-// Workers never hide all of the exposed wait: 85 % of it on kineto_resnet50, 84 % on a virtual GPU.
-constexpr double kHidden = 0.8;
 
 struct Wait {
   IntervalSet raw;      // the loader's ranges on the stepping thread
@@ -31,11 +25,7 @@ struct Wait {
 };
 
 Wait WaitOf(const RankModel& model) {
-  std::vector<Interval> raw;
-  for (const Segment<Phase>& segment : model.host.phases) {
-    if (segment.value == Phase::kInputWait) raw.push_back(segment.interval);
-  }
-  Wait wait{IntervalSet::Union(std::move(raw)), {}};
+  Wait wait{model.host.InputWait(), {}};
   if (model.devices.empty()) {
     wait.exposed = wait.raw;
     return wait;
@@ -67,20 +57,8 @@ double ShareOfStepsThatWait(const RankModel& model, const IntervalSet& exposed) 
   return static_cast<double>(waiting) / static_cast<double>(model.device_steps.count());
 }
 
-// High: the exposed wait goes, and where nothing else holds the host, all idle time of its pace
-// with it. Low: part of the wait goes, and the training thread pays for the workers' company: the
-// step cannot get shorter than that thread's own work.
-Gain GainOf(const RankModel& model, Duration raw, Duration exposed) {
-  const double step = model.device_steps.MeanMilliseconds();
-  const double wait = model.PerStepMs(exposed);
-  const double own_work = step - model.PerStepMs(raw);
-  const bool ahead = !model.devices.empty() && HostRunsAhead(model, {});
-  const double high = ahead ? std::max(wait, model.PerStepMs(HostPacedIdle(model))) : wait;
-  return {std::clamp(step - kContention * own_work, 0.0, kHidden * wait), high};
-}
-
 struct Loader {
-  int64_t count = 0;
+  std::vector<Row> waits;
   bool in_process = false;  // torch's iterator without workers
   bool torch = false;
 };
@@ -96,7 +74,7 @@ Loader Describe(const RankModel& model, Finding& finding) {
     if (!model.InWindow(ranges.interval(Row{i}))) continue;
     const Row parent = ranges.parent[i];
     if (parent != kNoRow && waits[Index(parent) - first]) continue;
-    ++loader.count;
+    loader.waits.push_back(Row{i});
     const std::string_view name = model.trace.Text(ranges.name[i]);
     loader.torch |= name.starts_with("enumerate(");
     loader.in_process |= name.find("_SingleProcessDataLoaderIter") != std::string_view::npos;
@@ -216,7 +194,7 @@ RuleOutcome Check(const RankModel& model) {
   const Duration exposed = wait.exposed.IntersectWith(model.device_steps.window).Total();
   const double share = model.ShareOfWindow(exposed);
   if (share <= kWarnShare || ShareOfStepsThatWait(model, wait.exposed) < kMinShareOfSteps) {
-    return std::vector<Finding>{};
+    return std::vector<Diagnosis>{};
   }
   const Duration raw = wait.raw.IntersectWith(model.device_steps.window).Total();
   Finding finding;
@@ -227,14 +205,13 @@ RuleOutcome Check(const RankModel& model) {
                   model.devices.empty() ? "the training loop waits for its batch"
                                         : "the GPU stands idle for the next batch");
   finding.cost = exposed;
-  finding.gain = GainOf(model, raw, exposed);
   const Loader loader = Describe(model, finding);
-  finding.count = loader.count;
+  finding.count = static_cast<int64_t>(loader.waits.size());
   finding.advice = Advice(model, loader, raw);
   finding.verify = fmt::format("Record again: {} should fall below 5 % of the {}.",
                                Title(DeviceClass::kIdleInputWait),
                                model.device_steps.count() > 0 ? "mean step" : "time");
-  return std::vector<Finding>{std::move(finding)};
+  return std::vector<Diagnosis>{{std::move(finding), {Edit::kFeedInput, loader.waits}}};
 }
 
 constexpr ExplainedClass kExplains[] = {{DeviceClass::kIdleInputWait}, {HostClass::kInputWait}};

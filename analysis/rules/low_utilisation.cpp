@@ -19,19 +19,6 @@ namespace {
 constexpr double kWarnBelow = 0.50;
 constexpr double kErrorBelow = 0.20;
 
-// Idle time that a finding of its own explains is not counted again as gain here, nor is time in
-// which the device may have worked.
-bool IsClaimed(DeviceClass c) {
-  if (c == DeviceClass::kIdleUnrecorded) return true;
-  const auto rules = AllRules();
-  return std::any_of(rules.begin(), rules.end(), [&](const RegisteredRule& entry) {
-    const auto& explains = entry.rule->explains;
-    return std::any_of(explains.begin(), explains.end(), [&](const ExplainedClass& explained) {
-      return explained.of == decltype(explained.of)(c);
-    });
-  });
-}
-
 // The idle classes of an account, largest first.
 std::vector<DeviceClass> CausesOf(const DeviceAccount& account) {
   std::vector<DeviceClass> causes;
@@ -53,16 +40,13 @@ Finding Describe(const RankModel& model, const DeviceAccount& account, double bu
   finding.title = fmt::format("Low utilisation: GPU {} is busy for {}{} of the step", id,
                               is_range ? "at most " : "", Percent(busy_high));
   finding.count = static_cast<int64_t>(model.device_steps.count());
-  Duration unexplained;
   std::string causes;
   for (DeviceClass c : CausesOf(account)) {
     if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
-    if (!IsClaimed(c)) unexplained += account.Of(c);
     if (model.ShareOfWindow(account.Of(c)) < 0.01) continue;
     causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Title(c),
                           model.PerStepMs(account.Of(c)), model.Unit());
   }
-  finding.gain = {0, model.PerStepMs(unexplained)};
   std::vector<uint32_t> longest;  // rows of account.idle
   for (uint32_t row = 0; row < account.idle.size(); ++row) {
     CancelPoint(row);
@@ -100,12 +84,15 @@ RuleOutcome Check(const RankModel& model) {
     return Skipped{"no steps were found: utilisation over start-up and shutdown says nothing"};
   }
   if (!model.device_doubt.empty()) return Skipped{model.device_doubt};
-  std::vector<Finding> findings;
+  std::vector<Diagnosis> findings;
   for (const DeviceAccount& account : model.devices) {
     if (account.ops_in_window == 0) continue;
     const Duration busy = account.BusyWithin(model.device_steps.window);
     const double busy_high = model.ShareOfWindow(busy + account.Of(DeviceClass::kIdleUnrecorded));
-    if (busy_high < kWarnBelow) findings.push_back(Describe(model, account, busy_high));
+    if (busy_high < kWarnBelow) {
+      findings.push_back(
+          {Describe(model, account, busy_high), {Edit::kFillIdle, {}, account.device}});
+    }
   }
   return findings;
 }

@@ -115,7 +115,7 @@ RuleOutcome Check(const RankModel& model) {
     return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
   }
   const auto bytes_per_step = copies.bytes / model.device_steps.divisor();
-  if (bytes_per_step < kMinBytesPerStep) return std::vector<Finding>{};
+  if (bytes_per_step < kMinBytesPerStep) return std::vector<Diagnosis>{};
 
   const Duration exposed = Exposed(model, copies.rows);
   const Duration cost = exposed + DrainAfter(model, copies.rows);
@@ -127,8 +127,6 @@ RuleOutcome Check(const RankModel& model) {
       model.PerStepMs(copies.blocked), model.Unit());
   finding.count = static_cast<int64_t>(copies.rows.size());
   finding.cost = cost;
-  // Low is 0: the thread's wait may be for earlier kernels, which pinning does not shorten.
-  finding.gain = {0, model.PerStepMs(cost)};
   Describe(model, copies, finding);
   const Language language = LanguageOf(model.trace);
   finding.advice = fmt::format(
@@ -143,7 +141,9 @@ RuleOutcome Check(const RankModel& model) {
                                            : "loader = DataLoader(..., pin_memory=True)\n"
                                              "x = x.to(device, non_blocking=True)";
   finding.verify = "Record again: copies read \"Pinned -> Device\" and their calls return at once.";
-  return std::vector<Finding>{std::move(finding)};
+  std::vector<Row> rows;
+  for (const uint32_t row : copies.rows) rows.push_back(Row{row});
+  return std::vector<Diagnosis>{{std::move(finding), {Edit::kOverlapCopies, std::move(rows)}}};
 }
 
 // Of the exposed copies, those from pageable memory.

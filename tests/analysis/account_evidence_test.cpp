@@ -55,7 +55,7 @@ std::vector<DeviceAccount> AccountWith(const TraceEvents& events, const Steps& s
 }
 
 // Two accounts of one device, before and after a deletion.
-struct Change {
+struct BeforeAndAfter {
   const DeviceAccount& before;
   const DeviceAccount& after;
   int64_t Growth(C c) const { return after.Of(c).ns - before.Of(c).ns; }
@@ -75,7 +75,7 @@ void ForEachChange(uint64_t first_seed, const RandomTraceOptions& options, Remov
     if (after.size() < before.devices.size()) continue;  // a device lost all it did
     for (size_t d = 0; d < after.size(); ++d) {
       SCOPED_TRACE(fmt::format("seed {}, device {}", seed, d));
-      check(Change{before.devices[d], after[d]});
+      check(BeforeAndAfter{before.devices[d], after[d]});
       if (::testing::Test::HasFailure()) return;
     }
   }
@@ -86,7 +86,7 @@ TEST(AccountEvidence, WithoutTheLoaderNoInputWaitAndWhatNeedsNoHostStays) {
   ForEachChange(
       1, {.least_steps = 1},
       [](const TraceEvents& events, Random&) { return WithoutLoader(events); },
-      [&](const Change& change) {
+      [&](const BeforeAndAfter& change) {
         const int64_t lost = change.before.Of(C::kIdleInputWait).ns;
         moved_ns += lost;
         EXPECT_EQ(change.after.Of(C::kIdleInputWait).ns, 0);
@@ -106,7 +106,7 @@ TEST(AccountEvidence, WithoutTheLoaderNoOtherReasonOfOneThreadGrows) {
   ForEachChange(
       10'000, {.most_threads = 1, .least_steps = 1, .python = false},
       [](const TraceEvents& events, Random&) { return WithoutLoader(events); },
-      [&](const Change& change) {
+      [&](const BeforeAndAfter& change) {
         for (C c : {C::kIdleAllocation, C::kIdlePython}) {
           EXPECT_EQ(change.Growth(c), 0) << Name(c);
         }
@@ -211,7 +211,7 @@ bool SaysLess(C c) { return c == C::kIdleUnknown || c == C::kIdleUnrecorded; }
 
 TEST(AccountEvidence, LostLaunchesOnlyAddToUnknownAndUnrecorded) {
   int64_t moved_ns = 0;
-  ForEachChange(30'000, {.least_steps = 1}, WithoutSomeLinks, [&](const Change& change) {
+  ForEachChange(30'000, {.least_steps = 1}, WithoutSomeLinks, [&](const BeforeAndAfter& change) {
     moved_ns += change.Growth(C::kIdleUnknown) + change.Growth(C::kIdleUnrecorded);
     for (C c : kBusy) EXPECT_EQ(change.Growth(c), 0) << Name(c);
     for (size_t i = 0; i < kDeviceClasses; ++i) {
@@ -245,7 +245,7 @@ TraceEvents WithoutSomeLaunchCalls(TraceEvents events, Random& random) {
 
 TEST(AccountEvidence, DeletedLaunchCallsOfOneThreadOnlyAddToUnknownAndUnrecorded) {
   ForEachChange(40'000, {.most_threads = 1, .least_steps = 1, .python = false, .in_order = true},
-                WithoutSomeLaunchCalls, [&](const Change& change) {
+                WithoutSomeLaunchCalls, [&](const BeforeAndAfter& change) {
                   for (size_t i = 0; i < kDeviceClasses; ++i) {
                     const C c = static_cast<C>(i);
                     if (SaysLess(c)) continue;
@@ -296,7 +296,7 @@ TEST(AccountEvidence, DeletedKernelsNameNoCauseInGapsThatStay) {
         });
         return events;
       },
-      [&](const Change& change) {
+      [&](const BeforeAndAfter& change) {
         const auto before = GapsOf(change.before);
         for (const auto& [gap, parts] : GapsOf(change.after)) {
           const auto same = before.find(gap);
@@ -430,7 +430,7 @@ TEST(AccountEvidence, MissingGraphNodesAreUnrecordedOrAHandOver) {
     const TraceEvents events = DrawGraphTrace(random);
     const Accounted before = Account(events);
     const Accounted after = Account(WithoutHalfTheNodes(events, random));
-    const Change change{before.devices[0], after.devices[0]};
+    const BeforeAndAfter change{before.devices[0], after.devices[0]};
     for (size_t i = 0; i < kDeviceClasses; ++i) {
       const C c = static_cast<C>(i);
       if (c == C::kCompute || c == C::kIdleDependency || c == C::kIdleUnrecorded) continue;

@@ -24,7 +24,7 @@ RuleOutcome Check(const RankModel& model) {
     if (ops.interval(Row{row}).Length() < kShort) found.push_back(Row{row});
   }
   if (static_cast<double>(found.size()) <= kMost * static_cast<double>(kernels)) {
-    return std::vector<Finding>{};
+    return std::vector<Diagnosis>{};
   }
   Duration idle;
   for (const DeviceAccount& device : model.devices) {
@@ -35,13 +35,12 @@ RuleOutcome Check(const RankModel& model) {
                               kShort.ns / 1000);
   finding.count = static_cast<int64_t>(found.size());
   finding.cost = idle;
-  finding.gain = {0, model.PerStepMs(idle)};
   const Row first = found.front();
   finding.evidence.push_back({std::string(model.trace.Text(ops.name[Index(first)])),
                               ops.interval(first), Table::kDeviceOps, first});
   finding.advice = "Fuse them: torch.compile, or one call for many tensors (torch._foreach_add_).";
   finding.verify = "Record again: fewer kernels a step, and less time that waits for launches.";
-  return std::vector<Finding>{std::move(finding)};
+  return std::vector<Diagnosis>{{std::move(finding), {Edit::kDropWork, std::move(found)}}};
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// What fixing a finding changes, as an edit of what was recorded. What that is worth is worked out
+// in one place (analysis/gain.h): no rule does.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/base/ids.h"
+
+namespace trainprof {
+
+enum class Edit : uint8_t {
+  kRemoveWaits,    // calls no longer wait for the device; rows of trace.api
+  kOverlapCopies,  // copies run beside other work, their calls return at once; of trace.device_ops
+  kDropWork,       // what is not launched any more; of trace.device_ops
+  kFeedInput,      // the batch is there when the loop asks for it; the waits, of trace.ranges
+  kFillIdle,       // the device has work whenever it stands idle
+};
+
+struct Change {
+  Edit edit;
+  std::vector<Row> rows;        // of the table that the edit names, each once
+  DeviceId device = kNoDevice;  // of kFillIdle
+};
+
+}  // namespace trainprof
