@@ -167,7 +167,7 @@ auto WordsOf(SourceKind) {
 auto WordsOf(Table) {
   constexpr auto words =
       std::to_array<std::string_view>({"ranges", "api", "device_ops", "syncs", "instants",
-                                       "counters", "flows", "idle", "busy", "steps"});
+                                       "counters", "flows", "samples", "idle", "busy", "steps"});
   static_assert(static_cast<size_t>(Table::kSteps) + 1 == words.size());
   return words;
 }

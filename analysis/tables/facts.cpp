@@ -142,8 +142,10 @@ void AddColumns(const Trace& trace, const DescribedTable auto& table, size_t i, 
   ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
     if constexpr (std::is_same_v<C, StringId>) {
       facts.Add("recorded as", std::string(trace.Text(column[i])));
-    } else if (column[i] != kNoCorrelation) {
-      facts.Add(name, fmt::format("{}", column[i]));
+    } else if constexpr (NamedValue<C>) {
+      if (column[i] != C{}) facts.Add(name, std::string(NameOf(column[i])));
+    } else if constexpr (std::is_same_v<C, int64_t>) {
+      if (column[i] != kNoCorrelation) facts.Add(name, fmt::format("{}", column[i]));
     }
   });
 }
@@ -226,14 +228,17 @@ std::vector<StackFrame> StackOf(const Trace& trace, Table table, Row row) {
       AddFrames(trace, trace.ranges.stack[i], frames);
     }
     if (frames.empty()) AddRanges(trace, trace.ranges.parent[i], frames);
-  } else if (table == Table::kApi || table == Table::kInstants) {
-    const EventColumns& columns = *ColumnsOf(trace, table);
-    const auto& stacks = table == Table::kApi ? trace.api.stack : trace.instants.stack;
-    AddFrames(trace, stacks[Index(row)], frames);
-    if (!frames.empty()) return frames;
-    const TrackId track = columns.track[Index(row)];
-    AddRanges(trace, InnermostRange(trace.ranges, track, columns.begin[Index(row)]), frames);
+    return frames;
   }
+  ForEachEventTable(trace, [&](Table each, const auto& rows) {
+    if constexpr (requires { rows.stack; }) {
+      if (each != table) return;
+      const size_t i = Index(row);
+      AddFrames(trace, rows.stack[i], frames);
+      if (!frames.empty()) return;
+      AddRanges(trace, InnermostRange(trace.ranges, rows.track[i], rows.begin[i]), frames);
+    }
+  });
   return frames;
 }
 

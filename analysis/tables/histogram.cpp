@@ -31,7 +31,7 @@ Duration Histogram::BeginOf(size_t b) const {
 Histogram MakeHistogram(const Trace& trace, Table table, StringId name) {
   Histogram histogram;
   const EventColumns* const columns = ColumnsOf(trace, table);
-  if (columns == nullptr || table == Table::kInstants) return histogram;
+  if (columns == nullptr || !Lasts(trace, table)) return histogram;
   std::vector<int64_t> durations;
   const auto size = static_cast<uint32_t>(columns->size());
   for (uint32_t row = 0; row < size; ++row) {

@@ -22,8 +22,8 @@ std::string CountsOf(const Trace& trace) {
   int64_t ops = 0;
   int64_t annotations = 0;
   int64_t python = 0;
-  for (StringId category : trace.ranges.category) {
-    const std::string_view word = trace.Text(category);
+  for (size_t row = 0; row < trace.ranges.size(); ++row) {
+    const std::string_view word = trace.Text(trace.ranges.category[row]);
     ops += word == "cpu_op" || word == "Operator" ? 1 : 0;
     annotations += word == "user_annotation" ? 1 : 0;
     python += word == "python_function" ? 1 : 0;

@@ -7,6 +7,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/trace_text.h"
 #include "trace/formats/chrome/split_ranks.h"
+#include "trace/formats/chrome/stack_text.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
 
@@ -58,23 +59,30 @@ TEST(RoundTrip, EventsWithoutATimeComeBackEqual) {
   }
 }
 
-// The rows of a table that a trace of an import holds.
+// What the named columns of the first row say, and its stack.
 template <class T>
-void ExpectTheSameRow(const T& before, const T& after, const Trace& trace) {
+std::vector<std::string> Columns(const Trace& trace, const T& table) {
+  std::vector<std::string> said;
+  if constexpr (DescribedTable<T>) {
+    ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
+      if constexpr (std::is_same_v<C, int64_t>)
+        said.push_back(fmt::format("{} {}", name, column[0]));
+      if constexpr (NamedValue<C>) said.push_back(fmt::format("{} {}", name, NameOf(column[0])));
+    });
+  }
+  if constexpr (requires { table.stack; }) said.push_back(StackSpelled(trace, table.stack[0]));
+  return said;
+}
+
+// `after` is of an import.
+template <class T>
+void ExpectTheSameRow(const Trace& trace_before, const T& before, const Trace& trace,
+                      const T& after) {
   SCOPED_TRACE(T::kTitle);
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(trace.Text(after.name[0]), T::kTitle);
   EXPECT_EQ(after.end[0] - after.begin[0], before.end[0] - before.begin[0]);
-  if constexpr (DescribedTable<T>) {
-    const auto numbers = [](const T& table) {
-      std::vector<int64_t> found;
-      ForEachNamedColumn(table, [&]<class C>(std::string_view, const std::vector<C>& column) {
-        if constexpr (std::is_same_v<C, int64_t>) found.push_back(column[0]);
-      });
-      return found;
-    };
-    EXPECT_EQ(numbers(after), numbers(before));
-  }
+  EXPECT_EQ(Columns(trace, after), Columns(trace_before, before));
 }
 
 TEST(RoundTrip, ARowOfEachTableComesBack) {
@@ -84,7 +92,7 @@ TEST(RoundTrip, ARowOfEachTableComesBack) {
   const Result<Trace> again = ImportTrace(out.path());
   ASSERT_TRUE(again.ok()) << again.error();
   ForEachTable(trace, [&]<class T>(Table, const T& table) {
-    ExpectTheSameRow(table, std::get<const T&>(Trace::Tables(again.value())), again.value());
+    ExpectTheSameRow(trace, table, again.value(), std::get<const T&>(Trace::Tables(again.value())));
   });
   ExpectRoundTrip(again.value(), "again.json");
 }
@@ -106,7 +114,7 @@ TEST(RoundTrip, ARowOfEachTableComesBackFromAFileOfSeveralRanks) {
   ASSERT_EQ(split.size(), 2u);
   for (size_t r = 0; r < 2; ++r) {
     ForEachTable(ranks[r], [&]<class T>(Table, const T& table) {
-      ExpectTheSameRow(table, std::get<const T&>(Trace::Tables(split[r])), split[r]);
+      ExpectTheSameRow(ranks[r], table, split[r], std::get<const T&>(Trace::Tables(split[r])));
     });
   }
 }

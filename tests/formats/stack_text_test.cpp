@@ -76,12 +76,12 @@ TEST(StackText, RangesCallsAndPointsOfAFileHaveTheirStacks) {
     {"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":6,"s":"t","args":{"Call stack":"a.py(1): f"}}]})json");
   ASSERT_TRUE(read.ok()) << read.error();
   const Trace& trace = read.value();
-  EXPECT_EQ(StackSpelled(trace, trace.ranges.stack.at(0)), "a.py(1): f;<built-in>");
-  EXPECT_EQ(StackSpelled(trace, trace.ranges.stack.at(1)), "train.py(5): h");
-  EXPECT_EQ(StackSpelled(trace, trace.api.stack.at(0)), "b.py(2): g");
-  EXPECT_EQ(trace.api.stack.at(1), kNoStack);
-  EXPECT_EQ(StackSpelled(trace, trace.instants.stack.at(0)), "a.py(1): f");
-  EXPECT_TRUE(trace.args.Find(trace.api.args.at(0), trace.strings.Find(kCallStackKey)));
+  EXPECT_EQ(StackSpelled(trace, trace.ranges.stack[0]), "a.py(1): f;<built-in>");
+  EXPECT_EQ(StackSpelled(trace, trace.ranges.stack[1]), "train.py(5): h");
+  EXPECT_EQ(StackSpelled(trace, trace.api.stack[0]), "b.py(2): g");
+  EXPECT_EQ(trace.api.stack[1], kNoStack);
+  EXPECT_EQ(StackSpelled(trace, trace.instants.stack[0]), "a.py(1): f");
+  EXPECT_TRUE(trace.args.Find(trace.api.args[0], trace.strings.Find(kCallStackKey)));
 }
 
 // On whatever row they are: of a recording only calls have some, of another importer's trace any

@@ -109,7 +109,8 @@ TEST(TypedColumns, OfRowsWithoutArgumentsComeBackFromAnExport) {
   Trace trace = Imported(kJson, KeptArgs::kAll);
   trace.source = SourceKind::kOther;
   ForEachTable(trace, [](Table, EventColumns& table) {
-    std::fill(table.args.begin(), table.args.end(), kNoArgs);
+    table.args.resize(0);
+    table.args.resize(table.size());
   });
   const TemporaryFile out("out.json");
   ASSERT_TRUE(ExportTrace(trace, out.path()).ok());

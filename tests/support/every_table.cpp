@@ -3,6 +3,16 @@
 #include "trace/build/trace_builder.h"
 
 namespace trainprof {
+namespace {
+
+// The value of the last row.
+template <class Column>
+void Put(Column& column, typename Column::value_type value) {
+  column.resize(column.size() - 1);
+  column.push_back(value);
+}
+
+}  // namespace
 
 Trace TraceWithEveryTable() {
   TraceBuilder builder;
@@ -10,10 +20,9 @@ Trace TraceWithEveryTable() {
   int64_t number = 40;
   ForEachTable(builder.trace(), [&]<class T>(Table, T& table) {
     constexpr bool kOnStream = T::kOnStreams || std::is_same_v<T, DeviceOpTable>;
-    constexpr bool kLasts = T::kHoldsEvents && !std::is_same_v<T, InstantTable>;
     const TraceTime begin{++number * 1000};
     const Event event{.begin = begin,
-                      .end = kLasts ? begin + Microseconds(5) : begin,
+                      .end = T::kLasts ? begin + Microseconds(5) : begin,
                       .name = builder.Intern(T::kTitle),
                       .track = kOnStream ? builder.FindOrAddStream(process, 0, 7)
                                          : builder.FindOrAddThread(process, 100)};
@@ -23,14 +32,23 @@ Trace TraceWithEveryTable() {
         },
         T::OwnColumns(table));
     if constexpr (requires { table.launch_config; }) table.launch_config.back() = kNoLaunchConfig;
-    if constexpr (requires { table.collective; }) table.collective.back() = kNoCollective;
-    if constexpr (requires { table.allocation; }) table.allocation.back() = kNoAllocation;
+    if constexpr (requires { table.collective; }) Put(table.collective, kNoCollective);
+    if constexpr (requires { table.stack; }) {
+      FrameText text;
+      text.function = T::kTitle;
+      text.file = "train.py";
+      text.line = ++number;
+      const FrameId frame = builder.AddFrame(text);
+      Put(table.stack, builder.AddStack(frame, kNoStack));
+    }
+    if constexpr (requires { table.allocation; }) Put(table.allocation, kNoAllocation);
     // No operation is that of the call: its arrow would be a further row.
     if constexpr (requires { table.correlation; }) table.correlation.back() = ++number;
     if constexpr (std::is_same_v<T, FlowTable>) table.phase.back() = 's';
     if constexpr (DescribedTable<T>) {
       ForEachNamedColumn(table, [&]<class C>(std::string_view, std::vector<C>& column) {
         if constexpr (std::is_same_v<C, int64_t>) column.back() = ++number;
+        if constexpr (NamedValue<C>) column.back() = C{1};
       });
     }
   });

@@ -224,6 +224,10 @@ class Printer {
     ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
       if constexpr (std::is_same_v<C, StringId>) {
         text += Category(column[row]);
+      } else if constexpr (std::is_same_v<C, StackId>) {
+        text += Stack(column[row]);
+      } else if constexpr (NamedValue<C>) {
+        text += fmt::format(" {}", NameOf(column[row]));
       } else if (name == "correlation") {
         text += Correlation(column[row]);
       } else if (column[row] != kNoCorrelation) {

@@ -186,7 +186,7 @@ TEST(EveryTableOfEvents, HasALineAHitATitleAndItsColumnsAsFacts) {
   const Trace trace = TraceWithEveryTable();
   const RankAnalysis analysis;
   const Lines lines({{&trace, &analysis}});
-  ForEachEventTable(trace, [&]<class T>(Table which, const T&) {
+  ForEachEventTable(trace, [&]<class T>(Table which, const T& rows) {
     SCOPED_TRACE(T::kTitle);
     const EventRef event{0, which, Row{0}};
     const uint32_t line = lines.LineOf(event);
@@ -201,9 +201,18 @@ TEST(EveryTableOfEvents, HasALineAHitATitleAndItsColumnsAsFacts) {
     if constexpr (DescribedTable<T>) {
       std::vector<std::string> labels;
       for (const Fact& fact : FactsOf(trace, which, Row{0})) labels.push_back(fact.label);
-      // The category, which these rows lack, comes first.
-      const std::vector<std::string> names(std::begin(T::kColumns) + 1, std::end(T::kColumns));
+      // These rows lack a category; a stack is shown by itself.
+      std::vector<std::string> names;
+      ForEachNamedColumn(rows, [&]<class C>(std::string_view name, const std::vector<C>&) {
+        if constexpr (!std::is_same_v<C, StringId> && !std::is_same_v<C, StackId>) {
+          names.emplace_back(name);
+        }
+      });
       EXPECT_EQ(labels, names);
+    }
+    if constexpr (requires { rows.stack; } && !std::is_same_v<T, RangeTable>) {
+      ASSERT_EQ(StackOf(trace, which, Row{0}).size(), 1u);
+      EXPECT_TRUE(StackOf(trace, which, Row{0})[0].is_users);
     }
   });
 }

@@ -25,20 +25,23 @@ std::vector<uint32_t> SortAndNumber(std::vector<T>& items, Before before) {
 }
 
 // Numbers `items` by the first row of `column` that refers to each; the others go.
-template <class Id, class T>
-void OrderByFirst(std::vector<Id>& column, Id none, std::vector<T>& items) {
+template <class Column, class T>
+void OrderByFirst(Column& column, typename Column::value_type none, std::vector<T>& items) {
+  using Id = typename Column::value_type;
   if (items.empty()) return;
   std::vector<T> ordered;
   ordered.reserve(items.size());
   std::vector<Id> place(items.size(), none);
-  for (Id& id : column) {
-    if (id == none) continue;
-    Id& to = place[Index(id)];
-    if (to == none) {
-      to = Id{static_cast<uint32_t>(ordered.size())};
-      ordered.push_back(items[Index(id)]);
+  if (std::vector<Id>* const rows = StoredRows(column)) {
+    for (Id& id : *rows) {
+      if (id == none) continue;
+      Id& to = place[Index(id)];
+      if (to == none) {
+        to = Id{static_cast<uint32_t>(ordered.size())};
+        ordered.push_back(items[Index(id)]);
+      }
+      id = to;
     }
-    id = to;
   }
   items = std::move(ordered);
 }

@@ -40,7 +40,7 @@ class RowOrder {
   template <class T>
   bool Before(const T& table, uint32_t a, uint32_t b) const {
     int order = CompareNesting(table.args[a], table.args[b]);
-    ForEachColumn(table, [&]<class Value>(const std::vector<Value>& column) {
+    ForEachColumn(table, [&](const auto& column) {
       if (order == 0) order = Compare(column[a], column[b]);
     });
     if (order == 0) order = CompareArgs(table.args[a], table.args[b]);
@@ -84,7 +84,7 @@ void OrderEqualRows(const RowOrder& row_order, T& table) {
     std::iota(order.begin(), order.end(), first);
     if (std::is_sorted(order.begin(), order.end(), before)) continue;
     std::stable_sort(order.begin(), order.end(), before);
-    ForEachColumn(table, [&](auto& column) {
+    ForEachStored(table, [&](auto& column) {
       const std::decay_t<decltype(column)> old(column.begin() + first, column.begin() + last);
       for (size_t i = 0; i < order.size(); ++i) column[first + i] = old[order[i] - first];
     });

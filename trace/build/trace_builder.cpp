@@ -33,8 +33,8 @@ Event AtOnce(Event event) {
 }
 
 // One value is the usual count, where the rows of a recording alternate.
-template <class T>
-void Append(std::vector<T>& column, size_t count, T value) {
+template <class Column>
+void Append(Column& column, size_t count, typename Column::value_type value) {
   if (count == 1) return column.push_back(value);
   column.resize(column.size() + count, value);
 }
@@ -96,7 +96,7 @@ void SortRows(T& table, size_t track_count) {
   std::vector<uint64_t> scratch;
   ReserveLarge(scratch, table.size());
   scratch.resize(table.size());
-  ForEachColumn(table, [&](auto& column) { Permute(column, order, scratch); });
+  ForEachStored(table, [&](auto& column) { Permute(column, order, scratch); });
 }
 
 // Closest range that encloses each. Returns how many overlap others without nesting.
@@ -244,10 +244,18 @@ size_t TraceBuilder::HashConfig::operator()(const LaunchConfig& config) const {
 }
 
 LaunchConfigId TraceBuilder::FindOrAddLaunchConfig(const LaunchConfig& config) {
+  const size_t mix = config.grid[0] * 0x9E3779B1u ^ config.grid[1] * 0x85EBCA77u ^
+                     config.block[0] * 0xC2B2AE3Du ^
+                     static_cast<uint32_t>(config.registers_per_thread) * 0x27D4EB2Fu;
+  LaunchConfigId& recent = recent_configs_[(mix >> 16) % recent_configs_.size()];
+  if (Index(recent) < trace_.launch_configs.size() &&
+      trace_.launch_configs[Index(recent)] == config) {
+    return recent;
+  }
   const LaunchConfigId next{static_cast<uint32_t>(trace_.launch_configs.size())};
   const auto [it, is_new] = launch_config_of_.try_emplace(config, next);
   if (is_new) trace_.launch_configs.push_back(config);
-  return it->second;
+  return recent = it->second;
 }
 
 CollectiveId TraceBuilder::AddCollective(const Collective& collective) {
@@ -343,8 +351,12 @@ void TraceBuilder::Expect(const ExpectedRows& rows) {
   const auto expect = [&]<class T>(T& table, size_t more) {
     const size_t count = table.size() + more;
     ForEachColumn(table, [&](auto& column) {
-      ReserveLarge(column, count);
-      room_ahead_->Add(column);
+      if constexpr (requires { column.Expect(count); }) {
+        column.Expect(count);
+      } else {
+        ReserveLarge(column, count);
+        room_ahead_->Add(column);
+      }
     });
   };
   expect(trace_.ranges, rows.ranges);

@@ -9,6 +9,7 @@
 //   Trace trace = std::move(builder).Build();
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <span>
@@ -162,6 +163,7 @@ class TraceBuilder {
     size_t operator()(const LaunchConfig& config) const;
   };
   std::unordered_map<LaunchConfig, LaunchConfigId, HashConfig> launch_config_of_;
+  std::array<LaunchConfigId, 256> recent_configs_{};  // by a short hash
   std::unique_ptr<RoomAhead> room_ahead_;
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "trace/base/ids.h"
 #include "trace/base/interval_set.h"
 #include "trace/base/names.h"
+#include "trace/base/rare_column.h"
 #include "trace/base/string_table.h"
 #include "trace/base/time.h"
 #include "trace/tables/allocation.h"
@@ -64,13 +66,16 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
+using CategoryColumn = RareColumn<StringId, kEmptyString>;
+using StackColumn = RareColumn<StackId, kNoStack>;
+
 // The columns that all tables share.
 struct EventColumns {
   std::vector<TraceTime> begin;
   std::vector<TraceTime> end;  // >= begin
   std::vector<StringId> name;
   std::vector<TrackId> track;
-  std::vector<ArgsId> args;
+  RareColumn<ArgsId, kNoArgs> args;
   std::vector<uint32_t> track_begin;  // rows of track t: [track_begin[t], track_begin[t + 1])
 
   size_t size() const { return begin.size(); }
@@ -81,7 +86,10 @@ struct EventColumns {
   }
   // Whether a row is something that happened: it is drawn, searched and selected by itself.
   static constexpr bool kHoldsEvents = true;
-  // Whether rows stand on streams of devices, whatever a file says of the single row.
+  // Whether rows have a length: of what does not last, begin == end.
+  static constexpr bool kLasts = true;
+  // Of a described table: whether rows stand on streams of devices, or on threads of the host,
+  // whatever a file says of the single row.
   static constexpr bool kOnStreams = false;
   static auto SharedColumns(auto& t) { return std::tie(t.begin, t.end, t.name, t.track, t.args); }
   bool operator==(const EventColumns&) const = default;
@@ -100,9 +108,9 @@ enum class RangeKind : uint8_t {
 // What host threads did: nested ranges.
 struct RangeTable : EventColumns {
   std::vector<RangeKind> kind;
-  std::vector<StringId> category;  // the source's own word; an NVTX domain
-  std::vector<StackId> stack;      // of a Python function: its own frame alone
-  std::vector<Row> parent;         // the closest enclosing range on the track, or kNoRow
+  CategoryColumn category;  // the source's own word; an NVTX domain
+  StackColumn stack;        // of a Python function: its own frame alone
+  std::vector<Row> parent;  // the closest enclosing range on the track, or kNoRow
 
   static constexpr std::string_view kTitle = "range";
   static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.stack); }
@@ -112,9 +120,9 @@ struct RangeTable : EventColumns {
 // Runtime and driver calls on host threads.
 struct ApiTable : EventColumns {
   std::vector<ApiKind> kind;
-  std::vector<StringId> category;
+  CategoryColumn category;
   std::vector<int64_t> correlation;
-  std::vector<StackId> stack;
+  StackColumn stack;
 
   static constexpr std::string_view kTitle = "call of the host";
   static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.correlation, t.stack); }
@@ -126,14 +134,14 @@ enum class DeviceOpKind : uint8_t { kKernel, kCopy, kMemset };
 // What devices did, on stream tracks.
 struct DeviceOpTable : EventColumns {
   std::vector<DeviceOpKind> kind;
-  std::vector<StringId> category;
+  CategoryColumn category;
   std::vector<CopyDirection> direction;  // copies; kUnknown otherwise
   std::vector<int64_t> bytes;            // copies and memsets; 0 for kernels or when unknown
   std::vector<int64_t> correlation;
   std::vector<MemoryKind> source;  // copies: what they read; kUnknown otherwise
   std::vector<MemoryKind> target;  // copies and memsets: what they write
   std::vector<LaunchConfigId> launch_config;
-  std::vector<CollectiveId> collective;
+  RareColumn<CollectiveId, kNoCollective> collective;
   std::vector<Row> launch;  // row of `api` that issued it (same process group, same correlation)
 
   static constexpr std::string_view kTitle = "device operation";
@@ -182,37 +190,59 @@ struct SyncTable : EventColumns {
   bool operator==(const SyncTable&) const = default;
 };
 
-// Points in time: marks, allocations. begin == end.
+// Points in time: marks, allocations.
 struct InstantTable : EventColumns {
-  std::vector<StringId> category;
+  CategoryColumn category;
   std::vector<char> scope;  // Chrome's 's': 'g', 'p', 't'; 0 when absent
-  std::vector<StackId> stack;
-  std::vector<AllocationId> allocation;
+  StackColumn stack;
+  RareColumn<AllocationId, kNoAllocation> allocation;
 
   static constexpr std::string_view kTitle = "point in time";
+  static constexpr bool kLasts = false;
   static auto OwnColumns(auto& t) { return std::tie(t.category, t.scope, t.stack, t.allocation); }
   bool operator==(const InstantTable&) const = default;
 };
 
-// Counter samples; the values are the args. begin == end.
-struct CounterTable : EventColumns {
+// What a thread did when its stack was read.
+enum class ThreadState : uint8_t { kUnknown, kRunning, kWaiting };
+inline constexpr std::string_view kThreadStateNames[] = {"unknown", "running", "waiting"};
+constexpr std::span<const std::string_view> NamesOf(ThreadState) { return kThreadStateNames; }
+
+// Where threads of the host were when somebody looked; named by the innermost function.
+struct SampleTable : EventColumns {
   std::vector<StringId> category;
+  std::vector<ThreadState> state;
+  std::vector<StackId> stack;
+  std::vector<int64_t> weight_ns;  // how long the thread was there, as far as one sample tells
+
+  static constexpr std::string_view kTitle = "stack sample";
+  static constexpr bool kLasts = false;
+  static constexpr std::string_view kColumns[] = {"category", "state", "stack", "weight_ns"};
+  static auto OwnColumns(auto& t) { return std::tie(t.category, t.state, t.stack, t.weight_ns); }
+  bool operator==(const SampleTable&) const = default;
+};
+
+// Counter samples; the values are the args.
+struct CounterTable : EventColumns {
+  CategoryColumn category;
 
   static constexpr std::string_view kTitle = "counter sample";
   static constexpr bool kHoldsEvents = false;
+  static constexpr bool kLasts = false;
   static auto OwnColumns(auto& t) { return std::tie(t.category); }
   bool operator==(const CounterTable&) const = default;
 };
 
-// Ends of arrows between tracks. begin == end.
+// Ends of arrows between tracks.
 struct FlowTable : EventColumns {
-  std::vector<StringId> category;
+  CategoryColumn category;
   std::vector<int64_t> id;
   std::vector<char> phase;  // 's' start, 't' step, 'f' finish
   std::vector<char> bind;   // 'e' when the source says bp:"e", else 0
 
   static constexpr std::string_view kTitle = "end of an arrow";
   static constexpr bool kHoldsEvents = false;
+  static constexpr bool kLasts = false;
   static auto OwnColumns(auto& t) { return std::tie(t.category, t.id, t.phase, t.bind); }
   bool operator==(const FlowTable&) const = default;
 };
@@ -248,6 +278,7 @@ enum class Table : uint8_t {
   kInstants,
   kCounters,
   kFlows,
+  kSamples,
   // Not of the trace but of what an analysis makes of it.
   kIdle,   // a segment of a device's idle time
   kBusy,   // a segment of a device's busy time
@@ -285,6 +316,7 @@ struct Trace {
   InstantTable instants;
   CounterTable counters;
   FlowTable flows;
+  SampleTable samples;
   std::vector<OtherEvent> others;
   std::vector<Gap> gaps;
 
@@ -296,7 +328,8 @@ struct Trace {
 
   // In the order of Table.
   static auto Tables(auto& t) {
-    return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows);
+    return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows,
+                    t.samples);
   }
   std::string_view Text(StringId id) const { return strings.View(id); }
   ProcessId ProcessOf(TrackId track) const { return tracks[Index(track)].process; }
@@ -327,7 +360,7 @@ inline bool HasChromeWords(const Trace& trace) {
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
 // launch) is not listed.
 
-// Calls visit(std::vector<...>& column).
+// Calls visit(column): a std::vector, or a RareColumn.
 template <class T, class Visit>
 void ForEachColumn(T& table, Visit visit) {
   const auto each = [&](auto&... columns) { (visit(columns), ...); };
@@ -335,13 +368,31 @@ void ForEachColumn(T& table, Visit visit) {
   std::apply(each, T::OwnColumns(table));
 }
 
+// The same for those columns alone that take memory: visit(std::vector<...>& rows).
+template <class T, class Visit>
+void ForEachStored(T& table, Visit visit) {
+  ForEachColumn(table, [&](auto& column) {
+    if (auto* const rows = StoredRows(column)) visit(*rows);
+  });
+}
+
 // A table that names columns is described: Chrome's JSON and the inspector need no code that knows
 // it (docs/extending.md). The named columns, which stand first, are `category`, the source's own
-// word for the row, and numbers (int64_t), kNoCorrelation where a row has none.
+// word for the row, and what may be a number (int64_t), kNoCorrelation where a row has none, the
+// row's stack (StackId), or a value whose names NamesOf() lists, the first one for "not known".
 template <class T>
 concept DescribedTable = requires {
   T::kColumns;
 };
+
+template <class T>
+concept NamedValue = requires(T value) {
+  NamesOf(value);
+};
+template <NamedValue T>
+constexpr std::string_view NameOf(T value) {
+  return NamesOf(value)[static_cast<size_t>(value)];
+}
 
 // Calls visit(std::string_view name, std::vector<...>& column) for each named column.
 template <class T, class Visit>
@@ -377,6 +428,15 @@ inline const EventColumns* ColumnsOf(const Trace& trace, Table table) {
     if (each == table) found = &columns;
   });
   return found;
+}
+
+// Whether events of the table have a length.
+inline bool Lasts(const Trace& trace, Table table) {
+  bool lasts = false;
+  ForEachEventTable(trace, [&]<class T>(Table each, const T&) {
+    if (each == table) lasts = T::kLasts;
+  });
+  return lasts;
 }
 
 }  // namespace trainprof

@@ -119,7 +119,7 @@ void DrawHistogram(PaneContext& context, const EventRef& event) {
   State& state = context.state;
   const Trace& trace = state.document->TraceOf(event.rank);
   const EventColumns* const columns = ColumnsOf(trace, event.table);
-  if (columns == nullptr || event.table == Table::kInstants) return;
+  if (columns == nullptr || !Lasts(trace, event.table)) return;
   const HistogramKey key{event.rank, event.table, columns->name[Index(event.row)]};
   const Histogram* const histogram = context.cache.inspector.histogram.Get(
       key, columns->size() <= kEventsAtOnce,

@@ -61,7 +61,7 @@ class CallStacks : public ::testing::Test {
     auto ranks = ReadRecording(scratch_.path());
     if (!ranks.ok()) return ranks.error();
     Trace trace = std::move(ranks.value().at(0).trace);
-    const StackId stack = trace.api.stack.at(0);
+    const StackId stack = trace.api.stack[0];
     std::string text = stack == kNoStack ? "none" : StackSpelled(trace, stack);
     if (out != nullptr) *out = std::move(trace);
     return text;

@@ -195,7 +195,7 @@ TEST_F(DeviceRows, AWaitNamesTheEventAndItsStream) {
   EXPECT_EQ(t.syncs.waited_event, (std::vector<int64_t>{9, kNoCorrelation}));
   EXPECT_EQ(t.syncs.waited_stream, (std::vector<int64_t>{20, kNoCorrelation}));
   EXPECT_EQ(t.syncs.waited_record, (std::vector<int64_t>{5, kNoCorrelation}));
-  EXPECT_EQ(t.syncs.args, std::vector(2, kNoArgs));
+  EXPECT_EQ(t.syncs.args, decltype(t.syncs.args)(2));
   EXPECT_EQ(Spelled(t, Table::kSyncs, 0),
             "cuda_sync_kind=Stream Wait Event wait_on_stream=20 "
             "wait_on_cuda_event_record_corr_id=5 wait_on_cuda_event_id=9 stream=7 device=0 "
@@ -226,7 +226,7 @@ TEST_F(DeviceRows, MemoryIsCountedOnTheThreadThatAskedForIt) {
     by_time[t.instants.begin[i].ns] = Spelled(t, Table::kInstants, i);
     EXPECT_EQ(t.AllocationOf(Row{i})->address, 0x7000);
   }
-  EXPECT_EQ(t.instants.args, std::vector(3, kNoArgs));
+  EXPECT_EQ(t.instants.args, decltype(t.instants.args)(3));
   EXPECT_EQ(by_time[100],
             "Total Reserved=1000 Bytes=1000 Addr=28672 Device Id=0 Device Type=1 kind=Device");
   EXPECT_EQ(by_time[200].substr(0, 30), "Total Reserved=1500 Bytes=500 ");

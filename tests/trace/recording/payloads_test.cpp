@@ -54,7 +54,7 @@ class Payloads : public ::testing::Test {
   // "key=value;..." of a range, JSON in angle brackets.
   static std::string ArgsOf(const Trace& trace, size_t row = 0) {
     std::string text;
-    trace.args.ForEach(trace.ranges.args.at(row), [&](const Arg& arg) {
+    trace.args.ForEach(trace.ranges.args[row], [&](const Arg& arg) {
       text += std::string(trace.Text(arg.key)) + "=";
       using enum ArgValue::Type;
       if (arg.value.type == kInt) text += std::to_string(arg.value.integer);
@@ -161,7 +161,7 @@ TEST_F(Payloads, SeveralOfOneEventAndNamesThatRecur) {
   Event();
   const Trace trace = Read();
   EXPECT_EQ(ArgsOf(trace), "");  // they were the mark's
-  ASSERT_NE(trace.instants.args.at(0), kNoArgs);
+  ASSERT_NE(trace.instants.args[0], kNoArgs);
   EXPECT_EQ(trace.args.Find(trace.instants.args[0], trace.strings.Find("Rank (2)"))->integer, 2);
   EXPECT_EQ(trace.args.Find(trace.instants.args[0], trace.strings.Find("payload"))->integer, -9);
 }

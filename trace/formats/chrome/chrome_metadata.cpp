@@ -1,4 +1,5 @@
-// What ChromeTables does once all events are in: names, devices, the top-level members.
+// Metadata: what ChromeTables keeps of it, and what it does once all events are in: names, devices,
+// the top-level members.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +25,27 @@ int64_t IntegerAt(const Json& object, const char* key, int64_t otherwise) {
 }
 
 }  // namespace
+
+bool ChromeTables::AddMetadata(const ChromeEvent& event) {
+  const std::string_view what = builder_.trace().Text(event.name);
+  const bool is_name = what == "process_name" || what == "thread_name";
+  const bool is_labels = what == "process_labels";
+  const bool is_sort = what == "process_sort_index" || what == "thread_sort_index";
+  if ((!is_name && !is_labels && !is_sort) || event.args.size() != 1) return false;
+  const Arg& arg = event.args[0];
+  const StringId key = is_name ? key_name_ : is_labels ? key_labels_ : key_sort_index_;
+  const auto type = is_sort ? ArgValue::Type::kInt : ArgValue::Type::kString;
+  if (arg.key != key || arg.value.type != type) {
+    notes_.Add(Note::kWrongType);
+    return false;
+  }
+  metadata_.push_back({.what = event.name,
+                       .pid = NumberOf(event.pid),
+                       .tid = NumberOf(event.tid),
+                       .text = arg.value.text,
+                       .number = arg.value.integer});
+  return true;
+}
 
 bool ChromeTables::AddMember(std::string_view key, std::string raw) {
   const size_t bytes = key.size() + raw.size() + sizeof(members_[0]);

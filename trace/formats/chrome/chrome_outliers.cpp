@@ -21,10 +21,10 @@ void RemoveRows(T& table, Far far) {
   for (uint32_t row = 0; row < table.size(); ++row) {
     if (!far(table.begin[row])) kept.push_back(row);
   }
-  ForEachColumn(table, [&](auto& column) {
-    for (size_t i = 0; i < kept.size(); ++i) column[i] = column[kept[i]];
-    column.resize(kept.size());
+  ForEachStored(table, [&](auto& rows) {
+    for (size_t i = 0; i < kept.size(); ++i) rows[i] = rows[kept[i]];
   });
+  ForEachColumn(table, [&](auto& column) { column.resize(kept.size()); });
 }
 
 struct Spread {

@@ -327,12 +327,25 @@ int64_t ChromeTables::NumberOf(const ChromeEvent& event, std::string_view key) c
   return kNoCorrelation;
 }
 
+// Of an argument, or the value 0.
+template <NamedValue Value>
+Value ChromeTables::WordOf(const ChromeEvent& event, std::string_view key) const {
+  const auto names = NamesOf(Value{});
+  for (const Arg& arg : event.args) {
+    if (arg.value.type != ArgValue::Type::kString || builder_.trace().Text(arg.key) != key)
+      continue;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (builder_.trace().Text(arg.value.text) == names[i]) return static_cast<Value>(i);
+    }
+  }
+  return Value{};
+}
+
 void ChromeTables::AddDescribed(Table which, const ChromeEvent& event, int64_t correlation) {
   ForEachTable(builder_.trace(), [&]<class T>(Table number, T& table) {
     if constexpr (DescribedTable<T>) {
       if (number != which) return;
-      const bool on_stream = T::kOnStreams || StandsOnStream(event);
-      const Event row = RowOf(event, on_stream ? StreamOf(event) : ThreadOf(event));
+      const Event row = RowOf(event, T::kOnStreams ? StreamOf(event) : ThreadOf(event));
       std::apply(
           [&](auto&... own) {
             builder_.AddRow(table, row, typename std::decay_t<decltype(own)>::value_type{}...);
@@ -341,6 +354,10 @@ void ChromeTables::AddDescribed(Table which, const ChromeEvent& event, int64_t c
       ForEachNamedColumn(table, [&]<class C>(std::string_view name, std::vector<C>& column) {
         if constexpr (std::is_same_v<C, StringId>) {
           column.back() = row.category;
+        } else if constexpr (std::is_same_v<C, StackId>) {
+          column.back() = row.stack;
+        } else if constexpr (NamedValue<C>) {
+          column.back() = WordOf<C>(event, name);
         } else {
           column.back() = name == "correlation" ? correlation : NumberOf(event, name);
         }
@@ -417,27 +434,6 @@ void ChromeTables::CloseOpenEvents() {
 
 void ChromeTables::AddFlow(const ChromeEvent& event) {
   builder_.AddFlow(RowOf(event, PointTrackOf(event)), event.id, event.phase, event.bind);
-}
-
-bool ChromeTables::AddMetadata(const ChromeEvent& event) {
-  const std::string_view what = builder_.trace().Text(event.name);
-  const bool is_name = what == "process_name" || what == "thread_name";
-  const bool is_labels = what == "process_labels";
-  const bool is_sort = what == "process_sort_index" || what == "thread_sort_index";
-  if ((!is_name && !is_labels && !is_sort) || event.args.size() != 1) return false;
-  const Arg& arg = event.args[0];
-  const StringId key = is_name ? key_name_ : is_labels ? key_labels_ : key_sort_index_;
-  const auto type = is_sort ? ArgValue::Type::kInt : ArgValue::Type::kString;
-  if (arg.key != key || arg.value.type != type) {
-    notes_.Add(Note::kWrongType);
-    return false;
-  }
-  metadata_.push_back({.what = event.name,
-                       .pid = NumberOf(event.pid),
-                       .tid = NumberOf(event.tid),
-                       .text = arg.value.text,
-                       .number = arg.value.integer});
-  return true;
 }
 
 // Keeps an event whole: its fields as parsed, with "ts":null first in place of its time.

@@ -91,6 +91,8 @@ class ChromeTables {
 
   Class ClassOfWord(std::string_view category) const;
   void AddDescribed(Table which, const ChromeEvent& event, int64_t correlation);
+  template <NamedValue Value>
+  Value WordOf(const ChromeEvent& event, std::string_view key) const;
   int64_t NumberOf(const ChromeEvent& event, std::string_view key) const;
   Class ClassOf(StringId category);
   static RangeKind RangeKindOf(Class cls, NameFacts facts);

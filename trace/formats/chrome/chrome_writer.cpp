@@ -219,6 +219,13 @@ void ChromeWriter::AddStack(StackId stack) {
   added_.push_back({.key = kCallStackKey, .text = text->second});
 }
 
+// An import's stands there, too.
+void ChromeWriter::AddWord(std::string_view key, NamedValue auto value) {
+  if (is_recording_ && value != decltype(value){}) {
+    added_.push_back({.key = key, .text = NameOf(value)});
+  }
+}
+
 void ChromeWriter::WriteRanges() {
   const RangeTable& ranges = trace_.ranges;
   for (uint32_t row = 0; row < ranges.size(); ++row) {
@@ -267,7 +274,7 @@ void ChromeWriter::WriteDeviceOps() {
   }
 }
 
-// Its numbers are arguments.
+// Its named columns are arguments.
 template <class T>
 void ChromeWriter::WriteDescribed(Table which, const T& table) {
   for (uint32_t row = 0; row < table.size(); ++row) {
@@ -276,7 +283,13 @@ void ChromeWriter::WriteDescribed(Table which, const T& table) {
       extras_.push_back({"stream", trace_.tracks[Index(table.track[row])].tid});
     }
     ForEachNamedColumn(table, [&]<class C>(std::string_view name, const std::vector<C>& column) {
-      if constexpr (std::is_same_v<C, int64_t>) extras_.push_back({name, column[row]});
+      if constexpr (std::is_same_v<C, int64_t>) {
+        extras_.push_back({name, column[row]});
+      } else if constexpr (std::is_same_v<C, StackId>) {
+        AddStack(column[row]);
+      } else if constexpr (NamedValue<C>) {
+        AddWord(name, column[row]);
+      }
     });
     Complete(which, table, row, is_recording_ ? ChromeWord<T>() : trace_.Text(table.category[row]),
              trace_.Text(table.name[row]), extras_);

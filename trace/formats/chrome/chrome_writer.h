@@ -72,6 +72,7 @@ class ChromeWriter {
   void WriteProcess(int64_t pid, ProcessNames names);
   void WriteThread(int64_t pid, int64_t tid, std::string_view name, int64_t sort_index);
   void AddStack(StackId stack);
+  void AddWord(std::string_view key, NamedValue auto value);
   void WriteRanges();
   void WriteApi();
   void WriteDeviceOps();

@@ -108,6 +108,27 @@ SyncKind SyncKindIn(std::string_view text) {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
+constexpr LaunchConfig::Shape kUnparsedShape{UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
+// "[64, 1, 1]", however the file breaks its lines.
+LaunchConfig::Shape ParseShape(std::string_view text) {
+  LaunchConfig::Shape shape{};
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  const auto skip_blanks = [&] {
+    while (p < end && IsBlank(*p)) ++p;
+  };
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (p == end || *p++ != (i == 0 ? '[' : ',')) return LaunchConfig::kNoShape;
+    skip_blanks();
+    const auto [after, error] = std::from_chars(p, end, shape[i]);
+    if (error != std::errc()) return LaunchConfig::kNoShape;
+    p = after;
+    skip_blanks();
+  }
+  return p < end && *p == ']' ? shape : LaunchConfig::kNoShape;
+}
+
 int64_t WholeOf(const ArgValue& value, int64_t most = std::numeric_limits<int64_t>::max()) {
   const bool known =
       value.type == ArgValue::Type::kInt && value.integer >= 0 && value.integer <= most;
@@ -275,28 +296,18 @@ KinetoArguments::KinetoArguments(TraceBuilder& builder)
   }
 }
 
-// "[64, 1, 1]", however the file breaks its lines.
-LaunchConfig::Shape KinetoArguments::ShapeOf(const ArgValue& value) const {
+// Each text is parsed once: launches repeat their shapes.
+LaunchConfig::Shape KinetoArguments::ShapeOf(const ArgValue& value) {
   if (value.type != ArgValue::Type::kJson) return LaunchConfig::kNoShape;
-  LaunchConfig::Shape shape{};
-  const std::string_view text = builder_.trace().Text(value.text);
-  const char* p = text.data();
-  const char* const end = p + text.size();
-  const auto skip_blanks = [&] {
-    while (p < end && IsBlank(*p)) ++p;
-  };
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (p == end || *p++ != (i == 0 ? '[' : ',')) return LaunchConfig::kNoShape;
-    skip_blanks();
-    const auto [after, error] = std::from_chars(p, end, shape[i]);
-    if (error != std::errc()) return LaunchConfig::kNoShape;
-    p = after;
-    skip_blanks();
+  if (Index(value.text) >= shape_of_.size()) {
+    shape_of_.resize(builder_.trace().strings.size(), kUnparsedShape);
   }
-  return p < end && *p == ']' ? shape : LaunchConfig::kNoShape;
+  LaunchConfig::Shape& shape = shape_of_[Index(value.text)];
+  if (shape == kUnparsedShape) shape = ParseShape(builder_.trace().Text(value.text));
+  return shape;
 }
 
-void KinetoArguments::ReadLaunch(uint32_t key, const ArgValue& value, LaunchConfig& config) const {
+void KinetoArguments::ReadLaunch(uint32_t key, const ArgValue& value, LaunchConfig& config) {
   constexpr int64_t kMostRegisters = std::numeric_limits<int32_t>::max();
   switch (key) {
     case kContext:

@@ -40,11 +40,12 @@ class KinetoArguments {
   uint32_t KeyOf(StringId id) const {
     return Index(id) < key_of_.size() ? key_of_[Index(id)] : key_count_;
   }
-  void ReadLaunch(uint32_t key, const ArgValue& value, LaunchConfig& config) const;
-  LaunchConfig::Shape ShapeOf(const ArgValue& value) const;
+  void ReadLaunch(uint32_t key, const ArgValue& value, LaunchConfig& config);
+  LaunchConfig::Shape ShapeOf(const ArgValue& value);
 
   TraceBuilder& builder_;
-  std::vector<uint8_t> key_of_;  // by StringId
+  std::vector<uint8_t> key_of_;                // by StringId
+  std::vector<LaunchConfig::Shape> shape_of_;  // by StringId of its text
   const uint8_t key_count_;
   StringId allocation_name_;
 };

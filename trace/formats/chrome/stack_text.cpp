@@ -80,8 +80,7 @@ StackId& StackTexts::Known(std::vector<StackId>& known, StringId text) {
   return known[Index(text)];
 }
 
-StackId StackTexts::Of(StringId id) {
-  if (id == kEmptyString) return kNoStack;
+StackId StackTexts::OfText(StringId id) {
   if (const StackId known = Known(stack_of_text_, id); known != kNotParsed) return known;
   const std::string text(builder_.trace().Text(id));  // interning moves the table's texts
   StackId stack = kNoStack;

@@ -26,7 +26,7 @@ class StackTexts {
   explicit StackTexts(TraceBuilder& builder) : builder_(builder) {}  // keeps the reference
 
   // kNoStack where the text has no frame. O(1) for a text that was there before.
-  StackId Of(StringId text);
+  StackId Of(StringId text) { return text == kEmptyString ? kNoStack : OfText(text); }
   // A stack of the one frame that a name spells.
   StackId OfFrame(StringId name);
 
@@ -35,6 +35,7 @@ class StackTexts {
   }
 
  private:
+  StackId OfText(StringId text);
   StackId& Known(std::vector<StackId>& known, StringId text);
 
   TraceBuilder& builder_;

@@ -1,0 +1,72 @@
+// A column whose rows all hold one value in most traces (no stack, no arguments): it takes memory
+// from the first row on that holds another one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "trace/base/large_columns.h"
+
+namespace trainprof {
+
+template <class T, T kUsual>
+class RareColumn {
+ public:
+  using value_type = T;
+
+  RareColumn() = default;
+  explicit RareColumn(size_t size) : size_(size) {}
+
+  size_t size() const { return size_; }
+  size_t capacity() const { return rows_.capacity(); }  // of what takes memory
+  T operator[](size_t row) const { return rows_.empty() ? kUsual : rows_[row]; }
+  T back() const { return (*this)[size_ - 1]; }
+
+  void push_back(T value) {
+    if (value == kUsual && rows_.empty()) {
+      ++size_;
+    } else {
+      resize(size_ + 1, value);
+    }
+  }
+  // As a vector's: further rows hold `value`.
+  void resize(size_t size, T value = kUsual) {
+    const bool must_store = rows_.empty() && size > size_ && value != kUsual;
+    if (must_store) Store();
+    if (must_store || !rows_.empty()) rows_.resize(size, value);
+    size_ = size;
+  }
+  // How many rows are to come in all, should they need memory.
+  void Expect(size_t rows) { expected_ = rows; }
+  // The rows, to change their order or values; null where all hold the usual value.
+  friend std::vector<T>* StoredRows(RareColumn& column) {
+    return column.rows_.empty() ? nullptr : &column.rows_;
+  }
+  bool operator==(const RareColumn& other) const {
+    if (size_ != other.size_) return false;
+    if (rows_.empty() && other.rows_.empty()) return true;
+    for (size_t row = 0; row < size_; ++row) {
+      if ((*this)[row] != other[row]) return false;
+    }
+    return true;
+  }
+
+ private:
+  void Store() {
+    ReserveLarge(rows_, std::max(expected_, size_ + 1));
+    rows_.resize(size_, kUsual);
+  }
+
+  size_t size_ = 0;
+  size_t expected_ = 0;
+  std::vector<T> rows_;  // empty: all hold kUsual
+};
+
+// The same of any column.
+template <class T>
+std::vector<T>* StoredRows(std::vector<T>& column) {
+  return &column;
+}
+
+}  // namespace trainprof
