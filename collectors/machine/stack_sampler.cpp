@@ -37,11 +37,11 @@ constexpr int64_t kMostWeightNs = 1'000'000'000;
 // A program that is no Python may become one, or load it: asked less and less often.
 constexpr int64_t kFirstTryNs = 20'000'000;
 constexpr int64_t kLastTryNs = 5'000'000'000;
-constexpr int kMostFailures = 3;
+constexpr uint32_t kMostTries = 3;
 constexpr size_t kMostOpenFiles = 256;
 // Far beyond any program's functions, threads and processes.
 constexpr size_t kMostRemembered = 1 << 20;
-constexpr double kNewest = 0.1;  // of the newest round in the smoothed cost
+constexpr double kNewestRound = 0.1;  // of the newest round in the smoothed cost
 
 }  // namespace
 
@@ -89,14 +89,14 @@ void StackSampler::SayOnce(const std::string& text) {
 }
 
 void StackSampler::Find(Target& target, int64_t now_ns) {
-  if (now_ns < target.next_try_ns || target.failures >= kMostFailures) return;
+  if (now_ns < target.next_try_ns || target.failures >= kMostTries) return;
   const auto pid = static_cast<pid_t>(target.what.number);
   const auto place = finder_.Find(pid);
   target.next_try_ns = now_ns + target.try_after_ns;
   target.try_after_ns = std::min(target.try_after_ns * 2, kLastTryNs);
   if (!place.ok()) {
     // A process that is just being started may be unreadable for a moment.
-    if (++target.failures < kMostFailures) return;
+    if (++target.failures < kMostTries) return;
     return SayOnce(fmt::format("{}: {}", target.what.text, place.error()));
   }
   if (!place.value()) return;
@@ -167,7 +167,7 @@ void StackSampler::SampleProcess(Target& target) {
     target.next_try_ns = 0;
     target.try_after_ns = kFirstTryNs;
     if (error == ESRCH || error == EFAULT) return;
-    target.failures = kMostFailures;
+    target.failures = kMostTries;
     return SayOnce(fmt::format("{}: {}", target.what.text, WhyUnreadable(error)));
   }
   // A listing that differs in nothing else has no fewer threads than were known.
@@ -191,7 +191,7 @@ void StackSampler::Sample() {
   }
   if (now - flushed_ns_ >= kFlushNs || encoder_.pending_bytes() >= kFlushBytes) Flush();
   if (encoder_.remembered() > kMostRemembered) BeginAnew();
-  cost_ns_ += kNewest * (static_cast<double>(ThreadCpuNs() - cpu_begin) - cost_ns_);
+  cost_ns_ += kNewestRound * (static_cast<double>(ThreadCpuNs() - cpu_begin) - cost_ns_);
 }
 
 int64_t StackSampler::NextNs() {

@@ -57,7 +57,7 @@ class StackSampler {
     size_t order = 0;  // among the Python children of its parent
     int64_t next_try_ns = 0;
     int64_t try_after_ns = 0;
-    int failures = 0;
+    uint32_t failures = 0;
     std::map<int64_t, Thread> threads;
   };
   struct Status {

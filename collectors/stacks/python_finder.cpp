@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kRuntime[] = "_PyRuntime";
-constexpr char kVersion[] = "Py_Version";  // since 3.11
+constexpr char kPythonVersion[] = "Py_Version";  // since 3.11
 constexpr char kCodeType[] = "PyCode_Type";
 constexpr char kTextType[] = "PyUnicode_Type";
 constexpr char kBytesType[] = "PyBytes_Type";
@@ -89,7 +89,7 @@ const PythonFinder::Symbols& PythonFinder::SymbolsOf(const std::string& path) {
   const auto file = ElfFile::Open(path, &error);
   if (!file) return symbols;
   symbols.addresses =
-      file->AddressesOf({kRuntime, kVersion, kCodeType, kTextType, kBytesType, kFrameType});
+      file->AddressesOf({kRuntime, kPythonVersion, kCodeType, kTextType, kBytesType, kFrameType});
   symbols.segments = file->LoadedSegments();
   symbols.is_python = symbols.addresses.contains(kRuntime);
   return symbols;
@@ -117,7 +117,7 @@ Result<std::optional<PythonPlace>> PythonFinder::PlaceIn(pid_t pid, const Mappin
   RemoteMemory memory(pid);
   uint64_t version = 0;
   std::optional<int> minor = MinorInName(mapping.path);
-  if (const uint64_t at = address(kVersion); at != 0) {
+  if (const uint64_t at = address(kPythonVersion); at != 0) {
     if (!memory.Read(at, version)) {
       if (memory.error() == ESRCH) return none;
       return Error{WhyUnreadable(memory.error())};

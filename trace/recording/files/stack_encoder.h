@@ -56,7 +56,7 @@ class StackEncoder {
     int64_t tid;
     std::string name;
     uint32_t number = kUnsaid;
-    std::vector<uint32_t> last_frames;
+    std::vector<uint32_t> last_frames{};
     uint32_t last_stack = kUnsaid;
   };
   struct KnownFrame {
