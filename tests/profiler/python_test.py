@@ -182,6 +182,13 @@ class Phases(Torch):
         self.compare(rank)
         self.assert_first_finding("TP101", "own_queue.py", line_of("own_queue.py", "# here it waits"))
 
+    def test_a_generator_of_the_scripts_own_is_no_forward_pass(self):
+        self.record("own_generator.py")
+        rank = self.rank()
+        self.compare(rank)
+        other = {it["name"]: it["ms_per_step"] for it in rank["host_other"]}
+        self.assertGreater(other["before forward"], 20)
+
     def test_two_optimizers_and_validation(self):
         self.record("two_optimizers.py")
         self.compare(self.rank())

@@ -39,6 +39,7 @@ TEST(Names, KnowsThePhasesOfTorchAnnotations) {
   EXPECT_EQ(PhaseOfUserName("_MapDatasetFetcher.fetch"), Phase::kNone);
   EXPECT_EQ(PhaseOfUserName("collate"), Phase::kNone);
   EXPECT_EQ(PhaseOfUserName("validation"), Phase::kNone);
+  EXPECT_EQ(PhaseOfUserName("before forward"), Phase::kNone);
   EXPECT_EQ(PhaseOfTorchName("Optimizer.zero_grad#SGD.zero_grad"), Phase::kOptimizer);
   EXPECT_EQ(PhaseOfTorchName("autograd::engine::evaluate_function: AddmmBackward0"),
             Phase::kBackward);

@@ -14,11 +14,12 @@ clock = _recorder.clock
 write = _recorder.torch_range
 place = _sites.place
 
-NOTHING, BATCH, BACKWARD, ZEROED, CLIPPED, STEPPING, STEPPED = range(7)
+NOTHING, BATCH, BACKWARD, ZEROED, CLIPPED, STEPPING, STEPPED, MODULE = range(8)
 
 # torch's own names (trace/base/names.h), and ours where it has none.
 FORWARD = _recorder.place("forward")
 VALIDATION = _recorder.place("validation")
+BEFORE_FORWARD = "before forward"
 
 _SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
 # torch's prologue before the first hook of an optimizer: what passes since the backward pass is the step's.
@@ -28,7 +29,8 @@ _PROLOGUE_NS = 300_000
 class State:
     """Of a thread."""
 
-    __slots__ = ("since", "after", "is_fed", "in_loader", "in_backward", "batches_from", "trains", "stepping")
+    __slots__ = ("since", "after", "is_fed", "in_loader", "in_backward", "batches_from", "trains", "stepping",
+                 "idle_since", "calls_left")
 
     def __init__(self):
         self.since = 0
@@ -39,6 +41,8 @@ class State:
         self.batches_from = None  # id of the iterator that gave the last one
         self.trains = False  # has run a backward pass
         self.stepping = {}  # id of an optimizer -> when its step began
+        self.idle_since = 0  # the end of the last step or backward pass
+        self.calls_left = 0  # of modules, see _modules
 
 
 class _Thread(threading.local):
@@ -47,6 +51,7 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+modules = None  # the Watch of _modules, where there is one
 
 
 def forget_parent():
@@ -108,13 +113,21 @@ def batch_came(iterator, name, begin, got_one):
         pass
 
 
+def forward_begins(t):
+    """A module was called, in a loop that no loader feeds."""
+    if t.after in (BACKWARD, CLIPPED, STEPPED, ZEROED):
+        now = clock()
+        t.since = write(place(BEFORE_FORWARD), t.idle_since) if now - t.idle_since > _SHORTEST_NS else now
+        t.after = MODULE
+
+
 def backward_begins():
     """When it began."""
     try:
         t = thread.state
         if settings.process or t.batches_from != settings.told:
             settings.tell(t.batches_from)
-        if t.since and not t.in_backward and (t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING)):
+        if t.since and not t.in_backward and (t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING, MODULE)):
             return write(FORWARD, t.since)
     except Exception:
         pass
@@ -126,9 +139,11 @@ def backward_ends(begin):
         t = thread.state
         if t.in_backward:  # of a checkpoint
             return
-        t.since = write(place("backward"), begin)
+        t.since = t.idle_since = write(place("backward"), begin)
         t.after = BACKWARD
         t.trains = True
+        if modules is not None and not t.is_fed:
+            modules.arm(t)
     except Exception:
         pass
 
@@ -177,8 +192,10 @@ def step_ends(optimizer):
         if not begin:
             return
         name = optimizers.name_of(optimizer)
-        t.since = write(place(name), begin)
+        t.since = t.idle_since = write(place(name), begin)
         t.after = STEPPED
+        if modules is not None and not t.is_fed:
+            modules.arm(t)
         if name == optimizers.first and not _recorder.steps_are_told:
             _recorder.step_begins()
     except Exception:

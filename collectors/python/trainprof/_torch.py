@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from trainprof import _loader, _phases, _recorder, _sites
+from trainprof import _loader, _modules, _phases, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 
 clock = _recorder.clock
@@ -131,6 +131,11 @@ def _collectives(torch, is_compiling):
             patch(modules, name, as_range("c10d::" + name), is_compiling)
 
 
+def _first_module(torch, is_compiling):
+    if is_compiling is not never:
+        _modules.watch(torch, is_compiling)
+
+
 def _queues(torch, is_compiling):
     original = threading.Condition.wait
 
@@ -145,7 +150,8 @@ def _queues(torch, is_compiling):
     threading.Condition.wait = wait
 
 
-_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _queues)
+_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _queues,
+            _first_module)
 
 
 def install(torch):

@@ -1,0 +1,63 @@
+"""Where the forward pass begins in a loop whose batches come from neither a loader nor a queue: at the first module that
+is called with gradients. Before it lies what made the batch, or played the game, and that is no forward pass.
+
+torch's table of global hooks holds ours from the end of a step to that call, and is empty otherwise; a hook that stayed
+would cost each module several microseconds. In a program that compiles it is never put there: dynamo looks at the table."""
+import functools
+
+from trainprof import _phases
+
+_KEY = "trainprof"
+# An environment that asks the model at each of its moves: such calls are not waited out for ever.
+_MOST_WITHOUT_GRADIENTS = 16
+
+
+class Watch:
+    def __init__(self, torch, is_compiling):
+        self.hooks = torch.nn.modules.module._global_forward_pre_hooks
+        self.grad_is_on = torch.is_grad_enabled
+        self.is_compiling = is_compiling
+        self.allowed = True
+
+    def forbid(self):
+        self.allowed = False
+        self.hooks.pop(_KEY, None)
+
+    def arm(self, state):
+        if self.allowed and not state.is_fed:
+            state.calls_left = _MOST_WITHOUT_GRADIENTS
+            self.hooks[_KEY] = self.called
+
+    def disarm(self, state):
+        state.calls_left = 0
+        self.hooks.pop(_KEY, None)
+
+    def called(self, module, arguments):
+        if self.is_compiling():
+            return
+        try:
+            state = _phases.thread.state
+            if state.calls_left <= 0:  # another thread's
+                return
+            if not self.grad_is_on():
+                state.calls_left -= 1
+                if state.calls_left == 0:
+                    self.disarm(state)
+                return
+            self.disarm(state)
+            _phases.forward_begins(state)
+        except Exception:
+            pass
+
+
+def watch(torch, is_compiling):
+    watch = Watch(torch, is_compiling)
+    original = torch.compile
+
+    @functools.wraps(original)
+    def compile(*arguments, **keywords):
+        watch.forbid()
+        return original(*arguments, **keywords)
+
+    torch.compile = compile
+    _phases.modules = watch

@@ -1,0 +1,27 @@
+"""Batches of a generator of the script's own, and gradients that are cleared before the next one is asked for."""
+import time
+
+import torch
+from truth import WIDTH, Stopwatch, make_model
+
+
+def batches():
+    for i in range(40):
+        time.sleep(0.02)
+        yield torch.full((8, WIDTH), float(i)).sin(), torch.arange(8)
+
+
+model = make_model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+watch = Stopwatch()
+for x, y in batches():
+    with watch.of("forward"):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+    with watch.of("backward"):
+        loss.backward()
+    with watch.of("optimizer"):
+        optimizer.step()
+    optimizer.zero_grad()
+    watch.step_ends()
+print("loss %.6f" % loss.item())
+watch.save()
