@@ -10,13 +10,6 @@
 namespace trainprof::testing {
 namespace {
 
-std::optional<Row> FindRange(const Trace& trace, std::string_view name) {
-  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
-    if (trace.Text(trace.ranges.name[row]) == name) return Row{row};
-  }
-  return std::nullopt;
-}
-
 std::string ArgText(const Trace& trace, ArgsId args, std::string_view key) {
   const auto value = trace.args.Find(args, trace.strings.Find(key));
   if (!value) return "absent";

@@ -8,47 +8,31 @@
 namespace trainprof::testing {
 namespace {
 
-Trace RunWith(const std::string& options, const std::vector<std::string>& arguments) {
-  RecordedRun run;
-  run.environment[recording::kEnvOptions] = options;
-  EXPECT_EQ(run.Run(arguments), 0) << run.output();
-  return run.ReadOne();
-}
-
-Row FindRange(const Trace& trace, std::string_view name) {
-  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
-    if (trace.Text(trace.ranges.name[row]) == name) return Row{row};
-  }
-  return kNoRow;
-}
-
 TEST(Hooks, RangesComeWithTheirTimesStackAndDomain) {
-  const Trace trace = RunWith("", {"hooks"});
-  const Row inner = FindRange(trace, "backward");
-  const Row outer = FindRange(trace, "Optimizer.step#SGD.step");
-  const Row users = FindRange(trace, "users");
-  ASSERT_NE(inner, kNoRow);
-  ASSERT_NE(outer, kNoRow);
-  ASSERT_NE(users, kNoRow);
-  EXPECT_EQ(trace.ranges.parent[Index(inner)], outer) << "written later, but around it";
-  EXPECT_GE(trace.ranges.interval(inner).Length(), Milliseconds(1));
-  EXPECT_GE(trace.ranges.interval(outer).Length(), Milliseconds(2));
-  EXPECT_EQ(trace.ranges.begin[Index(users)], trace.ranges.end[Index(outer)])
+  const Trace trace = RecordWith("", {"hooks"});
+  const auto inner = FindRange(trace, "backward");
+  const auto outer = FindRange(trace, "Optimizer.step#SGD.step");
+  const auto users = FindRange(trace, "users");
+  ASSERT_TRUE(inner && outer && users);
+  EXPECT_EQ(trace.ranges.parent[Index(*inner)], *outer) << "written later, but around it";
+  EXPECT_GE(trace.ranges.interval(*inner).Length(), Milliseconds(1));
+  EXPECT_GE(trace.ranges.interval(*outer).Length(), Milliseconds(2));
+  EXPECT_EQ(trace.ranges.begin[Index(*users)], trace.ranges.end[Index(*outer)])
       << "to the nanosecond, as they were handed over";
-  EXPECT_EQ(trace.Text(trace.ranges.category[Index(inner)]), "torch");
-  EXPECT_EQ(trace.Text(trace.ranges.category[Index(users)]), "");
-  const StackId stack = trace.ranges.stack[Index(inner)];
+  EXPECT_EQ(trace.Text(trace.ranges.category[Index(*inner)]), "torch");
+  EXPECT_EQ(trace.Text(trace.ranges.category[Index(*users)]), "");
+  const StackId stack = trace.ranges.stack[Index(*inner)];
   ASSERT_NE(stack, kNoStack);
   const CallFrame& frame = trace.stacks.frame(trace.stacks.innermost(stack));
   EXPECT_EQ(trace.Text(frame.file), "/home/ann/my code/train.py");
   EXPECT_EQ(trace.Text(frame.function), "Trainer.fit");
   EXPECT_EQ(frame.line, 57);
-  EXPECT_EQ(trace.ranges.stack[Index(outer)], kNoStack);
+  EXPECT_EQ(trace.ranges.stack[Index(*outer)], kNoStack);
   EXPECT_TRUE(trace.quality.items().empty());
 }
 
 TEST(Hooks, FactsAndCountsArrive) {
-  const Trace trace = RunWith("", {"hooks"});
+  const Trace trace = RecordWith("", {"hooks"});
   const auto fact = std::find_if(trace.environment.begin(), trace.environment.end(),
                                  [](const auto& pair) { return pair.first == "torch.version"; });
   ASSERT_NE(fact, trace.environment.end());
@@ -59,14 +43,14 @@ TEST(Hooks, FactsAndCountsArrive) {
 
 // Steps 0 to 9, each of which begins when StepBegins says so and ends with a range.
 TEST(Hooks, TheWindowFollowsTheStepsThatTheyCount) {
-  const Trace trace = RunWith("steps=3:5", {"hookedsteps", "10"});
+  const Trace trace = RecordWith("steps=3:5", {"hookedsteps", "10"});
   EXPECT_EQ(CountRanges(trace, "work"), 2);
   ASSERT_EQ(trace.gaps.size(), 2u);
   EXPECT_EQ(trace.quality.CountOf("cut_by_window"), 0);
 }
 
 TEST(Hooks, ARangeThatBeganBeforeTheWindowIsLeftOut) {
-  const Trace trace = RunWith("steps=3:5", {"hookedsteps", "10", "whole"});
+  const Trace trace = RecordWith("steps=3:5", {"hookedsteps", "10", "whole"});
   EXPECT_EQ(CountRanges(trace, "since the start"), 0);
   EXPECT_EQ(trace.quality.CountOf("cut_by_window"), 2);
 }

@@ -104,6 +104,20 @@ uint64_t RecordedRun::BytesOfSegments() const {
   return bytes;
 }
 
+Trace RecordWith(const std::string& options, const std::vector<std::string>& arguments) {
+  RecordedRun run;
+  run.environment[recording::kEnvOptions] = options;
+  EXPECT_EQ(run.Run(arguments), 0) << run.output();
+  return run.ReadOne();
+}
+
+std::optional<Row> FindRange(const Trace& trace, std::string_view name) {
+  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    if (trace.Text(trace.ranges.name[row]) == name) return Row{row};
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> RangeNames(const Trace& trace) {
   std::vector<std::string> names;
   for (StringId name : trace.ranges.name) names.emplace_back(trace.Text(name));

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/sanitized.h"
@@ -51,6 +53,11 @@ class RecordedRun {
 // How often a program is killed at a random moment.
 inline int RandomKills() { return Rounds(100); }
 
+// What the one process of a program recorded that ran with these options (TRAINPROF_OPTIONS).
+Trace RecordWith(const std::string& options, const std::vector<std::string>& arguments);
+
+// The first range of that name.
+std::optional<Row> FindRange(const Trace& trace, std::string_view name);
 // Names of the ranges of a trace, in table order.
 std::vector<std::string> RangeNames(const Trace& trace);
 int64_t CountRanges(const Trace& trace, std::string_view name);

@@ -6,15 +6,8 @@
 namespace trainprof::testing {
 namespace {
 
-Trace RunWith(const std::string& options, const std::vector<std::string>& arguments) {
-  RecordedRun run;
-  run.environment[recording::kEnvOptions] = options;
-  EXPECT_EQ(run.Run(arguments), 0);
-  return run.ReadOne();
-}
-
 TEST(Window, StepsAreExactlyThoseAskedFor) {
-  const Trace trace = RunWith("steps=3:5", {"steps", "10", "2"});
+  const Trace trace = RecordWith("steps=3:5", {"steps", "10", "2"});
   EXPECT_EQ(RangeNames(trace),
             (std::vector<std::string>{"step", "work", "between", "step", "work", "between"}));
   EXPECT_EQ(trace.quality.CountOf("cut_by_window"), 0) << "training ended outside the window";
@@ -29,21 +22,21 @@ TEST(Window, StepsAreExactlyThoseAskedFor) {
 }
 
 TEST(Window, WithoutAnEndRunsToTheLastStep) {
-  const Trace trace = RunWith("steps=8:", {"steps", "10"});
+  const Trace trace = RecordWith("steps=8:", {"steps", "10"});
   EXPECT_EQ(CountRanges(trace, "step"), 2);
   EXPECT_EQ(trace.gaps.size(), 1u);
   EXPECT_EQ(trace.quality.CountOf("cut_by_window"), 1) << "training began before it, ended in it";
 }
 
 TEST(Window, BeyondTheLastStepRecordsNothingButTheGap) {
-  const Trace trace = RunWith("steps=100:110", {"steps", "10", "1"});
+  const Trace trace = RecordWith("steps=100:110", {"steps", "10", "1"});
   EXPECT_EQ(trace.ranges.size(), 0u);
   ASSERT_EQ(trace.gaps.size(), 1u);
   EXPECT_GE(trace.gaps[0].interval.Length(), Milliseconds(10));
 }
 
 TEST(Window, DelayAndDurationAreFromTheFirstEvent) {
-  const Trace trace = RunWith("delay_ms=200;duration_ms=400", {"steps", "100", "10"});
+  const Trace trace = RecordWith("delay_ms=200;duration_ms=400", {"steps", "100", "10"});
   const int64_t steps = CountRanges(trace, "step");
   EXPECT_GE(steps, 1);  // a busy machine may let few of them begin
   EXPECT_LE(steps, 41);
@@ -54,7 +47,7 @@ TEST(Window, DelayAndDurationAreFromTheFirstEvent) {
 }
 
 TEST(Window, CaptureRecordsOnlyWhileItsRangeIsOpen) {
-  const Trace trace = RunWith("capture=capture", {"capture"});
+  const Trace trace = RecordWith("capture=capture", {"capture"});
   EXPECT_EQ(CountRanges(trace, "capture"), 2);
   EXPECT_EQ(CountRanges(trace, "inside"), 2);
   EXPECT_EQ(trace.ranges.size(), 4u);
@@ -65,7 +58,7 @@ TEST(Window, MalformedOptionsRecordEverything) {
   for (const char* options :
        {"steps=", "steps=5", "steps=5:3", "steps=a:b", "delay_ms=x", "duration_ms=-1", ";;;=;",
         "steps=99999999999999999999:", "unknown=1"}) {
-    const Trace trace = RunWith(options, {"steps", "3"});
+    const Trace trace = RecordWith(options, {"steps", "3"});
     EXPECT_EQ(CountRanges(trace, "step"), 3) << options;
     EXPECT_TRUE(trace.gaps.empty()) << options;
   }
