@@ -9,6 +9,7 @@
 #include "trace/base/utf8.h"
 #include "trace/formats/io/memory_limit.h"
 #include "trace/recording/read/host_series.h"
+#include "trace/recording/read/stack_samples.h"
 #include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
@@ -17,59 +18,16 @@ namespace {
 // Of one host file in one trace: what a timeline can show and Perfetto opens with ease.
 constexpr int64_t kMostCounterRows = 500'000;
 
-constexpr size_t kNobody = SIZE_MAX;
-
 // Lowest rank first; processes without a rank come last.
 bool IsOfLowerRank(const HostAudience& a, const HostAudience& b) {
   return static_cast<uint32_t>(a.rank) < static_cast<uint32_t>(b.rank);
 }
 
-// Tells which audience each entity of a file belongs to.
-class Ownership {
- public:
-  Ownership(const std::vector<HostAudience>& audiences, const HostFile& file, size_t machine)
-      : audiences_(audiences), file_(file), machine_(machine), others_(machine) {
-    for (size_t i = 0; i < audiences.size(); ++i) {
-      if (audiences[i].boot_id != file.boot_id()) continue;
-      if (file.header.rank >= 0 && audiences[i].rank == file.header.rank) others_ = i;
-    }
-  }
-
-  size_t OwnerOf(const HostEntity& entity) {
-    if (entity.kind != HostEntityKind::kProcess) return machine_;
-    size_t owner = Recorder(entity);
-    if (owner == kNobody) {
-      const auto parent = owner_of_pid_.find(entity.parent);
-      owner = parent == owner_of_pid_.end() ? others_ : parent->second;
-    }
-    owner_of_pid_[entity.number] = owner;
-    return owner;
-  }
-
- private:
-  size_t Recorder(const HostEntity& entity) const {
-    const std::pair key(entity.number, entity.start_ticks);
-    for (size_t i = 0; i < audiences_.size(); ++i) {
-      const auto& processes = audiences_[i].processes;
-      if (audiences_[i].boot_id == file_.boot_id() &&
-          std::find(processes.begin(), processes.end(), key) != processes.end()) {
-        return i;
-      }
-    }
-    return kNobody;
-  }
-
-  const std::vector<HostAudience>& audiences_;
-  const HostFile& file_;
-  size_t machine_;
-  size_t others_;  // of processes that nobody's ancestor recorded
-  std::unordered_map<int64_t, size_t> owner_of_pid_;
-};
-
 // Counts the rows that the file would give an audience.
 class RowCounter : public HostSink {
  public:
-  RowCounter(Ownership& ownership, size_t audience) : ownership_(ownership), audience_(audience) {}
+  RowCounter(HostOwnership& ownership, size_t audience)
+      : ownership_(ownership), audience_(audience) {}
 
   void OnDefine(uint32_t id, const HostEntity& entity) override {
     if (ownership_.OwnerOf(entity) == audience_) kind_of_[id] = entity.kind;
@@ -84,7 +42,7 @@ class RowCounter : public HostSink {
   int64_t rows() const { return rows_; }
 
  private:
-  Ownership& ownership_;
+  HostOwnership& ownership_;
   size_t audience_;
   std::unordered_map<uint32_t, HostEntityKind> kind_of_;
   int64_t rows_ = 0;
@@ -98,7 +56,8 @@ class CounterMaker : public HostSink {
     int64_t stride;
     int64_t base_ns;
   };
-  CounterMaker(Ownership& ownership, const HostFile& file, Setting setting, TraceBuilder& builder)
+  CounterMaker(HostOwnership& ownership, const HostFile& file, Setting setting,
+               TraceBuilder& builder)
       : ownership_(ownership), file_(file), setting_(setting), builder_(builder) {}
 
   void OnDefine(uint32_t id, const HostEntity& entity) override {
@@ -174,7 +133,7 @@ class CounterMaker : public HostSink {
     named_here_[entity.number] = true;
   }
 
-  Ownership& ownership_;
+  HostOwnership& ownership_;
   const HostFile& file_;
   Setting setting_;
   TraceBuilder& builder_;
@@ -197,15 +156,22 @@ HostSamples::HostSamples(const std::filesystem::path& run_dir, std::vector<HostA
     // Collectors store the kernel's line with its end.
     if (audience.boot_id.ends_with('\n')) audience.boot_id.pop_back();
   }
-  for (const std::filesystem::path& path : HostFilesIn(run_dir)) {
+  files_ = ReadAll(HostFilesIn(run_dir));
+  stack_files_ = ReadAll(HostFilesIn(run_dir, kStacksPrefix));
+}
+
+std::vector<HostFile> HostSamples::ReadAll(const std::vector<std::filesystem::path>& paths) {
+  std::vector<HostFile> files;
+  for (const std::filesystem::path& path : paths) {
     CheckMemory(ReadableMemoryBytes());
     Result<HostFile> file = ReadHostFile(path);
     if (file.ok()) {
-      files_.push_back(std::move(file).value());
+      files.push_back(std::move(file).value());
     } else {
       errors_.push_back(file.error());
     }
   }
+  return files;
 }
 
 size_t HostSamples::AudienceOf(const HostFile& file) const {
@@ -242,11 +208,11 @@ void HostSamples::AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder
   for (const HostFile& file : files_) {
     const size_t machine = AudienceOf(file);
     if (machine == kNobody) continue;
-    Ownership counted(audiences_, file, machine);
+    HostOwnership counted(audiences_, file, machine);
     RowCounter counter(counted, audience);
     const int64_t damaged = DecodeHostFrames(file.frames, counter) + (file.whole ? 0 : 1);
     const int64_t stride = 1 + counter.rows() / kMostCounterRows;
-    Ownership ownership(audiences_, file, machine);
+    HostOwnership ownership(audiences_, file, machine);
     const CounterMaker::Setting setting{audience, machine == audience, stride, base_monotonic_ns};
     CounterMaker maker(ownership, file, setting, builder);
     DecodeHostFrames(file.frames, maker);
@@ -259,6 +225,12 @@ void HostSamples::AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder
       quality.Count("damaged_host_samples", QualitySeverity::kWarning, damaged,
                     file.path.filename().string() + ": samples around the damage are missing");
     }
+  }
+  for (const HostFile& file : stack_files_) {
+    const size_t machine = AudienceOf(file);
+    if (machine == kNobody) continue;
+    HostOwnership ownership(audiences_, file, machine);
+    AddStackSamples(file, ownership, audience, machine == audience, base_monotonic_ns, builder);
   }
 }
 

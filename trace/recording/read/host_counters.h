@@ -1,4 +1,4 @@
-// Puts the host sampler's samples on the timeline of the ranks, as counters.
+// Puts the host sampler's samples on the timeline of the ranks, as counters, and its stacks as samples.
 //
 // A process's counters go to the trace of the rank that it belongs to: the one that recorded it, or
 // recorded its nearest ancestor; what belongs to none (torchrun itself) and what is the machine's
@@ -18,16 +18,10 @@
 
 #include "trace/build/trace_builder.h"
 #include "trace/recording/files/host_file.h"
+#include "trace/recording/read/host_ownership.h"
 #include "trace/tables/quality.h"
 
 namespace trainprof::recording {
-
-// A trace that is being made, as far as host samples are concerned.
-struct HostAudience {
-  std::string boot_id;
-  int rank = -1;
-  std::vector<std::pair<int64_t, uint64_t>> processes;  // pid, start in ticks since boot
-};
 
 class HostSamples {
  public:
@@ -48,6 +42,8 @@ class HostSamples {
   void AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder& builder) const;
 
  private:
+  // Of those that can be read; of the others the error is kept.
+  std::vector<HostFile> ReadAll(const std::vector<std::filesystem::path>& paths);
   // Whose the machine's counters of a file are.
   size_t AudienceOf(const HostFile& file) const;
   // fact::kCores and kRanksOnHost, for every rank.
@@ -55,6 +51,7 @@ class HostSamples {
 
   std::vector<HostAudience> audiences_;
   std::vector<HostFile> files_;
+  std::vector<HostFile> stack_files_;
   std::vector<std::string> errors_;
 };
 

@@ -391,10 +391,16 @@ std::optional<Trace> HostAlone(const Recording& recording) {
   CountRunLosses(recording, trace);
   samples.AddTo(0, base.monotonic_ns, builder);
   Trace built = std::move(builder).Build();
-  if (built.counters.size() == 0) return std::nullopt;
-  const auto [begin, end] =
-      std::minmax_element(built.counters.begin.begin(), built.counters.begin.end());
-  built.extent = {*begin, *end};
+  const auto extend = [&](const std::vector<TraceTime>& times) {
+    if (times.empty()) return;
+    const auto [begin, end] = std::minmax_element(times.begin(), times.end());
+    const bool is_first = built.extent.begin == built.extent.end;
+    built.extent.begin = is_first ? *begin : std::min(built.extent.begin, *begin);
+    built.extent.end = is_first ? *end : std::max(built.extent.end, *end);
+  };
+  extend(built.counters.begin);
+  extend(built.samples.begin);
+  if (built.counters.size() == 0 && built.samples.size() == 0) return std::nullopt;
   return built;
 }
 
