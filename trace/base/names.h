@@ -318,6 +318,12 @@ constexpr bool IsProfilerStep(std::string_view function) {
   return names_internal::IsOneOf(letters.text(), kNames);
 }
 
+// Where a process that Python's multiprocessing made begins: with a fork, the frames around it are
+// those of its parent.
+constexpr bool IsForkedStart(std::string_view function, std::string_view file) {
+  return function.ends_with("_bootstrap") && file.ends_with("multiprocessing/process.py");
+}
+
 // Saving, loading, logging. torch/utils/checkpoint.py, which computes activations again, is no I/O:
 // a checkpoint must be saved or loaded to count.
 constexpr bool IsIoName(std::string_view name) {

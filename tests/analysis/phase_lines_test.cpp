@@ -1,0 +1,240 @@
+// What phases consist of by line: samples beside the list that they must give, and a slow twin.
+#include "analysis/account/phase_lines.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "tests/support/sanitized.h"
+#include "trace/build/trace_builder.h"
+
+namespace trainprof {
+namespace {
+
+// A stack "Image.resize PIL/Image.py:7 < __getitem__ /me/train.py:23", innermost first.
+StackId StackOf(TraceBuilder& builder, const std::string& text) {
+  std::vector<std::string> frames;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(" < ", at), text.size());
+    frames.push_back(text.substr(at, end - at));
+    at = end + 3;
+  }
+  StackId stack = kNoStack;
+  for (size_t i = frames.size(); i-- > 0;) {
+    const std::string& frame = frames[i];
+    const size_t blank = frame.find(' ');
+    const size_t colon = frame.rfind(':');
+    const std::string function = frame.substr(0, blank);
+    const std::string file = frame.substr(blank + 1, colon - blank - 1);
+    const FrameId id =
+        builder.AddFrame({function, file, std::stoi(frame.substr(colon + 1)), {}, 0});
+    stack = builder.AddStack(id, stack);
+  }
+  return stack;
+}
+
+// A process with a stepping thread and a worker beside it. Times in ms.
+class Job {
+ public:
+  Job() {
+    stepping = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
+    worker = builder.FindOrAddThread(builder.FindOrAddProcess(2), 2);
+  }
+  void Range(int64_t begin, int64_t end, const char* name) {
+    builder.AddRange({.begin = TraceTime{begin * 1'000'000},
+                      .end = TraceTime{end * 1'000'000},
+                      .name = builder.Intern(name),
+                      .track = stepping},
+                     RangeKind::kUserAnnotation);
+  }
+  void Sample(int64_t at, TrackId track, ThreadState state, const std::string& stack,
+              int64_t weight_ms = 10) {
+    const TraceTime time{at * 1'000'000};
+    builder.AddRow(builder.trace().samples,
+                   Event{.begin = time, .end = time, .name = kEmptyString, .track = track},
+                   kEmptyString, state, StackOf(builder, stack), weight_ms * 1'000'000);
+  }
+  TraceBuilder builder;
+  TrackId stepping;
+  TrackId worker;
+};
+
+std::string TextOf(const std::vector<LineTime>& lines, const char* indent) {
+  std::string text;
+  for (const LineTime& line : lines) {
+    text += fmt::format("{}{} ms ({} waiting) {}:{} {}{} x{}\n", indent, line.total.ns / 1'000'000,
+                        line.waiting.ns / 1'000'000, line.file, line.line, line.function,
+                        line.callee.empty() ? "" : " > " + line.callee, line.samples);
+  }
+  return text;
+}
+
+std::string Opened(Job job) {
+  const Trace trace = std::move(job.builder).Build();
+  const Steps steps = FindSteps(trace);
+  const HostAccount account = AccountHost(trace, steps);
+  std::string text;
+  for (const PhaseLines& phase : OpenByLine(trace, steps, account)) {
+    Duration sum;
+    for (const LineTime& line : phase.lines) sum += line.total;
+    EXPECT_EQ(sum, phase.total);
+    EXPECT_EQ(phase.total, account.Of(phase.phase));
+    text +=
+        fmt::format("{} {} ms x{}\n", Name(phase.phase), phase.total.ns / 1'000'000, phase.samples);
+    text += TextOf(phase.lines, "  ") + TextOf(phase.producers, "  meanwhile ");
+  }
+  return text;
+}
+
+constexpr auto kRunning = ThreadState::kRunning;
+constexpr auto kWaiting = ThreadState::kWaiting;
+const char kStep[] = "step";
+
+TEST(PhaseLines, SayWhatAPhaseConsistsOf) {
+  Job job;
+  job.Range(0, 100, kStep);
+  job.Range(0, 60, "data_wait");
+  job.Range(60, 90, "forward");
+  job.Sample(5, job.stepping, kWaiting, "get /me/train.py:25 < main /me/train.py:40");
+  job.Sample(15, job.stepping, kWaiting, "get /me/train.py:25 < main /me/train.py:40");
+  job.Sample(25, job.stepping, kRunning,
+             "Image.resize /usr/lib/python3/dist-packages/PIL/Image.py:7 < get /me/train.py:23 < "
+             "main /me/train.py:40");
+  job.Sample(65, job.stepping, kRunning,
+             "linear /usr/lib/python3/dist-packages/torch/nn/linear.py:9 < main /me/train.py:41");
+  job.Sample(95, job.stepping, kRunning, "main /me/train.py:44");
+  EXPECT_EQ(Opened(std::move(job)),
+            "input_wait 60 ms x3\n"
+            "  40 ms (40 waiting) /me/train.py:25 get x2\n"
+            "  20 ms (0 waiting) /me/train.py:23 get > Image.resize x1\n"
+            "forward 30 ms x1\n"
+            "  30 ms (0 waiting) /me/train.py:41 main > linear x1\n"
+            "other 10 ms x1\n"
+            "  10 ms (0 waiting) /me/train.py:44 main x1\n");
+}
+
+TEST(PhaseLines, OfInputWaitSayWhatTheProducersDidMeanwhile) {
+  Job job;
+  const std::string lib = "/usr/lib/python3.11/multiprocessing/";
+  const std::string outer =
+      " < BaseProcess._bootstrap " + lib + "process.py:314 < main /me/train.py:60";
+  job.Range(0, 100, kStep);
+  job.Range(0, 50, "data_wait");
+  job.Sample(10, job.stepping, kWaiting,
+             "Queue.get " + lib + "queues.py:100 < main /me/train.py:60");
+  job.Sample(12, job.worker, kRunning,
+             "open /usr/lib/python3/dist-packages/PIL/Image.py:3 < item /me/data.py:9" + outer);
+  job.Sample(22, job.worker, kWaiting, "item /me/data.py:11" + outer, 40);
+  // It waits for work itself: what stands outside is the line that forked it, and none of its own.
+  job.Sample(32, job.worker, kWaiting, "Queue.get " + lib + "queues.py:100" + outer);
+  // Nobody waits for this.
+  job.Sample(70, job.worker, kRunning, "item /me/data.py:9" + outer);
+  EXPECT_EQ(Opened(std::move(job)),
+            "input_wait 50 ms x1\n"
+            "  50 ms (50 waiting) /me/train.py:60 main > Queue.get x1\n"
+            "  meanwhile 40 ms (40 waiting) /me/data.py:11 item x1\n"
+            "  meanwhile 10 ms (0 waiting) /me/data.py:9 item > open x1\n");
+}
+
+TEST(PhaseLines, WeighSamplesByTheTimeTheyStandFor) {
+  Job job;
+  job.Range(0, 100, kStep);
+  job.Sample(10, job.stepping, kRunning, "a /me/train.py:1", 30);
+  for (int i = 0; i < 3; ++i) job.Sample(50 + i, job.stepping, kRunning, "b /me/train.py:2", 5);
+  job.Sample(200, job.stepping, kRunning, "after /me/train.py:3", 500);  // no step
+  EXPECT_EQ(Opened(std::move(job)),
+            "other 100 ms x4\n"
+            "  66 ms (0 waiting) /me/train.py:1 a x1\n"
+            "  33 ms (0 waiting) /me/train.py:2 b x3\n");
+}
+
+TEST(PhaseLines, WithoutStepsAreThoseOfTheThreadThatRan) {
+  Job job;
+  job.builder.trace().extent = {TraceTime{0}, TraceTime{100}};
+  for (int i = 0; i < 10; ++i) {
+    job.Sample(i * 10, job.stepping, kWaiting, "idle /me/train.py:1");
+    job.Sample(i * 10, job.worker, i < 5 ? kRunning : kWaiting, "works /me/train.py:2");
+  }
+  const Trace trace = std::move(job.builder).Build();
+  Steps none;
+  EXPECT_EQ(SampledThread(trace, none), job.worker);
+  none.thread = job.stepping;
+  EXPECT_EQ(SampledThread(trace, none), job.stepping);
+  EXPECT_EQ(SampledThread(Trace{}, none), kNoTrack);
+}
+
+TEST(PhaseLines, WithoutSamplesThereAreNone) {
+  Job job;
+  job.Range(0, 100, kStep);
+  EXPECT_EQ(Opened(std::move(job)), "");
+}
+
+// The slow twin: each sample is looked up in what was drawn, without timelines or accounts.
+TEST(PhaseLines, AgreeWithTheTwin) {
+  struct Drawn {
+    int64_t begin, end;
+    HostClass phase;
+  };
+  const std::pair<const char*, HostClass> kPhases[] = {{"data_wait", HostClass::kInputWait},
+                                                       {"forward", HostClass::kForward},
+                                                       {"backward", HostClass::kBackward},
+                                                       {"optimizer", HostClass::kOptimizer}};
+  for (uint32_t seed = 0; seed < static_cast<uint32_t>(testing::Rounds(200)); ++seed) {
+    std::mt19937 random(seed);
+    Job job;
+    std::vector<Drawn> drawn;
+    int64_t now = 0;
+    for (int s = 0; s < 5; ++s) {
+      const int64_t begin = now;
+      for (int p = 0; p < 6; ++p) {
+        now += random() % 20;  // other
+        const int64_t end = now + 1 + random() % 30;
+        const auto& [name, phase] = kPhases[random() % 4];
+        job.Range(now, end, name);
+        drawn.push_back({now, end, phase});
+        now = end;
+      }
+      job.Range(begin, now, kStep);
+    }
+    const auto phase_at = [&](int64_t at) {
+      for (const Drawn& range : drawn) {
+        if (range.begin <= at && at < range.end) return range.phase;
+      }
+      return HostClass::kOther;
+    };
+    std::map<HostClass, std::map<std::string, double>> weights;
+    std::map<HostClass, double> wholes;
+    for (int64_t at = 0; at < now; at += 1 + random() % 10) {
+      const std::string place = fmt::format("/me/train.py:{}", 1 + random() % 4);
+      const auto weight = static_cast<int64_t>(1 + random() % 20);
+      job.Sample(at, job.stepping, kRunning, "f " + place, weight);
+      weights[phase_at(at)][place] += static_cast<double>(weight);
+      wholes[phase_at(at)] += static_cast<double>(weight);
+    }
+    const Trace trace = std::move(job.builder).Build();
+    const Steps steps = FindSteps(trace);
+    ASSERT_EQ(steps.count(), 5u);
+    const HostAccount account = AccountHost(trace, steps);
+    const auto phases = OpenByLine(trace, steps, account);
+    ASSERT_EQ(phases.size(), weights.size());
+    for (const PhaseLines& phase : phases) {
+      const auto& expected = weights.at(phase.phase);
+      ASSERT_EQ(phase.lines.size(), expected.size());
+      Duration sum;
+      for (const LineTime& line : phase.lines) {
+        const double share =
+            expected.at(fmt::format("{}:{}", line.file, line.line)) / wholes.at(phase.phase);
+        ASSERT_NEAR(static_cast<double>(line.total.ns), share * static_cast<double>(phase.total.ns),
+                    2);
+        sum += line.total;
+      }
+      ASSERT_EQ(sum, phase.total);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trainprof
