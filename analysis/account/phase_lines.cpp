@@ -56,7 +56,7 @@ class Places {
 struct Weight {
   int64_t all_ns = 0;
   int64_t waiting_ns = 0;
-  int64_t samples = 0;
+  int64_t count = 0;
 };
 using Weights = std::map<Place, Weight>;
 
@@ -66,7 +66,7 @@ void Add(const SampleTable& samples, size_t row, const Place& place, Weights& we
   const int64_t ns = std::max<int64_t>(samples.weight_ns[row], 1);
   weight.all_ns += ns;
   if (samples.state[row] == ThreadState::kWaiting) weight.waiting_ns += ns;
-  ++weight.samples;
+  ++weight.count;
 }
 
 LineTime LineOf(const Trace& trace, const Place& place) {
@@ -108,7 +108,7 @@ std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duratio
     const double waiting =
         static_cast<double>(weight.waiting_ns) / static_cast<double>(weight.all_ns);
     line.waiting = Duration{static_cast<int64_t>(static_cast<double>(line.total.ns) * waiting)};
-    line.samples = weight.samples;
+    line.count = weight.count;
     lines.push_back(std::move(line));
   }
   return lines;
@@ -179,7 +179,7 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
     PhaseLines& lines = phases.emplace_back();
     lines.phase = static_cast<HostClass>(c);
     lines.total = account.total[c];
-    for (const auto& [place, weight] : own[c]) lines.samples += weight.samples;
+    for (const auto& [place, weight] : own[c]) lines.count += weight.count;
     lines.lines = Divide(trace, own[c], lines.total);
     if (lines.phase == HostClass::kInputWait) {
       lines.producers = Divide(trace, producers, lines.total);

@@ -20,16 +20,16 @@ struct LineTime {
   std::string callee;
   std::string callee_file;
   Duration total;
-  Duration waiting;  // of `total`: the thread did not run. It slept, waited or read
-  int64_t samples = 0;
+  Duration waiting;   // of `total`: the thread did not run. It slept, waited or read
+  int64_t count = 0;  // samples
 
   bool operator==(const LineTime&) const = default;
 };
 
 struct PhaseLines {
   HostClass phase = HostClass::kOther;
-  Duration total;               // the account's, exactly
-  int64_t samples = 0;          // behind `lines`: shares of few are rough, 1 / sqrt(samples)
+  Duration total;     // the account's, exactly
+  int64_t count = 0;  // samples behind `lines`: shares of few are rough, 1 / sqrt(samples)
   std::vector<LineTime> lines;  // of the stepping thread, largest first; sum to `total`
   // Of input wait: where the run's other threads and processes were in the user's code meanwhile,
   // in parts of `total`. Whoever waits for a queue waits for these.

@@ -67,12 +67,12 @@ std::string TextOf(const std::vector<LineTime>& lines, const char* indent) {
   for (const LineTime& line : lines) {
     text += fmt::format("{}{} ms ({} waiting) {}:{} {}{} x{}\n", indent, line.total.ns / 1'000'000,
                         line.waiting.ns / 1'000'000, line.file, line.line, line.function,
-                        line.callee.empty() ? "" : " > " + line.callee, line.samples);
+                        line.callee.empty() ? "" : " > " + line.callee, line.count);
   }
   return text;
 }
 
-std::string Opened(Job job) {
+std::string LinesOf(Job job) {
   const Trace trace = std::move(job.builder).Build();
   const Steps steps = FindSteps(trace);
   const HostAccount account = AccountHost(trace, steps);
@@ -83,7 +83,7 @@ std::string Opened(Job job) {
     EXPECT_EQ(sum, phase.total);
     EXPECT_EQ(phase.total, account.Of(phase.phase));
     text +=
-        fmt::format("{} {} ms x{}\n", Name(phase.phase), phase.total.ns / 1'000'000, phase.samples);
+        fmt::format("{} {} ms x{}\n", Name(phase.phase), phase.total.ns / 1'000'000, phase.count);
     text += TextOf(phase.lines, "  ") + TextOf(phase.producers, "  meanwhile ");
   }
   return text;
@@ -106,7 +106,7 @@ TEST(PhaseLines, SayWhatAPhaseConsistsOf) {
   job.Sample(65, job.stepping, kRunning,
              "linear /usr/lib/python3/dist-packages/torch/nn/linear.py:9 < main /me/train.py:41");
   job.Sample(95, job.stepping, kRunning, "main /me/train.py:44");
-  EXPECT_EQ(Opened(std::move(job)),
+  EXPECT_EQ(LinesOf(std::move(job)),
             "input_wait 60 ms x3\n"
             "  40 ms (40 waiting) /me/train.py:25 get x2\n"
             "  20 ms (0 waiting) /me/train.py:23 get > Image.resize x1\n"
@@ -132,7 +132,7 @@ TEST(PhaseLines, OfInputWaitSayWhatTheProducersDidMeanwhile) {
   job.Sample(32, job.worker, kWaiting, "Queue.get " + lib + "queues.py:100" + outer);
   // Nobody waits for this.
   job.Sample(70, job.worker, kRunning, "item /me/data.py:9" + outer);
-  EXPECT_EQ(Opened(std::move(job)),
+  EXPECT_EQ(LinesOf(std::move(job)),
             "input_wait 50 ms x1\n"
             "  50 ms (50 waiting) /me/train.py:60 main > Queue.get x1\n"
             "  meanwhile 40 ms (40 waiting) /me/data.py:11 item x1\n"
@@ -145,7 +145,7 @@ TEST(PhaseLines, WeighSamplesByTheTimeTheyStandFor) {
   job.Sample(10, job.stepping, kRunning, "a /me/train.py:1", 30);
   for (int i = 0; i < 3; ++i) job.Sample(50 + i, job.stepping, kRunning, "b /me/train.py:2", 5);
   job.Sample(200, job.stepping, kRunning, "after /me/train.py:3", 500);  // no step
-  EXPECT_EQ(Opened(std::move(job)),
+  EXPECT_EQ(LinesOf(std::move(job)),
             "other 100 ms x4\n"
             "  66 ms (0 waiting) /me/train.py:1 a x1\n"
             "  33 ms (0 waiting) /me/train.py:2 b x3\n");
@@ -169,7 +169,7 @@ TEST(PhaseLines, WithoutStepsAreThoseOfTheThreadThatRan) {
 TEST(PhaseLines, WithoutSamplesThereAreNone) {
   Job job;
   job.Range(0, 100, kStep);
-  EXPECT_EQ(Opened(std::move(job)), "");
+  EXPECT_EQ(LinesOf(std::move(job)), "");
 }
 
 // The slow twin: each sample is looked up in what was drawn, without timelines or accounts.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "trace/io/output_file.h"
@@ -45,16 +44,23 @@ bool HasNoEnding(const std::string& path) {
   return IsWrittenInto(path) && path.find('.', path.rfind('/') + 1) == std::string::npos;
 }
 
+// Of several endings that a name has the longest decides: ".speedscope.json", not ".json".
 Result<const Exporter*> ExporterOf(const std::string& path) {
   const bool any = HasNoEnding(path);
+  const Exporter* found = nullptr;
+  size_t longest = 0;
   std::string known;
-  const auto ends_so = [&](std::string_view ending) { return path.ends_with(ending); };
   for (const Exporter* exporter : Exporters()) {
-    const bool owns = std::any_of(exporter->endings.begin(), exporter->endings.end(), ends_so);
-    if (owns || (any && exporter->slug == kOfStreams)) return exporter;
+    for (const std::string_view ending : exporter->endings) {
+      if (!path.ends_with(ending) || ending.size() <= longest) continue;
+      longest = ending.size();
+      found = exporter;
+    }
+    if (any && exporter->slug == kOfStreams) return exporter;
     known +=
         fmt::format("{}{} ({})", known.empty() ? "" : ", ", exporter->slug, exporter->description);
   }
+  if (found != nullptr) return found;
   return Error{fmt::format(
       "{}: the file's name does not end like a known format. trainprof writes: {}", path, known)};
 }

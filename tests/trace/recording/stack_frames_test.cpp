@@ -14,7 +14,7 @@ namespace {
 using namespace recording;
 
 // What a decoder said, a line a sample: "1000 python 12/13 running 20: inner x.py:3 < main x.py:9".
-class Listing : public StackSink {
+class StackListing : public StackSink {
  public:
   void OnKey() override {
     ++keys;
@@ -61,7 +61,7 @@ class Listing : public StackSink {
   std::vector<std::string> stacks_ = std::vector<std::string>(1);
 };
 
-void Append(std::vector<char>& file, std::span<const char> frame) {
+void AppendFrame(std::vector<char>& file, std::span<const char> frame) {
   for (const char byte : frame) file.push_back(byte);
 }
 
@@ -75,16 +75,16 @@ TEST(StackFrames, SayWhatWasSampled) {
   EXPECT_EQ(encoder.AddFrame("main", "x.py", 9), chain[1]);
   std::vector<char> file;
   encoder.Sample(1000, thread, ThreadStateCode::kRunning, 20, chain);
-  Append(file, encoder.TakeFrame());
+  AppendFrame(file, encoder.TakeFrame());
   const size_t first_bytes = file.size();
   encoder.Sample(1020, thread, ThreadStateCode::kWaiting, 20, chain);
   encoder.Sample(1040, thread, ThreadStateCode::kUnknown, 20, {});
   encoder.Sample(1060, thread, ThreadStateCode::kRunning, 20, std::span(chain).subspan(1));
   encoder.Fact("stack sampler", "cheap");
-  Append(file, encoder.TakeFrame());
+  AppendFrame(file, encoder.TakeFrame());
   EXPECT_LE(file.size() - first_bytes, 64u);  // nothing is said twice
   EXPECT_TRUE(encoder.TakeFrame().empty());
-  Listing listing;
+  StackListing listing;
   EXPECT_EQ(DecodeStackFrames(file, listing), 0);
   EXPECT_EQ(listing.lines,
             (std::vector<std::string>{
@@ -133,9 +133,9 @@ struct RandomRun {
       encoder.Sample(now, threads[thread], ThreadStateCode::kRunning, i, stack);
       lines.push_back(std::to_string(now) + " " + thread_text[thread] + " running " +
                       std::to_string(i) + ": " + text);
-      if (random() % 2 != 0) Append(file, encoder.TakeFrame());
+      if (random() % 2 != 0) AppendFrame(file, encoder.TakeFrame());
     }
-    Append(file, encoder.TakeFrame());
+    AppendFrame(file, encoder.TakeFrame());
   }
   std::vector<char> file;
   std::vector<std::string> lines;
@@ -144,7 +144,7 @@ struct RandomRun {
 TEST(StackFrames, RandomRunsComeBackEqual) {
   for (uint32_t seed = 0; seed < static_cast<uint32_t>(Rounds(20)); ++seed) {
     const RandomRun run(seed);
-    Listing listing;
+    StackListing listing;
     ASSERT_EQ(DecodeStackFrames(run.file, listing), 0);
     ASSERT_EQ(listing.lines, run.lines);
     ASSERT_GE(listing.keys, 2);
@@ -155,7 +155,7 @@ TEST(StackFrames, RandomRunsComeBackEqual) {
 TEST(StackFrames, ATornTailIsNoDamage) {
   const RandomRun run(1);
   for (size_t size = 0; size < run.file.size(); size += 97) {
-    Listing listing;
+    StackListing listing;
     ASSERT_EQ(DecodeStackFrames(std::span(run.file).first(size), listing), 0);
     ASSERT_LE(listing.lines.size(), run.lines.size());
     for (size_t i = 0; i < listing.lines.size(); ++i) ASSERT_EQ(listing.lines[i], run.lines[i]);
@@ -170,7 +170,7 @@ TEST(StackFrames, DamageLosesSamplesAndChangesNone) {
   for (int i = 0; i < Rounds(300); ++i) {
     std::vector<char> file = run.file;
     file[random() % file.size()] ^= static_cast<char>(1 + random() % 255);
-    Listing listing;
+    StackListing listing;
     const int64_t damaged = DecodeStackFrames(file, listing);
     if (listing.lines.size() < run.lines.size()) {
       // A changed length at the very end is a torn tail.
@@ -192,9 +192,9 @@ TEST(StackFrames, HostilePayloadsAreSurvived) {
       for (size_t b = 0; b < bytes; ++b) {
         writer.Byte(static_cast<uint8_t>(random() % 3 == 0 ? random() : random() % 8));
       }
-      Append(file, writer.Finish(f == 0));
+      AppendFrame(file, writer.Finish(f == 0));
     }
-    Listing listing;
+    StackListing listing;
     DecodeStackFrames(file, listing);
     ASSERT_LE(listing.lines.size(), 200u);
   }
@@ -205,8 +205,8 @@ TEST(StackFrames, OfOtherStreamsAreLeftOut) {
   writer.Begin();
   for (int i = 0; i < 20; ++i) writer.Byte(static_cast<uint8_t>(StackItem::kSample));
   std::vector<char> file;
-  Append(file, writer.Finish(true));
-  Listing listing;
+  AppendFrame(file, writer.Finish(true));
+  StackListing listing;
   EXPECT_EQ(DecodeStackFrames(file, listing), 0);
   EXPECT_EQ(listing.keys, 0);
 }

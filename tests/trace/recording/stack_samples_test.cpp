@@ -17,7 +17,7 @@ namespace {
 using namespace recording;
 namespace fs = std::filesystem;
 
-constexpr int64_t kBaseNs = 1'000'000'000'000;
+constexpr int64_t kStartNs = 1'000'000'000'000;
 constexpr int64_t kPeriod = 20'000'000;
 
 // A file of a launcher (10) with two ranks (20, 21), of which 21 has a worker (30).
@@ -57,13 +57,13 @@ class Samples {
   std::vector<char> bytes_;
 };
 
-Samples SmallFile() {
+Samples SmallStackFile() {
   Samples file;
   const uint32_t main = file.encoder.AddFrame("main", "/home/me/train.py", 40);
   const uint32_t wait = file.encoder.AddFrame("_wait", "/usr/lib/python3.11/queue.py", 7);
   const uint32_t item = file.encoder.AddFrame("Data.__getitem__", "/home/me/train.py", 12);
   for (int i = 0; i < 100; ++i) {
-    const int64_t now = kBaseNs + i * kPeriod;
+    const int64_t now = kStartNs + i * kPeriod;
     for (size_t t = 0; t < file.threads.size(); ++t) {
       const uint32_t stacks[][2] = {{wait, main}, {item, main}};
       const bool works = t == 3 || i % 4 == 0;
@@ -73,23 +73,23 @@ Samples SmallFile() {
     }
     if (i % 5 == 4) file.Flush();
   }
-  file.encoder.Sample(kBaseNs + 100 * kPeriod, file.threads[1], ThreadStateCode::kUnknown, 5, {});
+  file.encoder.Sample(kStartNs + 100 * kPeriod, file.threads[1], ThreadStateCode::kUnknown, 5, {});
   file.encoder.Fact(fact::kStackSampler, "cheap");
   return file;
 }
 
-const std::vector<HostAudience> kRanks = {
+const std::vector<HostAudience> kTwoRanks = {
     {"boot", 1, {{21, 3}}}, {"boot", 0, {{20, 2}}}, {"other", 2, {{20, 2}}}};
 
-Trace Read(const ScratchFolder& folder, size_t audience,
-           const std::vector<HostAudience>& audiences = kRanks) {
+Trace ReadStacks(const ScratchFolder& folder, size_t audience,
+                 const std::vector<HostAudience>& audiences = kTwoRanks) {
   TraceBuilder builder;
-  HostSamples(folder.path(), audiences).AddTo(audience, kBaseNs, builder);
+  HostSamples(folder.path(), audiences).AddTo(audience, kStartNs, builder);
   return std::move(builder).Build();
 }
 
 // "pid ms state weight name: file:line function < ...", a line a sample; '*' marks the user's frames.
-std::vector<std::string> Rows(const Trace& trace) {
+std::vector<std::string> SampleRows(const Trace& trace) {
   static const char* const kStates[] = {"unknown", "running", "waiting"};
   std::vector<std::string> rows;
   for (size_t i = 0; i < trace.samples.size(); ++i) {
@@ -113,10 +113,11 @@ std::vector<std::string> Rows(const Trace& trace) {
 
 TEST(StackSamples, GoToTheRankOfTheirProcessAndItsAncestors) {
   const ScratchFolder folder;
-  SmallFile().WriteTo(folder);
+  SmallStackFile().WriteTo(folder);
   const auto pids = [&](size_t audience) {
     std::map<std::string, int> counts;
-    for (const std::string& row : Rows(Read(folder, audience))) ++counts[row.substr(0, 2)];
+    for (const std::string& row : SampleRows(ReadStacks(folder, audience)))
+      ++counts[row.substr(0, 2)];
     return counts;
   };
   EXPECT_EQ(pids(0), (std::map<std::string, int>{{"21", 100}, {"30", 100}}));
@@ -126,9 +127,9 @@ TEST(StackSamples, GoToTheRankOfTheirProcessAndItsAncestors) {
 
 TEST(StackSamples, SayWhereWhatAndForHowLong) {
   const ScratchFolder folder;
-  SmallFile().WriteTo(folder);
-  const Trace trace = Read(folder, 1);
-  const std::vector<std::string> rows = Rows(trace);
+  SmallStackFile().WriteTo(folder);
+  const Trace trace = ReadStacks(folder, 1);
+  const std::vector<std::string> rows = SampleRows(trace);
   const auto first = std::find_if(rows.begin(), rows.end(),
                                   [](const std::string& row) { return row.starts_with("20 "); });
   ASSERT_NE(first, rows.end());
@@ -138,7 +139,7 @@ TEST(StackSamples, SayWhereWhatAndForHowLong) {
             "20 20 waiting 20000000 _wait: /usr/lib/python3.11/queue.py:7 "
             "/home/me/train.py:40*");
   EXPECT_EQ(first[100], "20 2000 unknown 5 (not in Python):");
-  const Trace worker = Read(folder, 0);
+  const Trace worker = ReadStacks(folder, 0);
   const ProcessId process = worker.ProcessOf(worker.samples.track.back());
   EXPECT_EQ(worker.Text(worker.processes[Index(process)].name), "pt_data_worker");
   const auto said = [](const Trace& of) {
@@ -151,21 +152,21 @@ TEST(StackSamples, SayWhereWhatAndForHowLong) {
 
 TEST(StackSamples, SealedReadAsRawDid) {
   const ScratchFolder folder;
-  const fs::path path = SmallFile().WriteTo(folder);
-  const std::vector<std::string> raw = Rows(Read(folder, 0));
+  const fs::path path = SmallStackFile().WriteTo(folder);
+  const std::vector<std::string> raw = SampleRows(ReadStacks(folder, 0));
   ASSERT_TRUE(SealHostFile(path).ok());
   EXPECT_FALSE(fs::exists(path));
-  EXPECT_EQ(Rows(Read(folder, 0)), raw);
+  EXPECT_EQ(SampleRows(ReadStacks(folder, 0)), raw);
   EXPECT_TRUE(HostFilesIn(folder.path()).empty());  // they are no host samples
 }
 
 TEST(StackSamples, DamageIsCounted) {
   const ScratchFolder folder;
-  const fs::path path = SmallFile().WriteTo(folder);
+  const fs::path path = SmallStackFile().WriteTo(folder);
   std::vector<char> bytes = ReadBytes(path);
   bytes[bytes.size() / 2] ^= 1;
   WriteBytes(path, bytes);
-  const Trace trace = Read(folder, 1);
+  const Trace trace = ReadStacks(folder, 1);
   EXPECT_EQ(trace.quality.CountOf("damaged_stack_samples"), 1);
   EXPECT_LT(trace.samples.size(), 201u);
   EXPECT_GT(trace.samples.size(), 50u);
@@ -174,8 +175,8 @@ TEST(StackSamples, DamageIsCounted) {
 // Whatever the bytes: no crash, no hang, no more samples than were written, and none that was not.
 TEST(StackSamples, DamagedFilesAreSurvived) {
   const ScratchFolder folder;
-  const fs::path raw = SmallFile().WriteTo(folder);
-  const std::vector<std::string> rows = Rows(Read(folder, 1));
+  const fs::path raw = SmallStackFile().WriteTo(folder);
+  const std::vector<std::string> rows = SampleRows(ReadStacks(folder, 1));
   const std::set<std::string> good(rows.begin(), rows.end());
   const std::vector<char> raw_bytes = ReadBytes(raw);
   ASSERT_TRUE(SealHostFile(raw).ok());
@@ -195,7 +196,8 @@ TEST(StackSamples, DamagedFilesAreSurvived) {
     fs::remove(raw);
     fs::remove(sealed);
     WriteBytes(is_raw ? raw : sealed, bytes);
-    for (const std::string& row : Rows(Read(folder, 1))) ASSERT_TRUE(good.contains(row)) << row;
+    for (const std::string& row : SampleRows(ReadStacks(folder, 1)))
+      ASSERT_TRUE(good.contains(row)) << row;
   }
 }
 
@@ -206,13 +208,13 @@ TEST(StackSamples, StacksThatNoSampleHasCostNothing) {
   for (int i = 0; i < 20'000; ++i) {
     chain.push_back(file.encoder.AddFrame("f" + std::to_string(i), "x.py", i));
   }
-  file.encoder.Sample(kBaseNs, file.threads[2], ThreadStateCode::kRunning, 1, chain);
-  file.encoder.Sample(kBaseNs + 1, file.threads[1], ThreadStateCode::kRunning, 1,
+  file.encoder.Sample(kStartNs, file.threads[2], ThreadStateCode::kRunning, 1, chain);
+  file.encoder.Sample(kStartNs + 1, file.threads[1], ThreadStateCode::kRunning, 1,
                       std::span(chain).last(3));
   const ScratchFolder folder;
   file.WriteTo(folder);
-  EXPECT_EQ(Read(folder, 1).stacks.size(), 3u);
-  EXPECT_EQ(Read(folder, 0).stacks.size(), 20'000u);
+  EXPECT_EQ(ReadStacks(folder, 1).stacks.size(), 3u);
+  EXPECT_EQ(ReadStacks(folder, 0).stacks.size(), 20'000u);
 }
 
 }  // namespace

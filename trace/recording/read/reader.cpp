@@ -391,16 +391,15 @@ std::optional<Trace> HostAlone(const Recording& recording) {
   CountRunLosses(recording, trace);
   samples.AddTo(0, base.monotonic_ns, builder);
   Trace built = std::move(builder).Build();
-  const auto extend = [&](const std::vector<TraceTime>& times) {
-    if (times.empty()) return;
-    const auto [begin, end] = std::minmax_element(times.begin(), times.end());
-    const bool is_first = built.extent.begin == built.extent.end;
-    built.extent.begin = is_first ? *begin : std::min(built.extent.begin, *begin);
-    built.extent.end = is_first ? *end : std::max(built.extent.end, *end);
-  };
-  extend(built.counters.begin);
-  extend(built.samples.begin);
-  if (built.counters.size() == 0 && built.samples.size() == 0) return std::nullopt;
+  bool any = false;
+  ForEachTable(built, [&](Table, const auto& table) {
+    if (table.size() == 0) return;
+    const auto [begin, end] = std::minmax_element(table.begin.begin(), table.begin.end());
+    built.extent.begin = any ? std::min(built.extent.begin, *begin) : *begin;
+    built.extent.end = any ? std::max(built.extent.end, *end) : *end;
+    any = true;
+  });
+  if (!any) return std::nullopt;
   return built;
 }
 

@@ -9,7 +9,7 @@
 namespace trainprof::recording {
 namespace {
 
-constexpr char kCategory[] = "python";
+constexpr char kStackCategory[] = "python";
 constexpr size_t kItemsACheck = 1 << 16;  // of the memory that is left
 
 class SampleMaker : public StackSink {
@@ -19,7 +19,7 @@ class SampleMaker : public StackSink {
         audience_(audience),
         base_ns_(base_ns),
         builder_(builder),
-        category_(builder.Intern(kCategory)) {}
+        category_(builder.Intern(kStackCategory)) {}
 
   void OnKey() override {
     processes_.clear();
