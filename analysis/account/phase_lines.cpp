@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "trace/base/cancel.h"
+#include "trace/symbols/hook_frames.h"
 
 namespace trainprof {
 namespace {
@@ -41,11 +42,14 @@ class Places {
       place.users = stacks.innermost(at);
       break;
     }
-    if (stack == kNoStack) return place;
-    const FrameId innermost = stacks.innermost(stack);
-    if (place.users == innermost) return place;
-    place.callee = stacks.frame(innermost).function;
-    place.callee_file = stacks.frame(innermost).file;
+    const auto is_hook = [&](StackId at) {
+      return IsHookFrame(trace_.Text(stacks.frame(stacks.innermost(at)).file));
+    };
+    while (stack != kNoStack && is_hook(stack)) stack = stacks.caller(stack);
+    if (stack == kNoStack || place.users == stacks.innermost(stack)) return place;
+    const CallFrame& callee = stacks.frame(stacks.innermost(stack));
+    place.callee = callee.function;
+    place.callee_file = callee.file;
     return place;
   }
 

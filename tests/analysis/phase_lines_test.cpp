@@ -139,6 +139,21 @@ TEST(PhaseLines, OfInputWaitSayWhatTheProducersDidMeanwhile) {
             "  meanwhile 10 ms (0 waiting) /me/data.py:9 item > open x1\n");
 }
 
+// What stands between a line and what it calls, or innermost, is named for neither.
+TEST(PhaseLines, PassOverTheRecordersOwnHooks) {
+  Job job;
+  const std::string hook = "wrapper /usr/lib/trainprof-python/trainprof/_loader.py:60 < ";
+  job.Range(0, 100, kStep);
+  job.Sample(10, job.stepping, kRunning, hook + "main /me/train.py:1");
+  job.Sample(
+      20, job.stepping, kRunning,
+      "step /usr/lib/python3/dist-packages/torch/optim/sgd.py:9 < " + hook + "main /me/train.py:2");
+  EXPECT_EQ(LinesOf(std::move(job)),
+            "other 100 ms x2\n"
+            "  50 ms (0 waiting) /me/train.py:1 main x1\n"
+            "  50 ms (0 waiting) /me/train.py:2 main > step x1\n");
+}
+
 TEST(PhaseLines, WeighSamplesByTheTimeTheyStandFor) {
   Job job;
   job.Range(0, 100, kStep);

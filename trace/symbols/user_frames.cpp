@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trace/base/names.h"
+#include "trace/symbols/hook_frames.h"
 #include "trace/symbols/native_frames.h"
 
 namespace trainprof {
@@ -28,7 +29,7 @@ bool IsUserFrame(const FrameText& frame) {
       has_line ? frame.file : frame.function.substr(0, frame.function.find('('));
   if (file.empty() || file.starts_with("0x")) return false;  // an address
   if (file.starts_with("torch/") || file.starts_with("nn.Module")) return false;
-  if (has_line && IsProfilerFrame(file, frame.function)) return false;
+  if (has_line && (IsHookFrame(file) || IsProfilerFrame(file, frame.function))) return false;
   if (!file.ends_with(".py") && IsForeignSource(file)) return false;
   constexpr std::string_view kForeign[] = {"site-packages/", "dist-packages/", "/torch/",
                                            "lib/python",     "<built-in",      "<frozen",

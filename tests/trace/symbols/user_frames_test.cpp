@@ -33,6 +33,11 @@ TEST(UserFrames, TheProfilersOwnStepIsNobodysLine) {
   EXPECT_TRUE(IsUsersPython("profiler.py", "measure_loader"));
 }
 
+TEST(UserFrames, TheRecordersOwnHooksAreNobodysLine) {
+  EXPECT_FALSE(IsUsersPython("/opt/lib/trainprof-python/trainprof/_loader.py", "__next__"));
+  EXPECT_TRUE(IsUsersPython("/home/me/trainprof/train.py", "main"));
+}
+
 TEST(UserFrames, ANativeFrameIsItsModulesAndNeedsAName) {
   EXPECT_TRUE(IsUsersNative("/home/me/train", "main"));
   EXPECT_FALSE(IsUsersNative("/home/me/train", ""));
