@@ -80,6 +80,7 @@ struct Shared {
   std::atomic<int64_t> call_began_ns{0};  // of NVML; 0: none is going on
   std::mutex mutex;
   std::vector<recording::HostEntity> processes;
+  std::atomic<uint64_t> edition{0};  // of `processes`
 
   std::vector<recording::HostEntity> Processes() {
     const std::lock_guard lock(mutex);
@@ -207,7 +208,9 @@ class ProcLoop {
   void ShareProcesses() {
     std::vector<recording::HostEntity> processes = processes_.processes();
     const std::lock_guard lock(shared_.mutex);
+    if (shared_.processes == processes) return;
     shared_.processes.swap(processes);
+    ++shared_.edition;
   }
 
   void SayHang(int64_t now) {
@@ -249,8 +252,11 @@ void SampleStacks(const SamplerSettings& settings, SampleLog& log, Shared& share
   try {
     const auto cores = static_cast<uint32_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
     StackSampler sampler(settings.root, settings.stack_hz, cores, log);
+    uint64_t followed = 0;
     do {
-      sampler.Follow(shared.Processes());
+      const uint64_t edition = shared.edition;
+      if (edition != followed) sampler.Follow(shared.Processes());
+      followed = edition;
       sampler.Sample();
     } while (!StoppedBefore(sampler.NextNs(), stop_fd));
     sampler.Finish();

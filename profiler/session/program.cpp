@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,11 @@ StartedProgram Failure(const std::string& program, int exec_errno) {
                       program.find('/') == std::string::npos ? " in PATH" : "")};
 }
 
+// The sampler of stacks is our child, not the program's ancestor: where Yama lets only ancestors read
+// a process (ptrace_scope 1), the program says that what we have started may. Other kernels do not
+// know the question. Its children have to say it for themselves.
+void LetSamplerRead() { prctl(PR_SET_PTRACER, getppid(), 0, 0, 0); }
+
 // Only async-signal-safe calls; returns the errno of a failure.
 int Execute(const std::vector<char*>& arguments, const std::vector<char*>& environment,
             const Surroundings& surroundings) {
@@ -64,6 +70,7 @@ struct Start {
 
 int RunStart(void* argument) {
   auto* start = static_cast<Start*>(argument);
+  LetSamplerRead();
   start->exec_errno = Execute(start->arguments, start->environment, start->surroundings);
   for (;;) syscall(SYS_exit_group, kNotFound);  // no exit handler: they are ours
 }

@@ -1,0 +1,112 @@
+"""The stacks that `trainprof run` samples: of any Python program, whatever becomes of it."""
+import glob
+import os
+import signal
+import time
+
+import harness
+from harness import TIMEOUT_S, TrainprofTest
+
+WORK = """
+import sys, time
+def busy(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(200))
+def rest(seconds):
+    time.sleep(seconds)
+def main(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        busy(0.05)
+        rest(0.05)
+if __name__ == '__main__':
+    main(float(sys.argv[1]))
+"""
+
+
+class Stacks(TrainprofTest):
+    def stacks(self):
+        """Seconds by collapsed stack, over all ranks of the only run here."""
+        for old in glob.glob(self.path("x*.collapsed")):
+            os.unlink(old)
+        exported = self.trainprof("export", self.the_run_folder(), "-o", "x.collapsed")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        seconds = {}
+        for path in glob.glob(self.path("x*.collapsed")):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    stack, microseconds = line.rsplit(" ", 1)
+                    seconds[stack] = seconds.get(stack, 0) + int(microseconds) / 1e6
+        return seconds
+
+    def seconds_in(self, function):
+        return sum(s for stack, s in self.stacks().items() if f"{function} (" in stack)
+
+    def test_say_where_the_time_went(self):
+        result = self.trainprof("run", "--", *self.script("work.py", WORK), "3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        busy, rest = self.seconds_in("busy"), self.seconds_in("rest")
+        self.assertAlmostEqual(busy + rest, 3, delta=0.5)
+        self.assertAlmostEqual(busy, rest, delta=0.9)
+        self.assertTrue(any(f"main ({self.path('work.py')}:12);busy (" in stack or
+                            f"main ({self.path('work.py')}:13);busy (" in stack
+                            for stack in self.stacks()))
+
+    def test_of_an_isolated_interpreter_come_as_well(self):
+        """-I keeps our hooks out; the sampler needs none."""
+        python, script = self.script("work.py", WORK)
+        result = self.trainprof("run", "--", python, "-I", "-S", script, "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(self.seconds_in("busy") + self.seconds_in("rest"), 0.6)
+
+    def test_of_a_killed_program_are_there(self):
+        say = "import os\nwith open('pid', 'w') as file: print(os.getpid(), file=file)\n"
+        run = self.start("run", "--", *self.script("work.py", say + WORK), "100")
+        program = int(self.read_when_there("pid"))
+        time.sleep(2)
+        os.kill(program, signal.SIGKILL)
+        run.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(run.returncode, 128 + signal.SIGKILL)
+        self.assertGreater(self.seconds_in("busy") + self.seconds_in("rest"), 1)
+
+    def test_of_a_killed_supervisor_are_there(self):
+        run = self.start("run", "--", *self.script("work.py", WORK), "100")
+        time.sleep(2)
+        run.kill()
+        run.wait(timeout=TIMEOUT_S)
+        self.assertGreater(self.seconds_in("busy") + self.seconds_in("rest"), 1)
+
+    def test_of_processes_that_come_and_go_are_their_own(self):
+        script = self.script("parent.py", """
+import multiprocessing, sys
+sys.path.insert(0, '.')
+import work
+def child(i):
+    work.busy(1.5)
+if __name__ == '__main__':
+    for method in ('fork', 'spawn'):
+        context = multiprocessing.get_context(method)
+        for i in range(2):
+            process = context.Process(target=child, args=(i,))
+            process.start()
+            process.join()
+            assert process.exitcode == 0
+""")
+        self.script("work.py", WORK)
+        result = self.trainprof("run", "--", *script)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        processes = {stack.split(";")[0] for stack in self.stacks() if "busy (" in stack}
+        self.assertEqual(len(processes), 4, processes)
+
+    def test_hz_0_leaves_them_out(self):
+        result = self.trainprof("run", "--stack-hz", "0", "--", *self.script("work.py", WORK), "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(glob.glob(os.path.join(self.the_run_folder(), "stacks-*")), [])
+        exported = self.trainprof("export", self.the_run_folder(), "-o", "x.collapsed")
+        self.assertNotEqual(exported.returncode, 0)
+        self.assertIn(b"no samples of stacks", exported.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
