@@ -40,6 +40,7 @@ constexpr PythonLayout kLayouts[] = {
      .pthread = 152,
      .tid = 160,
      .frame = 56,
+     .frame_stack = 296,
      .frame_in_holder = 8,
      .code = 32,
      .instruction = 56,
@@ -61,6 +62,7 @@ constexpr PythonLayout kLayouts[] = {
      .pthread = 136,
      .tid = 144,
      .frame = 56,
+     .frame_stack = 232,
      .frame_in_holder = 0,
      .code = 0,
      .instruction = 56,
@@ -88,6 +90,7 @@ enum Word : size_t {
   kCurrentFrame = 23,
   kPthread = 24,
   kTid = 25,
+  kFrameStack = 26,
   kPrevious = 29,
   kExecutable = 30,
   kInstruction = 31,
@@ -104,7 +107,7 @@ constexpr int kMinorWithOffsets = 13;
 }  // namespace
 
 uint32_t PythonLayout::thread_bytes() const {
-  return std::max({next_thread, pthread, tid, frame}) + kPointerBytes;
+  return std::max({next_thread, pthread, tid, frame, frame_stack}) + kPointerBytes;
 }
 uint32_t PythonLayout::frame_bytes() const {
   return std::max({code, instruction, previous, owner}) + kPointerBytes;
@@ -138,8 +141,9 @@ Result<PythonLayout> LayoutFromDebugOffsets(std::span<const char> runtime) {
       words[kNextInterpreter] > kFarthestState) {
     return Error{"its runtime says where it keeps its stacks in a way that cannot be"};
   }
-  for (const Word word : {kNextThread, kCurrentFrame, kPthread, kTid, kPrevious, kExecutable,
-                          kInstruction, kOwner, kFile, kName, kLines, kFirstLine, kInstructions}) {
+  for (const Word word :
+       {kNextThread, kCurrentFrame, kPthread, kTid, kFrameStack, kPrevious, kExecutable,
+        kInstruction, kOwner, kFile, kName, kLines, kFirstLine, kInstructions}) {
     if (words[word] > kFarthestField) {
       return Error{"its runtime says where it keeps its stacks in a way that cannot be"};
     }
@@ -154,6 +158,7 @@ Result<PythonLayout> LayoutFromDebugOffsets(std::span<const char> runtime) {
   layout.pthread = at(kPthread);
   layout.tid = at(kTid);
   layout.frame = at(kCurrentFrame);
+  layout.frame_stack = at(kFrameStack);
   layout.frame_in_holder = -1;
   layout.code = at(kExecutable);
   layout.instruction = at(kInstruction);

@@ -22,6 +22,7 @@ struct PythonLayout {
   uint32_t pthread = 0;
   uint32_t tid = 0;              // of the kernel; 0: not kept (3.10)
   uint32_t frame = 0;            // the innermost frame, or what points at it:
+  uint32_t frame_stack = 0;      // where the part of the stack that is used now begins; 0: 3.10
   int32_t frame_in_holder = -1;  // 3.11, 3.12: in the _PyCFrame that `frame` points at
   // _PyInterpreterFrame; PyFrameObject in 3.10
   uint32_t code = 0;

@@ -22,7 +22,11 @@ namespace trainprof {
 struct PythonThread {
   uint64_t state = 0;  // address of its PyThreadState
   int64_t tid = 0;     // of the kernel
-  uint64_t frame = 0;  // its innermost frame when it was listed; 0: none
+  uint64_t pthread = 0;
+  uint64_t stack_begin = 0;  // of the memory that its frames stand in; 0: not known
+  uint64_t holder = 0;       // 3.11, 3.12: what points at its innermost frame
+  uint64_t frame = 0;        // its innermost frame when it was listed; 0: none
+  bool operator==(const PythonThread&) const = default;
 };
 
 enum class StackOutcome { kRead, kEmpty, kUnusable };
@@ -45,7 +49,7 @@ class PythonProcess {
   bool ListThreads(std::vector<PythonThread>& threads);
 
   // The thread's stack, innermost first, by the numbers that `number` gives.
-  StackOutcome ReadStack(const PythonThread& thread, const NumberFrame& number,
+  StackOutcome ReadStack(const PythonThread& listed, const NumberFrame& number,
                          std::vector<uint32_t>& frames);
 
   int error() const { return memory_.error(); }
@@ -55,20 +59,38 @@ class PythonProcess {
     uint64_t code = 0;
     uint64_t instruction = 0;  // address; in 3.10 the number of the instruction
   };
-  bool ReadThread(uint64_t state, PythonThread& thread, uint64_t& next);
-  uint64_t TopFrame(uint64_t thread_state);
+  bool ListAsBefore(std::vector<PythonThread>& threads);
+  bool ListAnew(std::vector<PythonThread>& threads);
+  // Reads the holder's pointer.
+  uint64_t FrameIn(uint64_t holder);
+  // Of the bytes of a PyThreadState all but the frame and, in 3.10, the tid.
+  PythonThread ThreadIn(uint64_t state, const char* bytes) const;
+  // Copies what stands around the innermost frame `top`, then reads which one is innermost now.
+  uint64_t CopyTop(PythonThread& thread);
   int64_t TidOf(uint64_t pthread) const;
   // The bytes of the frame at `address`, from the copy or from a new one; nullptr: unreadable.
   const char* FrameBytes(uint64_t address);
   bool Walk(uint64_t top);
+  // Where a copy that ends with the frame is to begin.
+  uint64_t CopyFrom(uint64_t frame) const;
+  // Takes [begin, the frame's end) as what copy_ is to hold; the piece that reads it.
+  RemoteMemory::Piece Window(uint64_t begin, uint64_t frame);
   bool Resolve(const NumberFrame& number, std::vector<uint32_t>& frames);
 
   std::filesystem::path task_;
   RemoteMemory memory_;
   PythonPlace place_;
   CodeCache codes_;
+  // As the last listing left them, in the order of the interpreter's list; empty where that has to
+  // be walked again.
+  std::vector<PythonThread> known_;
+  uint64_t known_interpreter_ = 0;
+  std::vector<char> states_;
+  std::vector<uint64_t> tops_;
+  std::vector<RemoteMemory::Piece> pieces_;
   std::vector<char> copy_;
   uint64_t copy_begin_ = 0;
+  uint64_t stack_begin_ = 0;  // of the thread that is being read
   size_t copy_bytes_ = 0;
   int copies_ = 0;
   std::vector<RawFrame> raw_;

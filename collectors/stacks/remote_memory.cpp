@@ -7,17 +7,26 @@
 #include <algorithm>
 
 namespace trainprof {
-namespace {
-
-constexpr size_t kMostPieces = 512;  // in one call; the kernel takes 1024
-
-}  // namespace
-
 bool RemoteMemory::Read(uint64_t address, void* out, size_t bytes) {
   const iovec local = {out, bytes};
   const iovec remote = {reinterpret_cast<void*>(address), bytes};
   const ssize_t n = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
   if (n == static_cast<ssize_t>(bytes)) return true;
+  error_ = n < 0 ? errno : EFAULT;
+  return false;
+}
+
+bool RemoteMemory::Read(std::span<const Piece> pieces) {
+  iovec local[kMostPieces];
+  iovec remote[kMostPieces];
+  size_t wanted = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    local[i] = {pieces[i].out, pieces[i].bytes};
+    remote[i] = {reinterpret_cast<void*>(pieces[i].address), pieces[i].bytes};
+    wanted += pieces[i].bytes;
+  }
+  const ssize_t n = process_vm_readv(pid_, local, pieces.size(), remote, pieces.size(), 0);
+  if (n == static_cast<ssize_t>(wanted)) return true;
   error_ = n < 0 ? errno : EFAULT;
   return false;
 }

@@ -21,6 +21,15 @@ class RemoteMemory {
   bool Read(uint64_t address, T& out) {
     return Read(address, &out, sizeof out);
   }
+  // All of them with one system call, in their order: at most kMostPieces. False when not all of it
+  // can be read.
+  struct Piece {
+    uint64_t address;
+    void* out;
+    size_t bytes;
+  };
+  static constexpr size_t kMostPieces = 512;
+  bool Read(std::span<const Piece> pieces);
   // `bytes` from each address, one behind the other, with few system calls. Returns how many came:
   // it ends at the first that cannot be read.
   size_t ReadEach(std::span<const uint64_t> addresses, size_t bytes, char* out);

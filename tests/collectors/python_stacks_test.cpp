@@ -210,6 +210,7 @@ while True:
   ASSERT_TRUE(watcher.found()) << watcher.error;
   int made = 0;
   for (int i = 0; i < 500; ++i) {
+    usleep(1000);
     const std::string stack = watcher.Stacks()[program.pid()];
     if (!stack.starts_with("made_")) continue;
     ++made;
@@ -217,7 +218,6 @@ while True:
     ASSERT_TRUE(stack.find(" < <module>:9") != std::string::npos ||
                 stack.find(" < <module>:10") != std::string::npos)
         << stack;
-    usleep(1000);
   }
   EXPECT_GE(made, 150);
   for (const std::string& file : watcher.files) {
