@@ -2,7 +2,10 @@
 #include "profiler/doctor/machine.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include "profiler/doctor/machine_probe.h"
@@ -87,6 +91,35 @@ MachineCheck Clock(const fs::path& root) {
           name + ", no invariant TSC: time stamps by clock_gettime, ~20 to 50 ns", ""};
 }
 
+// Python stacks are read from outside the process (collectors/stacks), which Yama and containers'
+// rules may forbid.
+MachineCheck Stacks(const fs::path& root) {
+  constexpr int kCapSysPtrace = 19;  // capability(7)
+  MachineCheck check{"python_stacks", "Python stacks", CheckState::kOk, "may be read", ""};
+  char here = 1;
+  char copy = 0;
+  const iovec from = {&here, 1};
+  const iovec to = {&copy, 1};
+  if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1) {
+    check.state = CheckState::kMissing;
+    check.finding = fmt::format("may not be read: process_vm_readv: {}", strerror(errno));
+    check.fix = "allow process_vm_readv in the container's seccomp rules";
+    return check;
+  }
+  const int scope = std::atoi(ReadLine(root / "proc/sys/kernel/yama/ptrace_scope").c_str());
+  if (scope == 0 || (scope < 3 && HaveCapability(root, kCapSysPtrace))) return check;
+  check.state = scope == 1 ? CheckState::kInfo : CheckState::kMissing;
+  check.finding =
+      fmt::format("{} (ptrace_scope {})",
+                  scope == 1 ? "may be read of the program itself, not of its child processes"
+                             : "may not be read",
+                  scope);
+  check.fix = scope == 3
+                  ? "start the machine with kernel.yama.ptrace_scope=0"
+                  : "sudo sysctl kernel.yama.ptrace_scope=0, or docker run --cap-add SYS_PTRACE";
+  return check;
+}
+
 MachineCheck Disk(const fs::path& output) {
   MachineCheck check{"disk", "Output folder", CheckState::kOk, "", ""};
   std::error_code error;
@@ -122,9 +155,19 @@ std::string ReadLine(const fs::path& path) {
   return line;
 }
 
+bool HaveCapability(const fs::path& root, int number) {
+  std::istringstream status(ReadWhole(root / "proc/self/status"));
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("CapEff:", 0) == 0) {
+      return (std::strtoull(line.c_str() + 7, nullptr, 16) >> number & 1) != 0;
+    }
+  }
+  return false;
+}
+
 std::vector<MachineCheck> CheckHost(const MachineOptions& options, SignalInbox& inbox) {
-  return {Collector(inbox), InjectionSlot(), CudaInjectionSlot(), Clock(options.root),
-          Disk(options.output)};
+  return {Collector(inbox),    InjectionSlot(),      CudaInjectionSlot(),
+          Clock(options.root), Stacks(options.root), Disk(options.output)};
 }
 
 std::vector<MachineCheck> CheckMachine(const MachineOptions& options, SignalInbox& inbox) {

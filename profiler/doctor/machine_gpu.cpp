@@ -27,8 +27,7 @@ namespace {
 constexpr char kNoDriver[] =
     "no NVIDIA driver: GPU work cannot run here; host phases can be recorded";
 
-// capability(7): bit of CAP_SYS_ADMIN in CapEff of /proc/self/status.
-constexpr int kCapSysAdmin = 21;
+constexpr int kCapSysAdmin = 21;  // capability(7)
 
 struct Driver {
   bool loaded = false;
@@ -205,16 +204,6 @@ MachineCheck CheckCupti(const std::vector<fs::path>& package_folders,
   return check;
 }
 
-bool HaveSysAdmin(const fs::path& root) {
-  std::istringstream status(ReadWhole(root / "proc/self/status"));
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("CapEff:", 0) == 0) {
-      return (std::strtoull(line.c_str() + 7, nullptr, 16) >> kCapSysAdmin & 1) != 0;
-    }
-  }
-  return false;
-}
-
 MachineCheck CheckCounters(const fs::path& root) {
   MachineCheck check{"gpu_counters", "GPU counters", CheckState::kInfo, "", ""};
   const std::string params = ReadWhole(root / "proc/driver/nvidia/params");
@@ -224,7 +213,7 @@ MachineCheck CheckCounters(const fs::path& root) {
   } else if (std::atoi(params.c_str() + at + sizeof "RmProfilingAdminOnly:" - 1) == 0) {
     check.state = CheckState::kOk;
     check.finding = "open to every user";
-  } else if (HaveSysAdmin(root)) {
+  } else if (HaveCapability(root, kCapSysAdmin)) {
     check.state = CheckState::kOk;
     check.finding = "for administrators, and this process is one";
   } else {

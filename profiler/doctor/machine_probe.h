@@ -14,4 +14,7 @@ inline constexpr std::chrono::milliseconds kProbeLimit{5000};
 std::string ReadWhole(const std::filesystem::path& path);
 std::string ReadLine(const std::filesystem::path& path);
 
+// Whether we have the capability of that number: its bit in CapEff of root/proc/self/status.
+bool HaveCapability(const std::filesystem::path& root, int number);
+
 }  // namespace trainprof
