@@ -18,28 +18,29 @@ class _Package:
 
 
 class _AfterTorch:
-    """The first of all finders, until torch is imported: then the hooks come in. The module's loader stays the same
-    object, since others ask for its type."""
+    """The first of all finders, until torch is imported: then the hooks come in. Libraries ask for torch's place
+    without importing it. The module's loader stays the same object, since others ask for its type."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name != "torch":
             return None
-        sys.meta_path.remove(cls)
         for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
+            find = None if finder is cls else getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
             if spec is not None:
                 cls.watch(spec.loader)
                 return spec
         return None
 
-    @staticmethod
-    def watch(loader):
+    @classmethod
+    def watch(cls, loader):
         execute = getattr(loader, "exec_module", None)
 
         def exec_module(module):
             del loader.exec_module
+            if cls in sys.meta_path:
+                sys.meta_path.remove(cls)
             execute(module)
             _install(module)
 

@@ -1,6 +1,8 @@
 """The usual loop. Arguments: workers, and how they are started."""
+import importlib.util
 import sys
 
+importlib.util.find_spec("torch")  # as libraries do that can go without it
 import torch
 from truth import Samples, Stopwatch, make_model
 from torch.utils.data import DataLoader
