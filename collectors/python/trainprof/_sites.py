@@ -10,6 +10,7 @@ _MOST_KNOWN = 4096  # programs that make code as they go must not fill memory
 
 _folders = [os.path.dirname(os.path.abspath(__file__)) + os.sep]  # ours, and torch's
 _of_library = {}  # id of a code object in one of them -> the object, so that no other gets the id
+_depth = {}  # name -> how far above place() its caller was
 _known = {}  # (name, id of a code object, instruction) -> (handle of the name and the stack from there on, the object)
 
 
@@ -34,37 +35,42 @@ def _text(frame):
 
 def caller():
     """The innermost frame outside of torch and of this package; None where there is none."""
+    return _caller(1)[0]
+
+
+def _caller(depth):
+    """The same, and how far above our caller it is."""
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if id(code) not in _of_library:
             if not code.co_filename.startswith(tuple(_folders)):
-                return frame
+                return frame, depth
             if len(_of_library) >= _MOST_KNOWN:
                 _of_library.clear()
             _of_library[id(code)] = code
         frame = frame.f_back
-    return None
+        depth += 1
+    return None, depth
 
 
 def place(name):
-    """The handle, for _recorder.torch_range, of a name with the stack from caller() on. What called that frame is
-    looked at once for each of its instructions: a framework's loop has one caller."""
-    frame = sys._getframe(1)
-    while frame is not None and id(frame.f_code) in _of_library:
-        frame = frame.f_back
+    """The handle, for _recorder.torch_range, of a name with the stack from caller() on. Each name is reached in one way,
+    mostly: the frame is looked for first where it was last time, since each one on the way there costs as much as the
+    whole rest. What called the frame is looked at once for each of its instructions: a framework's loop has one caller."""
+    try:
+        frame = sys._getframe(_depth[name])
+        return _known[name, id(frame.f_code), frame.f_lasti][0]
+    except (KeyError, ValueError):
+        pass
+    frame, depth = _caller(0)
     if frame is None:
         return _recorder.place(name)
+    _depth[name] = depth
     code = frame.f_code
-    known = _known.get((name, id(code), frame.f_lasti))
-    if known is not None:
-        return known[0]
-    frame = caller()
-    if frame is None:
-        return _recorder.place(name)
-    code = frame.f_code
-    if len(_known) >= _MOST_KNOWN:
-        return _recorder.place(name)
-    handle = _recorder.place(name, _text(frame))
-    _known[(name, id(code), frame.f_lasti)] = (handle, code)
-    return handle
+    key = (name, id(code), frame.f_lasti)
+    if key not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            return _recorder.place(name)
+        _known[key] = (_recorder.place(name, _text(frame)), code)
+    return _known[key][0]
