@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "trace/base/cancel.h"
+#include "trace/base/names.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
@@ -54,6 +56,31 @@ double LastOf(const Trace& trace, std::string_view counter, std::string_view ser
   return last;
 }
 
+// By the ranges in which workers made a batch.
+LoaderWorkers WorkersThatFetch(const Trace& trace, const Steps& steps) {
+  std::set<StringId> names;
+  for (const std::string_view name : kFetches) names.insert(trace.strings.Find(name));
+  names.erase(kEmptyString);
+  std::set<ProcessId> processes;
+  Duration total;
+  int64_t batches = 0;
+  for (uint32_t row = 0; !names.empty() && row < trace.ranges.size(); ++row) {
+    CancelPoint(row);
+    if (!names.contains(trace.ranges.name[row])) continue;
+    const ProcessId process = trace.ProcessOf(trace.ranges.track[row]);
+    const Interval interval = trace.ranges.interval(Row{row});
+    if (process == trace.ProcessOf(steps.thread)) continue;
+    if (steps.window.TotalWithin(interval).ns == 0) continue;
+    processes.insert(process);
+    total += interval.Length();
+    ++batches;
+  }
+  LoaderWorkers workers;
+  workers.count = static_cast<int64_t>(processes.size());
+  if (batches > 0) workers.batch_ms = total.ToMilliseconds() / static_cast<double>(batches);
+  return workers;
+}
+
 }  // namespace
 
 Language LanguageOf(const Trace& trace) {
@@ -91,9 +118,10 @@ int64_t CoresOfRank(const Trace& trace) {
 }
 
 LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
-  LoaderWorkers workers;
+  if (steps.thread == kNoTrack) return {};
+  LoaderWorkers workers = WorkersThatFetch(trace, steps);
   const StringId cpu = trace.strings.Find("CPU % of one core");
-  if (cpu == kEmptyString || steps.thread == kNoTrack) return workers;
+  if (cpu == kEmptyString) return workers;
   const StringId user = trace.strings.Find("user");
   const StringId system = trace.strings.Find("system");
   const ProcessId stepping = trace.ProcessOf(steps.thread);
@@ -130,10 +158,11 @@ LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
     ++sum.samples;
   }
   for (const auto& [process, sum] : of_process) {
-    ++workers.count;
     workers.cpu_percent += sum.cpu / static_cast<double>(sum.samples);
   }
-  if (workers.count > 0) workers.cpu_percent /= static_cast<double>(workers.count);
+  const auto sampled = static_cast<int64_t>(of_process.size());
+  if (sampled > 0) workers.cpu_percent /= static_cast<double>(sampled);
+  workers.count = std::max(workers.count, sampled);
   return workers;
 }
 

@@ -21,10 +21,12 @@ std::string InItsLanguage(Language language, const std::string& python, const st
 // most what the control group allows. 0: not recorded.
 int64_t CoresOfRank(const Trace& trace);
 
-// Processes beside the stepping one that look like a loader's workers.
+// Processes beside the stepping one that look like a loader's workers, by the machine's samples or
+// by the batches that they made.
 struct LoaderWorkers {
   int64_t count = 0;
-  double cpu_percent = 0;  // of one core each, on average over the window
+  double cpu_percent = 0;  // of one core each, on average over the window; 0: not sampled
+  double batch_ms = 0;     // that one takes to make a batch, on average; 0: not recorded
 };
 LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps);
 

@@ -157,19 +157,21 @@ std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
         "this rank{}. Beyond that {}.",
         rest, CoresText(cores), CheaperSamples(model));
   }
-  const auto [needed, enough] =
-      WorkersFor(static_cast<double>(seen.count) * step / std::max(rest, kShortestRest), cores);
+  const double batch = seen.batch_ms > 0 ? seen.batch_ms : static_cast<double>(seen.count) * step;
+  const auto [needed, enough] = WorkersFor(batch / std::max(rest, kShortestRest), cores);
+  const bool is_sampled = seen.cpu_percent > 0;
   std::string text = fmt::format(
-      "The DataLoader's {} {} not keep up (each busy for {:.0f} % of a core): a step needs a batch "
-      "every {:.1f} ms. ",
-      Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do", seen.cpu_percent,
-      rest);
+      "The DataLoader's {} {} not keep up{}: a step needs a batch every {:.1f} ms{}. ",
+      Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do",
+      is_sampled ? fmt::format(" (each busy for {:.0f} % of a core)", seen.cpu_percent) : "", rest,
+      seen.batch_ms > 0 ? fmt::format(", and a worker takes {:.1f} ms to make one", seen.batch_ms)
+                        : "");
   if (!enough) {
     text += fmt::format("Even {}{} would not be enough: ", needed, CoresText(cores));
   } else {
     text +=
         fmt::format("About {} would keep up{}: num_workers={}. ", needed, CoresText(cores), needed);
-    if (seen.cpu_percent < kBusyWorkerPercent) {
+    if (is_sampled && seen.cpu_percent < kBusyWorkerPercent) {
       text += "They wait rather than compute: look at the storage first. ";
     }
     text += "Else ";

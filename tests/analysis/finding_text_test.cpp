@@ -193,6 +193,33 @@ TEST(FindingText, WorkersOfTheTraceAreCounted) {
   EXPECT_DOUBLE_EQ(workers.cpu_percent, 80);
 }
 
+// A loop that waits 9 of each step's 10 ms for two workers, one of which makes a batch in 18 ms.
+TEST(FindingText, WorkersThatWereWatchedSayHowManyAreNeeded) {
+  TraceBuilder builder;
+  const TrackId loop = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
+  const auto add = [&](TrackId track, const char* name, int64_t begin_ms, int64_t end_ms) {
+    builder.AddRange({.begin = TraceTime{begin_ms * 1'000'000},
+                      .end = TraceTime{end_ms * 1'000'000},
+                      .name = builder.Intern(name),
+                      .track = track},
+                     RangeKind::kUserAnnotation);
+  };
+  for (int64_t step = 0; step < 8; ++step) {
+    add(loop, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 10 * step,
+        10 * step + 9);
+    add(loop, "Optimizer.step#SGD.step", 10 * step + 9, 10 * step + 10);
+    const int64_t worker = 2 + step % 2;
+    const TrackId track = builder.FindOrAddThread(builder.FindOrAddProcess(worker), worker);
+    add(track, "_MapDatasetFetcher.fetch", 10 * step, 10 * step + 18);
+  }
+  builder.trace().environment.emplace_back("cores", "64");
+  const std::string advice = AdviceOf(std::move(builder).Build());
+  EXPECT_NE(advice.find("The DataLoader's 2 workers do not keep up: a step needs a batch every "
+                        "1.0 ms, and a worker takes 18.0 ms to make one. About 19 would keep up"),
+            std::string::npos)
+      << advice;
+}
+
 TEST(FindingText, WorkersWithoutANameOfTheirOwnAreCounted) {
   const LoaderWorkers workers =
       WorkersAmong({{"python", 100}, {"python", 30}, {"python", 50}, {"nvidia-smi", 70}});

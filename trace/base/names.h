@@ -232,6 +232,10 @@ constexpr bool IsStepName(std::string_view name) {
 // Python's hooks: the training thread waited in queue.Queue.get() for its batch.
 inline constexpr std::string_view kQueueGet = "Queue.get";
 
+// The same hooks, in a loader's worker: it made a batch.
+inline constexpr std::string_view kFetches[] = {"_MapDatasetFetcher.fetch",
+                                                "_IterableDatasetFetcher.fetch"};
+
 // The phase that torch's own annotations name, whatever kind of range carries them (files of 2021
 // list them among the operators).
 constexpr Phase PhaseOfTorchName(std::string_view name) {
