@@ -138,14 +138,16 @@ def _first_module(torch, is_compiling):
 
 def _queues(torch, is_compiling):
     original = threading.Condition.wait
+    blocked = _phases.blocked
+    begins = clock  # threads wait until the interpreter ends, when modules lose their names
 
     @functools.wraps(original)
     def wait(self, timeout=None):
-        begin = clock()
+        begin = begins()
         try:
             return original(self, timeout)
         finally:
-            _phases.blocked(begin)
+            blocked(begin)
 
     threading.Condition.wait = wait
 
