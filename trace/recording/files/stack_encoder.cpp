@@ -6,8 +6,8 @@ namespace trainprof::recording {
 namespace {
 
 // A damaged frame costs at most this many: a minute at ten a second.
-constexpr uint32_t kFramesAKey = 600;
-constexpr size_t kMostText = 1024;
+constexpr uint32_t kStackFramesAKey = 600;
+constexpr size_t kMostStackText = 1024;
 
 uint8_t Code(StackItem item) { return static_cast<uint8_t>(item); }
 
@@ -18,7 +18,7 @@ void StackEncoder::Begin() {
   if (open_) return;
   open_ = true;
   out_.Begin();
-  is_key_ = frames_taken_ % kFramesAKey == 0;
+  is_key_ = frames_taken_ % kStackFramesAKey == 0;
   if (is_key_) Restate();
 }
 
@@ -41,7 +41,7 @@ void StackEncoder::Say(KnownProcess& process) {
   out_.Signed(process.what.number);
   out_.Signed(process.what.parent);
   out_.Varint(process.what.start_ticks);
-  out_.Text(process.what.text, kMostText);
+  out_.Text(process.what.text, kMostStackText);
   process.number = said_processes_++;
 }
 
@@ -71,8 +71,8 @@ uint32_t StackEncoder::AddFrame(std::string_view function, std::string_view file
 void StackEncoder::Fact(std::string_view key, std::string_view text) {
   Begin();
   out_.Byte(Code(StackItem::kFact));
-  out_.Text(key, kMostText);
-  out_.Text(text, kMostText);
+  out_.Text(key, kMostStackText);
+  out_.Text(text, kMostStackText);
 }
 
 uint32_t StackEncoder::TextNumber(const std::string& text) {
@@ -80,7 +80,7 @@ uint32_t StackEncoder::TextNumber(const std::string& text) {
   const auto [it, is_new] = texts_.try_emplace(text, static_cast<uint32_t>(texts_.size()) + 1);
   if (is_new) {
     out_.Byte(Code(StackItem::kText));
-    out_.Text(text, kMostText);
+    out_.Text(text, kMostStackText);
   }
   return it->second;
 }
@@ -92,7 +92,7 @@ uint32_t StackEncoder::NumberOf(KnownThread& thread) {
   out_.Byte(Code(StackItem::kThread));
   out_.Varint(process.number);
   out_.Signed(thread.tid);
-  out_.Text(thread.name, kMostText);
+  out_.Text(thread.name, kMostStackText);
   return thread.number = said_threads_++;
 }
 
