@@ -39,8 +39,8 @@ constexpr int64_t kFirstTryNs = 20'000'000;
 constexpr int64_t kLastTryNs = 5'000'000'000;
 constexpr uint32_t kMostTries = 3;
 constexpr size_t kMostOpenFiles = 256;
-// Far beyond any program's functions, threads and processes.
-constexpr size_t kMostRemembered = 1 << 20;
+// Lines of functions, threads and processes that were seen: far beyond most programs', and 50 MB.
+constexpr size_t kMostRemembered = 1 << 17;
 constexpr double kNewestRound = 0.1;  // of the newest round in the smoothed cost
 
 }  // namespace

@@ -90,7 +90,6 @@ class StackSampler {
   int64_t flushed_ns_;
   int64_t samples_ = 0;
   int64_t unusable_ = 0;
-  size_t open_files_ = 0;
   std::set<std::string> said_;
   std::vector<PythonThread> threads_;
   std::vector<uint32_t> frames_;

@@ -10,7 +10,7 @@ namespace trainprof {
 namespace {
 
 // Programs have thousands of functions. One that makes them without end starts the cache anew.
-constexpr size_t kMostCodes = 1 << 16;
+constexpr size_t kMostCodes = 1 << 14;
 constexpr size_t kMostInstructions = 1 << 12;  // of one function, that were ever seen running
 constexpr int64_t kMostCharacters = 512;       // of a name; the rest is cut
 constexpr int64_t kMostTableBytes = 1 << 20;
