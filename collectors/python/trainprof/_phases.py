@@ -148,10 +148,10 @@ def backward_ends(begin):
         pass
 
 
-def gradients_cleared(handle, begin):
+def gradients_cleared(name, begin):
     try:
         t = thread.state
-        end = write(handle, begin)
+        end = write(_recorder.place(name), begin)
         # Between a batch and its backward pass it is a part of the forward pass, as it is in a closure.
         if t.after in (NOTHING, BACKWARD, CLIPPED, STEPPED):
             t.since = end

@@ -90,7 +90,7 @@ def _zero_grad(torch, is_compiling):
         kind = type(optimizer)
         name = names.get(kind)
         if name is None:
-            name = names[kind] = _recorder.place("Optimizer.zero_grad#%s.zero_grad" % kind.__name__)
+            name = names[kind] = "Optimizer.zero_grad#%s.zero_grad" % kind.__name__
         _phases.gradients_cleared(name, begin)
 
     optimizer = torch.optim.Optimizer
