@@ -115,9 +115,13 @@ struct Workers {
   bool enough = true;
 };
 
-Workers WorkersFor(double batches_at_once, int64_t cores) {
-  constexpr int64_t kMost = 64;  // where cores are not known
-  const int64_t most = cores > 0 ? cores : kMost;
+// `busy_share`: of a core, of each.
+Workers WorkersFor(double batches_at_once, int64_t cores, double busy_share = 1) {
+  constexpr int64_t kMost = 64;  // where cores are not known, or are hardly used
+  const int64_t most = cores > 0
+                           ? std::max(cores, static_cast<int64_t>(std::min<double>(
+                                                 kMost, static_cast<double>(cores) / busy_share)))
+                           : kMost;
   if (batches_at_once >= static_cast<double>(most)) return {most, false};
   return {static_cast<int64_t>(batches_at_once) + 1, true};
 }
@@ -158,8 +162,10 @@ std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
         rest, CoresText(cores), CheaperSamples(model));
   }
   const double batch = seen.batch_ms > 0 ? seen.batch_ms : static_cast<double>(seen.count) * step;
-  const auto [needed, enough] = WorkersFor(batch / std::max(rest, kShortestRest), cores);
   const bool is_sampled = seen.cpu_percent > 0;
+  const bool waits = is_sampled && seen.cpu_percent < kBusyWorkerPercent;
+  const auto [needed, enough] =
+      WorkersFor(batch / std::max(rest, kShortestRest), cores, waits ? seen.cpu_percent / 100 : 1);
   std::string text = fmt::format(
       "The DataLoader's {} {} not keep up{}: a step needs a batch every {:.1f} ms{}. ",
       Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do",
@@ -171,7 +177,7 @@ std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
   } else {
     text +=
         fmt::format("About {} would keep up{}: num_workers={}. ", needed, CoresText(cores), needed);
-    if (is_sampled && seen.cpu_percent < kBusyWorkerPercent) {
+    if (waits) {
       text += "They wait rather than compute: look at the storage first. ";
     }
     text += "Else ";

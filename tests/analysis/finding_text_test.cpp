@@ -193,8 +193,9 @@ TEST(FindingText, WorkersOfTheTraceAreCounted) {
   EXPECT_DOUBLE_EQ(workers.cpu_percent, 80);
 }
 
-// A loop that waits 9 of each step's 10 ms for two workers, one of which makes a batch in 18 ms.
-TEST(FindingText, WorkersThatWereWatchedSayHowManyAreNeeded) {
+// A loop that waits 9 of each step's 10 ms for two workers, one of which makes a batch in 18 ms and
+// takes so much of a core.
+Trace WatchedWorkers(const char* cores, double percent) {
   TraceBuilder builder;
   const TrackId loop = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
   const auto add = [&](TrackId track, const char* name, int64_t begin_ms, int64_t end_ms) {
@@ -211,9 +212,34 @@ TEST(FindingText, WorkersThatWereWatchedSayHowManyAreNeeded) {
     const int64_t worker = 2 + step % 2;
     const TrackId track = builder.FindOrAddThread(builder.FindOrAddProcess(worker), worker);
     add(track, "_MapDatasetFetcher.fetch", 10 * step, 10 * step + 18);
+    if (percent == 0) continue;
+    builder.process(builder.FindOrAddProcess(worker)).name = builder.Intern("pt_data_worker");
+    const std::vector<Arg> args{
+        {builder.Intern("user"), {.type = ArgValue::Type::kDouble, .real = percent}}};
+    builder.AddCounter({.begin = TraceTime{10 * step * 1'000'000},
+                        .end = TraceTime{10 * step * 1'000'000},
+                        .name = builder.Intern("CPU % of one core"),
+                        .track = track,
+                        .category = builder.Intern("host"),
+                        .args = builder.AddArgs(args)});
   }
-  builder.trace().environment.emplace_back("cores", "64");
-  const std::string advice = AdviceOf(std::move(builder).Build());
+  builder.trace().environment.emplace_back("cores", cores);
+  return std::move(builder).Build();
+}
+
+TEST(FindingText, WorkersThatWaitNeedNoCoreEach) {
+  const std::string waiting = AdviceOf(WatchedWorkers("4", 10));
+  EXPECT_NE(waiting.find("About 19 would keep up (this rank has 4 cores): num_workers=19. They "
+                         "wait rather than compute"),
+            std::string::npos)
+      << waiting;
+  const std::string computing = AdviceOf(WatchedWorkers("4", 95));
+  EXPECT_NE(computing.find("Even 4 (this rank has 4 cores) would not be enough"), std::string::npos)
+      << computing;
+}
+
+TEST(FindingText, WorkersThatWereWatchedSayHowManyAreNeeded) {
+  const std::string advice = AdviceOf(WatchedWorkers("64", 0));
   EXPECT_NE(advice.find("The DataLoader's 2 workers do not keep up: a step needs a batch every "
                         "1.0 ms, and a worker takes 18.0 ms to make one. About 19 would keep up"),
             std::string::npos)
