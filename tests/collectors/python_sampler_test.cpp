@@ -17,6 +17,7 @@
 #include "collectors/machine/schedule.h"
 #include "collectors/machine/stack_sampler.h"
 #include "tests/collectors/python_program.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_folder.h"
 #include "trace/recording/files/host_file.h"
 #include "trace/recording/files/stack_file.h"
@@ -80,11 +81,14 @@ HostEntity ProcessOf(pid_t pid, pid_t parent = 1) {
   return {HostEntityKind::kProcess, pid, parent, 1, "python"};
 }
 
+// So many cores that what it may cost is no limit.
+constexpr uint32_t kManyCores = 64;
+
 void SampleFor(double seconds, double hz, const ScratchFolder& folder,
-               const std::vector<HostEntity>& processes) {
+               const std::vector<HostEntity>& processes, uint32_t cores = kManyCores) {
   auto log = SampleLog::Create(folder.path(), HostHeader{}, 64 << 20, kStacksPrefix);
   ASSERT_TRUE(log.ok()) << log.error();
-  StackSampler sampler("/", hz, 2, log.value());
+  StackSampler sampler("/", hz, cores, log.value());
   const int64_t end = MonotonicNs() + static_cast<int64_t>(seconds * 1e9);
   sampler.Follow(processes);
   for (int64_t next = 0; next < end;) {
@@ -136,6 +140,26 @@ time.sleep(1000)
   EXPECT_EQ(seen.running.at(main), 0);
   EXPECT_GE(seen.running.at(works), seen.samples.at(works) / 2);
   EXPECT_TRUE(seen.facts.contains(fact::kStackSampler));
+}
+
+// 2 cores: 1 % of one. Beside its rounds that is waking up, and finding the program once.
+TEST_P(PythonSampler, ComesLessOftenWhereItWouldCostTooMuch) {
+  const PythonProgram program(GetParam(), R"(import threading, time
+def deep(n):
+    if n: return deep(n - 1)
+    while True: sum(range(1000))
+for _ in range(5): threading.Thread(target=deep, args=(40,), daemon=True).start()
+print('ready')
+time.sleep(1000)
+)");
+  const ScratchFolder folder;
+  const int64_t begin = ThreadCpuNs();
+  SampleFor(2, 1000, folder, {ProcessOf(program.pid())}, 2);
+  const double share = static_cast<double>(ThreadCpuNs() - begin) / 2e9;
+  std::cout << share * 100 << " % of a core\n";
+  EXPECT_LE(share, kIsSanitized ? 0.05 : 0.025);
+  const std::string pid = std::to_string(program.pid());
+  EXPECT_LE(Contents(folder).samples.at(pid + "/" + pid), 1000);
 }
 
 TEST_P(PythonSampler, OfManyChildrenEightComeEachTime) {

@@ -321,8 +321,9 @@ print(spent['busy'] / (spent['busy'] + spent['waits']))
   const double truth = std::stod(program.Rest());
   const double seen = static_cast<double>(busy) / (busy + waits);
   std::cout << "truth " << truth << ", seen " << seen << " of " << busy + waits << "\n";
-  // 4 standard errors of 600 samples; a machine that is full wakes us late while the program works.
-  EXPECT_NEAR(seen, truth, 0.08);
+  // 4 standard errors of 600 samples, and what a full machine adds: it wakes us late while the
+  // program works.
+  EXPECT_NEAR(seen, truth, 0.12);
 }
 
 TEST_P(PythonStacks, OfAProcessThatIsKilledJustEnd) {
