@@ -1,6 +1,9 @@
 #include "analysis/account/phase_lines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -137,6 +140,10 @@ class Classes {
   const HostAccount& account_;
 };
 
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
 }  // namespace
 
 TrackId SampledThread(const Trace& trace, const Steps& steps) {
@@ -190,6 +197,19 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
     }
   }
   return phases;
+}
+
+std::string Title(const LineTime& line) {
+  std::string text;
+  if (!line.file.empty()) {
+    text = fmt::format("{}:{} {}", FileName(line.file), line.line, line.function);
+    if (!line.callee.empty()) text += " > " + line.callee;
+  } else if (!line.callee.empty()) {
+    text = fmt::format("{} ({})", line.callee, FileName(line.callee_file));
+  } else {
+    text = "no Python function";
+  }
+  return line.waiting.ns * 2 > line.total.ns ? text + ", waiting" : text;
 }
 
 }  // namespace trainprof

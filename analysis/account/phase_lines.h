@@ -26,6 +26,10 @@ struct LineTime {
   bool operator==(const LineTime&) const = default;
 };
 
+// "train.py:23 decode > Image.resize, waiting": the user's line, what it had called, and that the
+// thread did not run for most of that time. Without a line of the user's, the function and its file.
+std::string Title(const LineTime& line);
+
 struct PhaseLines {
   HostClass phase = HostClass::kOther;
   Duration total;     // the account's, exactly

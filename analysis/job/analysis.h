@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/account/host_other.h"
+#include "analysis/account/phase_lines.h"
 #include "analysis/finding.h"
 #include "analysis/host/host_facts.h"
 #include "analysis/model.h"
@@ -90,7 +91,8 @@ struct RankAnalysis {
   // worked: rows are missing, or of kinds that nobody here knows. Empty where nothing is missing.
   std::string device_doubt;
   std::vector<AccountLine> host_account;
-  OtherTime host_other;  // what "other" of that account holds
+  OtherTime host_other;                // what "other" of that account holds
+  std::vector<PhaseLines> host_lines;  // what its phases hold, by source line; from samples alone
   LoaderWait loader_wait;
   bool has_host_phases = false;      // false: nothing named a phase, the account is all "other"
   std::vector<Finding> findings;     // largest gain first

@@ -82,6 +82,17 @@ void Fields(auto& in, Of<OtherTime> auto& other) {
   in("total", total)("items", items);
 }
 
+void Fields(auto& in, Of<LineTime> auto& line) {
+  auto& [file, number, function, callee, callee_file, total, waiting, count] = line;
+  in("file", file)("line", number)("function", function)("callee", callee)(
+      "callee_file", callee_file)("total", total)("waiting", waiting)("count", count);
+}
+
+void Fields(auto& in, Of<PhaseLines> auto& phase) {
+  auto& [of, total, count, lines, producers] = phase;
+  in("phase", of)("total", total)("count", count)("lines", lines)("producers", producers);
+}
+
 void Fields(auto& in, Of<LoaderWait> auto& wait) {
   auto& [total, during_idle] = wait;
   in("total", total)("during_idle", during_idle);
@@ -108,18 +119,19 @@ void Fields(auto& in, Of<DeviceReport> auto& device) {
 
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {
   auto& [place, path, source, kind, number, rank_known, world_size, base_ns, steps, window,
-         device_steps, device_window, devices, device_doubt, host_account, host_other, loader_wait,
-         has_host_phases, findings, weaknesses, skipped, passed, quality, environment, host_facts,
-         kernels, copies, api_calls, ranges] = rank;
+         device_steps, device_window, devices, device_doubt, host_account, host_other, host_lines,
+         loader_wait, has_host_phases, findings, weaknesses, skipped, passed, quality, environment,
+         host_facts, kernels, copies, api_calls, ranges] = rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
       "devices", devices)("device_doubt", device_doubt);
   in.template Account<HostClass, kHostClasses>("host_account", host_account);
-  in("host_other", host_other)("loader_wait", loader_wait)("has_host_phases", has_host_phases)(
-      "findings", findings)("weaknesses", weaknesses)("skipped", skipped)("passed", passed)(
-      "quality", quality)("environment", environment)("host_facts", host_facts)("kernels", kernels)(
-      "copies", copies)("api_calls", api_calls)("ranges", ranges);
+  in("host_other", host_other)("host_lines", host_lines)("loader_wait", loader_wait)(
+      "has_host_phases", has_host_phases)("findings", findings)("weaknesses", weaknesses)(
+      "skipped", skipped)("passed", passed)("quality", quality)("environment", environment)(
+      "host_facts", host_facts)("kernels", kernels)("copies", copies)("api_calls", api_calls)(
+      "ranges", ranges);
 }
 
 void Fields(auto& in, Of<DeviceSteps> auto& device) {
@@ -157,6 +169,7 @@ auto NamesOf() {
 auto WordsOf(Severity) { return NamesOf<Severity::kError>(); }
 auto WordsOf(QualitySeverity) { return NamesOf<QualitySeverity::kDataLoss>(); }
 auto WordsOf(StepSource) { return NamesOf<StepSource::kInferred>(); }
+auto WordsOf(HostClass) { return NamesOf<HostClass::kOther>(); }
 auto WordsOf(OtherKind) { return NamesOf<OtherKind::kNothing>(); }
 auto WordsOf(SourceKind) {
   constexpr auto words =

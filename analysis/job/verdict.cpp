@@ -63,6 +63,20 @@ const OtherItem* LargestOwn(const RankAnalysis& rank) {
   return nullptr;
 }
 
+// ", mostly train.py:25 Images.__getitem__, waiting": where most of an input wait goes, as far as
+// samples tell. Where the loop waits for workers or another thread, what they did then.
+std::string MostlyText(const RankAnalysis& rank, const AccountLine& loss) {
+  constexpr int64_t kFewSamples = 10;
+  if (loss.name != "input_wait" && loss.name != "idle_input_wait") return {};
+  for (const PhaseLines& phase : rank.host_lines) {
+    if (phase.phase != HostClass::kInputWait || phase.count < kFewSamples) continue;
+    const std::vector<LineTime>& lines = phase.producers.empty() ? phase.lines : phase.producers;
+    if (lines.empty() || lines[0].file.empty() || lines[0].total.ns * 2 < phase.total.ns) break;
+    return ", mostly " + Title(lines[0]);
+  }
+  return {};
+}
+
 struct StepTexts {
   std::string step;           // "median step 161.3 ms, mean 155.8 ms"
   std::string of_all;         // " of the mean", of what shares over all steps are
@@ -96,7 +110,8 @@ std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const St
   const std::string loss = wait == nullptr
                                ? ""
                                : LossText(*wait, rank.PerStepMs(wait->total),
-                                          rank.Share(wait->total), has_steps, texts.of_all);
+                                          rank.Share(wait->total), has_steps, texts.of_all) +
+                                     MostlyText(rank, *wait);
   const OtherItem* const own = LargestOwn(rank);
   if (own != nullptr && (wait == nullptr || wait->total < own->total)) {
     const bool both = wait != nullptr && rank.Share(wait->total) >= kWorthNamingToo;
@@ -125,9 +140,10 @@ std::string Verdict(const RankAnalysis& rank) {
   if (device == nullptr) return texts.step + HostText(rank, biggest, texts);
   std::string text = texts.step + "; " + BusyText(rank, *device);
   if (biggest == nullptr) return text;
-  return text + LossText(*biggest, rank.DevicePerStepMs(biggest->total),
-                         rank.DeviceShare(biggest->total), rank.steps.count() > 0,
-                         texts.of_gpu_detail);
+  return text +
+         LossText(*biggest, rank.DevicePerStepMs(biggest->total), rank.DeviceShare(biggest->total),
+                  rank.steps.count() > 0, texts.of_gpu_detail) +
+         MostlyText(rank, *biggest);
 }
 
 }  // namespace trainprof

@@ -25,6 +25,12 @@ void Clean(std::vector<OtherItem>& items) {
   }
 }
 
+void Clean(std::vector<LineTime>& lines) {
+  for (LineTime& line : lines) {
+    MakeOneLine(line.file, line.function, line.callee, line.callee_file);
+  }
+}
+
 void Clean(std::vector<QualityItem>& items) {
   for (QualityItem& item : items) MakeOneLine(item.kind, item.detail);
 }
@@ -32,6 +38,10 @@ void Clean(std::vector<QualityItem>& items) {
 void Clean(RankAnalysis& rank) {
   MakeOneLine(rank.path, rank.device_doubt);
   Clean(rank.host_other.items);
+  for (PhaseLines& phase : rank.host_lines) {
+    Clean(phase.lines);
+    Clean(phase.producers);
+  }
   for (DeviceReport& device : rank.devices) MakeOneLine(device.name, device.compute_capability);
   for (Finding& finding : rank.findings) Clean(finding);
   for (SkippedRule& skipped : rank.skipped) MakeOneLine(skipped.rule, skipped.reason);

@@ -76,6 +76,37 @@ Json OtherItemsJson(const RankAnalysis& rank, const std::vector<OtherItem>& item
   return list;
 }
 
+Json LinesJson(const RankAnalysis& rank, const std::vector<LineTime>& lines) {
+  Json list = Json::array();
+  for (const LineTime& line : lines) {
+    Json json{{"file", line.file.empty() ? Json(nullptr) : Json(line.file)},
+              {"line", line.file.empty() ? Json(nullptr) : Json(line.line)},
+              {"function", line.function},
+              {"samples", line.count},
+              {"ms_per_step", rank.PerStepMs(line.total)},
+              {"waiting_ms_per_step", rank.PerStepMs(line.waiting)},
+              {"fraction", rank.Share(line.total)},
+              {"total_ns", line.total.ns}};
+    if (!line.callee.empty()) json["callee"] = line.callee;
+    if (!line.callee.empty()) json["callee_file"] = line.callee_file;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json HostLinesJson(const RankAnalysis& rank) {
+  Json phases = Json::array();
+  for (const PhaseLines& phase : rank.host_lines) {
+    Json json{{"class", Name(phase.phase)},
+              {"samples", phase.count},
+              {"total_ns", phase.total.ns},
+              {"lines", LinesJson(rank, phase.lines)}};
+    if (!phase.producers.empty()) json["producers"] = LinesJson(rank, phase.producers);
+    phases.push_back(std::move(json));
+  }
+  return phases;
+}
+
 Json HostFactsJson(const RankAnalysis& rank) {
   Json facts = Json::array();
   for (const HostFact& fact : rank.host_facts) {
@@ -99,31 +130,33 @@ Json UncoveredJson(const RankAnalysis& rank) {
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
-  return {{"rank", rank.rank},
-          {"world_size", rank.world_size},
-          {"rank_known", rank.rank_known},
-          {"path", rank.path},
-          {"steps", StepsJson(rank)},
-          {"devices", std::move(devices)},
-          {"device_steps",
-           {{"count", rank.device_steps.count()},
-            {"window_ns", rank.device_window.ns},
-            {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
-                                                      : Json(nullptr)}}},
-          {"host_account", AccountJson(rank.steps, rank.host_account)},
-          {"host_other", OtherItemsJson(rank, rank.host_other.items)},
-          {"loader_wait",
-           {{"ms_per_step", rank.DevicePerStepMs(rank.loader_wait.total)},
-            {"during_idle_ms_per_step", rank.DevicePerStepMs(rank.loader_wait.during_idle)},
-            {"during_idle_fraction", rank.DeviceShare(rank.loader_wait.during_idle)}}},
-          {"events",
-           {{"kernels", rank.kernels},
-            {"copies", rank.copies},
-            {"api_calls", rank.api_calls},
-            {"ranges", rank.ranges}}},
-          {"host_facts", HostFactsJson(rank)},
-          {"rules_passed", rank.passed},
-          {"uncovered", UncoveredJson(rank)}};
+  Json json{{"rank", rank.rank},
+            {"world_size", rank.world_size},
+            {"rank_known", rank.rank_known},
+            {"path", rank.path},
+            {"steps", StepsJson(rank)},
+            {"devices", std::move(devices)},
+            {"device_steps",
+             {{"count", rank.device_steps.count()},
+              {"window_ns", rank.device_window.ns},
+              {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
+                                                        : Json(nullptr)}}},
+            {"host_account", AccountJson(rank.steps, rank.host_account)},
+            {"host_other", OtherItemsJson(rank, rank.host_other.items)},
+            {"loader_wait",
+             {{"ms_per_step", rank.DevicePerStepMs(rank.loader_wait.total)},
+              {"during_idle_ms_per_step", rank.DevicePerStepMs(rank.loader_wait.during_idle)},
+              {"during_idle_fraction", rank.DeviceShare(rank.loader_wait.during_idle)}}},
+            {"events",
+             {{"kernels", rank.kernels},
+              {"copies", rank.copies},
+              {"api_calls", rank.api_calls},
+              {"ranges", rank.ranges}}},
+            {"host_facts", HostFactsJson(rank)},
+            {"rules_passed", rank.passed},
+            {"uncovered", UncoveredJson(rank)}};
+  if (!rank.host_lines.empty()) json["host_lines"] = HostLinesJson(rank);
+  return json;
 }
 
 Json SiteJson(const Site& site) {

@@ -113,5 +113,32 @@ TEST(Verdict, UnnamedHostTimeIsNamedByTheUsersOwnRange) {
             "\"tokenize\", 0.2 ms/step (25 %); biggest loss: input wait, 0.1 ms/step (10 %)");
 }
 
+TEST(Verdict, NamesTheLineThatAnInputWaitIsMostlyAt) {
+  RankAnalysis rank = RankWith(Milliseconds(40), 4);
+  rank.host_account = {{"input_wait", "input wait", Milliseconds(30)},
+                       {"other", "other", Milliseconds(10)}};
+  const LineTime decode{
+      "/me/train.py",  23, "decode", "Image.resize", "PIL/Image.py", Milliseconds(20),
+      Milliseconds(2), 20};
+  const LineTime read{"/me/train.py", 25, "read", "", "", Milliseconds(10), Milliseconds(9), 10};
+  rank.host_lines = {{HostClass::kInputWait, Milliseconds(30), 30, {decode, read}, {}}};
+  const std::string loss =
+      "median step 1.0 ms, mean 10.0 ms; biggest loss: input wait, 7.5 ms/step "
+      "(75 % of the mean)";
+  EXPECT_EQ(Verdict(rank), loss + ", mostly train.py:23 decode > Image.resize");
+  // Whoever waits for workers waits for what these do.
+  rank.host_lines[0].producers = {read, decode};
+  rank.host_lines[0].producers[0].total = Milliseconds(29);
+  rank.host_lines[0].producers[0].waiting = Milliseconds(20);
+  EXPECT_EQ(Verdict(rank), loss + ", mostly train.py:25 read, waiting");
+  // No line has most of it.
+  rank.host_lines[0].producers[0].total = Milliseconds(14);
+  EXPECT_EQ(Verdict(rank), loss);
+  // Too few samples to say.
+  rank.host_lines[0].producers.clear();
+  rank.host_lines[0].count = 9;
+  EXPECT_EQ(Verdict(rank), loss);
+}
+
 }  // namespace
 }  // namespace trainprof

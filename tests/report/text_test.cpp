@@ -170,5 +170,37 @@ TEST(TextReport, ListsFindingsOfOtherRanksByRule) {
       << text;
 }
 
+TEST(Report, ShowsThePhasesByLine) {
+  JobAnalysis job;
+  RankAnalysis& rank = job.ranks.emplace_back();
+  rank.window = Milliseconds(100);
+  rank.has_host_phases = true;
+  rank.host_account = {{"input_wait", "input wait", Milliseconds(97)},
+                       {"forward", "forward", Milliseconds(3)}};
+  const auto line = [](const char* function, int64_t number, int64_t ms, int64_t waiting) {
+    return LineTime{"/me/\033[31mtrain.py", number, function, "", "", Milliseconds(ms),
+                    Milliseconds(waiting),  ms};
+  };
+  std::vector<LineTime> lines = {line("read", 9, 60, 59), line("decode", 10, 20, 1)};
+  for (int i = 0; i < 6; ++i) lines.push_back(line("augment", 20 + i, 3, 0));
+  rank.host_lines = {{HostClass::kInputWait, Milliseconds(97), 97, lines, {}},
+                     {HostClass::kForward, Milliseconds(3), 3, {line("step", 30, 3, 0)}, {}}};
+  std::string text = RenderJob(*FindRenderer("text"), job, {}).value();
+  const size_t begin = text.find("  where that was");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_EQ(text.substr(begin, text.find("\n\n", begin) - begin),
+            R"(  where that was, by source line (100 samples of stacks)
+  input wait                                            97.000   97.0 %
+    \x1b[31mtrain.py:9 read, waiting                    60.000   60.0 %
+    \x1b[31mtrain.py:10 decode                          20.000   20.0 %
+    \x1b[31mtrain.py:20 augment                          3.000    3.0 %
+    \x1b[31mtrain.py:21 augment                          3.000    3.0 %
+    \x1b[31mtrain.py:22 augment                          3.000    3.0 %
+    3 smaller ones                                       9.000    9.0 %)");
+  rank.host_lines.clear();
+  EXPECT_EQ(RenderJob(*FindRenderer("text"), job, {}).value().find("by source line"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace trainprof

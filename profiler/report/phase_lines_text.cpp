@@ -1,0 +1,61 @@
+#include "profiler/report/phase_lines_text.h"
+
+#include <fmt/format.h>
+
+#include "analysis/words.h"
+#include "profiler/report/text.h"
+
+namespace trainprof {
+namespace {
+
+constexpr double kWorthOpening = 0.05;  // of the steps' time
+constexpr double kWorthALine = 0.01;
+constexpr size_t kMostLines = 5;
+constexpr size_t kNameWidth = 48;
+
+void AppendLine(std::string& out, const RankAnalysis& rank, std::string_view indent,
+                const std::string& name, Duration total) {
+  const std::string text = std::string(indent) + ShortName(name, kNameWidth - indent.size());
+  out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", text, rank.PerStepMs(total),
+                     100 * rank.Share(total));
+}
+
+// The largest, and what is left of them in one line.
+void AppendLargest(std::string& out, const RankAnalysis& rank, const std::vector<LineTime>& lines) {
+  Duration rest;
+  int64_t smaller = 0;
+  size_t shown = 0;
+  for (const LineTime& line : lines) {
+    if (shown == kMostLines || rank.Share(line.total) < kWorthALine) {
+      rest += line.total;
+      ++smaller;
+      continue;
+    }
+    AppendLine(out, rank, "  ", Title(line), line.total);
+    ++shown;
+  }
+  if (shown > 0 && rank.Share(rest) >= kWorthALine) {
+    AppendLine(out, rank, "  ", Counted(smaller, "smaller one", "smaller ones"), rest);
+  }
+}
+
+}  // namespace
+
+std::string PhaseLinesText(const RankAnalysis& rank) {
+  int64_t samples = 0;
+  std::string out;
+  for (const PhaseLines& phase : rank.host_lines) {
+    samples += phase.count;
+    if (rank.Share(phase.total) < kWorthOpening) continue;
+    AppendLine(out, rank, "", std::string(Title(phase.phase)), phase.total);
+    AppendLargest(out, rank, phase.lines);
+    if (phase.producers.empty()) continue;
+    out += "    meanwhile, in the loader's workers and other threads\n";
+    AppendLargest(out, rank, phase.producers);
+  }
+  if (out.empty()) return out;
+  return fmt::format("\n  where that was, by source line ({} of stacks)\n{}",
+                     Counted(samples, "sample", "samples"), out);
+}
+
+}  // namespace trainprof
