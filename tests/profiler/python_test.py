@@ -220,21 +220,24 @@ class Transparency(Torch):
         self.assertEqual(self.rank()["steps"]["source"], "loader")  # a compiled step is dynamo's
 
     def test_a_hook_that_errs_is_not_noticed(self):
-        with open(self.path("broken.py"), "w", encoding="utf-8") as file:
-            file.write("""
-import runpy, sys, torch
-from trainprof import _phases, _recorder
-def broken(*arguments): raise RuntimeError("a hook's own error")
-_phases.place = _phases.write = _recorder.place = _recorder.fact = broken
+        for name, text in (("several.py", """
+import runpy, sys
 for script, *arguments in (["plain.py", "1"], ["accumulation.py"], ["own_queue.py"], ["own_generator.py"], ["closure.py"]):
     sys.argv = [script, *arguments]
     runpy.run_path(script, run_name="__main__")
-""")
-        plain = [self.plain(*command).stdout for command in (
-            ["plain.py", "1"], ["accumulation.py"], ["own_queue.py"], ["own_generator.py"], ["closure.py"])]
+"""), ("broken.py", """
+import runpy, torch
+from trainprof import _phases, _recorder
+def broken(*arguments): raise RuntimeError("a hook's own error")
+_phases.place = _phases.write = _recorder.place = _recorder.fact = broken
+runpy.run_path("several.py", run_name="__main__")
+""")):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        plain = self.plain("several.py")
         result = self.record("broken.py")
         self.assertNotIn(b"a hook's own error", result.stderr)
-        self.assertEqual(len(result.stdout.splitlines()), len(b"".join(plain).splitlines()))
+        self.assertEqual(len(result.stdout.splitlines()), len(plain.stdout.splitlines()))
 
     def test_no_warning_is_new(self):
         command = [TORCH_PYTHON, "-W", "ignore", "-c", "import torch, warnings; warnings.simplefilter('error'); "
