@@ -70,7 +70,7 @@ using Weights = std::map<Place, Weight>;
 void Add(const SampleTable& samples, size_t row, const Place& place, Weights& weights) {
   Weight& weight = weights[place];
   // What stands for no time still says that something was there.
-  const int64_t ns = std::max<int64_t>(samples.weight_ns[row], 1);
+  const int64_t ns = std::max<int64_t>(samples.WeightNs(row), 1);
   weight.all_ns += ns;
   if (samples.state[row] == ThreadState::kWaiting) weight.waiting_ns += ns;
   ++weight.count;
@@ -155,8 +155,9 @@ TrackId SampledThread(const Trace& trace, const Steps& steps) {
   std::map<TrackId, std::pair<int64_t, int64_t>> seen;  // ns running, ns in all
   for (size_t row = 0; row < trace.samples.size(); ++row) {
     auto& [running, all] = seen[trace.samples.track[row]];
-    if (trace.samples.state[row] == ThreadState::kRunning) running += trace.samples.weight_ns[row];
-    all += trace.samples.weight_ns[row];
+    const int64_t weight_ns = trace.samples.WeightNs(row);
+    if (trace.samples.state[row] == ThreadState::kRunning) running += weight_ns;
+    all += weight_ns;
   }
   const auto most = std::max_element(
       seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

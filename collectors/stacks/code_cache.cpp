@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectors/stacks/line_table.h"
+#include "trace/base/utf8.h"
 
 namespace trainprof {
 namespace {
@@ -20,23 +21,6 @@ T At(std::span<const char> bytes, size_t offset) {
   T value;
   memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
-}
-
-void AppendUtf8(uint32_t c, std::string& text) {
-  const auto tail = [](uint32_t bits) { return static_cast<char>(0x80 | (bits & 0x3F)); };
-  if (c < 0x80) {
-    text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    text += {static_cast<char>(0xC0 | c >> 6), tail(c)};
-  } else if (c >= 0xD800 && c < 0xE000) {
-    text += '?';  // half a pair: Python's way to keep bytes that are no text
-  } else if (c < 0x10000) {
-    text += {static_cast<char>(0xE0 | c >> 12), tail(c >> 6), tail(c)};
-  } else if (c < 0x110000) {
-    text += {static_cast<char>(0xF0 | c >> 18), tail(c >> 12), tail(c >> 6), tail(c)};
-  } else {
-    text += '?';
-  }
 }
 
 // `width` bytes a character.

@@ -251,5 +251,30 @@ TEST(PhaseLines, AgreeWithTheTwin) {
   }
 }
 
+// Of a file that says nothing of weights, or anything: they stay within bounds, and so do sums.
+TEST(PhaseLines, WeightsThatCannotBeAreBounded) {
+  constexpr int64_t kWeights[] = {kNoCorrelation, INT64_MAX, INT64_MAX, -5, INT64_MAX};
+  Job job;
+  for (int64_t step = 0; step < 3; ++step) {
+    job.Range(step * 10, step * 10 + 10, "Optimizer.step#SGD.step");
+  }
+  for (const TrackId track : {job.stepping, job.worker}) {
+    for (const int64_t weight : kWeights) {
+      job.Sample(15, track, kRunning, "f /me/train.py:1");
+      job.builder.trace().samples.weight_ns.back() = weight;
+    }
+  }
+  const Trace trace = std::move(job.builder).Build();
+  int64_t whole = 0;
+  for (size_t row = 0; row < trace.samples.size(); ++row) whole += trace.samples.WeightNs(row);
+  EXPECT_EQ(whole, 6 * SampleTable::kMostWeightNs);
+  EXPECT_NE(SampledThread(trace, Steps{}), kNoTrack);
+  const Steps steps = FindSteps(trace);
+  const std::vector<PhaseLines> phases = OpenByLine(trace, steps, AccountHost(trace, steps));
+  ASSERT_EQ(phases.size(), 1u);
+  ASSERT_EQ(phases[0].lines.size(), 1u);
+  EXPECT_EQ(phases[0].lines[0].total, phases[0].total);
+}
+
 }  // namespace
 }  // namespace trainprof

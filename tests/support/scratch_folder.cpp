@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -28,6 +29,16 @@ void WriteBytes(const std::filesystem::path& path, const std::vector<char>& byte
   std::filesystem::remove(path);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+void Damage(std::vector<char>& bytes, std::mt19937_64& random) {
+  const size_t at = random() % bytes.size();
+  if (random() % 4 == 0) {
+    bytes.resize(at);
+  } else {
+    const size_t length = std::min<size_t>(1 + random() % 64, bytes.size() - at);
+    for (size_t k = 0; k < length; ++k) bytes[at + k] ^= static_cast<char>(random() >> 60);
+  }
 }
 
 }  // namespace trainprof::testing

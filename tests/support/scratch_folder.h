@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <random>
 #include <vector>
 
 namespace trainprof::testing {
@@ -21,5 +22,7 @@ class ScratchFolder {
 
 std::vector<char> ReadBytes(const std::filesystem::path& path);
 void WriteBytes(const std::filesystem::path& path, const std::vector<char>& bytes);
+// Cuts a file's bytes off somewhere, or flips bits of up to 64 in a row.
+void Damage(std::vector<char>& bytes, std::mt19937_64& random);
 
 }  // namespace trainprof::testing

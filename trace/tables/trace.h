@@ -6,6 +6,7 @@
 // nanoseconds since `base_ns`. Intervals are half-open.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -213,7 +214,14 @@ struct SampleTable : EventColumns {
   std::vector<StringId> category;
   std::vector<ThreadState> state;
   std::vector<StackId> stack;
-  std::vector<int64_t> weight_ns;  // how long the thread was there, as far as one sample tells
+  std::vector<int64_t> weight_ns;  // how long the thread was there, as the source says
+
+  // The same, within bounds: a file may say nothing, or anything. No sampler looks less often than
+  // that, and sums of so many as fit into memory stay within an int64_t.
+  static constexpr int64_t kMostWeightNs = 60'000'000'000;
+  int64_t WeightNs(size_t row) const {
+    return std::clamp<int64_t>(weight_ns[row], 0, kMostWeightNs);
+  }
 
   static constexpr std::string_view kTitle = "stack sample";
   static constexpr bool kLasts = false;

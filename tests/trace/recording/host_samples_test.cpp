@@ -397,13 +397,7 @@ TEST(HostFile, DamagedFilesAreSurvived) {
   for (int i = 0; i < 800; ++i) {
     const bool is_raw = i % 2 == 0;
     std::vector<char> bytes = is_raw ? raw_bytes : sealed_bytes;
-    const size_t at = random() % bytes.size();
-    if (random() % 4 == 0) {
-      bytes.resize(at);
-    } else {
-      const size_t length = std::min<size_t>(1 + random() % 64, bytes.size() - at);
-      for (size_t k = 0; k < length; ++k) bytes[at + k] ^= static_cast<char>(random() >> 60);
-    }
+    testing::Damage(bytes, random);
     fs::remove(raw);
     fs::remove(sealed);
     WriteBytes(is_raw ? raw : sealed, bytes);

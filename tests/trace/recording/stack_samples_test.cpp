@@ -182,17 +182,11 @@ TEST(StackSamples, DamagedFilesAreSurvived) {
   ASSERT_TRUE(SealHostFile(raw).ok());
   const fs::path sealed = HostFilesIn(folder.path(), kStacksPrefix)[0];
   const std::vector<char> sealed_bytes = ReadBytes(sealed);
-  std::mt19937 random(1);
+  std::mt19937_64 random(1);
   for (int i = 0; i < Rounds(400); ++i) {
     const bool is_raw = i % 2 == 0;
     std::vector<char> bytes = is_raw ? raw_bytes : sealed_bytes;
-    const size_t at = random() % bytes.size();
-    if (random() % 4 == 0) {
-      bytes.resize(at);
-    } else {
-      const size_t length = std::min<size_t>(1 + random() % 64, bytes.size() - at);
-      for (size_t k = 0; k < length; ++k) bytes[at + k] ^= static_cast<char>(random() >> 28);
-    }
+    testing::Damage(bytes, random);
     fs::remove(raw);
     fs::remove(sealed);
     WriteBytes(is_raw ? raw : sealed, bytes);

@@ -27,7 +27,7 @@ void ForEachSampledThread(const Trace& trace, Visit visit) {
     std::vector<StackSample> found;
     for (uint32_t row = begin; row < end; ++row) {
       CancelPoint(row);
-      found.push_back({table.begin[row], table.stack[row], table.weight_ns[row]});
+      found.push_back({table.begin[row], table.stack[row], table.WeightNs(row)});
     }
     if (!found.empty()) visit(TrackId{track}, found);
   }
