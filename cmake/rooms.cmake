@@ -4,13 +4,45 @@
 option(TRAINPROF_UNITY "Compile the files of a folder together: builds from nothing take half the time" OFF)
 set(TRAINPROF_UNITY_FILES 12)  # at most in one unit, so that two processors have work to the end
 
-# trainprof_rooms(<target> [ALONE <pattern>...])
-# Groups the target's C++ files by folder. Files that match one of the patterns are compiled alone: members of a
-# registry, which repeat each other's names on purpose, its list, which tests replace, and what needs macros of its own.
+# Headers that most files include are parsed once for all targets with the same flags, which saves a sixth of Clang's
+# time on a build from nothing. Not GCC's: what it has precompiled takes it longer to load than to parse (a tenth of the build).
+set(TRAINPROF_COMMON_HEADERS
+  <algorithm> <array> <atomic> <charconv> <chrono> <cstdint> <cstring> <filesystem> <fstream> <functional> <limits>
+  <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <tuple>
+  <unordered_map> <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
+set(TRAINPROF_PRECOMPILE OFF)
+if(TRAINPROF_UNITY AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(TRAINPROF_PRECOMPILE ON)
+endif()
+
+# trainprof_headers(<set> HEADERS <header>... LIBRARIES <library>...)
+# A set of those headers, compiled with the flags that the libraries give.
+function(trainprof_headers name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HEADERS;LIBRARIES")
+  if(NOT TRAINPROF_PRECOMPILE)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/headers.cpp CONTENT "")
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/generated/headers.cpp)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} fmt::fmt)
+  target_precompile_headers(${name} PRIVATE ${TRAINPROF_COMMON_HEADERS} ${ARG_HEADERS})
+endfunction()
+
+trainprof_headers(trainprof_hot_headers LIBRARIES trainprof_flags)
+trainprof_headers(trainprof_cold_headers HEADERS <nlohmann/json.hpp>
+  LIBRARIES trainprof_flags trainprof_cold_flags nlohmann_json::nlohmann_json)
+
+# trainprof_rooms(<target> [HEADERS <set>] [ALONE <pattern>...])
+# Groups the target's C++ files by folder, and gives them the set's headers: those of its flags. Files that match one of
+# the patterns are compiled alone: members of a registry, which repeat each other's names on purpose, its list, which
+# tests replace, and what needs macros of its own.
 function(trainprof_rooms target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "ALONE")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "HEADERS" "ALONE")
   if(NOT TRAINPROF_UNITY)
     return()
+  endif()
+  if(ARG_HEADERS AND TRAINPROF_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_HEADERS})
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)

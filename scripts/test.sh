@@ -64,10 +64,10 @@ configure() {
 }
 
 # Shows ctest's output as it comes and keeps its verdict. The skips of a part of the tests say
-# nothing, and neither do those of a run that failed. One more at once than there are cores: many wait.
+# nothing, and neither do those of a run that failed. Two more at once than there are cores: many wait.
 run_tests() {
   local output=build/$preset/ctest_output.txt status=0
-  ctest --preset "$preset" --parallel $(($(nproc) + 1)) "${ctest_arguments[@]}" 2>&1 </dev/null | tee "$output" || status=1
+  ctest --preset "$preset" --parallel $(($(nproc) + 2)) "${ctest_arguments[@]}" 2>&1 </dev/null | tee "$output" || status=1
   verdict=$(grep -E '^[0-9]+% tests passed' "$output" || echo "ctest ended without a verdict")
   if [[ $status -eq 0 && $preset == ci && ${#ctest_arguments[@]} -eq 0 ]]; then
     cmake --build --preset ci-skips || status=1

@@ -4,6 +4,7 @@
 usage: train_py_test.py [unittest arguments], with TRAINER_PYTHON (a Python that has PyTorch) and
 TRAINER_BINARY (instrumented_trainer, whose flags the twin shares) in the environment.
 """
+import json
 import os
 import pathlib
 import re
@@ -25,6 +26,32 @@ def run(*arguments):
     )
 
 
+# Runs the script with each of the lists of arguments in a process that starts torch once, and prints their exit codes and
+# what they wrote.
+SEVERAL = """
+import contextlib, io, json, runpy, sys
+script, lists = sys.argv[1:]
+ended = []
+for arguments in json.loads(lists):
+    sys.argv = [script, *arguments]
+    output, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        try:
+            runpy.run_path(script, run_name="__main__")
+            code = 0
+        except SystemExit as end:
+            code = end.code
+    ended.append([code, output.getvalue(), errors.getvalue()])
+print(json.dumps(ended))
+"""
+
+
+def run_several(*lists):
+    result = subprocess.run([PYTHON, "-c", SEVERAL, str(SCRIPT), json.dumps(lists)], capture_output=True, text=True,
+                            timeout=120, check=True)
+    return json.loads(result.stdout)
+
+
 def flags(text):
     return set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", text))
 
@@ -36,8 +63,8 @@ def losses(output):
 class Twin(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        found = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False)
-        if found.returncode != 0:
+        found = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        if subprocess.run([PYTHON, "-c", found], check=False).returncode != 0:
             print(f"Skipped: {PYTHON} has no PyTorch")
             sys.exit(77)
         cls.folder = tempfile.TemporaryDirectory()
@@ -51,7 +78,8 @@ class Twin(unittest.TestCase):
         binary = os.environ["TRAINER_BINARY"]
         cpp = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
         explained = re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", cpp, re.MULTILINE)
-        self.assertEqual(flags(run("--help").stdout) - ONLY_PYTHON, set(explained))
+        [[_, help_text, _]] = run_several(["--help"])
+        self.assertEqual(flags(help_text) - ONLY_PYTHON, set(explained))
 
     def test_learns(self):
         result = run(*self.small, "--steps", "40", "--log-every", "10", "--lr", "0.003")
@@ -76,10 +104,9 @@ class Twin(unittest.TestCase):
             ("--cuda-graph",): "--cuda-graph needs --device cuda",
             ("--model", "transformer", "--image-size", "30"): "--image-size a multiple of 8",
         }
-        for arguments, message in cases.items():
-            result = run(*arguments)
-            self.assertEqual(result.returncode, 2)
-            self.assertIn(message, result.stderr)
+        for message, (code, _, errors) in zip(cases.values(), run_several(*cases), strict=True):
+            self.assertEqual(code, 2)
+            self.assertIn(message, errors)
 
     def test_needs_a_gpu_for_cuda(self):
         probe = "import sys, torch; sys.exit(torch.cuda.is_available())"
