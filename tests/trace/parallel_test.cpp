@@ -1,11 +1,18 @@
 #include "trace/base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <fstream>
+#include <new>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/sanitized.h"
 
 namespace trainprof {
 namespace {
@@ -25,6 +32,38 @@ TEST(RunAll, ThrowsAgainWhatAJobThrewWhenTheOthersAreDone) {
       [&] { ++done; }, [] { throw std::runtime_error("no room"); }, [&] { ++done; }};
   EXPECT_THROW(RunAll(jobs), std::runtime_error);
   EXPECT_EQ(done, 2);
+}
+
+// All that the process can still have.
+void TakeAllMemory() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t now = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  const rlimit limit = {now, now};
+  setrlimit(RLIMIT_AS, &limit);
+  for (size_t bytes = size_t{1} << 20; bytes >= 16; bytes /= 2) {
+    while (operator new(bytes, std::nothrow) != nullptr) {
+    }
+  }
+}
+
+TEST(RunAll, WithoutMemoryForThreadsItsCallerDoesAll) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "sanitizers reserve terabytes, which no limit may cut";
+  std::atomic<int> done = 0;
+  const std::vector<std::function<void()>> jobs(4, [&] { ++done; });
+  const pid_t child = fork();
+  if (child == 0) {
+    TakeAllMemory();
+    try {
+      RunAll(jobs);
+    } catch (...) {
+      _exit(2);
+    }
+    _exit(done == 4 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(UsableCores, AreAtLeastOne) { EXPECT_GE(UsableCores(), 1u); }

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <system_error>
-
-#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -37,22 +34,13 @@ void PreferLargePages(void* room, size_t bytes) {
   if (pages.begin < pages.end) Advise(pages.begin, pages.end, MADV_HUGEPAGE);
 }
 
-RoomAhead::~RoomAhead() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
-}
-
 void RoomAhead::Start() {
   constexpr size_t kWorthAThread = size_t{32} << 20;
   size_t bytes = 0;
   for (const Room& room : rooms_) bytes += room.bytes;
   if (bytes < kWorthAThread || UsableCores() < 2) return;
-  const WithoutSignals without_signals;
-  try {
-    thread_ = std::thread([this] { Work(); });
-  } catch (const std::system_error&) {
-    // Then each page is cleared when it is written to.
-  }
+  // Without it each page is cleared when it is written to.
+  helper_.Start(1, [this] { Work(); });
 }
 
 // A page of each room in turn, as rows fill all columns alike.

@@ -4,8 +4,9 @@
 
 #include <atomic>
 #include <cstddef>
-#include <thread>
 #include <vector>
+
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 
@@ -28,7 +29,7 @@ class RoomAhead {
   RoomAhead() = default;
   RoomAhead(const RoomAhead&) = delete;
   RoomAhead& operator=(const RoomAhead&) = delete;
-  ~RoomAhead();
+  ~RoomAhead() { stop_ = true; }
 
   // What is behind the rows of a column, up to its capacity. All columns before Start(). What rooms
   // hold never changes: that a column gets other room meanwhile is a waste, no error.
@@ -49,7 +50,7 @@ class RoomAhead {
 
   std::vector<Room> rooms_;
   std::atomic<bool> stop_ = false;
-  std::thread thread_;
+  Helpers helper_;  // one, or none
 };
 
 }  // namespace trainprof

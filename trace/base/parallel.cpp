@@ -6,11 +6,11 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
-#include <thread>
-#include <vector>
 
 #include "trace/base/cancel.h"
+#include "trace/base/held_signals.h"
 
 namespace trainprof {
 
@@ -20,6 +20,21 @@ unsigned UsableCores() {
   CPU_ZERO(&cores);
   if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
   return std::max(CPU_COUNT(&cores), 1);
+}
+
+void Helpers::Start(size_t wanted, const std::function<void()>& work) {
+  const HeldSignals held(kSignalsToHold);
+  try {
+    threads_.reserve(wanted);
+    while (threads_.size() < wanted) threads_.emplace_back(work);
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void Helpers::Join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void RunAll(std::span<const std::function<void()>> jobs) {
@@ -41,16 +56,10 @@ void RunAll(std::span<const std::function<void()>> jobs) {
     const CancelScope scope([outer] { return outer != nullptr && outer->IsCancelled(); });
     work();
   };
-  std::vector<std::thread> others;
-  const size_t wanted = std::min<size_t>(UsableCores(), jobs.size());
-  try {
-    const WithoutSignals without_signals;
-    while (others.size() + 1 < wanted) others.emplace_back(help);
-  } catch (const std::system_error&) {
-    // No more threads here: those that there are do it all.
-  }
+  Helpers others;
+  if (jobs.size() > 1) others.Start(std::min<size_t>(UsableCores(), jobs.size()) - 1, help);
   work();
-  for (std::thread& other : others) other.join();
+  others.Join();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -3,22 +3,30 @@
 
 #include <functional>
 #include <span>
-
-#include "trace/base/held_signals.h"
+#include <thread>
+#include <vector>
 
 namespace trainprof {
 
 // How many threads make long work faster: the cores that this process may use, at least 1.
 unsigned UsableCores();
 
-// Threads that are started while one of these lives take no signals: those are for the program's
-// own threads, some of which wait for one.
-class WithoutSignals {
+// Threads that help with a piece of work. They take no signals: those are for the program's own
+// threads, some of which wait for one.
+class Helpers {
  public:
-  WithoutSignals() : held_(kSignalsToHold) {}
+  Helpers() = default;
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
+  ~Helpers() { Join(); }
+
+  // So many, or fewer, or none: as the system and memory have. That is no error.
+  void Start(size_t wanted, const std::function<void()>& work);
+  bool empty() const { return threads_.empty(); }
+  void Join();
 
  private:
-  HeldSignals held_;
+  std::vector<std::thread> threads_;
 };
 
 // Calls each job once, on this thread and on others, and returns when all are done. The first

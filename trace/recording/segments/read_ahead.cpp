@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <new>
-#include <system_error>
 
 #include "trace/base/cancel.h"
-#include "trace/base/parallel.h"
 
 namespace trainprof::recording {
 namespace {
@@ -32,16 +30,7 @@ ReadAhead::ReadAhead(const SegmentReader& segment, std::vector<const Chunk*> chu
   const size_t threads = std::min({size_t{UsableCores()}, kMostThreads, chunks_.size()});
   // Two at least: one is in use while the next is loaded.
   slots_.resize(std::clamp<size_t>(kMostBytes / largest, 2, 1 + threads * kSlotsPerThread));
-  StartThreads(threads);
-}
-
-void ReadAhead::StartThreads(size_t wanted) {
-  const WithoutSignals without_signals;
-  try {
-    while (threads_.size() < wanted) threads_.emplace_back([this] { Work(); });
-  } catch (const std::system_error&) {
-    // No more threads here: those that there are do it, or Next() itself.
-  }
+  threads_.Start(threads, [this] { Work(); });  // without any Next() does it
 }
 
 ReadAhead::~ReadAhead() {
@@ -50,7 +39,7 @@ ReadAhead::~ReadAhead() {
     stop_ = true;
   }
   freed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  threads_.Join();
 }
 
 void ReadAhead::Work() {
@@ -66,7 +55,11 @@ void ReadAhead::Work() {
     lock.unlock();
     Slot& slot = SlotOf(chunk);
     slot.quality = Quality();
-    slot.loaded = Load(chunk, slot.chunk, scratch, slot.quality);
+    try {
+      slot.loaded = Load(chunk, slot.chunk, scratch, slot.quality);
+    } catch (...) {  // no memory to say so either
+      slot.failure = std::current_exception();
+    }
     lock.lock();
     slot.ready = true;
     if (chunk == given_) loaded_.notify_one();
@@ -102,6 +95,7 @@ const LoadedChunk* ReadAhead::Next(Quality& quality) {
   ++given_;
   lock.unlock();
   freed_.notify_one();
+  if (slot.failure) std::rethrow_exception(slot.failure);
   for (const QualityItem& item : slot.quality.items()) {
     quality.Count(item.kind, item.severity, item.count, item.detail);
   }

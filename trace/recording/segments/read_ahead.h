@@ -3,11 +3,12 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "trace/base/parallel.h"
 #include "trace/recording/segments/segment_reader.h"
 
 namespace trainprof::recording {
@@ -41,9 +42,9 @@ class ReadAhead {
     LoadedChunk chunk;
     Quality quality;
     bool loaded = false;  // neither damaged nor taken
+    std::exception_ptr failure;
     bool ready = false;
   };
-  void StartThreads(size_t wanted);
   void Work();
   bool Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch, Quality& quality) const;
   Slot& SlotOf(size_t chunk) { return slots_[chunk % slots_.size()]; }
@@ -60,7 +61,7 @@ class ReadAhead {
   std::condition_variable freed_;   // a slot
   size_t claimed_ = 0;
   bool stop_ = false;
-  std::vector<std::thread> threads_;
+  Helpers threads_;
 };
 
 }  // namespace trainprof::recording
