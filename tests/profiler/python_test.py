@@ -198,6 +198,15 @@ class Phases(Torch):
         self.assertEqual(export.returncode, 0, export.stderr)
         self.assertEqual(self.read("trace.json").count(b'"validation"'), 8)
 
+    def test_pauses_for_garbage(self):
+        result = self.record("garbage.py")
+        self.trainprof("export", "run", "-o", "trace.json")
+        pauses = [it for it in json.loads(self.read("trace.json"))["traceEvents"]
+                  if it.get("name") == "gc.collect (generation 2)" and it["ph"] == "X"]
+        self.assertGreaterEqual(len(pauses), 20)
+        longest = sorted((it["dur"] / 1e3 for it in pauses), reverse=True)[:20]
+        self.assertAlmostEqual(sum(longest), float(result.stdout), delta=MOST_MS + MOST_SHARE * float(result.stdout))
+
 
 class Transparency(Torch):
     def test_ends_are_the_same(self):

@@ -21,7 +21,7 @@ FORWARD = _recorder.place("forward")
 VALIDATION = _recorder.place("validation")
 BEFORE_FORWARD = "before forward"
 
-_SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
+SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
 # torch's prologue before the first hook of an optimizer: what passes since the backward pass is the step's.
 _PROLOGUE_NS = 300_000
 
@@ -87,7 +87,7 @@ def gap_before_batch(begin, torch):
     """When the loader was asked: `begin`, or when that had been looked at."""
     try:
         t = thread.state
-        if t.in_loader or begin - t.since < _SHORTEST_NS:
+        if t.in_loader or begin - t.since < SHORTEST_NS:
             return begin
         if t.trains or not torch.is_grad_enabled():
             return write(VALIDATION, t.since)
@@ -117,7 +117,7 @@ def forward_begins(t):
     """A module was called, in a loop that no loader feeds."""
     if t.after in (BACKWARD, CLIPPED, STEPPED, ZEROED):
         now = clock()
-        t.since = write(place(BEFORE_FORWARD), t.idle_since) if now - t.idle_since > _SHORTEST_NS else now
+        t.since = write(place(BEFORE_FORWARD), t.idle_since) if now - t.idle_since > SHORTEST_NS else now
         t.after = MODULE
 
 
@@ -214,7 +214,7 @@ def blocked(begin):
     """The thread has waited in a threading.Condition: for its batch, where a queue's get() did."""
     try:
         t = thread.state
-        if not t.trains or t.in_loader or clock() - begin < _SHORTEST_NS:
+        if not t.trains or t.in_loader or clock() - begin < SHORTEST_NS:
             return
         code = _sites.caller().f_code
         end = write(place(getattr(code, "co_qualname", "%s in %s" % (code.co_name, code.co_filename))), begin)

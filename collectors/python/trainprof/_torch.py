@@ -4,6 +4,7 @@ and told as a fact, never an error. What comes in is what torch was: same name, 
 Nothing is registered that torch.compile would see: what a compiled program may trace asks is_compiling() first, which
 dynamo takes for a constant."""
 import functools
+import gc
 import os
 import sys
 import threading
@@ -152,8 +153,24 @@ def _queues(torch, is_compiling):
     threading.Condition.wait = wait
 
 
+def _garbage(torch, is_compiling):
+    """Pauses by Python's collector of cycles, which stops whatever thread it comes up in."""
+    write = _recorder.torch_range
+    now, shortest = clock, _phases.SHORTEST_NS  # it comes, too, when modules have lost their names
+    handles = [_recorder.place("gc.collect (generation %d)" % generation) for generation in range(3)]
+    began = [0]  # one at a time in a process
+
+    def collects(phase, about):
+        if phase == "start":
+            began[0] = now()
+        elif now() - began[0] > shortest:
+            write(handles[about["generation"]], began[0])
+
+    gc.callbacks.append(collects)
+
+
 _PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _queues,
-            _first_module)
+            _first_module, _garbage)
 
 
 def install(torch):
