@@ -203,9 +203,10 @@ class Phases(Torch):
         self.trainprof("export", "run", "-o", "trace.json")
         pauses = [it for it in json.loads(self.read("trace.json"))["traceEvents"]
                   if it.get("name") == "gc.collect (generation 2)" and it["ph"] == "X"]
-        self.assertGreaterEqual(len(pauses), 20)
-        longest = sorted((it["dur"] / 1e3 for it in pauses), reverse=True)[:20]
-        self.assertAlmostEqual(sum(longest), float(result.stdout), delta=MOST_MS + MOST_SHARE * float(result.stdout))
+        pauses.sort(key=lambda it: it["ts"])
+        self.assertIn(len(pauses), (5, 6))  # Python's own at its end is one
+        true = float(result.stdout)
+        self.assertAlmostEqual(sum(it["dur"] / 1e3 for it in pauses[:5]), true, delta=max(MOST_MS, MOST_SHARE * true))
 
 
 class Transparency(Torch):
