@@ -2,15 +2,15 @@
 # templates that the files of a room share. scripts/test.sh, quickstart.sh and fuzz.sh ask for it; without it, as at
 # the desk, one changed file is one compiled file.
 option(TRAINPROF_UNITY "Compile the files of a folder together: builds from nothing take half the time" OFF)
-# Such a build is run, a debugger's is made file by file: lines of source without types and variables, which take GCC
-# a third of its time.
+# Such a build is for running; one for a debugger is made file by file. Lines of source are enough here: types and
+# variables take GCC up to a third of its time.
 if(TRAINPROF_UNITY AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   add_compile_options(-g1)
 endif()
 set(TRAINPROF_UNITY_FILES 12)  # at most in one unit, so that two processors have work to the end
 
-# Headers that most files include are parsed once for all targets with the same flags, which saves a sixth of Clang's
-# time on a build from nothing. Not GCC's: what it has precompiled takes it longer to load than to parse (a tenth of the build).
+# Headers that most files include are parsed once for all targets with the same flags, which saves an eighth of Clang's
+# time on a build from nothing. Not GCC's, which takes a tenth longer with them: to load is slower than to parse.
 set(TRAINPROF_COMMON_HEADERS
   <algorithm> <array> <atomic> <charconv> <chrono> <cstdint> <cstring> <filesystem> <fstream> <functional> <limits>
   <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <tuple>
