@@ -102,7 +102,14 @@ void SampleFor(double seconds, double hz, const ScratchFolder& folder,
 
 class PythonSampler : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Installed, PythonSampler, ::testing::ValuesIn(Pythons()),
+// What the sampler does is the same for each; what it reads of each is PythonStacks'.
+std::vector<std::string> NewestPython() {
+  std::vector<std::string> found = Pythons();
+  if (found.size() > 1) found.erase(found.begin(), found.end() - 1);
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Installed, PythonSampler, ::testing::ValuesIn(NewestPython()),
                          [](const auto& python) {
                            const std::string& path = python.param;
                            return "Python3_" + path.substr(path.rfind('.') + 1);

@@ -140,7 +140,7 @@ TEST(DeviceRowsTwin, RandomRowsReadAsTheyWereWrittenRawAndSealed) {
 }
 
 // So many that their chunks are loaded, and their tables sorted, on several threads.
-TEST(DeviceRowsTwin, SoDoManyRows) { ExpectTwinAgrees(31, 3, 30'000); }
+TEST(DeviceRowsTwin, SoDoManyRows) { ExpectTwinAgrees(31, 3, Rounds(30'000)); }
 
 }  // namespace
 }  // namespace trainprof::testing
