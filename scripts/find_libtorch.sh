@@ -97,9 +97,7 @@ make_venv() {
   install_packages python3-venv && python3 -m venv "$venv" >&2
 }
 
-# What is imported is compiled when it first is: the rest of torch takes 10 s of a core and is never run.
-pip_install() { "$venv/bin/pip" install --quiet --retries 1 --no-compile "$@" >&2; }
-compile_torch() { env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -W ignore -c 'import torch' >&2 || true; }
+pip_install() { "$venv/bin/pip" install --quiet --retries 1 "$@" >&2; }
 
 have_header() {
   compgen -G "/usr/local/cuda*/include/$1" >/dev/null ||
@@ -130,7 +128,7 @@ install_headers() {
 install_it() {
   if make_venv; then
     say "installing torch==$torch_version+cpu into .venv"
-    if pip_install "torch==$torch_version+cpu" && compile_torch && find_it; then return 0; fi
+    if pip_install "torch==$torch_version+cpu" && find_it; then return 0; fi
     say "no CPU build of torch $torch_version could be installed; taking the distribution's LibTorch"
   fi
   install_packages libtorch-dev && find_it

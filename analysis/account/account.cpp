@@ -37,6 +37,7 @@ constexpr std::array<Names, kHostClasses> kHostNames{{
     {"forward", "forward"},
     {"backward", "backward"},
     {"optimizer", "optimizer"},
+    {"rank_wait", "wait for other ranks"},
     {"other", "other"},
 }};
 
@@ -78,6 +79,8 @@ HostClass ClassOf(Phase phase) {
       return HostClass::kBackward;
     case Phase::kOptimizer:
       return HostClass::kOptimizer;
+    case Phase::kRankWait:
+      return HostClass::kRankWait;
     case Phase::kNone:
       break;
   }

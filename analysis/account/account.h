@@ -37,8 +37,16 @@ std::string_view Meaning(DeviceClass c);  // what the word stands for; "" where 
 constexpr bool IsIdle(DeviceClass c) { return c >= DeviceClass::kIdleInputWait; }
 
 // What the stepping thread's time went to, by phase.
-enum class HostClass : uint8_t { kInputWait, kCopy, kForward, kBackward, kOptimizer, kOther };
-inline constexpr size_t kHostClasses = 6;
+enum class HostClass : uint8_t {
+  kInputWait,
+  kCopy,
+  kForward,
+  kBackward,
+  kOptimizer,
+  kRankWait,  // inside a collective: for other ranks, and for the exchange itself
+  kOther
+};
+inline constexpr size_t kHostClasses = 7;
 
 std::string_view Name(HostClass c);
 std::string_view Title(HostClass c);

@@ -112,6 +112,15 @@ struct RankAnalysis {
     return total.ToMilliseconds() / static_cast<double>(steps.divisor());
   }
   double Share(Duration part) const { return Part(part, window); }
+  // What the account says of that class; 0 where it does not.
+  Duration HostTime(HostClass c) const {
+    for (const AccountLine& line : host_account) {
+      if (line.name == Name(c)) return line.total;
+    }
+    return {};
+  }
+  // A step without waiting for other ranks, which is theirs.
+  double OwnStepMs() const { return PerStepMs(window - HostTime(HostClass::kRankWait)); }
   double DevicePerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(device_steps.divisor());
   }

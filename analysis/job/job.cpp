@@ -17,14 +17,10 @@ void CountUnreadable(const std::vector<std::string>& errors, RankAnalysis& rank)
                           static_cast<int64_t>(errors.size()), errors.front()});
 }
 
-std::vector<std::optional<Duration>> LatenessIn(const std::vector<RankAnalysis>& ranks) {
+std::vector<std::optional<Duration>> LatenessIn(std::span<const RankAnalysis* const> ranks) {
   std::vector<int64_t> base_ns;
-  std::vector<const RankAnalysis*> all;
-  for (const RankAnalysis& rank : ranks) {
-    base_ns.push_back(rank.base_ns);
-    all.push_back(&rank);
-  }
-  return LatenessOf(ClockOf(base_ns), all);
+  for (const RankAnalysis* rank : ranks) base_ns.push_back(rank->base_ns);
+  return LatenessOf(ClockOf(base_ns), ranks);
 }
 
 Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
@@ -66,7 +62,13 @@ JobAnalysis JobAnalyzer::Finish(const JobSource& source, JobFacts facts) && {
   job.elsewhere = facts.elsewhere.items();
   job.whole = source.is_whole;
   job.run = source.run;
-  job.late = LatenessIn(job.ranks);
+  std::vector<const RankAnalysis*> ranks;
+  for (const RankAnalysis& rank : job.ranks) ranks.push_back(&rank);
+  job.late = LatenessIn(ranks);
+  const std::vector<std::optional<Duration>> slack = SlackOf(ranks);
+  for (size_t i = 0; i < slack.size(); ++i) {
+    if (slack[i]) TakeSlackOff(*slack[i], job.ranks[i]);
+  }
   return job;
 }
 
@@ -78,10 +80,9 @@ Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options
 }
 
 const RankAnalysis& SlowestRank(const JobAnalysis& job) {
-  return *std::max_element(job.ranks.begin(), job.ranks.end(),
-                           [](const RankAnalysis& a, const RankAnalysis& b) {
-                             return a.PerStepMs(a.window) < b.PerStepMs(b.window);
-                           });
+  return *std::max_element(
+      job.ranks.begin(), job.ranks.end(),
+      [](const RankAnalysis& a, const RankAnalysis& b) { return a.OwnStepMs() < b.OwnStepMs(); });
 }
 
 }  // namespace trainprof

@@ -23,7 +23,7 @@ struct JobAnalysis {
   std::vector<QualityItem> elsewhere;
   bool whole = false;       // JobSource::is_whole
   recording::RunState run;  // of a recording
-  // By rank, as `ranks`: how much later than the first it begins its steps (LatenessOf).
+  // By rank, as `ranks` (LatenessOf).
   std::vector<std::optional<Duration>> late;
 };
 
@@ -42,7 +42,8 @@ class JobAnalyzer {
 // Reads and analyses, with one rank's trace in memory where the source allows.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
-// The rank that a one-line summary speaks of: the slowest mean step, the lowest number if equal.
+// The rank that a one-line summary speaks of: the slowest mean step but for its waits for other ranks,
+// the lowest number if equal.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);
 
 }  // namespace trainprof

@@ -1,5 +1,7 @@
 #include "analysis/job/lateness.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace trainprof {
@@ -7,6 +9,9 @@ namespace {
 
 // Ranks of one job start within this time, as when they are merged; two runs in one folder do not.
 constexpr Duration kMostSkew = Seconds(60 * 60);
+
+// Of the step: below it, which rank waits is chance.
+constexpr double kSlackWorthSaying = 0.01;
 
 // The numbers of the steps that all ranks have, in order.
 std::vector<int64_t> CommonSteps(std::span<const RankAnalysis* const> ranks) {
@@ -18,7 +23,51 @@ std::vector<int64_t> CommonSteps(std::span<const RankAnalysis* const> ranks) {
   return common;
 }
 
+// What each waits for others in a step; empty unless at least two ranks did, and all.
+std::vector<std::optional<Duration>> WaitsOf(std::span<const RankAnalysis* const> ranks) {
+  std::vector<std::optional<Duration>> waits(ranks.size());
+  size_t there = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == nullptr) continue;
+    const Duration total = ranks[i]->HostTime(HostClass::kRankWait);
+    if (total.ns == 0) return {};
+    waits[i] = Duration{total.ns / ranks[i]->steps.divisor()};
+    ++there;
+  }
+  if (there < 2) waits.clear();
+  return waits;
+}
+
 }  // namespace
+
+std::vector<std::optional<Duration>> SlackOf(std::span<const RankAnalysis* const> ranks) {
+  std::vector<std::optional<Duration>> waits = WaitsOf(ranks);
+  std::optional<Duration> least;
+  for (const auto& wait : waits) {
+    if (wait && (!least || *wait < *least)) least = wait;
+  }
+  for (auto& wait : waits) {
+    if (wait) *wait = *wait - *least;
+  }
+  waits.resize(ranks.size());
+  return waits;
+}
+
+void TakeSlackOff(Duration slack, RankAnalysis& rank) {
+  const double slack_ms = slack.ToMilliseconds();
+  if (slack_ms * static_cast<double>(rank.steps.divisor()) <
+      kSlackWorthSaying * rank.window.ToMilliseconds()) {
+    return;
+  }
+  for (Finding& finding : rank.findings) {
+    Gain& gain = finding.gain;
+    gain.low_ms_per_step = std::max(0.0, gain.low_ms_per_step - slack_ms);
+    gain.high_ms_per_step = std::max(0.0, gain.high_ms_per_step - slack_ms);
+    finding.confidence_reasons.push_back(fmt::format(
+        "this rank waits {:.1f} ms a step for a slower one: what it saves below that it would wait longer",
+        slack_ms));
+  }
+}
 
 JobClock ClockOf(std::span<const int64_t> base_ns) {
   JobClock clock;
@@ -35,7 +84,15 @@ JobClock ClockOf(std::span<const int64_t> base_ns) {
 
 std::vector<std::optional<Duration>> LatenessOf(const JobClock& clock,
                                                 std::span<const RankAnalysis* const> ranks) {
-  std::vector<std::optional<Duration>> lateness(ranks.size());
+  std::vector<std::optional<Duration>> lateness = SlackOf(ranks);
+  std::optional<Duration> most;
+  for (const auto& slack : lateness) most = std::max(most, slack);
+  if (most) {
+    for (auto& slack : lateness) {
+      if (slack) slack = *most - *slack;
+    }
+    return lateness;
+  }
   std::vector<size_t> places;
   std::vector<const RankAnalysis*> there;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {

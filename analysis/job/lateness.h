@@ -1,4 +1,4 @@
-// Ranks on one clock: whether their times can be compared, and who begins its steps late.
+// Ranks beside each other: whether their times can be compared, who is late, and who waits for whom.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,19 @@ struct JobClock {
 // `base_ns`: of each rank (Trace::base_ns). O(ranks).
 JobClock ClockOf(std::span<const int64_t> base_ns);
 
-// How much later than the first rank each begins a step, on average over the steps that all have,
-// which are the same by their number. Nothing where clocks are not aligned, for a single rank, and
-// where they have no step in common. `ranks` as in clock.shift; those that are null are left out.
-// O(ranks * steps * log steps).
+// How much longer than the rank that waits least each waits for others in a step, on average: it
+// would not be faster by that much if it did less itself. Nothing unless each of at least two ranks
+// recorded its waits (HostClass::kRankWait). `ranks` that are null are left out. O(ranks).
+std::vector<std::optional<Duration>> SlackOf(std::span<const RankAnalysis* const> ranks);
+
+// Takes that off what each finding of the rank promises, and says so: the step would wait so much longer.
+void TakeSlackOff(Duration slack, RankAnalysis& rank);
+
+// How late each is in a step, on average. Where all recorded their waits: by how much less it waits
+// for others than the rank that waits longest. Else how much later than the first rank it begins a
+// step, over the steps that all have, which are the same by their number; nothing then where clocks
+// are not aligned, and where they have no step in common. Nothing for a single rank. `ranks` as in
+// clock.shift; those that are null are left out. O(ranks * steps * log steps).
 std::vector<std::optional<Duration>> LatenessOf(const JobClock& clock,
                                                 std::span<const RankAnalysis* const> ranks);
 

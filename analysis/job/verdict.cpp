@@ -134,7 +134,10 @@ std::string Verdict(const RankAnalysis& rank) {
   const std::vector<AccountLine>& account = device ? device->account : rank.host_account;
   const AccountLine* biggest = nullptr;
   for (const AccountLine& line : account) {
-    const bool counts = device ? IsLoss(line) : line.name == "input_wait" || line.name == "copy";
+    const bool counts = device ? IsLoss(line)
+                               : line.name == Name(HostClass::kInputWait) ||
+                                     line.name == Name(HostClass::kCopy) ||
+                                     line.name == Name(HostClass::kRankWait);
     if (counts && line.total.ns > 0 && (!biggest || line.total > biggest->total)) biggest = &line;
   }
   if (device == nullptr) return texts.step + HostText(rank, biggest, texts);
@@ -144,6 +147,22 @@ std::string Verdict(const RankAnalysis& rank) {
          LossText(*biggest, rank.DevicePerStepMs(biggest->total), rank.DeviceShare(biggest->total),
                   rank.steps.count() > 0, texts.of_gpu_detail) +
          MostlyText(rank, *biggest);
+}
+
+std::string JobVerdict(const JobAnalysis& job) {
+  constexpr double kWorthNaming = 0.01;
+  const RankAnalysis& slowest = SlowestRank(job);
+  std::string text = Verdict(slowest);
+  std::vector<const RankAnalysis*> ranks;
+  for (const RankAnalysis& rank : job.ranks) ranks.push_back(&rank);
+  std::optional<Duration> longest;
+  for (const auto& slack : SlackOf(ranks)) longest = std::max(longest, slack);
+  if (!longest || longest->ToMilliseconds() < kWorthNaming * slowest.PerStepMs(slowest.window)) {
+    return text;
+  }
+  return text + fmt::format("; {} for it, up to {}/step",
+                            job.ranks.size() == 2 ? "the other rank waits" : "other ranks wait",
+                            TimeText(longest->ToMilliseconds()));
 }
 
 }  // namespace trainprof

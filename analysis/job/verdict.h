@@ -3,12 +3,16 @@
 
 #include <string>
 
-#include "analysis/job/analysis.h"
+#include "analysis/job/job.h"
 
 namespace trainprof {
 
 // "median step 176.3 ms, mean 174.9 ms; GPU busy 56.0 %; biggest loss: GPU idle, input wait,
 // 58.7 ms/step (34 % of the mean)".
 std::string Verdict(const RankAnalysis& rank);
+
+// The slowest rank's, and how long others wait for it, where that was recorded: "...; other ranks wait
+// for it, up to 158.2 ms/step".
+std::string JobVerdict(const JobAnalysis& job);
 
 }  // namespace trainprof

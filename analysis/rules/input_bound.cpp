@@ -61,6 +61,7 @@ struct Loader {
   std::vector<Row> waits;
   bool in_process = false;  // torch's iterator without workers
   bool torch = false;
+  bool own_code = false;  // the loop gets its batches from no loader and no queue
 };
 
 Loader Describe(const RankModel& model, Finding& finding) {
@@ -78,6 +79,7 @@ Loader Describe(const RankModel& model, Finding& finding) {
     const std::string_view name = model.trace.Text(ranges.name[i]);
     loader.torch |= name.starts_with("enumerate(");
     loader.in_process |= name.find("_SingleProcessDataLoaderIter") != std::string_view::npos;
+    loader.own_code |= name == kOwnBatch;
     AddSite(finding.where, model.sites.Find(model.device_steps.thread, ranges.begin[i]));
     finding.evidence.push_back(
         {fmt::format("{} took {:.1f} ms", name, ranges.interval(Row{i}).Length().ToMilliseconds()),
@@ -131,8 +133,14 @@ std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, d
                                  double rest) {
   const int64_t cores = CoresOfRank(model.trace);
   const auto [workers, enough] = WorkersFor(wait / std::max(rest, kShortestRest), cores);
+  const std::string by = WorkersText(LanguageOf(model.trace), workers);
   std::string text =
-      loader.in_process
+      loader.own_code
+          ? fmt::format(
+                "The loop makes its batches itself: {:.1f} ms from the end of a step to the next forward "
+                "pass; the rest of the step takes {:.1f} ms. Load in parallel, with {}: {}",
+                wait, rest, Counted(workers, "worker", "workers"), by)
+      : loader.in_process
           ? fmt::format(
                 "The DataLoader works inside the training loop (num_workers=0) and takes "
                 "{:.1f} ms a batch; the rest of the step takes {:.1f} ms. Give it "
@@ -141,8 +149,7 @@ std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, d
           : fmt::format(
                 "Each step waits {:.1f} ms for its batch; the rest of the step takes "
                 "{:.1f} ms. Load in parallel, with {} if loading is serial now: {}",
-                wait, rest, Counted(workers, "worker", "workers"),
-                WorkersText(LanguageOf(model.trace), workers));
+                wait, rest, Counted(workers, "worker", "workers"), by);
   text += CoresText(cores);
   if (loader.in_process) text += ", and persistent_workers=True when epochs are short";
   if (loader.in_process && !model.devices.empty()) text += ", and pin_memory=True";

@@ -112,6 +112,7 @@ Category Categorizer::OfRange(uint32_t row) const {
   const Phase phase = is_operator ? name.torch_phase : name.user_phase;
   if (phase == Phase::kInputWait) return Category::kInputWait;
   if (phase == Phase::kCopy) return Category::kCopy;
+  if (phase == Phase::kRankWait) return Category::kCommunication;
   return is_operator ? Category::kOperator : Category::kAnnotation;
 }
 

@@ -49,15 +49,20 @@ TRAINPROF_EXPORT const Place* TrainprofPlace(const char* name, const char* stack
   return trainprof::collectors::RegisterPlace(MakeText(name), MakeText(stack));
 }
 
-// A range of the calling thread that torch's hooks found and that ends now. When that is.
-TRAINPROF_EXPORT int64_t TrainprofRange(const Place* place, int64_t begin_ns) {
+// A range of the calling thread that torch's hooks learned of when it had long ended.
+TRAINPROF_EXPORT void TrainprofPastRange(const Place* place, int64_t begin_ns, int64_t end_ns) {
   static const Domain* const domain =
       trainprof::collectors::RegisterDomain(MakeText(trainprof::collectors::kTorchDomain));
-  const int64_t now = trainprof::recording::MonotonicNs();
-  if (place == nullptr) return now;
+  if (place == nullptr) return;
   WithWriter([&](ThreadWriter& writer) {
-    writer.Range(domain, *place->name, place->stack, begin_ns, now);
+    writer.Range(domain, *place->name, place->stack, begin_ns, end_ns);
   });
+}
+
+// One that ends now. When that is.
+TRAINPROF_EXPORT int64_t TrainprofRange(const Place* place, int64_t begin_ns) {
+  const int64_t now = trainprof::recording::MonotonicNs();
+  TrainprofPastRange(place, begin_ns, now);
   return now;
 }
 

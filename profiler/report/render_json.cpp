@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.0";
+constexpr std::string_view kSchemaVersion = "1.1";
 
 Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
   const Duration window = steps.window.Total();
@@ -278,7 +278,7 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions&) {
   report["schema_version"] = kSchemaVersion;
   report["input"] = {{"kind", job.kind}, {"path", job.path}};
   report["environment"] = EnvironmentJson(job.ranks.front());
-  report["verdict"] = Verdict(SlowestRank(job));
+  report["verdict"] = JobVerdict(job);
   report["check"] = CheckJson(job);
   report["ranks"] = Json::array();
   report["findings"] = Json::array();

@@ -392,7 +392,7 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
       "{} ({}{})\n", job.path, job.kind,
       job.ranks.size() > 1 ? fmt::format(", {} ranks", job.ranks.size()) : std::string());
   if (job.ranks.size() > 1) {
-    out += fmt::format("{} rank {}: {}\n", style.Bold("VERDICT"), slowest.rank, Verdict(slowest));
+    out += fmt::format("{} rank {}: {}\n", style.Bold("VERDICT"), slowest.rank, JobVerdict(job));
     AppendDoubts(out, job, style);
     out += "\n";
     for (const RankAnalysis& rank : job.ranks) {
@@ -418,7 +418,8 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
 std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& rank = SlowestRank(job);
-  std::string out = fmt::format("{} {}\n", style.Bold("verdict"), Verdict(rank));
+  const std::string who = job.ranks.size() > 1 ? fmt::format("rank {}: ", rank.rank) : "";
+  std::string out = fmt::format("{} {}{}\n", style.Bold("verdict"), who, JobVerdict(job));
   const std::vector<std::string> doubts = DoubtLines(job);
   if (!doubts.empty()) {
     out += fmt::format("inconclusive: {}{}\n", doubts.front(),

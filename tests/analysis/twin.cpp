@@ -428,9 +428,9 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
 
 // The innermost phase range; else a copy to the device; else other threads' autograd.
 HostClass Twin::HostClassAt(int64_t moment) const {
-  constexpr HostClass kClassOf[] = {HostClass::kOther,    HostClass::kInputWait,
-                                    HostClass::kCopy,     HostClass::kForward,
-                                    HostClass::kBackward, HostClass::kOptimizer};
+  constexpr HostClass kClassOf[] = {
+      HostClass::kOther,    HostClass::kInputWait, HostClass::kCopy,    HostClass::kForward,
+      HostClass::kBackward, HostClass::kOptimizer, HostClass::kRankWait};
   Phase phase = Phase::kNone;
   int64_t begin = INT64_MIN;
   int64_t end = INT64_MAX;

@@ -40,6 +40,11 @@ TEST(Names, KnowsThePhasesOfTorchAnnotations) {
   EXPECT_EQ(PhaseOfUserName("collate"), Phase::kNone);
   EXPECT_EQ(PhaseOfUserName("validation"), Phase::kNone);
   EXPECT_EQ(PhaseOfUserName("before forward"), Phase::kNone);
+  EXPECT_EQ(PhaseOfTorchName("next batch (own code)"), Phase::kInputWait);
+  EXPECT_EQ(PhaseOfTorchName("c10d::all_reduce"), Phase::kRankWait);
+  EXPECT_EQ(PhaseOfTorchName("c10d::all_reduce (DistributedDataParallel)"), Phase::kRankWait);
+  EXPECT_EQ(PhaseOfTorchName("c10d::allreduce_"), Phase::kNone)
+      << "torch's operator only starts it";
   EXPECT_EQ(PhaseOfTorchName("Optimizer.zero_grad#SGD.zero_grad"), Phase::kOptimizer);
   EXPECT_EQ(PhaseOfTorchName("autograd::engine::evaluate_function: AddmmBackward0"),
             Phase::kBackward);

@@ -10,7 +10,7 @@
 
 namespace trainprof {
 
-enum class Phase : uint8_t { kNone, kInputWait, kCopy, kForward, kBackward, kOptimizer };
+enum class Phase : uint8_t { kNone, kInputWait, kCopy, kForward, kBackward, kOptimizer, kRankWait };
 
 enum class ApiKind : uint8_t {
   kOther,
@@ -232,9 +232,19 @@ constexpr bool IsStepName(std::string_view name) {
 // Python's hooks: the training thread waited in queue.Queue.get() for its batch.
 inline constexpr std::string_view kQueueGet = "Queue.get";
 
+// The same hooks, in a loop that no loader feeds: from the end of a step to the first call of a module,
+// which is where such a loop gets its batch.
+inline constexpr std::string_view kOwnBatch = "next batch (own code)";
+
 // The same hooks, in a loader's worker: it made a batch.
 inline constexpr std::string_view kFetches[] = {"_MapDatasetFetcher.fetch",
                                                 "_IterableDatasetFetcher.fetch"};
+
+// Python's hooks: a thread was inside a collective of torch.distributed ("c10d::all_reduce"), where it
+// waits for other ranks. torch's own operators of that library only start it, and end in '_'.
+constexpr bool IsRankWait(std::string_view name) {
+  return name.starts_with("c10d::") && !name.ends_with('_');
+}
 
 // The phase that torch's own annotations name, whatever kind of range carries them (files of 2021
 // list them among the operators).
@@ -245,8 +255,9 @@ constexpr Phase PhaseOfTorchName(std::string_view name) {
   if (name.starts_with("Optimizer.step#")) return Phase::kOptimizer;
   if (name.starts_with("Optimizer.zero_grad#")) return Phase::kOptimizer;
   if (name.starts_with("GradScaler.")) return Phase::kOptimizer;
-  if (name == kQueueGet) return Phase::kInputWait;
+  if (name == kQueueGet || name == kOwnBatch) return Phase::kInputWait;
   if (name.starts_with("autograd::engine::evaluate_function")) return Phase::kBackward;
+  if (IsRankWait(name)) return Phase::kRankWait;
   return Phase::kNone;
 }
 

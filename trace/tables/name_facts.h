@@ -29,7 +29,8 @@ struct NameFacts {
 
   // A step or a torch phase: the name of no plain operator.
   bool IsTorchAnnotation() const {
-    return is_step != 0 || torch_phase == Phase::kInputWait || torch_phase == Phase::kOptimizer;
+    return is_step != 0 || torch_phase == Phase::kInputWait || torch_phase == Phase::kOptimizer ||
+           torch_phase == Phase::kRankWait;
   }
 };
 static_assert(sizeof(NameFacts) == sizeof(uint32_t));

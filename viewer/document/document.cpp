@@ -24,13 +24,13 @@ struct Document::Shown {
   uint32_t median = 0;
 };
 
-// By mean step, as SlowestRank(JobAnalysis) does.
+// By mean step but for waits, as SlowestRank(JobAnalysis) does.
 void Document::Shown::OrderRanks() {
   std::vector<std::tuple<double, int64_t, uint32_t>> order;
   for (uint32_t r = 0; r < edition.ranks.size(); ++r) {
     const ShownRank& rank = edition.ranks[r];
     const double mean =
-        rank.results != nullptr ? rank.results->mean_step_ms : rank.loaded->mean_step_ms;
+        rank.results != nullptr ? rank.results->own_step_ms : rank.loaded->mean_step_ms;
     order.emplace_back(-mean, rank.loaded->trace.rank, r);
   }
   if (order.empty()) return;

@@ -196,9 +196,9 @@ void Loader::Analyse() {
     RankDigest digest = DigestOf(*model, static_cast<int64_t>(rank));
     RankAnalysis analysis = digest.analysis;
     RateConfidence(analysis);
-    const double mean_step_ms = analysis.steps.MeanMilliseconds();
+    const double own_step_ms = analysis.OwnStepMs();
     analyzer.Add(std::move(digest));
-    Keep(rank, {std::move(model), std::move(analysis), LaunchLinks(*trace), mean_step_ms});
+    Keep(rank, {std::move(model), std::move(analysis), LaunchLinks(*trace), own_step_ms});
   }
   Conclude(std::move(analyzer));
   const std::lock_guard lock(mutex_);

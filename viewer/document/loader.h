@@ -22,7 +22,7 @@ struct RankResults {
   std::shared_ptr<const RankModel> model;
   RankAnalysis analysis;
   LaunchLinks links;
-  double mean_step_ms = 0;
+  double own_step_ms = 0;  // RankAnalysis::OwnStepMs
 };
 
 // A rank as it was read.

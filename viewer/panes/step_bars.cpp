@@ -15,7 +15,8 @@ constexpr struct {
 } kHostParts[] = {
     {HostClass::kForward, Category::kCompute},     {HostClass::kBackward, Category::kOperator},
     {HostClass::kOptimizer, Category::kPython},    {HostClass::kCopy, Category::kCopy},
-    {HostClass::kInputWait, Category::kInputWait}, {HostClass::kOther, Category::kOther}};
+    {HostClass::kInputWait, Category::kInputWait}, {HostClass::kRankWait, Category::kCommunication},
+    {HostClass::kOther, Category::kOther}};
 
 const DeviceAccount* BusiestDevice(std::span<const DeviceAccount> accounts) {
   const DeviceAccount* busiest = nullptr;

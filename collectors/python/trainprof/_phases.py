@@ -8,7 +8,7 @@ import queue
 import threading
 import weakref
 
-from trainprof import _recorder, _sites
+from trainprof import _ddp, _recorder, _sites
 
 clock = _recorder.clock
 write = _recorder.torch_range
@@ -19,7 +19,7 @@ NOTHING, BATCH, BACKWARD, ZEROED, CLIPPED, STEPPING, STEPPED, MODULE = range(8)
 # torch's own names (trace/base/names.h), and ours where it has none.
 FORWARD = _recorder.place("forward")
 VALIDATION = _recorder.place("validation")
-BEFORE_FORWARD = "before forward"
+OWN_BATCH = "next batch (own code)"
 
 SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
 # torch's prologue before the first hook of an optimizer: what passes since the backward pass is the step's.
@@ -30,7 +30,7 @@ class State:
     """Of a thread."""
 
     __slots__ = ("since", "after", "is_fed", "in_loader", "in_backward", "batches_from", "trains", "stepping",
-                 "idle_since", "calls_left")
+                 "idle_since", "calls_left", "waits")
 
     def __init__(self):
         self.since = 0
@@ -43,6 +43,7 @@ class State:
         self.stepping = {}  # id of an optimizer -> when its step began
         self.idle_since = 0  # the end of the last step or backward pass
         self.calls_left = 0  # of modules, see _modules
+        self.waits = _ddp.Waits()
 
 
 class _Thread(threading.local):
@@ -117,7 +118,7 @@ def forward_begins(t):
     """A module was called, in a loop that no loader feeds."""
     if t.after in (BACKWARD, CLIPPED, STEPPED, ZEROED):
         now = clock()
-        t.since = write(place(BEFORE_FORWARD), t.idle_since) if now - t.idle_since > SHORTEST_NS else now
+        t.since = write(place(OWN_BATCH), t.idle_since) if now - t.idle_since > SHORTEST_NS else now
         t.after = MODULE
 
 
@@ -127,6 +128,8 @@ def backward_begins():
         t = thread.state
         if settings.process or t.batches_from != settings.told:
             settings.tell(t.batches_from)
+        if not t.in_backward:
+            t.waits.tell()
         if t.since and not t.in_backward and (t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING, MODULE)):
             return write(FORWARD, t.since)
     except Exception:
@@ -139,7 +142,8 @@ def backward_ends(begin):
         t = thread.state
         if t.in_backward:  # of a checkpoint
             return
-        t.since = t.idle_since = write(place("backward"), begin)
+        t.since = t.idle_since = t.waits.end = write(place("backward"), begin)
+        t.waits.begin = begin
         t.after = BACKWARD
         t.trains = True
         if modules is not None and not t.is_fed:
@@ -205,7 +209,7 @@ def step_ends(optimizer):
 def range_ended(name, begin):
     """Of something that has a name and no part in a step's phases."""
     try:
-        write(place(name), begin)
+        thread.state.idle_since = write(place(name), begin)
     except Exception:
         pass
 

@@ -31,6 +31,7 @@ def _load():
     for name, result, arguments in (
         ("Place", pointer, [ctypes.c_char_p, ctypes.c_char_p]),
         ("Range", whole, [pointer, whole]),
+        ("PastRange", None, [pointer, whole, whole]),
         ("UserRange", whole, [ctypes.c_char_p, whole]),
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
@@ -51,6 +52,7 @@ except Exception:
 if _functions:
     recording = True
     torch_range = _functions["Range"]  # (handle of place(), begin): it ends now, and when that is comes back
+    past_range = _functions["PastRange"]  # (handle, begin, end)
     step_begins = _functions["StepBegins"]
 
 _places = {}

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from trainprof import _loader, _modules, _phases, _recorder, _sites
+from trainprof import _ddp, _loader, _modules, _phases, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 
 clock = _recorder.clock
@@ -132,6 +132,18 @@ def _collectives(torch, is_compiling):
             patch(modules, name, as_range("c10d::" + name), is_compiling)
 
 
+def _reducer(torch, is_compiling):
+    _ddp.watch(torch, is_compiling)
+
+
+def _waiting(torch, is_compiling):
+    """For a collective that was begun with async_op=True."""
+    if not torch.distributed.is_available():
+        return
+    work = torch.distributed.Work
+    work.wait = timed(work.wait, as_range("c10d::wait"), is_compiling)
+
+
 def _first_module(torch, is_compiling):
     if is_compiling is not never:
         _modules.watch(torch, is_compiling)
@@ -169,7 +181,7 @@ def _garbage(torch, is_compiling):
     gc.callbacks.append(collects)
 
 
-_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _queues,
+_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _reducer, _waiting, _queues,
             _first_module, _garbage)
 
 

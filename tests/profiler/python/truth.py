@@ -58,6 +58,6 @@ class Stopwatch:
             self.add("input_wait", time.perf_counter() - begin)
             yield element
 
-    def save(self):
-        with open("truth.json", "w", encoding="utf-8") as file:
+    def save(self, path="truth.json"):
+        with open(path, "w", encoding="utf-8") as file:
             json.dump(self.steps, file)
