@@ -23,6 +23,7 @@ constexpr double kBusyDiskPercent = 90;
 constexpr double kStalledPercent = 5;  // all tasks at once, by /proc/pressure
 constexpr double kSwappedMib = 1;
 constexpr double kQuotaPercent = 1;
+constexpr double kGarbagePercent = 1;
 constexpr double kMib = 1 << 20;
 
 // One counter of one process: its rows hold from one to the next.
@@ -109,6 +110,7 @@ class FactFinder {
     BusyProcesses();
     Machine();
     Cgroup();
+    Garbage();
     const bool alone = steps_.count() == 0 && trace_.ranges.size() == 0 && trace_.api.size() == 0 &&
                        trace_.device_ops.size() == 0;
     if (alone) Overview();
@@ -247,6 +249,32 @@ class FactFinder {
 
   // Nothing else was recorded: what the run used, whether it stands out or not. What was not
   // sampled is not said.
+  // Pauses of the stepping thread, which Python's hooks record.
+  void Garbage() {
+    if (steps_.thread == kNoTrack) return;
+    std::vector<Interval> pauses;
+    const auto [first, last] = trace_.ranges.rows_of(steps_.thread);
+    for (uint32_t row = first; row < last; ++row) {
+      CancelPoint(row);
+      if (trace_.Facts(trace_.ranges.name[row]).is_garbage_collection == 0) continue;
+      pauses.push_back(trace_.ranges.interval(Row{row}));
+    }
+    const IntervalSet all = IntervalSet::Union(std::move(pauses)).IntersectWith(steps_.window);
+    const Duration total = all.Total();
+    const double percent = 100 * total.ToSeconds() / steps_.window.Total().ToSeconds();
+    if (total.ns == 0 || percent < kGarbagePercent) return;
+    Duration longest;
+    for (const Interval& pause : all.intervals()) longest = std::max(longest, pause.Length());
+    const bool has_steps = steps_.count() > 0;
+    const double each = total.ToMilliseconds() / static_cast<double>(steps_.divisor());
+    Say("garbage_collection", each, has_steps ? "ms/step" : "ms",
+        fmt::format(
+            "Python's garbage collector stopped the training thread for {:.1f} {} ({:.0f} %), {:.1f} ms "
+            "at the longest: gc.freeze() once all is set up leaves it less to look at; gc.disable(), with "
+            "gc.collect() now and then, chooses when",
+            each, has_steps ? "ms/step" : "ms", percent, longest.ToMilliseconds()));
+  }
+
   void Overview() {
     const double seconds = std::max(steps_.window.Total().ToSeconds(), 1e-9);
     std::optional<double> core_percent;

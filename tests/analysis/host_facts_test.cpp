@@ -157,5 +157,37 @@ TEST_F(HostFacts, MachineAndControlGroup) {
             "oom_kills: the out-of-memory killer has ended 2 processes of the control group\n");
 }
 
+// Only those of the thread that steps, within the window; one within another counts once.
+TEST_F(HostFacts, PausesForGarbageAreSummed) {
+  const ProcessId process = builder_.FindOrAddProcess(1);
+  const TrackId stepping = builder_.FindOrAddThread(process, 1);
+  const TrackId other = builder_.FindOrAddThread(process, 2);
+  stepping_pid_ = 1;
+  const auto add = [&](TrackId thread, const char* name, int64_t begin, int64_t end) {
+    builder_.AddRange(
+        {.begin = Ms(begin), .end = Ms(end), .name = builder_.Intern(name), .track = thread},
+        RangeKind::kUserAnnotation);
+  };
+  add(stepping, "gc.collect (generation 2)", 50, 120);
+  add(stepping, "gc.collect (generation 2)", 300, 340);
+  add(stepping, "gc.collect", 310, 320);
+  add(stepping, "gc.collector", 400, 440);
+  add(other, "gc.collect (generation 0)", 500, 700);
+  EXPECT_EQ(
+      Facts(),
+      "garbage_collection: Python's garbage collector stopped the training thread for 6.0 ms/step (6 %), "
+      "40.0 ms at the longest: gc.freeze() once all is set up leaves it less to look at; gc.disable(), with "
+      "gc.collect() now and then, chooses when\n");
+}
+
+TEST_F(HostFacts, FewPausesForGarbageAreNoNews) {
+  const TrackId stepping = builder_.FindOrAddThread(builder_.FindOrAddProcess(1), 1);
+  stepping_pid_ = 1;
+  builder_.AddRange(
+      {.begin = Ms(300), .end = Ms(309), .name = builder_.Intern("gc.collect"), .track = stepping},
+      RangeKind::kUserAnnotation);
+  EXPECT_EQ(Facts(), "");
+}
+
 }  // namespace
 }  // namespace trainprof

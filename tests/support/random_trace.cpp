@@ -136,6 +136,7 @@ int64_t Draw::Enclosing(int thread, int64_t at, int depth) {
       {RangeKind::kUserAnnotation, "backward"},
       {RangeKind::kUserAnnotation, "h2d"},
       {RangeKind::kUserAnnotation, "Optimizer.step#SGD.step"},
+      {RangeKind::kUserAnnotation, "c10d::all_reduce"},
       {RangeKind::kUserAnnotation, "epoch"},
       {RangeKind::kCpuOp, "aten::linear"},
       {RangeKind::kCpuOp, "aten::add"},

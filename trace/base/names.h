@@ -354,7 +354,7 @@ constexpr bool IsIoName(std::string_view name) {
 
 constexpr bool IsGarbageCollection(std::string_view name) {
   return names_internal::ContainsNoCase(name, "built-in method collect") || name == "gc" ||
-         name == "gc.collect";
+         name == "gc.collect" || name.starts_with("gc.collect (generation ");
 }
 
 // The range that says how long a program waited for its GPU recording to be set up.
