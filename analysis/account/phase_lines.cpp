@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -109,7 +110,11 @@ std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duratio
   int64_t given_ns = 0;
   for (auto& [line, weight] : all) {
     so_far += static_cast<double>(weight.all_ns);
-    const auto end_ns = static_cast<int64_t>(static_cast<double>(total.ns) * (so_far / whole));
+    // Where weights are the time itself, they are given as they are: no quotient rounds them.
+    const auto end_ns =
+        whole == static_cast<double>(total.ns)
+            ? given_ns + weight.all_ns
+            : static_cast<int64_t>(static_cast<double>(total.ns) * (so_far / whole));
     line.total = Duration{end_ns - given_ns};
     given_ns = end_ns;
     const double waiting =
@@ -140,6 +145,105 @@ class Classes {
   const HostAccount& account_;
 };
 
+// The stepping thread's time, by the innermost recorded Python function.
+class FunctionTime {
+ public:
+  FunctionTime(const Trace& trace, const Steps& steps, const HostAccount& account)
+      : trace_(trace), account_(account), window_(steps.window.intervals()) {}
+
+  // In the order of the table: by begin, outer first.
+  void Add(Row row) {
+    const StackId stack = trace_.ranges.stack[Index(row)];
+    if (stack == kNoStack) return;
+    const Interval interval = trace_.ranges.interval(row);
+    GiveUntil(interval.begin);
+    Place place = open_.empty() ? Place{} : open_.back().place;
+    const FrameId id = trace_.stacks.innermost(stack);
+    const CallFrame& frame = trace_.stacks.frame(id);
+    place.callee = frame.is_user ? kEmptyString : frame.function;
+    place.callee_file = frame.is_user ? kEmptyString : frame.file;
+    if (frame.is_user) place.users = id;
+    open_.push_back({interval.end, place});
+  }
+  std::array<Weights, kHostClasses> Finish() {
+    GiveUntil(TraceTime{INT64_MAX});
+    for (size_t c = 0; c < kHostClasses; ++c) {
+      int64_t rest_ns = account_.total[c].ns;
+      for (const auto& [place, weight] : own_[c]) rest_ns -= weight.all_ns;
+      if (!own_[c].empty() && rest_ns > 0) own_[c][Place{}].all_ns += rest_ns;
+    }
+    return std::move(own_);
+  }
+
+ private:
+  struct Open {
+    TraceTime end;
+    Place place;
+  };
+
+  void GiveUntil(TraceTime until) {
+    while (!open_.empty() && at_ < until) {
+      const TraceTime end = std::min(open_.back().end, until);
+      if (at_ < end) Give({at_, end}, open_.back().place);
+      at_ = std::max(at_, end);
+      if (open_.back().end <= at_) open_.pop_back();
+    }
+    while (!open_.empty() && open_.back().end <= until) open_.pop_back();
+    at_ = std::max(at_, until);
+  }
+  void Give(const Interval& interval, const Place& place) {
+    while (next_ < window_.size() && window_[next_].end <= interval.begin) ++next_;
+    for (size_t i = next_; i < window_.size() && window_[i].begin < interval.end; ++i) {
+      const auto parts = account_.Within(Intersect(window_[i], interval));
+      for (size_t c = 0; c < kHostClasses; ++c) {
+        if (parts[c].ns == 0) continue;
+        Weight& weight = own_[c][place];
+        weight.all_ns += parts[c].ns;
+        ++weight.count;
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const HostAccount& account_;
+  std::span<const Interval> window_;
+  size_t next_ = 0;
+  TraceTime at_{INT64_MIN};
+  std::vector<Open> open_;
+  std::array<Weights, kHostClasses> own_;
+};
+
+std::vector<PhaseLines> PhasesOf(const Trace& trace, const HostAccount& account,
+                                 const std::array<Weights, kHostClasses>& own,
+                                 const Weights& producers, bool sampled) {
+  std::vector<PhaseLines> phases;
+  for (size_t c = 0; c < kHostClasses; ++c) {
+    if (own[c].empty()) continue;
+    PhaseLines& lines = phases.emplace_back();
+    lines.phase = static_cast<HostClass>(c);
+    lines.total = account.total[c];
+    lines.sampled = sampled;
+    for (const auto& [place, weight] : own[c]) lines.count += weight.count;
+    lines.lines = Divide(trace, own[c], lines.total);
+    if (lines.phase == HostClass::kInputWait) {
+      lines.producers = Divide(trace, producers, lines.total);
+    }
+  }
+  return phases;
+}
+
+std::vector<PhaseLines> OpenByFunction(const Trace& trace, const Steps& steps,
+                                       const HostAccount& account) {
+  if (steps.thread == kNoTrack) return {};
+  FunctionTime time(trace, steps, account);
+  const auto [first, last] = trace.ranges.rows_of(steps.thread);
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    if (trace.ranges.kind[row] == RangeKind::kPythonFunction) time.Add(Row{row});
+  }
+  return PhasesOf(trace, account, time.Finish(), {}, false);
+}
+
 std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -167,8 +271,7 @@ TrackId SampledThread(const Trace& trace, const Steps& steps) {
 std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
                                    const HostAccount& account) {
   const TrackId thread = SampledThread(trace, steps);
-  std::vector<PhaseLines> phases;
-  if (thread == kNoTrack) return phases;
+  if (thread == kNoTrack) return OpenByFunction(trace, steps, account);
   const SampleTable& samples = trace.samples;
   const Classes classes(steps, account);
   Places places(trace);
@@ -186,18 +289,7 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
       Add(samples, row, place, producers);
     }
   }
-  for (size_t c = 0; c < kHostClasses; ++c) {
-    if (own[c].empty()) continue;
-    PhaseLines& lines = phases.emplace_back();
-    lines.phase = static_cast<HostClass>(c);
-    lines.total = account.total[c];
-    for (const auto& [place, weight] : own[c]) lines.count += weight.count;
-    lines.lines = Divide(trace, own[c], lines.total);
-    if (lines.phase == HostClass::kInputWait) {
-      lines.producers = Divide(trace, producers, lines.total);
-    }
-  }
-  return phases;
+  return PhasesOf(trace, account, own, producers, true);
 }
 
 std::string Title(const LineTime& line) {

@@ -1,6 +1,6 @@
 // What the phases of the host's account consist of, by the user's source lines, as far as samples of
-// stacks tell: of 149 ms of input wait 85 in __getitem__, train.py:25, which slept, and 37 in
-// Image.resize, called from train.py:23.
+// stacks tell, or else recorded Python functions: of 149 ms of input wait 85 in __getitem__,
+// train.py:25, which slept, and 37 in Image.resize, called from train.py:23.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace trainprof {
 // Time at one line of the user's, in one function that was called from there.
 struct LineTime {
   std::string file;  // of the user's innermost frame; "" where no frame is the user's
-  int64_t line = 0;
+  int64_t line = 0;  // of functions that were recorded (not sampled): where the function begins
   std::string function;
   // The innermost Python function, where that is not the user's: "Image.resize" in "PIL/Image.py".
   // Functions without Python code (time.sleep) are on no stack: the line that calls them is.
   std::string callee;
   std::string callee_file;
   Duration total;
-  Duration waiting;   // of `total`: the thread did not run. It slept, waited or read
-  int64_t count = 0;  // samples
+  Duration waiting;   // of `total`: the thread did not run. It slept, waited or read. Of samples
+  int64_t count = 0;  // samples, or stretches of time
 
   bool operator==(const LineTime&) const = default;
 };
@@ -32,8 +32,9 @@ std::string Title(const LineTime& line);
 
 struct PhaseLines {
   HostClass phase = HostClass::kOther;
-  Duration total;     // the account's, exactly
-  int64_t count = 0;  // samples behind `lines`: shares of few are rough, 1 / sqrt(samples)
+  Duration total;       // the account's, exactly
+  int64_t count = 0;    // samples behind `lines`: shares of few are rough, 1 / sqrt(samples)
+  bool sampled = true;  // false: of recorded functions, whose times are exact
   std::vector<LineTime> lines;  // of the stepping thread, largest first; sum to `total`
   // Of input wait: where the run's other threads and processes were in the user's code meanwhile,
   // in parts of `total`. Whoever waits for a queue waits for these.
@@ -47,7 +48,9 @@ struct PhaseLines {
 TrackId SampledThread(const Trace& trace, const Steps& steps);
 
 // The phases that samples of that thread lie in, in the order of HostClass. A phase's time goes to
-// lines by the time that its samples stand for. O(samples log n).
+// lines by the time that its samples stand for. Without samples: to the innermost recorded Python
+// function of each moment on the stepping thread (torch.profiler's with_stack), and what none covers
+// to a line without a name. O((samples + functions) log n).
 std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
                                    const HostAccount& account);
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // As TraceBuilder has them: the difference of any two is a Duration.
 constexpr int64_t kFarthestNs = (int64_t{1} << 62) - 1;
 constexpr int64_t kMostCounted = int64_t{1} << 48;  // of one kind: those of all ranks are added
@@ -89,8 +89,9 @@ void Fields(auto& in, Of<LineTime> auto& line) {
 }
 
 void Fields(auto& in, Of<PhaseLines> auto& phase) {
-  auto& [of, total, count, lines, producers] = phase;
-  in("phase", of)("total", total)("count", count)("lines", lines)("producers", producers);
+  auto& [of, total, count, sampled, lines, producers] = phase;
+  in("phase", of)("total", total)("count", count)("sampled", sampled)("lines", lines)("producers",
+                                                                                      producers);
 }
 
 void Fields(auto& in, Of<LoaderWait> auto& wait) {

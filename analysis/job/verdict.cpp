@@ -69,7 +69,8 @@ std::string MostlyText(const RankAnalysis& rank, const AccountLine& loss) {
   constexpr int64_t kFewSamples = 10;
   if (loss.name != "input_wait" && loss.name != "idle_input_wait") return {};
   for (const PhaseLines& phase : rank.host_lines) {
-    if (phase.phase != HostClass::kInputWait || phase.count < kFewSamples) continue;
+    if (phase.phase != HostClass::kInputWait || (phase.sampled && phase.count < kFewSamples))
+      continue;
     const std::vector<LineTime>& lines = phase.producers.empty() ? phase.lines : phase.producers;
     if (lines.empty() || lines[0].file.empty() || lines[0].total.ns * 2 < phase.total.ns) break;
     return ", mostly " + Title(lines[0]);

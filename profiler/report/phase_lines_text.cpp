@@ -54,8 +54,10 @@ std::string PhaseLinesText(const RankAnalysis& rank) {
     AppendLargest(out, rank, phase.producers);
   }
   if (out.empty()) return out;
-  return fmt::format("\n  where that was, by source line ({} of stacks)\n{}",
-                     Counted(samples, "sample", "samples"), out);
+  const std::string by = rank.host_lines.front().sampled
+                             ? Counted(samples, "sample of stacks", "samples of stacks")
+                             : "by recorded Python function, at its first line";
+  return fmt::format("\n  where that was, by source line ({})\n{}", by, out);
 }
 
 }  // namespace trainprof

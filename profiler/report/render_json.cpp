@@ -98,6 +98,7 @@ Json HostLinesJson(const RankAnalysis& rank) {
   Json phases = Json::array();
   for (const PhaseLines& phase : rank.host_lines) {
     Json json{{"class", Name(phase.phase)},
+              {"source", phase.sampled ? "samples" : "functions"},
               {"samples", phase.count},
               {"total_ns", phase.total.ns},
               {"lines", LinesJson(rank, phase.lines)}};

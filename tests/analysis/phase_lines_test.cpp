@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -188,6 +189,117 @@ TEST(PhaseLines, WithoutSamplesThereAreNone) {
 }
 
 // The slow twin: each sample is looked up in what was drawn, without timelines or accounts.
+// torch.profiler's with_stack: each moment is the innermost function's, and the user's that it is called
+// from; what none covers has no name.
+TEST(PhaseLines, WithoutSamplesAreThoseOfRecordedFunctions) {
+  Job job;
+  const auto function = [&](int64_t begin, int64_t end, const std::string& stack) {
+    job.builder.AddRange({.begin = TraceTime{begin * 1'000'000},
+                          .end = TraceTime{end * 1'000'000},
+                          .name = job.builder.Intern(stack),
+                          .track = job.stepping,
+                          .stack = StackOf(job.builder, stack)},
+                         RangeKind::kPythonFunction);
+  };
+  job.Range(0, 100, kStep);
+  job.Range(100, 200, kStep);
+  job.Range(0, 60, "data_wait");
+  job.Range(60, 90, "forward");
+  function(-50, 190, "train /me/train.py:5");  // begins before the window
+  function(10, 50, "__getitem__ /me/train.py:23");
+  function(20, 45, "Image.resize /usr/lib/python3/dist-packages/PIL/Image.py:7");
+  function(25, 30, "core /usr/lib/python3/dist-packages/PIL/core.py:9");
+  function(70, 110, "__call__ /usr/lib/python3/dist-packages/torch/nn/module.py:3");
+  EXPECT_EQ(LinesOf(std::move(job)),
+            "input_wait 60 ms x7\n"
+            "  20 ms (0 waiting) /me/train.py:5 train x2\n"
+            "  20 ms (0 waiting) /me/train.py:23 __getitem__ > Image.resize x2\n"
+            "  15 ms (0 waiting) /me/train.py:23 __getitem__ x2\n"
+            "  5 ms (0 waiting) /me/train.py:23 __getitem__ > core x1\n"
+            "forward 30 ms x2\n"
+            "  20 ms (0 waiting) /me/train.py:5 train > __call__ x1\n"
+            "  10 ms (0 waiting) /me/train.py:5 train x1\n"
+            "other 110 ms x2\n"
+            "  80 ms (0 waiting) /me/train.py:5 train x1\n"
+            "  20 ms (0 waiting) /me/train.py:5 train > __call__ x1\n"
+            "  10 ms (0 waiting) :0  x0\n");
+}
+
+// Each millisecond looked at by itself.
+TEST(PhaseLines, OfRecordedFunctionsAgreeWithTheTwin) {
+  struct Function {
+    int64_t begin, end;
+    int64_t line;  // 0: not the user's
+  };
+  for (uint32_t seed = 0; seed < testing::Rounds(200u); ++seed) {
+    std::mt19937 random(seed);
+    const auto between = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    std::vector<Function> functions;  // by begin, outer first
+    const std::function<void(int64_t, int64_t, int)> fill = [&](int64_t begin, int64_t end,
+                                                                int depth) {
+      while (begin < end && depth < 5) {
+        const int64_t from = between(begin, end);
+        const int64_t to = between(from, end);
+        if (from < to) {
+          functions.push_back({from, to, between(0, 2) * between(1, 9)});
+          fill(from, to, depth + 1);
+        }
+        begin = to + 1;
+      }
+    };
+    fill(-30, 230, 0);
+    Job job;
+    job.Range(0, 100, kStep);
+    job.Range(100, 200, kStep);
+    job.Range(10, 60, "data_wait");
+    job.Range(120, 180, "backward");
+    std::map<std::string, int64_t> expected;
+    for (int64_t ms = 0; ms < 200; ++ms) {
+      std::string users = ":0 ";
+      std::string callee;
+      for (const Function& function : functions) {
+        if (ms < function.begin || function.end <= ms) continue;
+        callee = function.line == 0 ? "f" : "";
+        if (function.line != 0) users = fmt::format("/me/a.py:{} g", function.line);
+      }
+      const char* const phase = ms >= 10 && ms < 60     ? "input_wait"
+                                : ms >= 120 && ms < 180 ? "backward"
+                                                        : "other";
+      ++expected[fmt::format("{} {} > {}", phase, users, callee)];
+    }
+    for (const Function& function : functions) {
+      const std::string stack = function.line == 0 ? "f /usr/lib/python3/dist-packages/b.py:1"
+                                                   : fmt::format("g /me/a.py:{}", function.line);
+      job.builder.AddRange({.begin = TraceTime{function.begin * 1'000'000},
+                            .end = TraceTime{function.end * 1'000'000},
+                            .name = job.builder.Intern(stack),
+                            .track = job.stepping,
+                            .stack = StackOf(job.builder, stack)},
+                           RangeKind::kPythonFunction);
+    }
+    const Trace trace = std::move(job.builder).Build();
+    const Steps steps = FindSteps(trace);
+    std::map<std::string, int64_t> found;
+    std::set<HostClass> opened;
+    for (const PhaseLines& phase : OpenByLine(trace, steps, AccountHost(trace, steps))) {
+      EXPECT_FALSE(phase.sampled);
+      for (const LineTime& line : phase.lines) {
+        found[fmt::format("{} {}:{} {} > {}", Name(phase.phase), line.file, line.line,
+                          line.function, line.callee)] += line.total.ns / 1'000'000;
+      }
+      opened.insert(phase.phase);
+    }
+    // A phase without any function is not opened.
+    for (const HostClass phase : {HostClass::kInputWait, HostClass::kBackward, HostClass::kOther}) {
+      if (opened.contains(phase)) continue;
+      EXPECT_EQ(expected.erase(fmt::format("{} :0  > ", Name(phase))), 1u);
+    }
+    EXPECT_EQ(found, expected) << "seed " << seed;
+  }
+}
+
 TEST(PhaseLines, AgreeWithTheTwin) {
   struct Drawn {
     int64_t begin, end;

@@ -183,8 +183,8 @@ TEST(Report, ShowsThePhasesByLine) {
   };
   std::vector<LineTime> lines = {line("read", 9, 60, 59), line("decode", 10, 20, 1)};
   for (int i = 0; i < 6; ++i) lines.push_back(line("augment", 20 + i, 3, 0));
-  rank.host_lines = {{HostClass::kInputWait, Milliseconds(97), 97, lines, {}},
-                     {HostClass::kForward, Milliseconds(3), 3, {line("step", 30, 3, 0)}, {}}};
+  rank.host_lines = {{HostClass::kInputWait, Milliseconds(97), 97, true, lines, {}},
+                     {HostClass::kForward, Milliseconds(3), 3, true, {line("step", 30, 3, 0)}, {}}};
   std::string text = RenderJob(*FindRenderer("text"), job, {}).value();
   const size_t begin = text.find("  where that was");
   ASSERT_NE(begin, std::string::npos);
