@@ -100,6 +100,52 @@ IntervalSet BackwardElsewhere(const Trace& trace, TrackId stepping) {
   return IntervalSet::Union(std::move(intervals));
 }
 
+// From each wait of torch's loader to the backward pass that comes before the next one, less the user's
+// own ranges that begin there. Nothing where the forward pass has a name.
+IntervalSet ForwardBetween(const Trace& trace, TrackId thread) {
+  const RangeTable& ranges = trace.ranges;
+  const std::vector<bool> is_wait = FindInputWaits(trace, thread);
+  const auto [first, last] = ranges.rows_of(thread);
+  std::vector<Interval> loader;
+  std::vector<TraceTime> backward;
+  for (uint32_t row = 0; row < ranges.size(); ++row) {
+    CancelPoint(row);
+    const bool is_own = row >= first && row < last;
+    if (!is_own && ranges.kind[row] != RangeKind::kCpuOp) continue;
+    const Phase phase = PhaseOf(trace, Row{row});
+    if (phase == Phase::kForward && is_own && !ranges.interval(Row{row}).Empty()) return {};
+    if (phase == Phase::kBackward) backward.push_back(ranges.begin[row]);
+    if (!is_own || !is_wait[row - first]) continue;
+    if (trace.Facts(ranges.name[row]).torch_phase != Phase::kInputWait) continue;
+    loader.push_back(ranges.interval(Row{row}));
+  }
+  std::sort(backward.begin(), backward.end());
+  const IntervalSet waits = IntervalSet::Union(std::move(loader));
+  std::vector<Interval> gaps;
+  for (size_t i = 0; i < waits.intervals().size(); ++i) {
+    const TraceTime begin = waits.intervals()[i].end;
+    const auto end = std::lower_bound(backward.begin(), backward.end(), begin);
+    if (end == backward.end()) break;
+    const bool is_last = i + 1 == waits.intervals().size();
+    if (is_last || *end <= waits.intervals()[i + 1].begin) gaps.push_back({begin, *end});
+  }
+  const IntervalSet all = IntervalSet::Union(std::move(gaps));
+  std::vector<Interval> own;
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    if (ranges.kind[row] != RangeKind::kUserAnnotation) continue;
+    if (trace.Facts(ranges.name[row]).is_step != 0 || PhaseOf(trace, Row{row}) != Phase::kNone)
+      continue;
+    const Interval range = ranges.interval(Row{row});
+    const auto gap =
+        std::partition_point(all.intervals().begin(), all.intervals().end(),
+                             [&](const Interval& it) { return it.end <= range.begin; });
+    if (gap != all.intervals().end() && gap->begin <= range.begin)
+      own.push_back(Intersect(*gap, range));
+  }
+  return all.Minus(IntervalSet::Union(std::move(own)));
+}
+
 // Host-to-device copy calls on the stepping thread, for traces whose copies no range names.
 IntervalSet CopyCalls(const Trace& trace, TrackId thread) {
   std::vector<Interval> calls;
@@ -183,11 +229,17 @@ HostAccount AccountHost(const Trace& trace, const Steps& steps) {
   account.copies = CopyCalls(trace, steps.thread).IntersectWith(unnamed);
   account.backward =
       BackwardElsewhere(trace, steps.thread).IntersectWith(unnamed).Minus(account.copies);
-  const Duration copies = account.copies.Total();
-  const Duration backward = account.backward.Total();
-  add(HostClass::kCopy, copies);
-  add(HostClass::kBackward, backward);
-  add(HostClass::kOther, unnamed.Total() - copies - backward);
+  if (steps.thread != kNoTrack) {
+    account.forward = ForwardBetween(trace, steps.thread)
+                          .IntersectWith(unnamed)
+                          .Minus(account.copies)
+                          .Minus(account.backward);
+  }
+  add(HostClass::kOther, unnamed.Total());
+  for (const auto& [c, set] : account.Unnamed()) {
+    add(c, set->Total());
+    add(HostClass::kOther, Duration{} - set->Total());
+  }
   return account;
 }
 
@@ -220,8 +272,7 @@ std::array<Duration, kHostClasses> HostAccount::Within(const Interval& part) con
   VisitWithin(phases, part,
               [&](const Interval& piece, Phase phase) { of(ClassOf(phase)) += piece.Length(); });
   // What has no name counts as other until here.
-  for (const auto& [c, set] :
-       {std::pair{HostClass::kCopy, &copies}, std::pair{HostClass::kBackward, &backward}}) {
+  for (const auto& [c, set] : Unnamed()) {
     const Duration named = set->TotalWithin(part);
     of(c) += named;
     of(HostClass::kOther) -= named;

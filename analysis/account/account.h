@@ -79,7 +79,16 @@ struct HostAccount {
   Timeline<Phase> phases;                      // of the stepping thread, whole trace
   IntervalSet copies;                          // within the window, where no phase is named
   IntervalSet backward;                        // the same, on autograd's own threads
+  // The same, from the end of torch's loader to the next backward pass, less the user's own ranges.
+  // Empty where ranges or modules name the forward pass.
+  IntervalSet forward;
 
+  // The times that no range of the stepping thread names and that are known all the same.
+  std::array<std::pair<HostClass, const IntervalSet*>, 3> Unnamed() const {
+    return {{{HostClass::kCopy, &copies},
+             {HostClass::kBackward, &backward},
+             {HostClass::kForward, &forward}}};
+  }
   // When the stepping thread waited for its input, in the whole trace.
   IntervalSet InputWait() const;
   Duration Of(HostClass c) const { return total[static_cast<size_t>(c)]; }

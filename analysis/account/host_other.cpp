@@ -214,9 +214,9 @@ class Labeller {
 IntervalSet UnnamedTime(const Steps& steps, const HostAccount& account) {
   std::vector<Interval> named;
   for (const Segment<Phase>& segment : account.phases) named.push_back(segment.interval);
-  return steps.window.Minus(IntervalSet::Union(std::move(named)))
-      .Minus(account.copies)
-      .Minus(account.backward);
+  IntervalSet unnamed = steps.window.Minus(IntervalSet::Union(std::move(named)));
+  for (const auto& [c, set] : account.Unnamed()) unnamed = unnamed.Minus(*set);
+  return unnamed;
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ Phase PhaseOf(const Trace& trace, Row row) {
       return trace.Facts(name).user_phase;
     case RangeKind::kCpuOp:
       return trace.Facts(name).torch_phase;
+    case RangeKind::kPythonFunction:  // of torch.profiler's with_modules and with_stack
+      return trace.Text(name).starts_with("nn.Module: ") ? Phase::kForward : Phase::kNone;
     default:
       return Phase::kNone;
   }

@@ -102,15 +102,20 @@ void VisitWithin(const Timeline<Value>& timeline, const Interval& within, Visito
   if (at < within.end) visit(Interval{at, within.end}, Value{});
 }
 
-// Calls visit(Interval, is_api, row) for ranges and API calls of a thread, by begin, outer first.
+// Calls visit(Interval, is_api, row) for ranges and API calls of a thread, by begin, outer first; of a
+// range and a call with the same times the range.
 template <class Visitor>
 void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
   auto [range, range_end] = trace.ranges.rows_of(thread);
   auto [call, call_end] = trace.api.rows_of(thread);
   while (range < range_end || call < call_end) {
     CancelPoint(size_t{range} + call);
-    const bool take_range = call == call_end || (range < range_end && trace.ranges.begin[range] <=
-                                                                          trace.api.begin[call]);
+    const auto is_first = [&] {
+      const TraceTime begin = trace.ranges.begin[range];
+      if (begin != trace.api.begin[call]) return begin < trace.api.begin[call];
+      return trace.ranges.end[range] >= trace.api.end[call];
+    };
+    const bool take_range = call == call_end || (range < range_end && is_first());
     const EventColumns& table = take_range ? static_cast<const EventColumns&>(trace.ranges)
                                            : static_cast<const EventColumns&>(trace.api);
     const Row row{take_range ? range++ : call++};

@@ -83,6 +83,19 @@ TEST(DeviceAccount, IdleAfterASyncIsItsDrainButNotItsWait) {
             "compute 915, exposed_copy 10, idle_sync_drain 75");
 }
 
+// A call that begins with a range and lasts longer is around it. (It hid what the range says.)
+TEST(DeviceAccount, OfARangeAndACallThatBeginTogetherTheLongerIsOutside) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 10000 step
+    annotation 3635 3640 data_wait
+    call 3635 4636 cudaStreamSynchronize
+    call 5666 5667 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 5685 5690 gemm | corr=1)"),
+            "compute 5, idle_input_wait 5, idle_launch_bound 19, idle_unknown 9971");
+}
+
 TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
   EXPECT_EQ(DeviceText(R"(
     thread 1
@@ -253,6 +266,34 @@ TEST(Accounts, OfStepsSumToTheirTotal) {
       EXPECT_EQ(sum, device.total) << "seed " << seed;
     }
   }
+}
+
+// Where nothing names the forward pass: from the loader to the backward pass, less what the user named.
+TEST(HostAccount, WhatLiesBetweenLoaderAndBackwardPassIsForward) {
+  const auto account_of = [](const std::string& script) {
+    const Trace trace = TraceFromScript(script);
+    const HostAccount account = AccountHost(trace, FindSteps(trace));
+    return fmt::format("forward {} other {}", account.Of(HostClass::kForward).ns / 1000,
+                       account.Of(HostClass::kOther).ns / 1000);
+  };
+  const std::string loop = R"(
+    thread 1
+    step 0 1000 ProfilerStep#0
+    annotation 0 200 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__
+    op 250 300 aten::conv2d
+    step 1000 1400 ProfilerStep#1
+    annotation 1000 1100 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__
+    op 1200 1300 aten::conv2d
+  )";
+  const std::string backward = R"(
+    thread 2
+    op 500 900 autograd::engine::evaluate_function: AddmmBackward0
+  )";
+  EXPECT_EQ(account_of(loop + backward), "forward 300 other 400")
+      << "the second batch is validation's";
+  EXPECT_EQ(account_of(loop), "forward 0 other 1100");
+  EXPECT_EQ(account_of(loop + "annotation 320 350 tokenize\n" + backward), "forward 270 other 430");
+  EXPECT_EQ(account_of(loop + "annotation 250 300 forward\n" + backward), "forward 50 other 650");
 }
 
 }  // namespace

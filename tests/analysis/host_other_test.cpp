@@ -86,11 +86,17 @@ TEST(HostOther, ThePythonFunctionOfTheUserIsNamedAndItsLoopOnlyWhereNothingElseI
     step 1000 2000 ProfilerStep#1)"),
             "python train.py(60): main 1400 x1\n"
             "python data.py(12): tokenize 500 x1\n"
-            "python nn.Module: ResNet_0 80 x1\n"
             "python torch/nn/modules/module.py(1501): _call_impl 20 x1\n");
 }
 
+// Modules are the forward pass.
 TEST(HostOther, PhasesAndCopiesAreNotInIt) {
+  EXPECT_EQ(OtherOf(R"(
+    thread 1
+    step 0 1000 step 0
+    python 100 600 nn.Module: ResNet_0
+    op 200 300 aten::conv2d)"),
+            "nothing_recorded  500 x0\n");
   EXPECT_EQ(OtherOf(R"(
     thread 1
     step 0 1000 step 0

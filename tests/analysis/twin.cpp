@@ -53,6 +53,8 @@ class Twin {
 
   // The host.
   HostClass HostClassAt(int64_t moment) const;
+  Phase PhaseOfRow(size_t row) const;
+  bool IsForwardBetween(int64_t moment) const;
 
   int64_t InWindow(int64_t begin, int64_t end) const;
 
@@ -426,7 +428,55 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
   return account;
 }
 
-// The innermost phase range; else a copy to the device; else other threads' autograd.
+Phase Twin::PhaseOfRow(size_t row) const {
+  const RangeTable& ranges = trace_.ranges;
+  const std::string_view name = trace_.Text(ranges.name[row]);
+  if (ranges.kind[row] == RangeKind::kCpuOp) return PhaseOfTorchName(name);
+  if (ranges.kind[row] == RangeKind::kUserAnnotation) return PhaseOfUserName(name);
+  const bool is_module =
+      ranges.kind[row] == RangeKind::kPythonFunction && name.starts_with("nn.Module: ");
+  return is_module ? Phase::kForward : Phase::kNone;
+}
+
+// Whether it lies between torch's loader and the backward pass that comes before the loader is asked again,
+// in none of the user's ranges that began there, and nothing names the forward pass.
+bool Twin::IsForwardBetween(int64_t moment) const {
+  const RangeTable& ranges = trace_.ranges;
+  int64_t from = INT64_MIN;
+  int64_t asked = INT64_MAX;
+  int64_t backward = INT64_MAX;
+  const auto is_loader = [&](size_t row) {
+    return ranges.track[row] == stepping_ && PhaseOfRow(row) == Phase::kInputWait &&
+           PhaseOfTorchName(trace_.Text(ranges.name[row])) == Phase::kInputWait &&
+           !HoldsAStep(trace_, row);
+  };
+  for (size_t row = 0; row < ranges.size(); ++row) {
+    if (ranges.track[row] == stepping_ && PhaseOfRow(row) == Phase::kForward &&
+        ranges.begin[row] < ranges.end[row]) {
+      return false;
+    }
+    if (!is_loader(row) || ranges.begin[row] == ranges.end[row]) continue;
+    if (ranges.end[row].ns <= moment) from = std::max(from, ranges.end[row].ns);
+    if (ranges.begin[row].ns > moment) asked = std::min(asked, ranges.begin[row].ns);
+    if (Covers(ranges, row, moment)) return false;
+  }
+  if (from == INT64_MIN) return false;
+  for (size_t row = 0; row < ranges.size(); ++row) {
+    const int64_t begin = ranges.begin[row].ns;
+    const bool is_own = ranges.track[row] == stepping_;
+    if (is_own && begin >= from && Covers(ranges, row, moment) &&
+        ranges.kind[row] == RangeKind::kUserAnnotation && PhaseOfRow(row) == Phase::kNone &&
+        !IsStepName(trace_.Text(ranges.name[row]))) {
+      return false;
+    }
+    if (!is_own && ranges.kind[row] != RangeKind::kCpuOp) continue;
+    if (begin >= from && PhaseOfRow(row) == Phase::kBackward) backward = std::min(backward, begin);
+  }
+  return moment < backward && backward != INT64_MAX && backward <= asked;
+}
+
+// The innermost phase range; else a copy to the device; else other threads' autograd; else what lies
+// between the loader and the backward pass.
 HostClass Twin::HostClassAt(int64_t moment) const {
   constexpr HostClass kClassOf[] = {
       HostClass::kOther,    HostClass::kInputWait, HostClass::kCopy,    HostClass::kForward,
@@ -438,10 +488,8 @@ HostClass Twin::HostClassAt(int64_t moment) const {
   const RangeTable& ranges = trace_.ranges;
   for (size_t row = 0; row < ranges.size(); ++row) {
     if (!Covers(ranges, row, moment)) continue;
-    const std::string_view name = trace_.Text(ranges.name[row]);
     const bool is_op = ranges.kind[row] == RangeKind::kCpuOp;
-    if (!is_op && ranges.kind[row] != RangeKind::kUserAnnotation) continue;
-    const Phase own = is_op ? PhaseOfTorchName(name) : PhaseOfUserName(name);
+    const Phase own = PhaseOfRow(row);
     if (own == Phase::kNone || (own == Phase::kInputWait && HoldsAStep(trace_, row))) continue;
     if (ranges.track[row] != stepping_) {
       autograd = autograd || (is_op && own == Phase::kBackward);
@@ -460,7 +508,8 @@ HostClass Twin::HostClassAt(int64_t moment) const {
       return HostClass::kCopy;
     }
   }
-  return autograd ? HostClass::kBackward : HostClass::kOther;
+  if (autograd) return HostClass::kBackward;
+  return IsForwardBetween(moment) ? HostClass::kForward : HostClass::kOther;
 }
 
 TwinAccounts Twin::Account() const {

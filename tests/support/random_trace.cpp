@@ -148,10 +148,11 @@ int64_t Draw::Enclosing(int thread, int64_t at, int depth) {
       {RangeKind::kUserAnnotation, "save_checkpoint"},
       {RangeKind::kUserAnnotation, "gc.collect"},
       {RangeKind::kPythonFunction, "train.py(12): batch"},
+      {RangeKind::kPythonFunction, "nn.Module: Linear_0"},
       {RangeKind::kPythonFunction, "torch/utils/checkpoint.py(493): checkpoint"},
       {RangeKind::kPythonFunction, "torch/serialization.py(620): save"},
   };
-  constexpr size_t kPython = 4;  // Python and its garbage collection, the last ones
+  constexpr size_t kPython = 5;  // Python and its garbage collection, the last ones
   const size_t kinds = std::size(kKinds) - (options.python ? 0 : kPython);
   const Kind& kind = kKinds[random.Between(0, static_cast<int64_t>(kinds) - 1)];
   int64_t end = at;

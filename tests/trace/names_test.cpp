@@ -40,6 +40,11 @@ TEST(Names, KnowsThePhasesOfTorchAnnotations) {
   EXPECT_EQ(PhaseOfUserName("collate"), Phase::kNone);
   EXPECT_EQ(PhaseOfUserName("validation"), Phase::kNone);
   EXPECT_EQ(PhaseOfUserName("before forward"), Phase::kNone);
+  EXPECT_EQ(PhaseOfTorchName("ReluBackward1"), Phase::kBackward);
+  EXPECT_EQ(PhaseOfTorchName("MaxPool2DWithIndicesBackward"), Phase::kBackward);
+  EXPECT_EQ(PhaseOfTorchName("torch::autograd::AccumulateGrad"), Phase::kBackward);
+  EXPECT_EQ(PhaseOfTorchName("aten::nll_loss_backward"), Phase::kNone);
+  EXPECT_EQ(PhaseOfTorchName("Before Backward"), Phase::kNone);
   EXPECT_EQ(PhaseOfTorchName("next batch (own code)"), Phase::kInputWait);
   EXPECT_EQ(PhaseOfTorchName("c10d::all_reduce"), Phase::kRankWait);
   EXPECT_EQ(PhaseOfTorchName("c10d::all_reduce (DistributedDataParallel)"), Phase::kRankWait);

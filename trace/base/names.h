@@ -246,6 +246,15 @@ constexpr bool IsRankWait(std::string_view name) {
   return name.starts_with("c10d::") && !name.ends_with('_');
 }
 
+// A node of autograd's graph, which is all that files of 2021 have of a backward pass: "AddmmBackward",
+// "ReluBackward1", "torch::autograd::AccumulateGrad".
+constexpr bool IsAutogradNode(std::string_view name) {
+  if (name.starts_with("torch::autograd::")) return true;
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
+         name.ends_with("Backward") && name.find_first_of(" :.") == std::string_view::npos;
+}
+
 // The phase that torch's own annotations name, whatever kind of range carries them (files of 2021
 // list them among the operators).
 constexpr Phase PhaseOfTorchName(std::string_view name) {
@@ -256,7 +265,9 @@ constexpr Phase PhaseOfTorchName(std::string_view name) {
   if (name.starts_with("Optimizer.zero_grad#")) return Phase::kOptimizer;
   if (name.starts_with("GradScaler.")) return Phase::kOptimizer;
   if (name == kQueueGet || name == kOwnBatch) return Phase::kInputWait;
-  if (name.starts_with("autograd::engine::evaluate_function")) return Phase::kBackward;
+  if (name.starts_with("autograd::engine::evaluate_function") || IsAutogradNode(name)) {
+    return Phase::kBackward;
+  }
   if (IsRankWait(name)) return Phase::kRankWait;
   return Phase::kNone;
 }
