@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/analysis/twin_host.h"
 #include "tests/analysis/twin_missing.h"
 
 namespace trainprof {
@@ -20,10 +21,6 @@ struct Verdict {
   int64_t end = 0;
   DeviceClass why{};
 };
-
-bool Covers(const EventColumns& table, size_t row, int64_t moment) {
-  return table.begin[row].ns <= moment && moment < table.end[row].ns;
-}
 
 class Twin {
  public:
@@ -50,11 +47,6 @@ class Twin {
   std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
   bool SyncBefore(TrackId thread, int64_t moment) const;
   TwinDevice AccountDevice(DeviceId device) const;
-
-  // The host.
-  HostClass HostClassAt(int64_t moment) const;
-  Phase PhaseOfRow(size_t row) const;
-  bool IsForwardBetween(int64_t moment) const;
 
   int64_t InWindow(int64_t begin, int64_t end) const;
 
@@ -124,19 +116,6 @@ bool Twin::IsBlocking(size_t call) const {
 bool SavesOrLogs(std::string_view name) {
   return name == "torch.save" || name == "save_checkpoint" ||
          name.starts_with("torch/serialization.py");
-}
-
-// Is the range around a step?
-bool HoldsAStep(const Trace& trace, size_t range) {
-  for (size_t step = range + 1; step < trace.ranges.size(); ++step) {
-    if (trace.ranges.kind[step] != RangeKind::kUserAnnotation) continue;
-    if (!IsStepName(trace.Text(trace.ranges.name[step]))) continue;
-    for (Row row = trace.ranges.parent[step]; row != kNoRow;
-         row = trace.ranges.parent[Index(row)]) {
-      if (Index(row) == range) return true;
-    }
-  }
-  return false;
 }
 
 // What a range means for its thread; kNothing: nothing.
@@ -428,90 +407,6 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
   return account;
 }
 
-Phase Twin::PhaseOfRow(size_t row) const {
-  const RangeTable& ranges = trace_.ranges;
-  const std::string_view name = trace_.Text(ranges.name[row]);
-  if (ranges.kind[row] == RangeKind::kCpuOp) return PhaseOfTorchName(name);
-  if (ranges.kind[row] == RangeKind::kUserAnnotation) return PhaseOfUserName(name);
-  const bool is_module =
-      ranges.kind[row] == RangeKind::kPythonFunction && name.starts_with("nn.Module: ");
-  return is_module ? Phase::kForward : Phase::kNone;
-}
-
-// Whether it lies between torch's loader and the backward pass that comes before the loader is asked again,
-// in none of the user's ranges that began there, and nothing names the forward pass.
-bool Twin::IsForwardBetween(int64_t moment) const {
-  const RangeTable& ranges = trace_.ranges;
-  int64_t from = INT64_MIN;
-  int64_t asked = INT64_MAX;
-  int64_t backward = INT64_MAX;
-  const auto is_loader = [&](size_t row) {
-    return ranges.track[row] == stepping_ && PhaseOfRow(row) == Phase::kInputWait &&
-           PhaseOfTorchName(trace_.Text(ranges.name[row])) == Phase::kInputWait &&
-           !HoldsAStep(trace_, row);
-  };
-  for (size_t row = 0; row < ranges.size(); ++row) {
-    if (ranges.track[row] == stepping_ && PhaseOfRow(row) == Phase::kForward &&
-        ranges.begin[row] < ranges.end[row]) {
-      return false;
-    }
-    if (!is_loader(row) || ranges.begin[row] == ranges.end[row]) continue;
-    if (ranges.end[row].ns <= moment) from = std::max(from, ranges.end[row].ns);
-    if (ranges.begin[row].ns > moment) asked = std::min(asked, ranges.begin[row].ns);
-    if (Covers(ranges, row, moment)) return false;
-  }
-  if (from == INT64_MIN) return false;
-  for (size_t row = 0; row < ranges.size(); ++row) {
-    const int64_t begin = ranges.begin[row].ns;
-    const bool is_own = ranges.track[row] == stepping_;
-    if (is_own && begin >= from && Covers(ranges, row, moment) &&
-        ranges.kind[row] == RangeKind::kUserAnnotation && PhaseOfRow(row) == Phase::kNone &&
-        !IsStepName(trace_.Text(ranges.name[row]))) {
-      return false;
-    }
-    if (!is_own && ranges.kind[row] != RangeKind::kCpuOp) continue;
-    if (begin >= from && PhaseOfRow(row) == Phase::kBackward) backward = std::min(backward, begin);
-  }
-  return moment < backward && backward != INT64_MAX && backward <= asked;
-}
-
-// The innermost phase range; else a copy to the device; else other threads' autograd; else what lies
-// between the loader and the backward pass.
-HostClass Twin::HostClassAt(int64_t moment) const {
-  constexpr HostClass kClassOf[] = {
-      HostClass::kOther,    HostClass::kInputWait, HostClass::kCopy,    HostClass::kForward,
-      HostClass::kBackward, HostClass::kOptimizer, HostClass::kRankWait};
-  Phase phase = Phase::kNone;
-  int64_t begin = INT64_MIN;
-  int64_t end = INT64_MAX;
-  bool autograd = false;
-  const RangeTable& ranges = trace_.ranges;
-  for (size_t row = 0; row < ranges.size(); ++row) {
-    if (!Covers(ranges, row, moment)) continue;
-    const bool is_op = ranges.kind[row] == RangeKind::kCpuOp;
-    const Phase own = PhaseOfRow(row);
-    if (own == Phase::kNone || (own == Phase::kInputWait && HoldsAStep(trace_, row))) continue;
-    if (ranges.track[row] != stepping_) {
-      autograd = autograd || (is_op && own == Phase::kBackward);
-    } else if (ranges.begin[row].ns > begin ||
-               (ranges.begin[row].ns == begin && ranges.end[row].ns <= end)) {
-      phase = own;
-      begin = ranges.begin[row].ns;
-      end = ranges.end[row].ns;
-    }
-  }
-  if (phase != Phase::kNone) return kClassOf[static_cast<size_t>(phase)];
-  for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
-    const Row launch = trace_.device_ops.launch[op];
-    if (launch != kNoRow && trace_.device_ops.direction[op] == CopyDirection::kHostToDevice &&
-        trace_.api.track[Index(launch)] == stepping_ && Covers(trace_.api, Index(launch), moment)) {
-      return HostClass::kCopy;
-    }
-  }
-  if (autograd) return HostClass::kBackward;
-  return IsForwardBetween(moment) ? HostClass::kForward : HostClass::kOther;
-}
-
 TwinAccounts Twin::Account() const {
   TwinAccounts accounts;
   accounts.window_ns = InWindow(INT64_MIN, INT64_MAX);
@@ -524,7 +419,8 @@ TwinAccounts Twin::Account() const {
   }
   for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
     const int64_t ns = InWindow(cuts_[c], cuts_[c + 1]);
-    if (ns > 0) accounts.host_ns[static_cast<size_t>(HostClassAt(cuts_[c]))] += ns;
+    if (ns > 0)
+      accounts.host_ns[static_cast<size_t>(HostClassAt(trace_, stepping_, cuts_[c]))] += ns;
   }
   return accounts;
 }
