@@ -110,12 +110,13 @@ void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
   auto [call, call_end] = trace.api.rows_of(thread);
   while (range < range_end || call < call_end) {
     CancelPoint(size_t{range} + call);
-    const auto is_first = [&] {
-      const TraceTime begin = trace.ranges.begin[range];
-      if (begin != trace.api.begin[call]) return begin < trace.api.begin[call];
-      return trace.ranges.end[range] >= trace.api.end[call];
-    };
-    const bool take_range = call == call_end || (range < range_end && is_first());
+    bool take_range = range < range_end;
+    if (take_range && call < call_end) {
+      const Interval of_range = trace.ranges.interval(Row{range});
+      const Interval of_call = trace.api.interval(Row{call});
+      take_range = of_range.begin != of_call.begin ? of_range.begin < of_call.begin
+                                                   : of_range.end >= of_call.end;
+    }
     const EventColumns& table = take_range ? static_cast<const EventColumns&>(trace.ranges)
                                            : static_cast<const EventColumns&>(trace.api);
     const Row row{take_range ? range++ : call++};

@@ -357,11 +357,16 @@ void ThreadWriter::End(uint64_t range_id) {
   if ((range_id & kIdCapture) != 0) WriteGap(OnCaptureEnd());
 }
 
-void ThreadWriter::StepBegins() {
+bool ThreadWriter::StepBegins() {
   ProcessState& state = *g_runtime.state;
-  if (state.steps_are_ranges.load(std::memory_order_relaxed) != 0) return;
-  if ((state.gate.load(std::memory_order_relaxed) & kGateWindow) != 0) WriteGap(OnStep().change);
+  if (state.steps_are_ranges.load(std::memory_order_relaxed) != 0) return false;
+  WindowChange change = WindowChange::kNone;
+  if ((state.gate.load(std::memory_order_relaxed) & kGateWindow) != 0) {
+    change = OnStep().change;
+    WriteGap(change);
+  }
   CountStep();
+  return change == WindowChange::kOpened;
 }
 
 void ThreadWriter::NameCategory(const Domain* domain, uint32_t category, const Text& name) {

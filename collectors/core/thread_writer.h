@@ -109,7 +109,8 @@ class ThreadWriter {
   void Range(const Domain* domain, const Text& name, const Text* stack, int64_t begin_ns,
              int64_t end_ns);
   // A step begins, of a program that does not name its steps by ranges: opens and closes the window.
-  void StepBegins();
+  // Whether it opened.
+  bool StepBegins();
   void Fact(const Text& key, const Text& value);
 
   void NameCategory(const Domain* domain, uint32_t category, const Text& name);

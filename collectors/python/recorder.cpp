@@ -90,7 +90,9 @@ TRAINPROF_EXPORT void TrainprofFact(const char* key, const char* value) {
   WithWriter([&](ThreadWriter& writer) { writer.Fact(MakeText(key), MakeText(value)); });
 }
 
-// A step begins; where ranges name the program's steps this says nothing.
-TRAINPROF_EXPORT void TrainprofStepBegins() {
-  WithWriter([](ThreadWriter& writer) { writer.StepBegins(); });
+// A step begins; where ranges name the program's steps this says nothing. 1: recording begins with it.
+TRAINPROF_EXPORT int TrainprofStepBegins() {
+  bool opens = false;
+  WithWriter([&](ThreadWriter& writer) { opens = writer.StepBegins(); });
+  return opens ? 1 : 0;
 }

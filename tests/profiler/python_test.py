@@ -161,6 +161,12 @@ class Phases(Torch):
         self.assertNotIn("NVTX", result.stderr.decode())
         self.assertNotIn("nvtx", self.trainprof("report", "run").stdout.decode().lower())
 
+    def test_as_many_steps_as_are_asked_for(self):
+        result = self.trainprof("run", "-o", "run", "--steps", "5:15", "--", TORCH_PYTHON, "plain.py", "0")
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        steps = self.rank()["steps"]
+        self.assertEqual(steps["count"] + steps["warmup_steps"], 10)
+
     def test_workers(self):
         result, _ = self.record_as_timed("plain.py", "2")
         self.assertEqual(result.stdout, self.plain("plain.py", "2").stdout)

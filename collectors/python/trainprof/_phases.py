@@ -200,8 +200,9 @@ def step_ends(optimizer):
         t.after = STEPPED
         if modules is not None and not t.is_fed:
             modules.arm(t)
-        if name == optimizers.first and not _recorder.steps_are_told:
-            _recorder.step_begins()
+        if name == optimizers.first and not _recorder.steps_are_told and _recorder.step_begins():
+            # What began before is left out; this end is where the first recorded step begins.
+            write(place(name), clock())
     except Exception:
         pass
 

@@ -35,7 +35,7 @@ def _load():
         ("UserRange", whole, [ctypes.c_char_p, whole]),
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
-        ("StepBegins", None, []),
+        ("StepBegins", ctypes.c_int, []),
     ):
         function = library["Trainprof" + name]  # not an attribute: one object of our own
         function.restype = result
