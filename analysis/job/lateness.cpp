@@ -38,6 +38,10 @@ std::vector<std::optional<Duration>> WaitsOf(std::span<const RankAnalysis* const
   return waits;
 }
 
+bool IsWorthSaying(Duration slack, const RankAnalysis& rank) {
+  return slack.ToMilliseconds() >= kSlackWorthSaying * rank.PerStepMs(rank.window);
+}
+
 }  // namespace
 
 std::vector<std::optional<Duration>> SlackOf(std::span<const RankAnalysis* const> ranks) {
@@ -54,11 +58,8 @@ std::vector<std::optional<Duration>> SlackOf(std::span<const RankAnalysis* const
 }
 
 void TakeSlackOff(Duration slack, RankAnalysis& rank) {
+  if (!IsWorthSaying(slack, rank)) return;
   const double slack_ms = slack.ToMilliseconds();
-  if (slack_ms * static_cast<double>(rank.steps.divisor()) <
-      kSlackWorthSaying * rank.window.ToMilliseconds()) {
-    return;
-  }
   for (Finding& finding : rank.findings) {
     Gain& gain = finding.gain;
     gain.low_ms_per_step = std::max(0.0, gain.low_ms_per_step - slack_ms);
@@ -87,12 +88,16 @@ std::vector<std::optional<Duration>> LatenessOf(const JobClock& clock,
   std::vector<std::optional<Duration>> lateness = SlackOf(ranks);
   std::optional<Duration> most;
   for (const auto& slack : lateness) most = std::max(most, slack);
-  if (most) {
+  const bool tells = most && std::all_of(ranks.begin(), ranks.end(), [&](const RankAnalysis* rank) {
+                       return rank == nullptr || IsWorthSaying(*most, *rank);
+                     });
+  if (tells) {
     for (auto& slack : lateness) {
       if (slack) slack = *most - *slack;
     }
     return lateness;
   }
+  lateness.assign(ranks.size(), std::nullopt);
   std::vector<size_t> places;
   std::vector<const RankAnalysis*> there;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {

@@ -28,11 +28,12 @@ std::vector<std::optional<Duration>> SlackOf(std::span<const RankAnalysis* const
 // Takes that off what each finding of the rank promises, and says so: the step would wait so much longer.
 void TakeSlackOff(Duration slack, RankAnalysis& rank);
 
-// How late each is in a step, on average. Where all recorded their waits: by how much less it waits
-// for others than the rank that waits longest. Else how much later than the first rank it begins a
-// step, over the steps that all have, which are the same by their number; nothing then where clocks
-// are not aligned, and where they have no step in common. Nothing for a single rank. `ranks` as in
-// clock.shift; those that are null are left out. O(ranks * steps * log steps).
+// How late each is in a step, on average. Where all recorded their waits, and these differ by more
+// than chance: by how much less it waits for others than the rank that waits longest. Else how much
+// later than the first rank it begins a step, over the steps that all have, which are the same by
+// their number; nothing then where clocks are not aligned, and where they have no step in common.
+// Nothing for a single rank. `ranks` as in clock.shift; those that are null are left out.
+// O(ranks * steps * log steps).
 std::vector<std::optional<Duration>> LatenessOf(const JobClock& clock,
                                                 std::span<const RankAnalysis* const> ranks);
 

@@ -47,15 +47,20 @@ class Waits:
         """Before the next backward pass: writes what the last one waited."""
         if not _models or not self.end:
             return
+        try:
+            for model in _models:
+                self._tell(model())
+        except Exception:  # another version of torch: nothing of the kind is told
+            _models.clear()
+
+    def _tell(self, model):
+        if model is None:
+            return
         ahead = time.time_ns() - time.monotonic_ns()
-        for model in _models:
-            model = model()
-            if model is None:
-                continue
-            times = model.logger._get_ddp_logging_data().ints_map
-            begin = times.get("backward_compute_time_end", 0) - ahead
-            end = times.get("backward_comm_time_end", 0) - ahead
-            if end <= self.told or begin < self.begin or end > self.end or end - begin < _SHORTEST_NS:
-                continue
-            self.told = end
-            _recorder.past_range(_recorder.place(_RANGE), begin, end)
+        times = model.logger._get_ddp_logging_data().ints_map
+        begin = times.get("backward_compute_time_end", 0) - ahead
+        end = times.get("backward_comm_time_end", 0) - ahead
+        if end <= self.told or begin < self.begin or end > self.end or end - begin < _SHORTEST_NS:
+            return
+        self.told = end
+        _recorder.past_range(_recorder.place(_RANGE), begin, end)
