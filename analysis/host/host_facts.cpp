@@ -247,8 +247,6 @@ class FactFinder {
     }
   }
 
-  // Nothing else was recorded: what the run used, whether it stands out or not. What was not
-  // sampled is not said.
   // Pauses of the stepping thread, which Python's hooks record.
   void Garbage() {
     if (steps_.thread == kNoTrack) return;
@@ -275,6 +273,8 @@ class FactFinder {
             each, has_steps ? "ms/step" : "ms", percent, longest.ToMilliseconds()));
   }
 
+  // Nothing else was recorded: what the run used, whether it stands out or not. What was not
+  // sampled is not said.
   void Overview() {
     const double seconds = std::max(steps_.window.Total().ToSeconds(), 1e-9);
     std::optional<double> core_percent;

@@ -92,7 +92,7 @@ struct RankAnalysis {
   std::string device_doubt;
   std::vector<AccountLine> host_account;
   OtherTime host_other;                // what "other" of that account holds
-  std::vector<PhaseLines> host_lines;  // what its phases hold, by source line; from samples alone
+  std::vector<PhaseLines> host_lines;  // what its phases hold, by source line (OpenByLine)
   LoaderWait loader_wait;
   bool has_host_phases = false;      // false: nothing named a phase, the account is all "other"
   std::vector<Finding> findings;     // largest gain first

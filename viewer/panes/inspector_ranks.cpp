@@ -1,6 +1,8 @@
 // The tab of ranks: who is slow, what each one's GPU waited for, who begins its steps late.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "viewer/navigation/ruler.h"
 #include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"
@@ -25,7 +27,8 @@ constexpr TableColumn kRankColumns[] = {
     {"median", 62, 2, "ms of the steps' own ranges"},
     {"GPU busy", 70, 0, "share of the time, of the GPU that did least"},
     {"late", 62, 1,
-     "how much later than the first rank it begins a step, on average; by the files' clocks"},
+     "ms/step: how much less it waits for the others than the rank that waits longest or, where waits "
+     "were not recorded, how much later than the first it begins a step, by the files' clocks"},
     {"input", 52, 1, "ms/step: GPU idle, input wait"},
     {"comm", 52, 1, "ms/step: communication that nothing hides"},
     {"launch", 54, 2, "ms/step: GPU idle, launch-bound: the host issues too slowly"},
@@ -104,10 +107,13 @@ void DrawRanks(PaneContext& context) {
   if (rows.empty()) return Text("computing ...");
   std::vector<TableColumn> columns(std::begin(kRankColumns), std::end(kRankColumns));
   constexpr int kNever = -1;
-  if (!state.lines().aligned()) {
-    WrappedText("The ranks' clocks do not agree: who is late cannot be told.");
+  if (std::none_of(rows.begin(), rows.end(),
+                   [](const RankRow& row) { return row.late.has_value(); })) {
+    columns[kLate].rank = kNever;
+    if (rows.size() > 1 && !state.lines().aligned()) {
+      WrappedText("The ranks' clocks do not agree: who is late cannot be told.");
+    }
   }
-  if (rows.size() < 2 || !state.lines().aligned()) columns[kLate].rank = kNever;
   DataTable table(context, "ranks", columns, kMeanStep);
   table.Sort(cache.ranks_order, 0, rows.size(), [&](int column, uint32_t a, uint32_t b) {
     return CompareRows(column, rows[a], rows[b]);

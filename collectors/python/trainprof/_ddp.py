@@ -14,7 +14,7 @@ _SHORTEST_NS = 1000
 _models = []  # weak references
 
 
-def watch(torch, is_compiling):
+def _reducer(torch, is_compiling):
     if not torch.distributed.is_available():
         return
     ddp = torch.nn.parallel.DistributedDataParallel
@@ -32,6 +32,9 @@ def watch(torch, is_compiling):
         return result
 
     ddp._ddp_init_helper = _ddp_init_helper
+
+
+PATCHES = (_reducer,)
 
 
 class Waits:

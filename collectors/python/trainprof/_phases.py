@@ -210,6 +210,14 @@ def step_ends(optimizer):
 def range_ended(name, begin):
     """Of something that has a name and no part in a step's phases."""
     try:
+        write(place(name), begin)
+    except Exception:
+        pass
+
+
+def pause_ended(name, begin):
+    """Of the like between two steps: the next batch is not made before."""
+    try:
         thread.state.idle_since = write(place(name), begin)
     except Exception:
         pass

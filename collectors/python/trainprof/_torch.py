@@ -109,18 +109,18 @@ def _scaler(torch, is_compiling):
         from torch.amp.grad_scaler import GradScaler
     except ImportError:  # before 2.3
         from torch.cuda.amp.grad_scaler import GradScaler
-    for name, report in (("unscale_", _phases.gradients_handled), ("step", _phases.range_ended),
-                         ("update", _phases.range_ended)):
+    for name, report in (("unscale_", _phases.gradients_handled), ("step", _phases.pause_ended),
+                         ("update", _phases.pause_ended)):
         ended = as_range("GradScaler." + name, report)
         setattr(GradScaler, name, timed(getattr(GradScaler, name), ended, is_compiling))
 
 
 def _saving(torch, is_compiling):
-    patch([torch, torch.serialization], "save", as_range("torch.save"))
+    patch([torch, torch.serialization], "save", as_range("torch.save", _phases.pause_ended))
 
 
 def _cache(torch, is_compiling):
-    patch([torch.cuda.memory, torch.cuda], "empty_cache", as_range("torch.cuda.empty_cache"))
+    patch([torch.cuda.memory, torch.cuda], "empty_cache", as_range("torch.cuda.empty_cache", _phases.pause_ended))
 
 
 def _collectives(torch, is_compiling):
@@ -130,10 +130,6 @@ def _collectives(torch, is_compiling):
     for name in _COLLECTIVES:
         if hasattr(modules[0], name):
             patch(modules, name, as_range("c10d::" + name), is_compiling)
-
-
-def _reducer(torch, is_compiling):
-    _ddp.watch(torch, is_compiling)
 
 
 def _waiting(torch, is_compiling):
@@ -181,7 +177,7 @@ def _garbage(torch, is_compiling):
     gc.callbacks.append(collects)
 
 
-_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _reducer, _waiting, _queues,
+_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _waiting, _queues,
             _first_module, _garbage)
 
 
@@ -198,7 +194,7 @@ def install(torch):
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
     missing = []
-    for watch in (*_PATCHES, *_loader.PATCHES):
+    for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES):
         try:
             watch(torch, is_compiling)
         except Exception as error:

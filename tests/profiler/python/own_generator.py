@@ -1,4 +1,6 @@
-"""Batches of a generator of the script's own, and gradients that are cleared before the next one is asked for."""
+"""Batches of a generator of the script's own, a model saved at each step, and gradients that are cleared before the
+next batch is asked for."""
+import io
 import time
 
 import torch
@@ -22,6 +24,7 @@ for x, y in watch.watched(batches()):
     with watch.of("optimizer"):
         optimizer.step()
     optimizer.zero_grad()
+    torch.save((model.state_dict(), torch.zeros(1 << 20)), io.BytesIO())
     watch.step_ends()
 print("loss %.6f" % loss.item())
 watch.save()
