@@ -123,10 +123,17 @@ class ThreadWriter {
             const EnumEntry* entries, uint32_t count);
 
   // thread_writer_stacks.cpp: a call's stack (return addresses, innermost first, at most
-  // kMostFrames), and a file with code that such addresses lie in.
+  // kMostFrames), and a file with code that such addresses lie in. `script`: an interpreter's own
+  // stack, by which the outer ones of these frames run it; 0: none.
   static constexpr uint32_t kMostFrames = 128;
   void CallStack(const uint64_t* frames, uint32_t count, uint32_t correlation,
-                 recording::CallDomain domain);
+                 recording::CallDomain domain, uint32_t script);
+  // The id of a text that has that hash; 0: not known any more. And: defines it.
+  uint32_t FindScript(uint64_t hash) const {
+    const KnownStack& known = known_scripts_[hash % kKnownStacks];
+    return known.hash == hash ? known.id : 0;
+  }
+  uint32_t AddScript(uint64_t hash, const Text& text);
   void Module(const char* path, const recording::ModuleFacts& facts);
 
   // Life of a writer, see writer_pool.cpp.
@@ -228,6 +235,7 @@ class ThreadWriter {
     uint32_t id;
   };
   KnownStack known_stacks_[kKnownStacks];
+  KnownStack known_scripts_[kKnownStacks];
   StringCache strings_;
 };
 

@@ -25,10 +25,10 @@ void ThreadWriter::WriteRecord(RecordType type, uint32_t domain, uint32_t id, co
 }
 
 void ThreadWriter::CallStack(const uint64_t* frames, uint32_t count, uint32_t correlation,
-                             recording::CallDomain domain) {
+                             recording::CallDomain domain, uint32_t script) {
   if (count == 0 || !AdmitDetail()) return;
   if (count > kMostFrames) count = kMostFrames;
-  constexpr uint32_t kCallWords = 3;
+  constexpr uint32_t kCallWords = 4;
   const uint64_t hash = HashText(reinterpret_cast<const char*>(frames), count * 8);
   KnownStack& known = known_stacks_[hash % kKnownStacks];
   const bool is_new = known.id == 0 || known.hash != hash;
@@ -38,8 +38,15 @@ void ThreadWriter::CallStack(const uint64_t* frames, uint32_t count, uint32_t co
     WriteRecord(RecordType::kStack, 0, known.id, frames, count);
   }
   const uint64_t words[] = {recording::ReadTicks(g_runtime.clock),
-                            correlation | static_cast<uint64_t>(domain) << 32};
-  WriteRecord(RecordType::kCallStack, 0, known.id, words, 2);
+                            correlation | static_cast<uint64_t>(domain) << 32, script};
+  WriteRecord(RecordType::kCallStack, 0, known.id, words, kCallWords - 1);
+}
+
+uint32_t ThreadWriter::AddScript(uint64_t hash, const Text& text) {
+  uint32_t id = 0;
+  if (!IdOf(text, &id)) return 0;
+  known_scripts_[hash % kKnownStacks] = {hash, id};
+  return id;
 }
 
 void ThreadWriter::Module(const char* path, const recording::ModuleFacts& facts) {

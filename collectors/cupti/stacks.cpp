@@ -3,6 +3,7 @@
 #include "collectors/cupti/modules.h"
 #include "collectors/cupti/session.h"
 #include "collectors/cupti/unwind.h"
+#include "collectors/python/own_stack.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -45,12 +46,18 @@ bool HasBudget(int64_t now) {
   return t_budget_ns > 0;
 }
 
+struct Caller {
+  int64_t now;
+  OwnStack python;  // count 0: the thread runs none
+};
 bool AlwaysGoOn(uint64_t, void*) { return true; }
 
 // Whether this site's small copies may have another stack.
-bool SiteMayGoOn(uint64_t site, void* now) {
+bool SiteMayGoOn(uint64_t site, void* context) {
+  const auto& caller = *static_cast<const Caller*>(context);
+  site ^= caller.python.hash;
   Site& place = g_sites[(site >> 20) % kSites];
-  const int64_t time = *static_cast<int64_t*>(now);
+  const int64_t time = caller.now;
   if (place.taken.load(std::memory_order_relaxed) >= kFirstOfSite &&
       time - place.last_ns.load(std::memory_order_relaxed) < kSitePauseNs) {
     return false;
@@ -87,22 +94,34 @@ bool IsSmallCopyToDevice(CallDomain domain, uint32_t cbid, const CUpti_CallbackD
   return bytes > 0 && bytes <= kSmallCopyBytes;
 }
 
+uint32_t ScriptOf(const OwnStack& stack, ThreadWriter& writer) {
+  if (stack.count == 0) return 0;
+  const uint32_t known = writer.FindScript(stack.hash);
+  if (known != 0) return known;
+  char text[recording::kMaxStringBytes];
+  const uint32_t bytes = SpellStack(stack, text, sizeof text);
+  return bytes == 0 ? 0 : writer.AddScript(stack.hash, MakeText(text, bytes, false));
+}
+
 void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool was_long) {
-  int64_t now = MonotonicNs();
-  if (t_walking || !HasBudget(now)) {
+  Caller caller;
+  caller.now = MonotonicNs();
+  if (t_walking || !HasBudget(caller.now)) {
     session.stacks_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   t_walking = true;
   Frames frames;
-  if (Walk(&frames, was_long ? AlwaysGoOn : SiteMayGoOn, &now)) {
+  ReadOwnStack(&caller.python);
+  if (Walk(&frames, was_long ? AlwaysGoOn : SiteMayGoOn, &caller)) {
     if (ThreadWriter* writer = ThreadWriter::Enter()) {
       WriteModules(*g_modules, frames, *writer);
-      writer->CallStack(frames.address, frames.count, correlation, domain);
+      const uint32_t script = ScriptOf(caller.python, *writer);
+      writer->CallStack(frames.address, frames.count, correlation, domain, script);
       writer->Leave();
     }
   }
-  t_budget_ns -= MonotonicNs() - now;
+  t_budget_ns -= MonotonicNs() - caller.now;
   t_walking = false;
 }
 

@@ -8,6 +8,7 @@
 // those of hooks, which come at each step, are handles of TrainprofPlace().
 #include "collectors/core/registry.h"
 #include "collectors/core/thread_writer.h"
+#include "collectors/python/own_stack.h"
 #include "trace/recording/wire/tick_clock.h"
 
 #define TRAINPROF_EXPORT extern "C" [[gnu::visibility("default")]]
@@ -96,3 +97,13 @@ TRAINPROF_EXPORT int TrainprofStepBegins() {
   WithWriter([&](ThreadWriter& writer) { opens = writer.StepBegins(); });
   return opens ? 1 : 0;
 }
+
+// From here on calls that block tell where Python made them. The caller's own stack shows whether this
+// Python's can be read: its code objects and their lines, innermost first. 0: they cannot.
+TRAINPROF_EXPORT int TrainprofReadStacks(int minor, const void* const* codes, const int32_t* lines,
+                                         uint32_t count) {
+  return trainprof::collectors::StartOwnStacks(minor, codes, lines, count) ? 1 : 0;
+}
+
+// Before the interpreter ends.
+TRAINPROF_EXPORT void TrainprofReadNoStacks() { trainprof::collectors::StopOwnStacks(); }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "collectors/stacks/line_table.h"
+#include "collectors/python/line_table.h"
 #include "trace/base/utf8.h"
 
 namespace trainprof {

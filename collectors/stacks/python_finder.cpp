@@ -42,11 +42,30 @@ bool IsLibPython(const std::string& path) {
   return path.compare(path.rfind('/') + 1, strlen("libpython3"), "libpython3") == 0;
 }
 
+std::string InWords(const ToldLayout& told) {
+  switch (told.fault) {
+    case LayoutFault::kNone:
+      break;
+    case LayoutFault::kSaysNothing:
+      return "its runtime does not say where it keeps its stacks";
+    case LayoutFault::kUnknownVersion:
+      return "this trainprof does not know how Python 3." + std::to_string(told.layout.minor) +
+             " keeps its stacks";
+    case LayoutFault::kFreeThreaded:
+      return "this trainprof does not read the stacks of free-threaded Python";
+    case LayoutFault::kCannotBe:
+      return "its runtime says where it keeps its stacks in a way that cannot be";
+  }
+  return {};
+}
+
 Result<PythonLayout> LayoutIn(RemoteMemory& memory, uint64_t runtime, int minor) {
   if (const auto layout = LayoutOf(minor)) return *layout;
   char head[kDebugOffsetsBytes];
   if (!memory.Read(runtime, head, sizeof head)) return Error{WhyUnreadable(memory.error())};
-  return LayoutFromDebugOffsets(head);
+  const ToldLayout told = LayoutFromDebugOffsets(head);
+  if (told.fault != LayoutFault::kNone) return Error{InWords(told)};
+  return told.layout;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "collectors/stacks/python_layout.h"
+#include "collectors/python/layout.h"
 #include "collectors/stacks/remote_memory.h"
 #include "trace/base/result.h"
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "collectors/stacks/line_table.h"
+#include "collectors/python/line_table.h"
 #include "collectors/stacks/python_process.h"
 #include "tests/collectors/python_program.h"
 #include "tests/support/sanitized.h"
@@ -397,17 +397,17 @@ TEST(PythonFinding, AProgramThatIsNoPythonIsNone) {
   EXPECT_FALSE(place.value().has_value());
 }
 
-TEST(PythonLayouts, OfAnUnknownVersionAreRefusedInWords) {
+TEST(PythonLayouts, OfAnUnknownVersionAreRefused) {
   EXPECT_FALSE(LayoutOf(9).has_value());
   EXPECT_FALSE(LayoutOf(14).has_value());
   std::vector<char> runtime(kDebugOffsetsBytes);
-  EXPECT_FALSE(LayoutFromDebugOffsets(runtime).ok());
+  EXPECT_EQ(LayoutFromDebugOffsets(runtime).fault, LayoutFault::kSaysNothing);
   memcpy(runtime.data(), "xdebugpy", 8);
   const uint64_t version = 0x030E0000;
   memcpy(runtime.data() + 8, &version, sizeof version);
-  const auto layout = LayoutFromDebugOffsets(runtime);
-  ASSERT_FALSE(layout.ok());
-  EXPECT_NE(layout.error().find("3.14"), std::string::npos);
+  const ToldLayout told = LayoutFromDebugOffsets(runtime);
+  EXPECT_EQ(told.fault, LayoutFault::kUnknownVersion);
+  EXPECT_EQ(told.layout.minor, 14);
 }
 
 TEST(PythonLayouts, OffsetsThatCannotBeAreRefused) {
@@ -415,7 +415,7 @@ TEST(PythonLayouts, OffsetsThatCannotBeAreRefused) {
   memcpy(runtime.data(), "xdebugpy", 8);
   const uint64_t head[] = {0x030D0000, 0};
   memcpy(runtime.data() + 8, head, sizeof head);
-  EXPECT_FALSE(LayoutFromDebugOffsets(runtime).ok());
+  EXPECT_NE(LayoutFromDebugOffsets(runtime).fault, LayoutFault::kNone);
 }
 
 }  // namespace

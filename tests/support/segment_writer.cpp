@@ -184,9 +184,11 @@ void SegmentWriter::Stack(uint32_t id, const std::vector<uint64_t>& frames) {
   record.insert(record.end(), frames.begin(), frames.end());
   Raw(record);
 }
-void SegmentWriter::CallStack(uint32_t id, uint32_t correlation, CallDomain domain) {
-  Raw({PackHead(RecordType::kCallStack, 3, 0, id), 1000,
-       correlation | static_cast<uint64_t>(domain) << 32});
+void SegmentWriter::CallStack(uint32_t id, uint32_t correlation, CallDomain domain,
+                              const std::string& script) {
+  const uint32_t text = script.empty() ? 0 : String(script);
+  Raw({PackHead(RecordType::kCallStack, 4, 0, id), 1000,
+       correlation | static_cast<uint64_t>(domain) << 32, text});
 }
 void SegmentWriter::Schema(uint64_t number, const PayloadSchema& schema, uint32_t domain) {
   std::vector<uint64_t> record = {

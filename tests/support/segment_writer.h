@@ -58,7 +58,9 @@ class SegmentWriter {
   void Module(const recording::ModuleFacts& facts, const std::string& path);
   // Return addresses, innermost first; the stack's id must be new to the writer.
   void Stack(uint32_t id, const std::vector<uint64_t>& frames);
-  void CallStack(uint32_t id, uint32_t correlation, recording::CallDomain domain);
+  // `script`: the interpreter's own stack, a line a frame.
+  void CallStack(uint32_t id, uint32_t correlation, recording::CallDomain domain,
+                 const std::string& script = "");
   void Schema(uint64_t number, const recording::PayloadSchema& schema, uint32_t domain = 0);
   void Enum(uint64_t number, const recording::PayloadEnum& type, uint32_t domain = 0);
   void Payload(uint64_t schema, std::string_view bytes);

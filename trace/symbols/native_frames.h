@@ -41,6 +41,12 @@ constexpr bool IsForeignModule(std::string_view path) {
   return native_internal::StartsWithAny(path.substr(path.rfind('/') + 1), kNames);
 }
 
+// By the path of a mapped file: Python itself, and nothing that it has loaded.
+constexpr bool IsPythonModule(std::string_view path) {
+  constexpr std::string_view kNames[] = {"libpython", "python"};
+  return native_internal::StartsWithAny(path.substr(path.rfind('/') + 1), kNames);
+}
+
 // By the path of a mapped file: CUDA's driver, runtime (where it is a library) and CUPTI.
 constexpr bool IsCudaModule(std::string_view path) {
   constexpr std::string_view kNames[] = {"libcuda.", "libcudart", "libcupti"};

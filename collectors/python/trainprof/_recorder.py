@@ -1,5 +1,6 @@
 """The way into the recording: functions of the collector's library, or none, where the process does not record."""
 import os
+import sys
 import time
 
 LIBRARY = "libtrainprof_injection.so"
@@ -36,6 +37,8 @@ def _load():
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
         ("StepBegins", ctypes.c_int, []),
+        ("ReadStacks", ctypes.c_int, [ctypes.c_int, pointer, pointer, ctypes.c_uint32]),
+        ("ReadNoStacks", None, []),
     ):
         function = library["Trainprof" + name]  # not an attribute: one object of our own
         function.restype = result
@@ -82,3 +85,28 @@ def mark(name, count):
 def fact(name, value):
     """`name` as in trace/recording/wire/facts.h."""
     _functions["Fact"](_bytes(name), _bytes(value))
+
+
+def _stack_of(frame):
+    """Its code objects and their lines, innermost first, and how many there are."""
+    import ctypes
+
+    codes, lines = [], []
+    while frame is not None and len(codes) < 32:
+        codes.append(id(frame.f_code))
+        lines.append(frame.f_lineno)
+        frame = frame.f_back
+    count = len(codes)
+    return (ctypes.c_void_p * count)(*codes), (ctypes.c_int32 * count)(*lines), count
+
+
+def read_stacks():
+    """Calls of CUDA that block tell where Python made them, from here on. Our own stack shows the library whether it
+    reads this Python's. False where it does not."""
+    import atexit
+
+    # In one line, which is where this function stands in both.
+    if not _functions["ReadStacks"](sys.version_info[1], *_stack_of(sys._getframe())):
+        return False
+    atexit.register(_functions["ReadNoStacks"])
+    return True

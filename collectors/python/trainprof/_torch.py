@@ -199,5 +199,7 @@ def install(torch):
             watch(torch, is_compiling)
         except Exception as error:
             missing.append("%s (%s: %s)" % (watch.__name__.strip("_"), type(error).__name__, error))
+    if not _recorder.read_stacks():
+        missing.append("stacks of GPU calls")
     if missing:
         facts["python.unwatched"] = "; ".join(missing)

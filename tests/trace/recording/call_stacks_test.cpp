@@ -110,6 +110,37 @@ TEST_F(CallStacks, BeginAtTheCudaCall) {
   EXPECT_TRUE(NamesTheLine(text)) << text;
 }
 
+// What of the native stack ran Python is told by Python's functions alone; what these had called stays.
+TEST_F(CallStacks, OfPythonHaveItsFunctionsInPlaceOfTheInterpreters) {
+  constexpr uint64_t kPython = 0x7f22'0000'0000;
+  writer_.Module({kPython, kPython + 0x1000, 0, kPython, 0, {}}, "/opt/conda/bin/python3.11");
+  writer_.Stack(2, {kTorch + 0x20, kPython + 0x10, kTorch + 0x30, kPython + 0x20, kBase + offset_});
+  writer_.CallStack(2, 5, CallDomain::kRuntime,
+                    "7 Loss.item /home/me/my train.py\n30 <module> t.py\n");
+  writer_.Finish();
+  EXPECT_EQ(
+      Read(),
+      "/opt/libtorch/lib/libtorch.so(+0x1f);/home/me/my train.py(7): Loss.item;t.py(30): <module>");
+}
+
+// A call of older recordings has three words; a text may have been lost, and be of anything.
+TEST_F(CallStacks, WithoutAnInterpretersStackKeepTheirNativeFrames) {
+  constexpr uint64_t kPython = 0x7f22'0000'0000;
+  writer_.Module({kPython, kPython + 0x1000, 0, kPython, 0, {}}, "/opt/conda/bin/python3.11");
+  writer_.Stack(2, {kTorch + 0x20, kPython + 0x10});
+  const std::string native = "/opt/libtorch/lib/libtorch.so(+0x1f);/opt/conda/bin/python3.11(+0xf)";
+  const uint64_t call = 5 | static_cast<uint64_t>(CallDomain::kRuntime) << 32;
+  writer_.Raw({PackHead(RecordType::kCallStack, 3, 0, 2), 1000, call});
+  writer_.Finish();
+  EXPECT_EQ(Read(), native);
+  writer_.Raw({PackHead(RecordType::kCallStack, 4, 0, 2), 1000, call, 77});
+  writer_.Finish();
+  EXPECT_EQ(Read(), native);
+  writer_.CallStack(2, 5, CallDomain::kRuntime, "no stack at all");
+  writer_.Finish();
+  EXPECT_EQ(Read(), native);
+}
+
 TEST_F(CallStacks, AreKeptBesideTheSegmentForOtherMachines) {
   writer_.CallStack(1, 5, CallDomain::kRuntime);
   writer_.Finish();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trace/base/utf8.h"
+#include "trace/recording/read/text_stack.h"
 #include "trace/recording/seal/symbols_file.h"
 #include "trace/recording/segments/segment_liveness.h"
 #include "trace/symbols/native_frames.h"
@@ -46,15 +47,23 @@ CallStacks::CallStacks(const SegmentReader& segment, const SegmentScan& scan, Tr
 StackId CallStacks::Of(uint32_t correlation) {
   const auto call = scan_.stack_of_call.find(correlation);
   if (call == scan_.stack_of_call.end()) return kNoStack;
-  const auto [it, is_new] = stacks_.try_emplace(call->second, kNoStack);
+  const auto& [key, script] = call->second;
+  const auto [it, is_new] = stacks_.try_emplace({key, script}, kNoStack);
   if (!is_new) return it->second;
-  const auto stack = scan_.stacks.find(call->second);
+  const auto stack = scan_.stacks.find(key);
   if (stack == scan_.stacks.end()) {
     builder_.quality().Count("lost_stack", QualitySeverity::kWarning, 1,
                              "stacks of calls that were in a lost chunk");
     return kNoStack;
   }
-  return it->second = StackOf(stack->second);
+  return it->second = StackOf(stack->second, ScriptOf(script));
+}
+
+StackId CallStacks::ScriptOf(StackKey script) {
+  if (script.second == 0) return kNoStack;
+  const auto [it, is_new] = scripts_.try_emplace(script, kNoStack);
+  if (is_new) it->second = AddTextStack(builder_, scan_.scripts.at(script));
+  return it->second;
 }
 
 bool CallStacks::IsCuda(uint64_t address) const {
@@ -69,12 +78,24 @@ bool CallStacks::IsCuda(uint64_t address) const {
   return frame.file.empty() && IsCudaFunction(frame.function);
 }
 
-StackId CallStacks::StackOf(const std::vector<uint64_t>& addresses) {
+bool CallStacks::IsInterpreter(uint64_t address) const {
+  size_t index = 0;
+  uint64_t key = 0;
+  return PlaceOf(scan_, address, &index, &key) && IsPythonModule(symbols_[index].path);
+}
+
+StackId CallStacks::StackOf(const std::vector<uint64_t>& addresses, StackId script) {
   const auto outermost = std::find_if(addresses.rbegin(), addresses.rend(),
                                       [&](uint64_t address) { return IsCuda(address); });
   const auto inside = outermost == addresses.rend() ? outermost : outermost + 1;
-  StackId stack = kNoStack;
-  for (auto address = addresses.rbegin(); address != inside; ++address) {
+  auto address = addresses.rbegin();
+  if (script != kNoStack) {
+    const auto innermost = std::find_if(inside.base(), addresses.end(),
+                                        [&](uint64_t it) { return IsInterpreter(it); });
+    address = std::make_reverse_iterator(innermost);
+  }
+  StackId stack = script;
+  for (; address != inside; ++address) {
     const auto [it, is_new] = frames_.try_emplace(*address);
     if (is_new) it->second = FramesOf(*address);
     for (auto frame = it->second.rbegin(); frame != it->second.rend(); ++frame) {

@@ -1,5 +1,6 @@
 // The stacks of a segment's calls, in the trace's table of stacks: innermost first, from the CUDA
-// call on: what stands inside of it is the driver's, CUPTI's and ours. Frames of libraries that are
+// call on: what stands inside of it is the driver's, CUPTI's and ours. Where an interpreter made the
+// call, its functions stand in place of the frames that ran them. Frames of libraries that are
 // not the user's name the library, others their line. Symbols come from the file that
 // SymbolizeRecording has written beside the segment; what that lacks is looked up on the spot, in a
 // recording of this machine since its last boot: files that another machine's recording names are
@@ -25,15 +26,19 @@ class CallStacks {
   StackId Of(uint32_t correlation);
 
  private:
-  StackId StackOf(const std::vector<uint64_t>& addresses);
+  // `script`: what called the interpreter's innermost native frames.
+  StackId StackOf(const std::vector<uint64_t>& addresses, StackId script);
+  StackId ScriptOf(StackKey script);
   std::vector<FrameId> FramesOf(uint64_t address);
   bool IsCuda(uint64_t address) const;
+  bool IsInterpreter(uint64_t address) const;
 
   const SegmentScan& scan_;
   TraceBuilder& builder_;
   std::vector<ModuleSymbols> symbols_;                         // of scan_.modules
   std::unordered_map<uint64_t, std::vector<FrameId>> frames_;  // by return address, innermost first
-  std::map<StackKey, StackId> stacks_;
+  std::map<std::pair<StackKey, StackKey>, StackId> stacks_;
+  std::map<StackKey, StackId> scripts_;
 };
 
 }  // namespace trainprof::recording

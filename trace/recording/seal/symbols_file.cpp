@@ -109,7 +109,7 @@ std::vector<ModuleSymbols> AddressesOf(const SegmentScan& scan) {
     modules.push_back({module.path, Hex(module.facts), {}, {}});
   }
   std::set<StackKey> used;
-  for (const auto& [correlation, stack] : scan.stack_of_call) used.insert(stack);
+  for (const auto& [correlation, call] : scan.stack_of_call) used.insert(call.stack);
   for (const StackKey& key : used) {
     const auto stack = scan.stacks.find(key);
     if (stack == scan.stacks.end()) continue;

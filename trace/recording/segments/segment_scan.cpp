@@ -102,9 +102,14 @@ class Scanner {
   void TakeCallStack(const Record& record) {
     const auto correlation = static_cast<uint32_t>(record.extra[0]);
     const auto domain = static_cast<CallDomain>(record.extra[0] >> 32);
-    const StackKey stack{writer_, record.id};
-    const auto [it, is_new] = scan_.stack_of_call.try_emplace(correlation, stack);
-    if (!is_new && domain == CallDomain::kRuntime) it->second = stack;
+    ScannedCall call{{writer_, record.id}};
+    if (record.extra.size() > 1 && record.extra[1] != 0) {
+      call.script = {writer_, static_cast<uint32_t>(record.extra[1])};
+      const auto [it, is_new] = scan_.scripts.try_emplace(call.script);
+      if (is_new) it->second = TextOf(call.script.second);
+    }
+    const auto [it, is_new] = scan_.stack_of_call.try_emplace(correlation, call);
+    if (!is_new && domain == CallDomain::kRuntime) it->second = call;
   }
 
   // Untimed records of what there is: devices, streams, modules, stacks.

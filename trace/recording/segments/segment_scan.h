@@ -62,6 +62,10 @@ struct ScannedModule {
 
 // Stack ids are a writer's own.
 using StackKey = std::pair<uint32_t, uint32_t>;  // writer, id
+struct ScannedCall {
+  StackKey stack;
+  StackKey script{};  // of the interpreter; id 0: none
+};
 
 struct SegmentScan {
   uint64_t events = 0;                     // pushes, starts, marks; rows
@@ -79,7 +83,8 @@ struct SegmentScan {
   std::map<std::pair<uint32_t, uint32_t>, int64_t> priority_of;  // (context, stream)
   std::vector<ScannedModule> modules;                            // in the order of their records
   std::map<StackKey, std::vector<uint64_t>> stacks;  // return addresses, innermost first
-  std::map<uint32_t, StackKey> stack_of_call;        // by correlation
+  std::map<StackKey, std::string> scripts;           // a line a frame (FORMAT.md, record 24)
+  std::map<uint32_t, ScannedCall> stack_of_call;     // by correlation
   PayloadTypes payload_types;
 };
 

@@ -123,7 +123,9 @@ enum class RecordType : uint8_t {
   kStream = 17,   // word 1: context | stream << 32; word 2: priority (signed)
   kModule = 18,   // a mapped file with code, path `id`: ModuleFacts
   kStack = 19,    // `id` := these frames, innermost first. From word 1: return addresses
-  kCallStack = 20,  // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`
+  kCallStack =
+      20,  // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`; word 3:
+           // the text of the interpreter's own stack, 0: none
   // Payload schemas of NVTX's extension, as NCCL has: word 1: the schema's number in this domain;
   // `id` its name; word 2: static bytes | packing << 32 | schema type << 48. Then each entry:
   // type | flags << 48 (NVTX's numbers); offset | array or union detail << 32; name's id

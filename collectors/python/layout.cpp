@@ -1,4 +1,4 @@
-#include "collectors/stacks/python_layout.h"
+#include "collectors/python/layout.h"
 
 #include <string.h>
 
@@ -123,33 +123,37 @@ std::optional<PythonLayout> LayoutOf(int minor) {
   return std::nullopt;
 }
 
-Result<PythonLayout> LayoutFromDebugOffsets(std::span<const char> runtime) {
+ToldLayout LayoutFromDebugOffsets(std::span<const char> runtime) {
   uint64_t words[kDebugOffsetsBytes / sizeof(uint64_t)];
   if (runtime.size() < sizeof words || memcmp(runtime.data(), "xdebugpy", 8) != 0) {
-    return Error{"its runtime does not say where it keeps its stacks"};
+    return {LayoutFault::kSaysNothing};
   }
   memcpy(words, runtime.data(), sizeof words);
   const auto minor = static_cast<int>(words[kVersion] >> 16 & 0xFF);
+  ToldLayout told;
+  told.layout.minor = minor;
   if (words[kVersion] >> 24 != 3 || minor != kMinorWithOffsets) {
-    return Error{"this trainprof does not know how Python 3." + std::to_string(minor) +
-                 " keeps its stacks"};
+    told.fault = LayoutFault::kUnknownVersion;
+    return told;
   }
   if (words[kFreeThreaded] != 0) {
-    return Error{"this trainprof does not read the stacks of free-threaded Python"};
+    told.fault = LayoutFault::kFreeThreaded;
+    return told;
   }
-  if (words[kFirstInterpreter] > kFarthestState || words[kFirstThread] > kFarthestState ||
-      words[kNextInterpreter] > kFarthestState) {
-    return Error{"its runtime says where it keeps its stacks in a way that cannot be"};
-  }
+  bool can_be = words[kFirstInterpreter] <= kFarthestState &&
+                words[kFirstThread] <= kFarthestState && words[kNextInterpreter] <= kFarthestState;
   for (const Word word :
        {kNextThread, kCurrentFrame, kPthread, kTid, kFrameStack, kPrevious, kExecutable,
         kInstruction, kOwner, kFile, kName, kLines, kFirstLine, kInstructions}) {
-    if (words[word] > kFarthestField) {
-      return Error{"its runtime says where it keeps its stacks in a way that cannot be"};
-    }
+    can_be = can_be && words[word] <= kFarthestField;
+  }
+  if (!can_be) {
+    told.fault = LayoutFault::kCannotBe;
+    return told;
   }
   const auto at = [&](Word word) { return static_cast<uint32_t>(words[word]); };
-  PythonLayout layout = *LayoutOf(12);  // texts and bytes are as they were
+  PythonLayout& layout = told.layout;
+  layout = *LayoutOf(12);  // texts and bytes are as they were
   layout.minor = minor;
   layout.first_interpreter = at(kFirstInterpreter);
   layout.next_interpreter = at(kNextInterpreter);
@@ -169,7 +173,7 @@ Result<PythonLayout> LayoutFromDebugOffsets(std::span<const char> runtime) {
   layout.file = at(kFile);
   layout.first_line = at(kFirstLine);
   layout.lines = at(kLines);
-  return layout;
+  return told;
 }
 
 }  // namespace trainprof

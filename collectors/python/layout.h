@@ -1,13 +1,11 @@
 // Where CPython keeps what a stack is made of: distances in bytes within its structures, which
-// differ between its minor versions and stay within one.
+// differ between its minor versions and stay within one. For who reads another process's memory as
+// for who is in it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-
-#include "trace/base/result.h"
 
 namespace trainprof {
 
@@ -55,8 +53,13 @@ inline constexpr uint32_t kObjectSize = 16;
 std::optional<PythonLayout> LayoutOf(int minor);
 
 // Since 3.13 an interpreter says it itself, at the start of _PyRuntime (_Py_DebugOffsets, whose first
-// bytes these are). The error says why this one's cannot be used: a version that we do not know.
+// bytes these are).
 inline constexpr size_t kDebugOffsetsBytes = 352;
-Result<PythonLayout> LayoutFromDebugOffsets(std::span<const char> runtime);
+enum class LayoutFault { kNone, kSaysNothing, kUnknownVersion, kFreeThreaded, kCannotBe };
+struct ToldLayout {
+  LayoutFault fault = LayoutFault::kNone;
+  PythonLayout layout{};  // but for `minor`, only where there is no fault
+};
+ToldLayout LayoutFromDebugOffsets(std::span<const char> runtime);
 
 }  // namespace trainprof

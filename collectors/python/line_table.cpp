@@ -1,4 +1,4 @@
-#include "collectors/stacks/line_table.h"
+#include "collectors/python/line_table.h"
 
 namespace trainprof {
 namespace {
