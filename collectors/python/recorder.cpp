@@ -6,6 +6,7 @@
 // an interrupt between two of its lines) costs that one range, and leaves none open. Times are ns of
 // CLOCK_MONOTONIC, which Python's own clocks give. Names that the user gives are zero-terminated;
 // those of hooks, which come at each step, are handles of TrainprofPlace().
+#include "collectors/core/lending.h"
 #include "collectors/core/registry.h"
 #include "collectors/core/thread_writer.h"
 #include "trace/recording/wire/tick_clock.h"
@@ -95,4 +96,10 @@ TRAINPROF_EXPORT int TrainprofStepBegins() {
   bool opens = false;
   WithWriter([&](ThreadWriter& writer) { opens = writer.StepBegins(); });
   return opens ? 1 : 0;
+}
+
+// torch.profiler is about to use CUPTI (1), or has done with it (0): the recording of GPU work pauses.
+// May wait for some ms, without the GIL. Does nothing where the process uses no CUDA.
+TRAINPROF_EXPORT void TrainprofHandOver(int begins) {
+  trainprof::collectors::LendCupti(begins != 0);
 }

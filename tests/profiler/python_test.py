@@ -58,6 +58,13 @@ class Start(TrainprofTest):
             self.assertIn("Python's %s hides trainprof from the script" % option, card)
         self.assertNotIn("hides", self.run_python("pass", "-W", "ignore", "-u").stderr.decode())
 
+    def test_a_profiler_that_is_asked_from_outside_is_named_before_the_run(self):
+        code = "import sys; sys.stderr.write('it runs\\n')"
+        before, it_runs, _ = self.run_python(code, KINETO_USE_DAEMON="1").stderr.decode().partition("it runs")
+        self.assertTrue(it_runs)
+        self.assertIn("KINETO_USE_DAEMON is set", before)
+        self.assertNotIn("KINETO", self.run_python(code).stderr.decode())
+
     def test_a_module_that_only_is_called_torch_does_no_harm(self):
         with open(self.path("torch.py"), "w", encoding="utf-8") as file:
             file.write("print('mine')")
@@ -248,6 +255,12 @@ class Phases(Torch):
             if finding["rank"] == 0:
                 self.assertEqual(finding["gain_ms_per_step"]["high"], 0)
 
+    def test_torchs_profiler_with_a_schedule(self):
+        result, rank = self.record_as_timed("scheduled.py")
+        self.assertEqual(rank["steps"]["last_number"], 38)
+        self.assertEqual(result.stdout.decode(), self.plain("scheduled.py").stdout.decode())
+        self.assertEqual(result.stdout.count(b"('aten::addmm', 20)"), 2)  # 5 layers, 4 steps
+
     def test_pauses_for_garbage(self):
         result = self.record("garbage.py")
         self.trainprof("export", "run", "-o", "trace.json")
@@ -278,6 +291,11 @@ class Transparency(Torch):
         result = self.record("profiled.py")
         self.assertEqual(result.stdout.decode(), plain.stdout.decode())
         self.assertEqual(self.rank()["steps"]["source"], "loader")  # a compiled step is dynamo's
+
+    def test_cupti_is_handed_to_torchs_profiler_while_it_may_use_it(self):
+        told = ["begin", "profile", 0, "end", "begin", 1, "profile", 0, "end", "begin", "profile", 0, "end",
+                1, 0, "refused"]
+        self.assertEqual(self.record("hands_over.py").stdout.decode(), "%s\n" % told)
 
     def test_a_hook_that_errs_is_not_noticed(self):
         for name, text in (("several.py", """

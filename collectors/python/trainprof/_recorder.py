@@ -41,6 +41,10 @@ def _load():
         function.restype = result
         function.argtypes = arguments
         functions[name] = function
+    waits = ctypes.CDLL(_path())["TrainprofHandOver"]  # without the GIL: other threads go on
+    waits.restype = None
+    waits.argtypes = [ctypes.c_int]
+    functions["HandOver"] = waits
     return functions
 
 
@@ -54,6 +58,7 @@ if _functions:
     torch_range = _functions["Range"]  # (handle of place(), begin): it ends now, and when that is comes back
     past_range = _functions["PastRange"]  # (handle, begin, end)
     step_begins = _functions["StepBegins"]
+    hand_over = _functions["HandOver"]  # (1): another tool is about to use CUPTI; (0): it no longer does
 
 _places = {}
 

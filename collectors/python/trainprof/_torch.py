@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from trainprof import _ddp, _loader, _modules, _phases, _recorder, _sites
+from trainprof import _ddp, _loader, _modules, _phases, _profiler, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 
 clock = _recorder.clock
@@ -136,6 +136,10 @@ def _reducer(torch, is_compiling):
     _ddp.watch(torch, is_compiling)
 
 
+def _profiling(torch, is_compiling):
+    _profiler.watch(torch, is_compiling)
+
+
 def _waiting(torch, is_compiling):
     """For a collective that was begun with async_op=True."""
     if not torch.distributed.is_available():
@@ -181,8 +185,8 @@ def _garbage(torch, is_compiling):
     gc.callbacks.append(collects)
 
 
-_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _reducer, _waiting, _queues,
-            _first_module, _garbage)
+_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _reducer,
+            _waiting, _queues, _first_module, _garbage, _profiling)
 
 
 def install(torch):

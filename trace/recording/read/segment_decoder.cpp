@@ -350,21 +350,22 @@ class Decoder {
     builder_.AddGap({{At(begin), At(end)}, process_, builder_.Intern(reason), kind});
   }
 
-  void AddGapsOf(GapKind kind, const char* reason) {
+  void AddGapsOf(GapReason reason, GapKind kind, const char* name) {
     bool closed = false;
     uint64_t begin = 0;
     for (const GapMark& mark : scan_.gaps) {
-      if ((mark.reason == GapReason::kDevice) != (kind == GapKind::kDevice)) continue;
+      if (mark.reason != reason) continue;
       if (mark.begin && !closed) begin = mark.ticks;
-      if (!mark.begin && closed) AddGap(begin, mark.ticks, reason, kind);
+      if (!mark.begin && closed) AddGap(begin, mark.ticks, name, kind);
       closed = mark.begin;
     }
-    if (closed) AddGap(begin, scan_.last_ticks, reason, kind);
+    if (closed) AddGap(begin, scan_.last_ticks, name, kind);
   }
 
   void AddGaps() {
-    AddGapsOf(GapKind::kAll, "window");
-    AddGapsOf(GapKind::kDevice, "GPU detail off");
+    AddGapsOf(GapReason::kWindow, GapKind::kAll, "window");
+    AddGapsOf(GapReason::kDevice, GapKind::kDevice, "GPU detail off");
+    AddGapsOf(GapReason::kLent, GapKind::kDevice, "another profiler has the GPU");
     const SegmentInfo& info = segment_.info();
     if (info.first_drop_ticks != 0) {
       AddGap(info.first_drop_ticks, scan_.last_ticks,
