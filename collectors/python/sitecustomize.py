@@ -41,7 +41,11 @@ class _AfterTorch:
             del loader.exec_module
             if cls in sys.meta_path:
                 sys.meta_path.remove(cls)
-            execute(module)
+            try:
+                execute(module)
+            except BaseException as error:  # as _tracebacks.unseen has it
+                BaseException.with_traceback(error, error.__traceback__.tb_next)
+                raise
             _install(module)
 
         try:

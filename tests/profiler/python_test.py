@@ -72,6 +72,16 @@ class Start(TrainprofTest):
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stdout.decode(), r"mine\n<bound method _?\w*\.exec_module of ")
 
+    def test_a_torch_that_fails_says_so_as_ever(self):
+        with open(self.path("torch.py"), "w", encoding="utf-8") as file:
+            file.write("import sys\nassert sys.version_info < (3, 11), 'too new'\n")
+        command = [sys.executable, "-c", "import sys; sys.path.insert(0, '.'); import torch"]
+        plain = self.run_plain(command)
+        result = self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])
+        if sys.version_info >= (3, 11):
+            self.assertIn(b"too new", plain.stderr)
+        self.assertEqual((result.returncode, result.stderr), (plain.returncode, plain.stderr))
+
     def test_what_the_script_tells_is_recorded(self):
         code = """
 import time, trainprof
@@ -284,6 +294,19 @@ class Transparency(Torch):
                 last = self.read(how + ".err").strip().splitlines()[-1:] or [b""]
                 self.assertIn(last[0], result.stderr)
                 self.assertNotIn(b"trainprof-python/sitecustomize", result.stderr)
+
+    def test_tracebacks_are_the_same(self):
+        """Kineto's own lines have times."""
+        def errors(result):
+            self.assertEqual(result.returncode, 1)
+            return [line for line in result.stderr.decode().splitlines() if not line.startswith("USDT:")]
+
+        newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
+        if newer.returncode != 0:
+            self.skipTest("Python 3.10 raises on with tracebacks that cannot be changed")
+        command = [TORCH_PYTHON, "fails.py"]
+        self.assertEqual(errors(self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])),
+                         errors(self.run_plain(command)))
 
     def test_torchs_profiler_compiled_graphs_and_copies_are_the_same(self):
         plain = self.plain("profiled.py")

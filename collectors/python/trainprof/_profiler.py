@@ -6,6 +6,7 @@ emit_nvtx and emit_itt use no Kineto: they enable and disable, but never prepare
 import functools
 
 from trainprof import _recorder
+from trainprof._tracebacks import unseen
 
 
 def _uses_gpu(torch, arguments):
@@ -33,7 +34,8 @@ def watch(torch, is_compiling):
         _lend(torch, arguments)
         try:
             return prepare(*arguments, **keywords)
-        except BaseException:
+        except BaseException as error:
+            unseen(error)
             _recorder.hand_over(0)
             raise
 
@@ -41,6 +43,9 @@ def watch(torch, is_compiling):
     def _disable_profiler(*arguments, **keywords):
         try:
             return disable(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             _recorder.hand_over(0)
 

@@ -11,6 +11,7 @@ import threading
 
 from trainprof import _ddp, _loader, _modules, _phases, _profiler, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
+from trainprof._tracebacks import unseen
 
 clock = _recorder.clock
 
@@ -35,6 +36,9 @@ def _backward(torch, is_compiling):
             try:
                 state.in_backward = True
                 return run(*arguments, **keywords)
+            except BaseException as error:
+                unseen(error)
+                raise
             finally:
                 state.in_backward = was_in
                 _phases.backward_ends(begin)
@@ -63,7 +67,11 @@ def _optimizer_step(torch, is_compiling):
         @functools.wraps(step)
         def wrapper(optimizer, *arguments, **keywords):
             begins(optimizer, arguments, keywords)
-            result = step(optimizer, *arguments, **keywords)
+            try:
+                result = step(optimizer, *arguments, **keywords)
+            except BaseException as error:
+                unseen(error)
+                raise
             ends(optimizer, arguments, keywords)
             return result
 
@@ -163,6 +171,9 @@ def _queues(torch, is_compiling):
         begin = begins()
         try:
             return original(self, timeout)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             blocked(begin)
 
