@@ -219,6 +219,22 @@ class Phases(Torch):
         line = line_of("own_generator.py", "# here the batch is made")
         self.assertIn("own_generator.py:%d batches" % line, self.report["verdict"])
 
+    def test_logging(self):
+        result, rank = self.record_as_timed("logs.py")
+        self.assertEqual(result.stdout, b"True 40\n")
+        seen = {it["name"]: it["ms_per_step"] for it in rank["host_other"]}
+        for name in ("SummaryWriter.add_scalar", "wandb.log", "mlflow.log_metrics", "logging.SlowHandler.emit"):
+            self.assertAlmostEqual(seen[name], 2.2, delta=MOST_MS, msg=name)
+        self.trainprof("export", "run", "-o", "trace.json")
+        events = [it for it in json.loads(self.read("trace.json"))["traceEvents"] if it["ph"] == "X"]
+        wandb = [it for it in events if it["name"] == "wandb.log"]
+        self.assertEqual(len(wandb), 40)
+        self.assertIn("logs.py(%d)" % line_of("logs.py", "# in the midst"), json.dumps(wandb))
+        validation = sum(it["dur"] / 1e3 for it in events if it["name"] == "validation")
+        logged = sum(it["dur"] / 1e3 for it in events if it["name"] == "SummaryWriter.add_scalar")
+        self.assertGreater(logged, 48 * 2)
+        self.assertLess(validation, 8 * MOST_MS + 8 * 2, "what is logged is no validation")
+
     def test_two_optimizers_and_validation(self):
         self.record_as_timed("two_optimizers.py")
         export = self.trainprof("export", "run", "-o", "trace.json")

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from trainprof import _ddp, _loader, _modules, _phases, _profiler, _recorder, _sites
+from trainprof import _ddp, _loader, _logging, _modules, _phases, _profiler, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 from trainprof._tracebacks import unseen
 
@@ -200,8 +200,9 @@ _PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving,
             _waiting, _queues, _first_module, _garbage, _profiling)
 
 
-def install(torch):
-    """Once in a process, when `import torch` has run. What it tells of the process is written when it trains."""
+def install(torch, after):
+    """Once in a process, when `import torch` has run; after({name: what to call}) waits for other modules. What it tells
+    of the process is written when it trains."""
     if not _recorder.recording or hasattr(install, "done"):
         return
     install.done = True
@@ -212,6 +213,7 @@ def install(torch):
     facts = _phases.settings.process
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
+    _logging.install(after)
     missing = []
     for watch in (*_PATCHES, *_loader.PATCHES):
         try:
