@@ -298,6 +298,45 @@ class Phases(Torch):
         self.assertAlmostEqual(sum(it["dur"] / 1e3 for it in pauses[:5]), true, delta=max(MOST_MS, MOST_SHARE * true))
 
 
+class Notebook(Torch):
+    """TRAINPROF_TEST_JUPYTER: a Python that has PyTorch, nbconvert and ipykernel."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.python = os.environ.get("TRAINPROF_TEST_JUPYTER") or TORCH_PYTHON
+        found = "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))"
+        needed = ("torch", "nbconvert", "ipykernel")
+        if subprocess.run([cls.python, "-c", found, *needed], check=False).returncode != 0:
+            print(f"Skipped: {cls.python} does not have all of {', '.join(needed)}")
+            sys.exit(77)
+
+    def test_cells_are_named_as_their_user_knows_them(self):
+        self.assertEqual(self.run_plain([self.python, "notebook.py"]).returncode, 0)
+        command = [self.python, "-m", "jupyter", "nbconvert", "--to", "notebook", "--output", "out", "--execute"]
+        for attempt in range(3):
+            shutil.rmtree(self.path("run"), ignore_errors=True)
+            result = self.trainprof("run", "-o", "run", "--", *command, "notebook.ipynb")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            rank = self.rank()
+            try:
+                self.compare(rank)
+                break
+            except AssertionError:
+                if attempt == 2:
+                    raise
+        with open(self.path("out.ipynb"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["cells"][2]["execution_count"], 3)
+        lines = {it["class"]: it["lines"] for it in rank["host_lines"]}
+        self.assertIn(("In[2]", 2), [(line["file"], line["line"]) for line in lines["forward"]])
+        self.assertLessEqual({line["file"] for line in lines["forward"] + lines["backward"]}, {"In[2]", "In[3]"})
+        # The program that started the kernel waits for it all the time, and makes no batch.
+        self.assertIn("truth.py:%d Samples.__getitem__" % line_of("truth.py", "time.sleep"), self.report["verdict"])
+        for told in (json.dumps(self.report), result.stderr.decode()):
+            self.assertNotIn("/ipykernel_", told)
+            self.assertNotIn("python.cell", told)
+
+
 class Transparency(Torch):
     def test_ends_are_the_same(self):
         ways = ["exit", "os._exit", "interrupt", "dataset", "closure"]

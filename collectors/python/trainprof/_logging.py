@@ -80,7 +80,7 @@ def _handlers():
     logging.Handler.handle = _timed(logging.Handler.handle, _OfHandlers())
 
 
-def install(after):
+def loggers(after):
     waiting = {}
     for name, watch in _MODULES.items():
         if name in sys.modules:

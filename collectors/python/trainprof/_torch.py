@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from trainprof import _ddp, _loader, _logging, _modules, _phases, _profiler, _recorder, _sites
+from trainprof import _ddp, _loader, _logging, _modules, _notebook, _phases, _profiler, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 from trainprof._tracebacks import unseen
 
@@ -213,11 +213,11 @@ def install(torch, after):
     facts = _phases.settings.process
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
-    _logging.install(after)
     missing = []
-    for watch in (*_PATCHES, *_loader.PATCHES):
+    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_loader.PATCHES)]
+    for watch, arguments in (*patches, (_logging.loggers, (after,)), (_notebook.cells, (after,))):
         try:
-            watch(torch, is_compiling)
+            watch(*arguments)
         except Exception as error:
             missing.append("%s (%s: %s)" % (watch.__name__.strip("_"), type(error).__name__, error))
     if missing:

@@ -9,6 +9,7 @@
 #include "trace/recording/read/device_decoder.h"
 #include "trace/recording/read/payload_decoder.h"
 #include "trace/recording/read/text_stack.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
 namespace {
@@ -40,6 +41,7 @@ class Decoder {
 
   void Run() {
     DescribeProcess();
+    NameCells();
     CallStacks stacks(segment_, scan_, builder_);
     const size_t calls = RowsOf(segment_, scan_).calls;
     DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
@@ -53,6 +55,13 @@ class Decoder {
   }
 
  private:
+  void NameCells() {
+    for (const auto& [name, value] : scan_.facts) {
+      constexpr std::string_view kCell = fact::kPythonCell;
+      if (name.starts_with(kCell)) builder_.NameFile(name.substr(kCell.size()), value);
+    }
+  }
+
   // Of each writer the records, then the rows: a row's name may stand in any of its records.
   std::vector<const Chunk*> ChunksAsTheyAreDecoded() const {
     std::vector<const Chunk*> order;
