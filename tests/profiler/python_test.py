@@ -363,6 +363,9 @@ class Transparency(Torch):
         self.assertEqual(errors(self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])),
                          errors(self.run_plain(command)))
 
+    def test_an_interrupt_is_heard_whatever_the_program_does(self):
+        self.assertEqual(self.record("interrupted.py").stdout, b"heard 5 1.0\n")
+
     def test_torchs_profiler_compiled_graphs_and_copies_are_the_same(self):
         plain = self.plain("profiled.py")
         self.assertEqual(plain.returncode, 0, plain.stderr)

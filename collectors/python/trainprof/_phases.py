@@ -229,7 +229,7 @@ def range_ended(name, begin):
 
 
 def logged(name, begin, arguments):
-    """By a thread that trains: others have their own time for it. `name` may depend on the class of the first argument."""
+    """By a thread that trains: others have their own time for it. `name` may be by the class of the first argument."""
     try:
         t = thread.state
         if not t.since:

@@ -1,5 +1,5 @@
-"""torch.profiler in a recorded program. Its Kineto takes CUPTI, which has one client: ours lets go of it before Kineto is
-prepared, and takes it back when the profile has ended. On a machine without a GPU, or where the profile is of the CPU
+"""torch.profiler in a recorded program. Its Kineto takes CUPTI, which has one client: ours lets go of it before Kineto
+is prepared, and takes it back when the profile has ended. On a machine without a GPU, or where the profile is of the CPU
 alone, nothing is to be done.
 
 emit_nvtx and emit_itt use no Kineto: they enable and disable, but never prepare."""

@@ -45,6 +45,7 @@ def _load():
     waits.restype = None
     waits.argtypes = [ctypes.c_int]
     functions["HandOver"] = waits
+    functions["library"] = library
     return functions
 
 
@@ -87,3 +88,16 @@ def mark(name, count):
 def fact(name, value):
     """`name` as in trace/recording/wire/facts.h."""
     _functions["Fact"](_bytes(name), _bytes(value))
+
+
+def collects():
+    """For gc.callbacks."""
+    import ctypes
+
+    function = _functions["library"]["TrainprofCollects"]
+    function.restype = None
+    function.argtypes = [ctypes.c_wchar_p, ctypes.py_object]
+    python = [ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p)
+              for name in ("PyDict_GetItemString", "PyLong_AsLong")]
+    _functions["library"]["TrainprofWatchCollections"](*python)
+    return function

@@ -181,19 +181,9 @@ def _queues(torch, is_compiling):
 
 
 def _garbage(torch, is_compiling):
-    """Pauses by Python's collector of cycles, which stops whatever thread it comes up in."""
-    write = _recorder.torch_range
-    now, shortest = clock, _phases.SHORTEST_NS  # it comes, too, when modules have lost their names
-    handles = [_recorder.place("gc.collect (generation %d)" % generation) for generation in range(3)]
-    began = [0]  # one at a time in a process
-
-    def collects(phase, about):
-        if phase == "start":
-            began[0] = now()
-        elif now() - began[0] > shortest:
-            write(handles[about["generation"]], began[0])
-
-    gc.callbacks.append(collects)
+    """Pauses by Python's collector of cycles, which stops whatever thread it comes up in. Not a function of Python: a
+    Ctrl-C that came meanwhile would be raised in it, and what a callback raises is lost."""
+    gc.callbacks.append(_recorder.collects())
 
 
 _PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _reducer,
@@ -201,8 +191,8 @@ _PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving,
 
 
 def install(torch, after):
-    """Once in a process, when `import torch` has run; after({name: what to call}) waits for other modules. What it tells
-    of the process is written when it trains."""
+    """Once in a process, when `import torch` has run; after({name: what to call}) waits for other modules. What it
+    tells of the process is written when it trains."""
     if not _recorder.recording or hasattr(install, "done"):
         return
     install.done = True

@@ -1,4 +1,4 @@
-"""Errors of the user's in and below everything that is watched. Their tracebacks go to stderr, the last one by itself."""
+"""Errors of the user's in and below all that is watched. Their tracebacks go to stderr, the last one by itself."""
 import copy
 import os
 import queue
