@@ -16,7 +16,7 @@ import harness
 from harness import TRAINPROF, TrainprofTest, wait_until
 from python_test import TORCH_PYTHON, Torch
 
-COUNT = int(os.environ.get("TRAINPROF_TEST_ENDS", "16"))
+COUNT = int(os.environ.get("TRAINPROF_TEST_ENDS", "12"))
 SEED = int(os.environ.get("TRAINPROF_TEST_SEED", "1"))
 LONGEST_S = 60 + 4 * COUNT
 
