@@ -33,6 +33,17 @@ class Places {
     if (is_new) it->second = Find(stack);
     return it->second;
   }
+  // Whether multiprocessing made the process, as it makes a loader's workers.
+  bool IsOfChild(StackId stack) {
+    const auto [it, is_new] = of_child_.try_emplace(stack);
+    if (is_new) {
+      trace_.stacks.ForEachFrame(stack, [&](const CallFrame& frame) {
+        it->second = IsForkedStart(trace_.Text(frame.function), trace_.Text(frame.file));
+        return !it->second;
+      });
+    }
+    return it->second;
+  }
 
  private:
   Place Find(StackId stack) const {
@@ -59,6 +70,7 @@ class Places {
 
   const Trace& trace_;
   std::unordered_map<StackId, Place> known_;
+  std::unordered_map<StackId, bool> of_child_;
 };
 
 struct Weight {
@@ -277,6 +289,11 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
   Places places(trace);
   std::array<Weights, kHostClasses> own;
   Weights producers;
+  // Another process that is no child and waits, as who started this one does, makes no batch.
+  const auto may_produce = [&](size_t row) {
+    return trace.ProcessOf(samples.track[row]) == trace.ProcessOf(thread) ||
+           samples.state[row] == ThreadState::kRunning || places.IsOfChild(samples.stack[row]);
+  };
   for (size_t row = 0; row < samples.size(); ++row) {
     CancelPoint(row);
     const bool is_stepping = samples.track[row] == thread;
@@ -285,7 +302,7 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
     const Place& place = places.Of(samples.stack[row]);
     if (is_stepping) {
       Add(samples, row, place, own[static_cast<size_t>(*phase)]);
-    } else if (place.users) {
+    } else if (place.users && may_produce(row)) {
       Add(samples, row, place, producers);
     }
   }

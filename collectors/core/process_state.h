@@ -52,6 +52,10 @@ struct ProcessState {
   std::atomic<uint32_t> steps_are_ranges;  // 1: what a hook says of steps counts no more
   std::atomic<uint64_t> signal_at_step;
   std::atomic<uint32_t> step_signal;
+  // 1: another tool in this process has CUPTI (lending.h); and who follows that and has done so.
+  std::atomic<uint32_t> cupti_is_lent;
+  std::atomic<uint32_t> lending_is_followed;
+  std::atomic<uint32_t> cupti_was_lent;
   std::atomic<uint32_t> claims;   // chunks whose header is being written
   std::atomic<uint32_t> exiting;  // CloseSegment() was called
   int64_t first_event_ns;         // CLOCK_MONOTONIC

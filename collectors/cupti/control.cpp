@@ -1,5 +1,6 @@
 // The thread that calls CUPTI: switches recording on and off as the schedule and the user's window
 // say, and flushes once a second.
+#include "collectors/core/lending.h"
 #include "collectors/core/process_state.h"
 #include "collectors/core/window.h"
 #include "collectors/cupti/messages.h"
@@ -66,6 +67,7 @@ void SwitchCalls(Session& session, bool on) {
 }
 
 void SwitchCallbacks(Session& session, bool on) {
+  if (session.subscriber == nullptr) return;
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
@@ -90,11 +92,6 @@ CUptiResult SwitchDeviceKinds(Session& session, bool on) {
   return CUPTI_SUCCESS;
 }
 
-void WriteGap(Session& session, bool begins, uint64_t ticks) {
-  Locked lock(session.writer_lock);
-  session.writer->Gap(begins, recording::GapReason::kDevice, ticks);
-}
-
 void ApplySchedule(Session& session) {
   constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
   const bool room = (g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) == 0;
@@ -114,20 +111,12 @@ void Flush(Session& session, uint32_t flag) {
   NoteRefusal(session, asked, "cuptiActivityGetNumDroppedRecords");
 }
 
-}  // namespace
-
-ScheduleInput PresentInput() {
-  return {MonotonicNs(), g_runtime.state->steps_begun.load(), WindowIsOpen()};
-}
-
-bool SwitchRecording(Session& session, bool on) {
-  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+// All kinds that come and go. False when kernels cannot be recorded; kCuptiState tells why then.
+bool SwitchKinds(Session& session, bool on) {
   if (!on) {
-    WriteGap(session, true, ticks);
     SwitchCallbacks(session, false);
     SwitchCalls(session, false);
     SwitchDeviceKinds(session, false);
-    session.recording = false;
     return true;
   }
   const CUptiResult result = SwitchDeviceKinds(session, true);
@@ -140,8 +129,52 @@ bool SwitchRecording(Session& session, bool on) {
   }
   SwitchCalls(session, true);
   SwitchCallbacks(session, true);
-  session.recording = true;
-  WriteGap(session, false, recording::ReadTicks(g_runtime.clock));
+  return true;
+}
+
+// The other tool finds CUPTI as if nobody had used it.
+void Lend(Session& session) {
+  WriteGap(session, true, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
+  if (session.recording) SwitchKinds(session, false);
+  GiveUpCupti(session);
+  Flush(session, kForced);
+  session.lent = true;
+}
+
+void TakeBack(Session& session) {
+  session.lent = false;
+  session.was_lent = true;
+  if (session.failed.load()) return;
+  if (!TakeCupti(session)) return session.failed.store(true);  // the gap lasts
+  if (session.recording && !SwitchKinds(session, true)) return;
+  WriteGap(session, false, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
+}
+
+void ApplyLending(Session& session) {
+  const bool wanted = CuptiIsWanted();
+  if (wanted != session.lent) wanted ? Lend(session) : TakeBack(session);
+  AnswerLending(session.lent);
+}
+
+}  // namespace
+
+void WriteGap(Session& session, bool begins, recording::GapReason reason, uint64_t ticks) {
+  Locked lock(session.writer_lock);
+  session.writer->Gap(begins, reason, ticks);
+}
+
+ScheduleInput PresentInput() {
+  return {MonotonicNs(), g_runtime.state->steps_begun.load(), WindowIsOpen()};
+}
+
+bool SwitchRecording(Session& session, bool on) {
+  const uint64_t before = recording::ReadTicks(g_runtime.clock);
+  if (!on) WriteGap(session, true, recording::GapReason::kDevice, before);
+  if (!SwitchKinds(session, on)) return false;
+  session.recording = on;
+  if (on) {
+    WriteGap(session, false, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));
+  }
   return true;
 }
 
@@ -151,17 +184,20 @@ void RunControl() {
   int64_t next_flush = MonotonicNs() + kFlushEveryNs;
   while (session.ending.load(std::memory_order_acquire) == 0) {
     const uint32_t signal = state.step_signal.load(std::memory_order_acquire);
-    ApplySchedule(session);
+    ApplyLending(session);
+    if (!session.lent) ApplySchedule(session);
     if (MonotonicNs() >= next_flush) {
-      Flush(session, 0);
+      if (!session.lent) Flush(session, 0);
       next_flush = MonotonicNs() + kFlushEveryNs;
     }
     const uint64_t next_step = session.schedule.NextStep();
-    if (next_step != 0 && state.steps_begun.load() == next_step) continue;  // meanwhile
+    const bool step_came = next_step != 0 && state.steps_begun.load() == next_step;
+    if (step_came && !session.lent) continue;  // meanwhile
     if (session.ending.load() == 0)
       SleepWhile(&state.step_signal, signal, next_flush - MonotonicNs());
   }
-  Flush(session, kForced);
+  StopAnswering();
+  if (!session.lent) Flush(session, kForced);
   session.control_done.store(1, std::memory_order_release);
   Wake(&session.control_done);
 }

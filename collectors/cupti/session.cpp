@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/core/lending.h"
 #include "collectors/core/own_thread.h"
 #include "collectors/core/process_state.h"
 #include "collectors/cupti/messages.h"
@@ -81,22 +82,28 @@ CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
   return result;
 }
 
-// Calls are switched on by their number, or where CUPTI is too old for it as a whole.
-void DecideCalls(Session& session) {
+// Calls are switched on by their number, or where CUPTI is too old for it as a whole. Numbers count
+// no longer, either, when another tool has switched all calls on and off.
+void DecideCalls(Session& session, bool after_another) {
   // cudaDeviceReset stays on: CUPTI records no calls at all when it traced none by the time of the
   // first context, as in a window that opens later.
   constexpr uint32_t kDeviceReset = 164;
   const CuptiApi& api = session.library.api;
   bool by_number = api.enable_runtime_api != nullptr && api.enable_driver_api != nullptr;
+  const char* why = "CUPTI before 12.5";
+  if (by_number && after_another) {
+    by_number = false;
+    why = "torch.profiler has switched them";
+  }
   if (by_number) {
     const CUptiResult result = api.enable_runtime_api(kDeviceReset, 1);
     NoteRefusal(session, result, "cuptiActivityEnableRuntimeApi");
     by_number = result == CUPTI_SUCCESS;
   }
   session.ring.header()->whole_kinds = by_number ? 0 : 1;
-  WriteFact(session, fact::kCuptiCalls, "%s",
-            by_number ? "those that matter"
-                      : "all are traced and then sifted, at some 100 ns each: CUPTI before 12.5");
+  if (by_number) return WriteFact(session, fact::kCuptiCalls, "those that matter");
+  WriteFact(session, fact::kCuptiCalls, "all are traced and then sifted, at some 100 ns each: %s",
+            why);
 }
 
 // What newer versions can be asked for; a version that lacks a function does without.
@@ -114,30 +121,7 @@ void SetHabits(Session& session) {
   }
 }
 
-// False: kCuptiState tells why not.
-bool SetUpCupti(Session& session) {
-  const CuptiApi& api = session.library.api;
-  char holder[kHolderBytes];
-  // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed.
-  CUptiResult result = Subscribe(session, holder);
-  if (result != CUPTI_SUCCESS) {
-    SetState(session, result, "cuptiSubscribe", holder);
-    return false;
-  }
-  SetClock(session);
-  SetHabits(session);
-  result = api.register_callbacks(BufferRequested, BufferCompleted);
-  if (result != CUPTI_SUCCESS) {
-    SetState(session, result, "cuptiActivityRegisterCallbacks", "");
-    return false;
-  }
-  DecideCalls(session);
-  for (const ActivityKind kind : {kDeviceActivity, kContextActivity, kStreamActivity}) {
-    const CUptiResult enabled = api.enable(static_cast<CUpti_ActivityKind>(kind));
-    NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");
-  }
-  return true;
-}
+constexpr ActivityKind kLastingKinds[] = {kDeviceActivity, kContextActivity, kStreamActivity};
 
 void WriteFacts(Session& session, int slot_error) {
   const CuptiLibrary& library = session.library;
@@ -188,6 +172,19 @@ void CountFork() {
   if (Session* session = Active()) session->forks.fetch_add(1, std::memory_order_relaxed);
 }
 
+// As the schedule has it, and unless CUPTI is lent. False: kCuptiState tells why not.
+bool StartRecording(Session& session) {
+  const uint64_t opened = g_runtime.state->segment->opened.ticks;
+  session.lent = CuptiIsWanted();
+  if (session.lent) WriteGap(session, true, recording::GapReason::kLent, opened);
+  if (!session.lent && !TakeCupti(session)) return false;
+  StartSchedule(session);
+  const bool wanted = session.schedule.Want(PresentInput());
+  if (!wanted) WriteGap(session, true, recording::GapReason::kDevice, opened);
+  if (session.lent) session.recording = wanted;
+  return !wanted || session.lent || SwitchRecording(session, true);
+}
+
 // Records from here on, or kCuptiState says why not.
 void Begin(Session& session) {
   LoadCupti(&session.library);
@@ -199,16 +196,10 @@ void Begin(Session& session) {
   if (!OpenOutput(session, &slot_error)) return;
   WriteFacts(session, slot_error);
   session.active.store(1, std::memory_order_release);
-  if (!SetUpCupti(session)) return session.active.store(0);
-  StartSchedule(session);
-  if (!session.schedule.Want(PresentInput())) {
-    Locked lock(session.writer_lock);
-    session.writer->Gap(true, recording::GapReason::kDevice,
-                        g_runtime.state->segment->opened.ticks);
-  } else if (!SwitchRecording(session, true)) {
-    return session.active.store(0);
-  }
+  if (!StartRecording(session)) return session.active.store(0);
+  AnswerLending(session.lent);  // the thread that goes on with it is on its way
   if (!StartOwnThread("trainprof", RunWorker) || !StartOwnThread("trainprof-cupti", RunControl)) {
+    StopAnswering();
     WriteFact(session, fact::kCuptiState, "no thread could be started");
     return session.active.store(0);
   }
@@ -248,6 +239,43 @@ void WriteFact(Session& session, const char* key, const char* format, ...) {
   va_end(arguments);
   Locked lock(session.writer_lock);
   session.writer->Fact(key, text);
+}
+
+bool TakeCupti(Session& session) {
+  const CuptiApi& api = session.library.api;
+  char holder[kHolderBytes];
+  // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed. A tool
+  // that has handed it over may stay subscribed; then there are no stacks of calls.
+  CUptiResult result = Subscribe(session, holder);
+  if (session.was_lent) {
+    NoteRefusal(session, result, "cuptiSubscribe after torch.profiler");
+    if (result != CUPTI_SUCCESS) session.subscriber = nullptr;
+  } else if (result != CUPTI_SUCCESS) {
+    SetState(session, result, "cuptiSubscribe", holder);
+    return false;
+  }
+  SetClock(session);
+  SetHabits(session);
+  result = api.register_callbacks(BufferRequested, BufferCompleted);
+  if (result != CUPTI_SUCCESS) {
+    SetState(session, result, "cuptiActivityRegisterCallbacks", "");
+    return false;
+  }
+  DecideCalls(session, session.was_lent);
+  for (const ActivityKind kind : kLastingKinds) {
+    const CUptiResult enabled = api.enable(static_cast<CUpti_ActivityKind>(kind));
+    NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");
+  }
+  return true;
+}
+
+void GiveUpCupti(Session& session) {
+  const CuptiApi& api = session.library.api;
+  for (const ActivityKind kind : kLastingKinds) {
+    api.disable(static_cast<CUpti_ActivityKind>(kind));
+  }
+  if (session.subscriber != nullptr) api.unsubscribe(session.subscriber);
+  session.subscriber = nullptr;
 }
 
 void NoteRefusal(Session& session, CUptiResult result, const char* call) {

@@ -63,7 +63,10 @@ struct Session {
   RowWriter* writer;
   Converter converter;
 
-  bool recording;            // the kinds are switched on (control thread)
+  // Of the control thread: the schedule wants rows; another tool has CUPTI meanwhile (core/lending.h).
+  bool recording;
+  bool lent;
+  bool was_lent;             // at any time
   std::atomic<bool> failed;  // fact::kCuptiState tells why nothing is recorded (any more)
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
@@ -94,9 +97,15 @@ void StartSession();
 // call, in fact::kCuptiRefused. To be called by one thread at a time.
 void NoteRefusal(Session& session, CUptiResult result, const char* call);
 
+// Takes CUPTI for ourselves, and gives all of it up. To be called by one thread at a time. False:
+// kCuptiState tells why not.
+bool TakeCupti(Session& session);
+void GiveUpCupti(Session& session);
+
 // control.cpp: switches what is recorded on or off; to be called by one thread at a time. False
 // when kernels cannot be recorded; kCuptiState tells why then.
 bool SwitchRecording(Session& session, bool on);
+void WriteGap(Session& session, bool begins, recording::GapReason reason, uint64_t ticks);
 ScheduleInput PresentInput();
 void RunControl();
 // worker.cpp

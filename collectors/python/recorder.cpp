@@ -6,6 +6,10 @@
 // an interrupt between two of its lines) costs that one range, and leaves none open. Times are ns of
 // CLOCK_MONOTONIC, which Python's own clocks give. Names that the user gives are zero-terminated;
 // those of hooks, which come at each step, are handles of TrainprofPlace().
+#include <stdio.h>
+#include <wchar.h>
+
+#include "collectors/core/lending.h"
 #include "collectors/core/registry.h"
 #include "collectors/core/thread_writer.h"
 #include "collectors/python/own_stack.h"
@@ -20,6 +24,17 @@ constexpr recording::PayloadType kCount = recording::PayloadType::kUint64;
 
 // What is torch's, and not a name that the user gave.
 constexpr char kTorchDomain[] = "torch";
+
+// Of Python's garbage collector, which runs in one thread of a process at a time.
+constexpr long kGenerations = 3;
+struct Collections {
+  void* (*item)(void* dictionary, const char* key) = nullptr;
+  long (*number)(void* object) = nullptr;
+  const Place* places[kGenerations] = {};
+  int64_t began_ns = 0;
+};
+constinit Collections g_collections;
+constexpr int64_t kShortestCollectionNs = 20'000;
 
 template <class Record>
 void WithWriter(Record record) {
@@ -107,3 +122,37 @@ TRAINPROF_EXPORT int TrainprofReadStacks(int minor, const void* const* codes, co
 
 // Before the interpreter ends.
 TRAINPROF_EXPORT void TrainprofReadNoStacks() { trainprof::collectors::StopOwnStacks(); }
+
+// torch.profiler is about to use CUPTI (1), or has done with it (0): the recording of GPU work pauses.
+// May wait for some ms, without the GIL. Does nothing where the process uses no CUDA.
+TRAINPROF_EXPORT void TrainprofHandOver(int begins) {
+  trainprof::collectors::LendCupti(begins != 0);
+}
+
+// Python's PyDict_GetItemString and PyLong_AsLong, before collections are told of.
+TRAINPROF_EXPORT void TrainprofWatchCollections(void* (*item)(void*, const char*),
+                                                long (*number)(void*)) {
+  trainprof::collectors::g_collections.item = item;
+  trainprof::collectors::g_collections.number = number;
+}
+
+// As gc.callbacks are called: "start" or "stop", and a dictionary that has the generation.
+TRAINPROF_EXPORT void TrainprofCollects(const wchar_t* phase, void* about) {
+  trainprof::collectors::Collections& collections = trainprof::collectors::g_collections;
+  const int64_t now = trainprof::recording::MonotonicNs();
+  if (wcscmp(phase, L"start") == 0) {
+    collections.began_ns = now;
+    return;
+  }
+  if (now - collections.began_ns < trainprof::collectors::kShortestCollectionNs) return;
+  void* number = collections.item(about, "generation");
+  const long generation = number == nullptr ? -1 : collections.number(number);
+  if (generation < 0 || generation >= trainprof::collectors::kGenerations) return;
+  const Place*& place = collections.places[generation];
+  if (place == nullptr) {
+    char name[64];
+    snprintf(name, sizeof name, "gc.collect (generation %ld)", generation);
+    place = TrainprofPlace(name, "");
+  }
+  TrainprofPastRange(place, collections.began_ns, now);
+}

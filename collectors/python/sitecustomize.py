@@ -17,32 +17,41 @@ class _Package:
         return sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, [_HERE])
 
 
-class _AfterTorch:
-    """The first of all finders, until torch is imported: then the hooks come in. Libraries ask for torch's place
-    without importing it. The module's loader stays the same object, since others ask for its type."""
+class After:
+    """The first of all finders, until the modules that it waits for are imported: {name: what to call with the module}.
+    Libraries ask for a module's place without importing it. Its loader stays the same object, since others ask for its
+    type."""
 
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name != "torch":
+    def __init__(self, waiting):
+        self.waiting = waiting
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.waiting:
             return None
         for finder in list(sys.meta_path):
-            find = None if finder is cls else getattr(finder, "find_spec", None)
+            find = None if finder is self else getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
             if spec is not None:
-                cls.watch(spec.loader)
+                self.watch(name, spec.loader)
                 return spec
         return None
 
-    @classmethod
-    def watch(cls, loader):
+    def watch(self, name, loader):
         execute = getattr(loader, "exec_module", None)
 
         def exec_module(module):
             del loader.exec_module
-            if cls in sys.meta_path:
-                sys.meta_path.remove(cls)
-            execute(module)
-            _install(module)
+            call = self.waiting.pop(name, None)
+            if not self.waiting and self in sys.meta_path:
+                sys.meta_path.remove(self)
+            try:
+                execute(module)
+            except BaseException as error:  # as _tracebacks.unseen has it
+                BaseException.with_traceback(error, error.__traceback__.tb_next)
+                raise
+            if call:
+                call(module)
 
         try:
             loader.exec_module = exec_module
@@ -55,7 +64,7 @@ def _install(torch):
     try:
         from trainprof import _torch
 
-        _torch.install(torch)
+        _torch.install(torch, After)
     except Exception:
         pass
     finally:
@@ -79,5 +88,5 @@ def _chain():
 if sys.version_info >= _OLDEST:
     sys.meta_path.append(_Package)
     if __import__("os").environ.get("TRAINPROF_DIR"):
-        sys.meta_path.insert(0, _AfterTorch)
+        After({"torch": _install})
 _chain()

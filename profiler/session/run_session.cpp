@@ -220,6 +220,13 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
   return preparation;
 }
 
+// What the user can only change before the program runs.
+void WarnOfDaemon(const RunSettings& settings) {
+  if (settings.quiet || std::getenv("KINETO_USE_DAEMON") == nullptr) return;
+  Say("KINETO_USE_DAEMON is set: where that daemon asks torch for a profile, the GPU work that comes "
+      "after is lost to the recording. Unset it");
+}
+
 // From the program's start on. Its failure costs the samples, nothing else.
 void StartSampler(const RunSettings& settings, pid_t program, Preparation& preparation) {
   if (settings.sample_hz <= 0) return;
@@ -346,6 +353,7 @@ int RunSession(const RunSettings& settings) {
 
   const auto environment =
       EnvironmentWith(preparation ? preparation->variables : decltype(preparation->variables){});
+  if (preparation) WarnOfDaemon(settings);
   if (preparation) preparation->started = std::chrono::steady_clock::now();
   const StartedProgram program = StartProgram(settings.program, environment, surroundings);
   if (program.pid < 0) {

@@ -43,6 +43,7 @@ class Job {
   Job() {
     stepping = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
     worker = builder.FindOrAddThread(builder.FindOrAddProcess(2), 2);
+    launcher = builder.FindOrAddThread(builder.FindOrAddProcess(3), 3);
   }
   void Range(int64_t begin, int64_t end, const char* name) {
     builder.AddRange({.begin = TraceTime{begin * 1'000'000},
@@ -61,6 +62,7 @@ class Job {
   TraceBuilder builder;
   TrackId stepping;
   TrackId worker;
+  TrackId launcher;  // who started the stepping process
 };
 
 std::string TextOf(const std::vector<LineTime>& lines, const char* indent) {
@@ -131,6 +133,9 @@ TEST(PhaseLines, OfInputWaitSayWhatTheProducersDidMeanwhile) {
   job.Sample(22, job.worker, kWaiting, "item /me/data.py:11" + outer, 40);
   // It waits for work itself: what stands outside is the line that forked it, and none of its own.
   job.Sample(32, job.worker, kWaiting, "Queue.get " + lib + "queues.py:100" + outer);
+  // Who started the process waits for its end, and for no batch.
+  job.Sample(42, job.launcher, kWaiting,
+             "select /usr/lib/python3.11/selectors.py:469 < main /me/launch.py:8", 80);
   // Nobody waits for this.
   job.Sample(70, job.worker, kRunning, "item /me/data.py:9" + outer);
   EXPECT_EQ(LinesOf(std::move(job)),

@@ -269,6 +269,10 @@ int main(int argc, char** argv) {
   if (mode == "stacks") code = Stacks(count);
   if (mode == "payload") code = Payload(count);
   if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
+  if (mode == "second_client") {
+    const void* kernel = Declare("_Z6kernelPf", 1000);
+    code = cuda_program::SecondClient([kernel, count] { LaunchMany(kernel, count); }, argv[3]);
+  }
   if (mode == "killed") code = Killed(argv[2]);
   return code;
 }

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <string>
 
 namespace cuda_program {
 
@@ -11,5 +13,9 @@ struct Progress {
   std::atomic<uint64_t> launches;           // that have returned
   std::atomic<int64_t> launched_ns[kKept];  // when, of launch i; CLOCK_MONOTONIC
 };
+
+// Launches before, while and after another client has CUPTI, twice, as the collector is told. `how`:
+// the client "stays" subscribed, "leaves", never was ("without"), or was there before ("early").
+int SecondClient(const std::function<void()>& launch, const std::string& how);
 
 }  // namespace cuda_program

@@ -72,6 +72,10 @@ void ReadRecord(const recording::RecordHead& head, const uint64_t* words, Writer
       if (head.domain == static_cast<uint32_t>(recording::GapReason::kDevice)) {
         ++(head.type == RecordType::kGapBegin ? rows.gaps_begun : rows.gaps_ended);
       }
+      if (head.domain == static_cast<uint32_t>(recording::GapReason::kLent)) {
+        EXPECT_EQ(head.type == RecordType::kGapBegin, rows.lent_ticks.size() % 2 == 0);
+        rows.lent_ticks.push_back(words[1]);
+      }
       break;
     default:
       break;

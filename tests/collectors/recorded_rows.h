@@ -48,8 +48,9 @@ struct RecordedRows {
   int contexts = 0;
   int gaps_begun = 0;  // of GapReason::kDevice
   int gaps_ended = 0;
-  uint64_t dropped = 0;  // as the segment counts it, thinned ones included
-  int damaged = 0;       // chunks or records that could not be read
+  std::vector<uint64_t> lent_ticks;  // begin, end, begin, ... of the gaps of GapReason::kLent
+  uint64_t dropped = 0;              // as the segment counts it, thinned ones included
+  int damaged = 0;                   // chunks or records that could not be read
 
   std::vector<recording::DeviceRow> Of(recording::DeviceRowType type) const;
   int64_t CountCalls(const std::string& name) const;

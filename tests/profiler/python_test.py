@@ -58,12 +58,29 @@ class Start(TrainprofTest):
             self.assertIn("Python's %s hides trainprof from the script" % option, card)
         self.assertNotIn("hides", self.run_python("pass", "-W", "ignore", "-u").stderr.decode())
 
+    def test_a_profiler_that_is_asked_from_outside_is_named_before_the_run(self):
+        code = "import sys; sys.stderr.write('it runs\\n')"
+        before, it_runs, _ = self.run_python(code, KINETO_USE_DAEMON="1").stderr.decode().partition("it runs")
+        self.assertTrue(it_runs)
+        self.assertIn("KINETO_USE_DAEMON is set", before)
+        self.assertNotIn("KINETO", self.run_python(code).stderr.decode())
+
     def test_a_module_that_only_is_called_torch_does_no_harm(self):
         with open(self.path("torch.py"), "w", encoding="utf-8") as file:
             file.write("print('mine')")
         result = self.run_python("import sys; sys.path.insert(0, '.'); import torch; print(torch.__loader__.exec_module)")
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stdout.decode(), r"mine\n<bound method _?\w*\.exec_module of ")
+
+    def test_a_torch_that_fails_says_so_as_ever(self):
+        with open(self.path("torch.py"), "w", encoding="utf-8") as file:
+            file.write("import sys\nassert sys.version_info < (3, 11), 'too new'\n")
+        command = [sys.executable, "-c", "import sys; sys.path.insert(0, '.'); import torch"]
+        plain = self.run_plain(command)
+        result = self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])
+        if sys.version_info >= (3, 11):
+            self.assertIn(b"too new", plain.stderr)
+        self.assertEqual((result.returncode, result.stderr), (plain.returncode, plain.stderr))
 
     def test_what_the_script_tells_is_recorded(self):
         code = """
@@ -202,6 +219,22 @@ class Phases(Torch):
         line = line_of("own_generator.py", "# here the batch is made")
         self.assertIn("own_generator.py:%d batches" % line, self.report["verdict"])
 
+    def test_logging(self):
+        result, rank = self.record_as_timed("logs.py")
+        self.assertEqual(result.stdout, b"True 40\n")
+        seen = {it["name"]: it["ms_per_step"] for it in rank["host_other"]}
+        for name in ("SummaryWriter.add_scalar", "wandb.log", "mlflow.log_metrics", "logging.SlowHandler.emit"):
+            self.assertAlmostEqual(seen[name], 2.2, delta=MOST_MS, msg=name)
+        self.trainprof("export", "run", "-o", "trace.json")
+        events = [it for it in json.loads(self.read("trace.json"))["traceEvents"] if it["ph"] == "X"]
+        wandb = [it for it in events if it["name"] == "wandb.log"]
+        self.assertEqual(len(wandb), 40)
+        self.assertIn("logs.py(%d)" % line_of("logs.py", "# in the midst"), json.dumps(wandb))
+        validation = sum(it["dur"] / 1e3 for it in events if it["name"] == "validation")
+        logged = sum(it["dur"] / 1e3 for it in events if it["name"] == "SummaryWriter.add_scalar")
+        self.assertGreater(logged, 48 * 2)
+        self.assertLess(validation, 8 * MOST_MS + 8 * 2, "what is logged is no validation")
+
     def test_two_optimizers_and_validation(self):
         self.record_as_timed("two_optimizers.py")
         export = self.trainprof("export", "run", "-o", "trace.json")
@@ -248,6 +281,12 @@ class Phases(Torch):
             if finding["rank"] == 0:
                 self.assertEqual(finding["gain_ms_per_step"]["high"], 0)
 
+    def test_torchs_profiler_with_a_schedule(self):
+        result, rank = self.record_as_timed("scheduled.py")
+        self.assertEqual(rank["steps"]["last_number"], 38)
+        self.assertEqual(result.stdout.decode(), self.plain("scheduled.py").stdout.decode())
+        self.assertEqual(result.stdout.count(b"('aten::addmm', 20)"), 2)  # 5 layers, 4 steps
+
     def test_pauses_for_garbage(self):
         result = self.record("garbage.py")
         self.trainprof("export", "run", "-o", "trace.json")
@@ -257,6 +296,45 @@ class Phases(Torch):
         self.assertIn(len(pauses), (5, 6))  # Python's own at its end is one
         true = float(result.stdout)
         self.assertAlmostEqual(sum(it["dur"] / 1e3 for it in pauses[:5]), true, delta=max(MOST_MS, MOST_SHARE * true))
+
+
+class Notebook(Torch):
+    """TRAINPROF_TEST_JUPYTER: a Python that has PyTorch, nbconvert and ipykernel."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.python = os.environ.get("TRAINPROF_TEST_JUPYTER") or TORCH_PYTHON
+        found = "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))"
+        needed = ("torch", "nbconvert", "ipykernel")
+        if subprocess.run([cls.python, "-c", found, *needed], check=False).returncode != 0:
+            print(f"Skipped: {cls.python} does not have all of {', '.join(needed)}")
+            sys.exit(77)
+
+    def test_cells_are_named_as_their_user_knows_them(self):
+        self.assertEqual(self.run_plain([self.python, "notebook.py"]).returncode, 0)
+        command = [self.python, "-m", "jupyter", "nbconvert", "--to", "notebook", "--output", "out", "--execute"]
+        for attempt in range(3):
+            shutil.rmtree(self.path("run"), ignore_errors=True)
+            result = self.trainprof("run", "-o", "run", "--", *command, "notebook.ipynb")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            rank = self.rank()
+            try:
+                self.compare(rank)
+                break
+            except AssertionError:
+                if attempt == 2:
+                    raise
+        with open(self.path("out.ipynb"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["cells"][2]["execution_count"], 3)
+        lines = {it["class"]: it["lines"] for it in rank["host_lines"]}
+        self.assertIn(("In[2]", 2), [(line["file"], line["line"]) for line in lines["forward"]])
+        self.assertLessEqual({line["file"] for line in lines["forward"] + lines["backward"]}, {"In[2]", "In[3]"})
+        # The program that started the kernel waits for it all the time, and makes no batch.
+        self.assertIn("truth.py:%d Samples.__getitem__" % line_of("truth.py", "time.sleep"), self.report["verdict"])
+        for told in (json.dumps(self.report), result.stderr.decode()):
+            self.assertNotIn("/ipykernel_", told)
+            self.assertNotIn("python.cell", told)
 
 
 class Transparency(Torch):
@@ -272,12 +350,33 @@ class Transparency(Torch):
                 self.assertIn(last[0], result.stderr)
                 self.assertNotIn(b"trainprof-python/sitecustomize", result.stderr)
 
+    def test_tracebacks_are_the_same(self):
+        """Kineto's own lines have times."""
+        def errors(result):
+            self.assertEqual(result.returncode, 1)
+            return [line for line in result.stderr.decode().splitlines() if not line.startswith("USDT:")]
+
+        newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
+        if newer.returncode != 0:
+            self.skipTest("Python 3.10 raises on with tracebacks that cannot be changed")
+        command = [TORCH_PYTHON, "fails.py"]
+        self.assertEqual(errors(self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])),
+                         errors(self.run_plain(command)))
+
+    def test_an_interrupt_is_heard_whatever_the_program_does(self):
+        self.assertEqual(self.record("interrupted.py").stdout, b"heard 5 1.0\n")
+
     def test_torchs_profiler_compiled_graphs_and_copies_are_the_same(self):
         plain = self.plain("profiled.py")
         self.assertEqual(plain.returncode, 0, plain.stderr)
         result = self.record("profiled.py")
         self.assertEqual(result.stdout.decode(), plain.stdout.decode())
         self.assertEqual(self.rank()["steps"]["source"], "loader")  # a compiled step is dynamo's
+
+    def test_cupti_is_handed_to_torchs_profiler_while_it_may_use_it(self):
+        told = ["begin", "profile", 0, "end", "begin", 1, "profile", 0, "end", "begin", "profile", 0, "end",
+                1, 0, "refused"]
+        self.assertEqual(self.record("hands_over.py").stdout.decode(), "%s\n" % told)
 
     def test_a_hook_that_errs_is_not_noticed(self):
         for name, text in (("several.py", """

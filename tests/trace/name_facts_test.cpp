@@ -12,6 +12,11 @@ TEST(NameFacts, SayWhatNamesSay) {
   EXPECT_TRUE(NameFactsOf("prof.step()").is_profiler_step);
   EXPECT_TRUE(NameFactsOf("torch/serialization.py(620): save").is_io);
   EXPECT_TRUE(NameFactsOf("save_checkpoint").is_io);
+  EXPECT_TRUE(NameFactsOf("SummaryWriter.add_scalar").is_io);
+  EXPECT_TRUE(NameFactsOf("wandb.log").is_io);
+  EXPECT_TRUE(NameFactsOf("mlflow.log_metrics").is_io);
+  EXPECT_TRUE(NameFactsOf("logging.FileHandler.emit").is_io);
+  EXPECT_FALSE(NameFactsOf("logging.config").is_io);
   EXPECT_FALSE(NameFactsOf("torch/utils/checkpoint.py(493): checkpoint").is_io);
   EXPECT_TRUE(NameFactsOf("gc.collect").is_garbage_collection);
   EXPECT_TRUE(NameFactsOf("ncclDevKernel_AllReduce_Sum_f32_RING_LL").is_communication);

@@ -355,7 +355,9 @@ constexpr bool IsForkedStart(std::string_view function, std::string_view file) {
 constexpr bool IsIoName(std::string_view name) {
   using names_internal::ContainsNoCase;
   if (ContainsNoCase(name, "torch/serialization.py") || name == "torch.save" ||
-      ContainsNoCase(name, "json/__init__.py")) {
+      ContainsNoCase(name, "json/__init__.py") ||
+      names_internal::StartsWithOneOf(name, {"SummaryWriter.", "wandb.log", "mlflow.log_"}) ||
+      (name.starts_with("logging.") && name.ends_with(".emit"))) {
     return true;
   }
   return ContainsNoCase(name, "checkpoint") &&

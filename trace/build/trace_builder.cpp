@@ -164,12 +164,18 @@ Interval Extent(const Trace& trace) {
 }  // namespace
 
 FrameId TraceBuilder::AddFrame(const FrameText& frame) {
+  StringId file = Intern(frame.file);
+  if (const auto named = file_names_.find(file); named != file_names_.end()) file = named->second;
   return trace_.stacks.AddFrame({.function = Intern(frame.function),
-                                 .file = Intern(frame.file),
+                                 .file = file,
                                  .line = frame.line,
                                  .module = Intern(frame.module),
                                  .offset = frame.offset},
                                 [&] { return IsUserFrame(frame); });
+}
+
+void TraceBuilder::NameFile(std::string_view file, std::string_view name) {
+  file_names_[Intern(file)] = Intern(name);
 }
 
 ProcessId TraceBuilder::FindOrAddProcess(int64_t pid) {

@@ -84,6 +84,8 @@ class TraceBuilder {
   }
   // Whether a frame is the user's is decided here, once for each.
   FrameId AddFrame(const FrameText& frame);
+  // Frames of that file, from here on, have the name that their user knows it by.
+  void NameFile(std::string_view file, std::string_view name);
   StackId AddStack(FrameId frame, StackId caller) { return trace_.stacks.Add(frame, caller); }
 
   ProcessId FindOrAddProcess(int64_t pid);
@@ -154,6 +156,7 @@ class TraceBuilder {
   int64_t SortTables(EqualRows equal_rows);
 
   Trace trace_;
+  std::unordered_map<StringId, StringId> file_names_;
   std::unordered_map<int64_t, ProcessId> process_of_pid_;
   std::unordered_map<uint64_t, std::unordered_map<int64_t, TrackId>> track_of_;
   // Streams whose number another device of the process had first.

@@ -7,6 +7,7 @@ import time
 import weakref
 
 from trainprof import _recorder
+from trainprof._tracebacks import unseen
 
 _RANGE = "c10d::all_reduce (DistributedDataParallel)"
 _SHORTEST_NS = 1000
@@ -22,7 +23,11 @@ def _reducer(torch, is_compiling):
 
     @functools.wraps(original)
     def _ddp_init_helper(self, *arguments, **keywords):
-        result = original(self, *arguments, **keywords)
+        try:
+            result = original(self, *arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
         try:
             if self.device_type == "cpu":
                 self._set_ddp_runtime_logging_sample_rate(1)

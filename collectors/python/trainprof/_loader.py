@@ -5,6 +5,7 @@ import multiprocessing
 
 from trainprof import _phases, _recorder
 from trainprof._patching import inner
+from trainprof._tracebacks import unseen
 
 clock = _recorder.clock
 
@@ -65,6 +66,9 @@ def _batches(torch, is_compiling):
             batch = original(self)
             got_one = True
             return batch
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             state.in_loader = was_in
             _phases.batch_came(id(self), names.get(type(self)) or name_of(type(self)), begin, got_one)
@@ -90,6 +94,9 @@ def _start(torch, is_compiling):
         try:
             state.in_loader = True
             iterator = original(self)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             state.in_loader = was_in
         _made(self, iterator, begin)
@@ -113,7 +120,11 @@ def _watch_fetching():
             collate_fn = inner(collate_fn, "collate")
         except Exception:
             pass
-        original(self, dataset, auto_collation, collate_fn, drop_last)
+        try:
+            original(self, dataset, auto_collation, collate_fn, drop_last)
+        except BaseException as error:
+            unseen(error)
+            raise
 
     base.__init__ = __init__
 
@@ -143,7 +154,11 @@ def _workers(torch, is_compiling):
             given = _Watched(data_queue, "put", "worker hands over")
         except Exception:
             pass
-        return original(dataset_kind, dataset, asked, given, *arguments, **keywords)
+        try:
+            return original(dataset_kind, dataset, asked, given, *arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
 
     worker._worker_loop = _worker_loop
 

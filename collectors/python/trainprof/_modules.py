@@ -6,6 +6,7 @@ would cost each module several microseconds. In a program that compiles it is ne
 import functools
 
 from trainprof import _phases
+from trainprof._tracebacks import unseen
 
 _KEY = "trainprof"
 # An environment that asks the model at each of its moves: such calls are not waited out for ever.
@@ -57,7 +58,11 @@ def watch(torch, is_compiling):
     @functools.wraps(original)
     def compile(*arguments, **keywords):
         watch.forbid()
-        return original(*arguments, **keywords)
+        try:
+            return original(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
 
     torch.compile = compile
     _phases.modules = watch

@@ -2,6 +2,7 @@
 import functools
 
 from trainprof import _phases, _recorder
+from trainprof._tracebacks import unseen
 
 clock = _recorder.clock
 
@@ -20,6 +21,9 @@ def timed(original, ended, is_compiling=never):
         begin = clock()
         try:
             return original(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             ended(begin, arguments[0] if arguments else None)
 
@@ -36,6 +40,9 @@ def inner(original, name):
         begin = clock()
         try:
             return original(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             write(handle, begin)
 

@@ -22,6 +22,7 @@ VALIDATION = _recorder.place("validation")
 OWN_BATCH = "next batch (own code)"
 
 SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
+_MOST_PAUSES = 64  # of a gap that nothing names
 # torch's prologue before the first hook of an optimizer: what passes since the backward pass is the step's.
 _PROLOGUE_NS = 300_000
 
@@ -30,7 +31,7 @@ class State:
     """Of a thread."""
 
     __slots__ = ("since", "after", "is_fed", "in_loader", "in_backward", "batches_from", "trains", "stepping",
-                 "idle_since", "calls_left", "waits")
+                 "idle_since", "calls_left", "waits", "pauses")
 
     def __init__(self):
         self.since = 0
@@ -44,6 +45,7 @@ class State:
         self.idle_since = 0  # the end of the last step or backward pass
         self.calls_left = 0  # of modules, see _modules
         self.waits = _ddp.Waits()
+        self.pauses = []  # (begin, end) of what the thread logged since, and is no part of the phase to come
 
 
 class _Thread(threading.local):
@@ -84,6 +86,17 @@ class Settings:
 settings = Settings()
 
 
+def name_gap(handle, t):
+    """The time since the last event, less pauses, has a name. When it ends: now."""
+    begin = t.since
+    for pause in t.pauses:
+        if pause[0] >= begin:
+            _recorder.past_range(handle, begin, pause[0])
+            begin = pause[1]
+    t.pauses.clear()
+    return write(handle, begin)
+
+
 def gap_before_batch(begin, torch):
     """When the loader was asked: `begin`, or when that had been looked at."""
     try:
@@ -91,7 +104,7 @@ def gap_before_batch(begin, torch):
         if t.in_loader or begin - t.since < SHORTEST_NS:
             return begin
         if t.trains or not torch.is_grad_enabled():
-            return write(VALIDATION, t.since)
+            return name_gap(VALIDATION, t) if t.pauses else write(VALIDATION, t.since)
     except Exception:
         pass
     return begin
@@ -131,7 +144,7 @@ def backward_begins():
         if not t.in_backward:
             t.waits.tell()
         if t.since and not t.in_backward and (t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING, MODULE)):
-            return write(FORWARD, t.since)
+            return name_gap(FORWARD, t) if t.pauses else write(FORWARD, t.since)
     except Exception:
         pass
     return clock()
@@ -219,6 +232,23 @@ def pause_ended(name, begin):
     """Of the like between two steps: the next batch is not made before."""
     try:
         thread.state.idle_since = write(place(name), begin)
+    except Exception:
+        pass
+
+
+def logged(name, begin, arguments):
+    """By a thread that trains: others have their own time for it. `name` may be by the class of the first argument."""
+    try:
+        t = thread.state
+        if not t.since:
+            return
+        if type(name) is not str:
+            name = name[type(arguments[0])]
+        end = t.idle_since = write(place(name), begin)
+        if end - begin > SHORTEST_NS:
+            if len(t.pauses) >= _MOST_PAUSES:
+                t.pauses.clear()
+            t.pauses.append((begin, end))
     except Exception:
         pass
 

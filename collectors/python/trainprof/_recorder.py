@@ -44,6 +44,11 @@ def _load():
         function.restype = result
         function.argtypes = arguments
         functions[name] = function
+    waits = ctypes.CDLL(_path())["TrainprofHandOver"]  # without the GIL: other threads go on
+    waits.restype = None
+    waits.argtypes = [ctypes.c_int]
+    functions["HandOver"] = waits
+    functions["library"] = library
     return functions
 
 
@@ -57,6 +62,7 @@ if _functions:
     torch_range = _functions["Range"]  # (handle of place(), begin): it ends now, and when that is comes back
     past_range = _functions["PastRange"]  # (handle, begin, end)
     step_begins = _functions["StepBegins"]
+    hand_over = _functions["HandOver"]  # (1): another tool is about to use CUPTI; (0): it no longer does
 
 _places = {}
 
@@ -110,3 +116,16 @@ def read_stacks():
         return False
     atexit.register(_functions["ReadNoStacks"])
     return True
+
+
+def collects():
+    """For gc.callbacks."""
+    import ctypes
+
+    function = _functions["library"]["TrainprofCollects"]
+    function.restype = None
+    function.argtypes = [ctypes.c_wchar_p, ctypes.py_object]
+    python = [ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p)
+              for name in ("PyDict_GetItemString", "PyLong_AsLong")]
+    _functions["library"]["TrainprofWatchCollections"](*python)
+    return function

@@ -9,8 +9,9 @@ import os
 import sys
 import threading
 
-from trainprof import _ddp, _loader, _modules, _phases, _recorder, _sites
+from trainprof import _ddp, _loader, _logging, _modules, _notebook, _phases, _profiler, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
+from trainprof._tracebacks import unseen
 
 clock = _recorder.clock
 
@@ -35,6 +36,9 @@ def _backward(torch, is_compiling):
             try:
                 state.in_backward = True
                 return run(*arguments, **keywords)
+            except BaseException as error:
+                unseen(error)
+                raise
             finally:
                 state.in_backward = was_in
                 _phases.backward_ends(begin)
@@ -63,7 +67,11 @@ def _optimizer_step(torch, is_compiling):
         @functools.wraps(step)
         def wrapper(optimizer, *arguments, **keywords):
             begins(optimizer, arguments, keywords)
-            result = step(optimizer, *arguments, **keywords)
+            try:
+                result = step(optimizer, *arguments, **keywords)
+            except BaseException as error:
+                unseen(error)
+                raise
             ends(optimizer, arguments, keywords)
             return result
 
@@ -132,6 +140,15 @@ def _collectives(torch, is_compiling):
             patch(modules, name, as_range("c10d::" + name), is_compiling)
 
 
+def _calls_of_cuda(torch, is_compiling):
+    if not _recorder.read_stacks():
+        raise NotImplementedError("stacks of this Python are not known")
+
+
+def _profiling(torch, is_compiling):
+    _profiler.watch(torch, is_compiling)
+
+
 def _waiting(torch, is_compiling):
     """For a collective that was begun with async_op=True."""
     if not torch.distributed.is_available():
@@ -155,6 +172,9 @@ def _queues(torch, is_compiling):
         begin = begins()
         try:
             return original(self, timeout)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             blocked(begin)
 
@@ -162,27 +182,18 @@ def _queues(torch, is_compiling):
 
 
 def _garbage(torch, is_compiling):
-    """Pauses by Python's collector of cycles, which stops whatever thread it comes up in."""
-    write = _recorder.torch_range
-    now, shortest = clock, _phases.SHORTEST_NS  # it comes, too, when modules have lost their names
-    handles = [_recorder.place("gc.collect (generation %d)" % generation) for generation in range(3)]
-    began = [0]  # one at a time in a process
-
-    def collects(phase, about):
-        if phase == "start":
-            began[0] = now()
-        elif now() - began[0] > shortest:
-            write(handles[about["generation"]], began[0])
-
-    gc.callbacks.append(collects)
+    """Pauses by Python's collector of cycles, which stops whatever thread it comes up in. Not a function of Python: a
+    Ctrl-C that came meanwhile would be raised in it, and what a callback raises is lost."""
+    gc.callbacks.append(_recorder.collects())
 
 
-_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _waiting, _queues,
-            _first_module, _garbage)
+_PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _waiting,
+            _queues, _first_module, _garbage, _calls_of_cuda, _profiling)
 
 
-def install(torch):
-    """Once in a process, when `import torch` has run. What it tells of the process is written when it trains."""
+def install(torch, after):
+    """Once in a process, when `import torch` has run; after({name: what to call}) waits for other modules. What it
+    tells of the process is written when it trains."""
     if not _recorder.recording or hasattr(install, "done"):
         return
     install.done = True
@@ -194,12 +205,11 @@ def install(torch):
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
     missing = []
-    for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES):
+    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES)]
+    for watch, arguments in (*patches, (_logging.loggers, (after,)), (_notebook.cells, (after,))):
         try:
-            watch(torch, is_compiling)
+            watch(*arguments)
         except Exception as error:
             missing.append("%s (%s: %s)" % (watch.__name__.strip("_"), type(error).__name__, error))
-    if not _recorder.read_stacks():
-        missing.append("stacks of GPU calls")
     if missing:
         facts["python.unwatched"] = "; ".join(missing)

@@ -7,6 +7,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/segment_writer.h"
 #include "trace/recording/wire/format.h"
+#include "trace/tables/environment.h"
 
 namespace trainprof::testing {
 namespace {
@@ -145,6 +146,23 @@ TEST_F(Reader, StacksOfWholeRangesAreFramesFromTheInnermostOn) {
   });
   EXPECT_EQ(frames,
             "12 <listcomp> in /my code/data.py, user's; 34 main in /my code/train.py, user's; ");
+}
+
+TEST_F(Reader, TheCellsOfANotebookHaveTheNamesThatTheirUserKnows) {
+  writer_.BeginWriter(0, 100);
+  writer_.Range("forward", 1000, 1100, "2 loss /tmp/ipykernel_1/5.py\n9 main /tmp/own.py\n");
+  writer_.Fact("python.cell /tmp/ipykernel_1/5.py", "In[3]");
+  writer_.Fact("torch.version", "2.13");
+  const Trace trace = Read();
+  std::vector<std::string> files;
+  trace.stacks.ForEachFrame(trace.ranges.stack[0], [&](const CallFrame& frame) {
+    files.emplace_back(trace.Text(frame.file));
+    EXPECT_TRUE(frame.is_user);
+    return true;
+  });
+  EXPECT_EQ(files, (std::vector<std::string>{"In[3]", "/tmp/own.py"}));
+  EXPECT_EQ(EnvironmentValue(trace.environment, "torch.version"), "2.13");
+  for (const auto& [name, value] : trace.environment) EXPECT_NE(value, "In[3]") << name;
 }
 
 TEST_F(Reader, EndsWithoutStartsAndPopsWithoutPushesAreCounted) {

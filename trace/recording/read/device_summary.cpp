@@ -138,6 +138,7 @@ void DeviceDecoder::AddGap(TraceTime begin, TraceTime end) {
 void DeviceDecoder::AddFacts() {
   auto& environment = builder_.trace().environment;
   for (const auto& [name, value] : scan_.facts) {
+    if (name.starts_with(fact::kPythonCell)) continue;  // said by the frames' own files
     const auto known = std::find_if(environment.begin(), environment.end(),
                                     [&key = name](const auto& fact) { return fact.first == key; });
     if (known == environment.end()) {

@@ -9,6 +9,7 @@
 #include "trace/recording/read/device_decoder.h"
 #include "trace/recording/read/payload_decoder.h"
 #include "trace/recording/read/text_stack.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
 namespace {
@@ -40,6 +41,7 @@ class Decoder {
 
   void Run() {
     DescribeProcess();
+    NameCells();
     CallStacks stacks(segment_, scan_, builder_);
     const size_t calls = RowsOf(segment_, scan_).calls;
     DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
@@ -53,6 +55,13 @@ class Decoder {
   }
 
  private:
+  void NameCells() {
+    for (const auto& [name, value] : scan_.facts) {
+      constexpr std::string_view kCell = fact::kPythonCell;
+      if (name.starts_with(kCell)) builder_.NameFile(name.substr(kCell.size()), value);
+    }
+  }
+
   // Of each writer the records, then the rows: a row's name may stand in any of its records.
   std::vector<const Chunk*> ChunksAsTheyAreDecoded() const {
     std::vector<const Chunk*> order;
@@ -350,21 +359,22 @@ class Decoder {
     builder_.AddGap({{At(begin), At(end)}, process_, builder_.Intern(reason), kind});
   }
 
-  void AddGapsOf(GapKind kind, const char* reason) {
+  void AddGapsOf(GapReason reason, GapKind kind, const char* name) {
     bool closed = false;
     uint64_t begin = 0;
     for (const GapMark& mark : scan_.gaps) {
-      if ((mark.reason == GapReason::kDevice) != (kind == GapKind::kDevice)) continue;
+      if (mark.reason != reason) continue;
       if (mark.begin && !closed) begin = mark.ticks;
-      if (!mark.begin && closed) AddGap(begin, mark.ticks, reason, kind);
+      if (!mark.begin && closed) AddGap(begin, mark.ticks, name, kind);
       closed = mark.begin;
     }
-    if (closed) AddGap(begin, scan_.last_ticks, reason, kind);
+    if (closed) AddGap(begin, scan_.last_ticks, name, kind);
   }
 
   void AddGaps() {
-    AddGapsOf(GapKind::kAll, "window");
-    AddGapsOf(GapKind::kDevice, "GPU detail off");
+    AddGapsOf(GapReason::kWindow, GapKind::kAll, "window");
+    AddGapsOf(GapReason::kDevice, GapKind::kDevice, "GPU detail off");
+    AddGapsOf(GapReason::kLent, GapKind::kDevice, "another profiler has the GPU");
     const SegmentInfo& info = segment_.info();
     if (info.first_drop_ticks != 0) {
       AddGap(info.first_drop_ticks, scan_.last_ticks,

@@ -50,6 +50,8 @@ inline constexpr char kPythonVersion[] = "python.version";
 inline constexpr char kTorchVersion[] = "torch.version";
 // "NAME (ERROR); ...": what of torch could not be watched.
 inline constexpr char kPythonUnwatched[] = "python.unwatched";
+// "python.cell FILE": "In[3]", the notebook's cell that Python was given as this file, last.
+inline constexpr char kPythonCell[] = "python.cell ";
 // The settings of the DataLoader that feeds it, as torch names and prints them.
 inline constexpr char kLoaderWorkers[] = "loader.workers";
 inline constexpr char kLoaderBatchSize[] = "loader.batch_size";

@@ -145,6 +145,7 @@ enum class RecordType : uint8_t {
 enum class GapReason : uint16_t {
   kWindow = 1,
   kDevice = 2,  // host events go on, device rows and calls pause
+  kLent = 3,    // the same, since another tool in the process has CUPTI
 };
 
 inline constexpr uint32_t kMaxDomains = 4095;  // domain 0 is NVTX's default domain
