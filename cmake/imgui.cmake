@@ -9,6 +9,8 @@ pkg_check_modules(IMGUI QUIET IMPORTED_TARGET imgui freetype2)
 # Of GLFW, OpenGL and EGL only headers: they are loaded at run time (viewer/platform/system_library.h).
 pkg_check_modules(TRAINPROF_WINDOW QUIET glfw3 gl egl)
 pkg_check_modules(TRAINPROF_PNG QUIET IMPORTED_TARGET libpng)
+trainprof_static(PkgConfig::IMGUI)
+trainprof_static(PkgConfig::TRAINPROF_PNG)
 find_file(TRAINPROF_FONT DejaVuSans.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/TTF
           /usr/share/fonts/dejavu-sans-fonts DOC "TrueType font that the viewer shows text with")
 find_file(TRAINPROF_BOLD_FONT DejaVuSans-Bold.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/TTF
