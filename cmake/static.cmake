@@ -1,12 +1,13 @@
-# TRAINPROF_STATIC: programs that need nothing but the C library of the machine they run on, as a wheel's must. Where a
-# library has no archive the shared one is taken; scripts/build_wheel.sh fails then and names it.
+# TRAINPROF_STATIC: programs that need nothing but the C library and GCC's (libgcc_s) of the machine they run on, as a
+# wheel's must. libgcc linked in would need glibc 2.35 where 2.34 does. Where a library has no archive the shared one is
+# taken; scripts/build_wheel.sh fails then and names it.
 include_guard(GLOBAL)
 option(TRAINPROF_STATIC "Link third-party libraries and the C++ runtime into the programs" OFF)
 if(TRAINPROF_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
   set(ZLIB_USE_STATIC_LIBS ON)
   set(PKG_CONFIG_ARGN --static)
-  add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)
+  add_link_options(-static-libstdc++ -Wl,--as-needed -Wl,--gc-sections)
   add_compile_options(-ffunction-sections -fdata-sections)
 endif()
 
