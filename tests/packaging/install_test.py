@@ -202,6 +202,7 @@ class Start(InEnvironment):
     def test_python_cannot_tell_that_it_is_installed(self):
         bare = os.path.join(self.place, "bare")
         run(sys.executable, "-m", "venv", "--without-pip", bare, cwd="/")
+        write(os.path.join(bare, PACKAGES, "other.pth"), "# to read any such file takes a codec\n")
         seen = self.run_here(self.python, "-c", SEEN).stdout.replace(self.venv, bare)
         self.assertEqual(seen, self.run_here(os.path.join(bare, "bin/python"), "-c", SEEN).stdout)
 
