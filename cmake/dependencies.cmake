@@ -16,10 +16,12 @@ function(trainprof_absent what how_to_get_it)
   message(STATUS "${what} not found; left out. ${how_to_get_it}")
 endfunction()
 
+include(static)
 find_package(Threads REQUIRED)
 trainprof_need(CLI11 libcli11-dev)
 trainprof_need(nlohmann_json nlohmann-json3-dev)
 trainprof_need(fmt libfmt-dev)
+trainprof_static(fmt::fmt)
 trainprof_need(ZLIB zlib1g-dev)
 
 find_package(PkgConfig QUIET)
@@ -30,12 +32,14 @@ pkg_check_modules(ZSTD QUIET IMPORTED_TARGET libzstd)
 if(NOT ZSTD_FOUND)
   message(FATAL_ERROR "trainprof needs libzstd. Install it: apt-get install libzstd-dev")
 endif()
+trainprof_static(PkgConfig::ZSTD)
 
 # Lines of native stacks; without it they name functions only.
 pkg_check_modules(LIBDW QUIET IMPORTED_TARGET libdw)
 if(NOT LIBDW_FOUND)
   trainprof_absent("libdw (file and line of native stacks)" "Install it: apt-get install libdw-dev")
 endif()
+trainprof_static(PkgConfig::LIBDW)
 
 if(BUILD_TESTING)
   trainprof_need(GTest libgtest-dev)

@@ -3,10 +3,13 @@
 # nothing else. Prints how each ended and how long it took.
 #
 #   scripts/bare_debian.sh [--suite NAME] [--mirror URL] [--bind FOLDER] [--only quickstart|test] [--keep]
+#   scripts/bare_debian.sh --wheel FILE [...]
 #
 #   --suite   Debian's release, default bookworm
 #   --mirror  where its packages come from, default what debootstrap takes
 #   --bind    a folder of this machine that is seen in there as well, e.g. one that pip.conf names; repeatable
+#   --wheel   instead of the two: installs this wheel (scripts/build_wheel.sh) where Python is and no compiler, and
+#             uses it (scripts/try_wheel.sh), without OpenGL and with it. A bound folder with torch is trained with
 #   --keep    leave the roots in build/bare for a look; else they are removed
 #
 # What is committed is tried (HEAD), not the work tree. Needs root, mmdebstrap or debootstrap, 10 GB in build/ and
@@ -21,6 +24,7 @@ suite=bookworm
 mirror=()
 binds=()
 commands=(quickstart test)
+wheel=
 keep=false
 readonly bare=$root/build/bare
 rows=()
@@ -28,16 +32,17 @@ failed=0
 
 say() { printf '%s\n' "$*"; }
 
-usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 parse() {
   while [[ $# -gt 0 ]]; do
     case $1 in
-      --suite | --mirror | --bind | --only) [[ $# -ge 2 ]] || { usage >&2; exit 2; } ;;&
+      --suite | --mirror | --bind | --only | --wheel) [[ $# -ge 2 ]] || { usage >&2; exit 2; } ;;&
       --suite) suite=$2; shift ;;
       --mirror) mirror=("$2"); shift ;;
       --bind) [[ -d $2 ]] || { say "bare_debian.sh: $2 is not a folder" >&2; exit 2; }; binds+=("$2"); shift ;;
       --only) [[ $2 == quickstart || $2 == test ]] || { usage >&2; exit 2; }; commands=("$2"); shift ;;
+      --wheel) [[ -f $2 ]] || { say "bare_debian.sh: $2 is not a file" >&2; exit 2; }; wheel=$2; commands=(wheel); shift ;;
       --keep) keep=true ;;
       -h | --help) usage; exit 0 ;;
       *) usage >&2; exit 2 ;;
@@ -46,11 +51,12 @@ parse() {
   done
 }
 
+# make_root FOLDER PACKAGES
 make_root() {
   if command -v mmdebstrap >/dev/null; then
-    mmdebstrap --variant=minbase --include=git,ca-certificates "$suite" "$1" "${mirror[@]}"
+    mmdebstrap --variant=minbase --include="$2" "$suite" "$1" "${mirror[@]}"
   else
-    debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$1" "${mirror[@]}"
+    debootstrap --variant=minbase --include="$2" "$suite" "$1" "${mirror[@]}"
   fi
 }
 
@@ -62,7 +68,6 @@ prepare() {
     mkdir -p "$1/etc/ssl/certs"
     cp -L /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/"
   fi
-  git clone --quiet --no-local . "$1/root/trainprof"
 }
 
 # inside ROOT COMMAND...: as root, in its clone, with mounts that end with the command.
@@ -108,6 +113,20 @@ try() {
   expect "$name" "$log" "$wanted" "$status" $((SECONDS - start)) "${patterns[@]}"
 }
 
+# Installed without a compiler: first nothing draws, then Mesa does.
+try_wheel() {
+  local where=$1 torch= folder
+  for folder in "${binds[@]}"; do [[ ! -d $folder/torch ]] || torch=$folder; done
+  mkdir -p "$where/root/trainprof"
+  cp "$wheel" scripts/try_wheel.sh "$where/root/trainprof/"
+  local command=(./try_wheel.sh "$(basename "$wheel")" ${torch:+"$torch"})
+  try "wheel without OpenGL" "$where" 0 'no compiler here;all of it works;view.*no OpenGL 3.2 to draw with' "${command[@]}"
+  say "== Installing Mesa"
+  inside "$where" bash -c 'apt-get update && apt-get install -y --no-install-recommends libegl1 libgl1 libgl1-mesa-dri' \
+    </dev/null >"$bare/mesa.log" 2>&1 || tail -n 20 "$bare/mesa.log"
+  try "wheel with Mesa" "$where" 0 'all of it works;picture: [0-9]+ bytes' "${command[@]}"
+}
+
 main() {
   parse "$@"
   [[ $(id -u) -eq 0 ]] || { say "bare_debian.sh: needs root, for chroot" >&2; exit 3; }
@@ -120,10 +139,13 @@ main() {
   local command where
   for command in "${commands[@]}"; do
     where=$bare/$command.root
-    say "== A bare $suite for scripts/$command.sh"
-    make_root "$where" >"$bare/$command.bootstrap.log" 2>&1 ||
+    say "== A bare $suite for $command"
+    make_root "$where" "$([[ $command == wheel ]] && echo python3,python3-venv,ca-certificates || echo git,ca-certificates)" \
+      >"$bare/$command.bootstrap.log" 2>&1 ||
       { tail -n 20 "$bare/$command.bootstrap.log"; say "bare_debian.sh: no Debian could be made" >&2; exit 3; }
     prepare "$where"
+    if [[ $command == wheel ]]; then try_wheel "$where"; continue; fi
+    git clone --quiet --no-local . "$where/root/trainprof"
     try "$command.sh --no-install" "$where" 1 'sudo apt-get install -y .*cmake' "scripts/$command.sh" --no-install
     case $command in
       quickstart)

@@ -11,6 +11,7 @@
 #      CPU builds are on the CPU index that PyTorch's install page names: put its address into
 #      PIP_EXTRA_INDEX_URL. Where no configured index has one, pip fails within seconds.
 #   2. Debian's libtorch-dev (1.13.1, a download of 32 MB and its dependencies), when root.
+# --headers gets those headers alone.
 # Exit codes: 0 found, 1 not found (stderr says what to do), 2 usage error.
 set -euo pipefail
 
@@ -23,8 +24,8 @@ readonly venv="$root/.venv"
 say() { echo "find_libtorch: $*" >&2; }
 
 usage() {
-  echo "usage: scripts/find_libtorch.sh [--install]"
-  echo "Prints the CMake prefix path of LibTorch; --install gets LibTorch and the headers of NVTX, CUDA and CUPTI where absent."
+  echo "usage: scripts/find_libtorch.sh [--install | --headers]"
+  echo "Prints the CMake prefix path of LibTorch; --install gets LibTorch and the headers of NVTX, CUDA and CUPTI where absent, --headers these alone."
 }
 
 # A CUDA build of torch configures only where the CUDA toolkit is.
@@ -149,6 +150,7 @@ main() {
   case "${1:-}" in
     "") ;;
     --install) install=true ;;
+    --headers) install_headers; have_header nvtx3/nvToolsExt.h && have_header cupti.h && have_header cuda.h; return ;;
     -h | --help) usage; return 0 ;;
     *) usage >&2; return 2 ;;
   esac

@@ -3,7 +3,7 @@
 # quickstart.sh, test.sh and CI all come here.
 #
 #   scripts/install_packages.sh [--check|--list] GROUP... [--optional GROUP...]
-#                                                      GROUPs: build trainer viewer test lint fuzz
+#                                                      GROUPs: build trainer viewer test lint fuzz wheel
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
 # prints the one line to run. Without the groups after --optional it can go on: what is missing there is
@@ -25,6 +25,8 @@ set -euo pipefail
   readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git
     Xvfb=xvfb xdotool=xdotool libx11-dev"
   readonly lint="clang-format-14=clang-format-14"
+  # What Debian's archives of libdw need, and what a wheel is made with: scripts/build_wheel.sh.
+  readonly wheel="libbz2-dev liblzma-dev libglfw3 python3=python3 python3-venv ca-certificates"
   # Whatever version the Debian has; scripts/fuzz.sh also takes a clang++-14 or later from elsewhere.
   readonly fuzz="clang++=clang libclang-rt-dev"
 }
@@ -103,7 +105,7 @@ main() {
       --list) list=true ;;
       --optional) words=optional ;;
       -h | --help) usage; return 0 ;;
-      build | trainer | viewer | test | lint | fuzz)
+      build | trainer | viewer | test | lint | fuzz | wheel)
         if [[ $words == required ]]; then
           read -ra required -d '' <<<"${required[*]} ${!group}" || true
         else

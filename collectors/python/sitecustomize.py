@@ -1,6 +1,8 @@
 # Python imports this when it starts, in every process of a program under `trainprof run`, which puts this folder on
-# PYTHONPATH. It hands over to the user's own sitecustomize, and waits for the program to import torch; until then it
-# imports nothing. It prints nothing and fails at nothing. Old Pythons come by, too: they must be able to read it.
+# PYTHONPATH, and names it in TRAINPROF_PYTHON for the one line of trainprof.pth, which puts it on sys.path also where
+# PYTHONPATH is not read (-I, -E) or another folder stands before it. It hands over to the user's own sitecustomize, and
+# waits for the program to import torch; until then it imports nothing. It prints nothing and fails at nothing. Old
+# Pythons come by, too: they must be able to read it.
 import sys
 
 _HERE = __file__.rpartition("/")[0]
@@ -8,13 +10,19 @@ _OLDEST = (3, 9)
 
 
 class _Package:
-    """The last of all finders: `import trainprof` finds ours where none is installed."""
+    """`import trainprof` is the one that records, also where another version is installed; a module of the user's
+    that has this name stays (not a mere folder, as a clone of the repository: it has no loader)."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name != "trainprof":
             return None
-        return sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, [_HERE])
+        finder = sys.modules["_frozen_importlib_external"].PathFinder
+        installed = finder.find_spec(name)
+        places = getattr(installed, "submodule_search_locations", None) or ()
+        if installed and installed.loader and not any(finder.find_spec("_recorder", [place]) for place in places):
+            return None
+        return finder.find_spec(name, [_HERE])
 
 
 class After:
@@ -60,16 +68,12 @@ class After:
 
 
 def _install(torch):
-    sys.path.insert(0, _HERE)
     try:
         from trainprof import _torch
 
         _torch.install(torch, After)
     except Exception:
         pass
-    finally:
-        if _HERE in sys.path:
-            sys.path.remove(_HERE)
 
 
 def _chain():
@@ -86,7 +90,9 @@ def _chain():
 
 
 if sys.version_info >= _OLDEST:
-    sys.meta_path.append(_Package)
     if __import__("os").environ.get("TRAINPROF_DIR"):
+        sys.meta_path.insert(0, _Package)
         After({"torch": _install})
+    else:
+        sys.meta_path.append(_Package)
 _chain()

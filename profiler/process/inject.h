@@ -16,6 +16,9 @@ inline constexpr char kCudaInjectionVariable[] = "CUDA_INJECTION64_PATH";
 inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
 inline constexpr char kPythonPathVariable[] = "PYTHONPATH";
 inline constexpr char kPythonFolder[] = "trainprof-python";
+// Names that folder for a Python that has trainprof installed and does not read PYTHONPATH
+// (packaging/trainprof.pth).
+inline constexpr char kPythonFolderVariable[] = "TRAINPROF_PYTHON";
 // Overrides the folder in which the collector's library is looked for.
 inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +16,6 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <random>
 #include <system_error>
 #include <thread>
 
@@ -69,9 +69,12 @@ Error CannotCreate(const fs::path& directory, int error_number) {
 // process has our pid. One that was killed here leaves its own behind, which may as well be at
 // work.
 fs::path StageBeside(const fs::path& target) {
-  std::random_device random;
-  return target.parent_path() /
-         fmt::format(".trainprof-new-{}-{:08x}{:08x}", getpid(), random(), random());
+  // Not std::random_device, which would need a newer glibc than all else does.
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) {
+    number = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  return target.parent_path() / fmt::format(".trainprof-new-{}-{:016x}", getpid(), number);
 }
 
 bool WriteLaunch(const Claim& claim) {

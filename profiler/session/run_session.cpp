@@ -165,11 +165,12 @@ void AddPython(const std::filesystem::path& collector, const RunSettings& settin
   const bool has_own = users != nullptr && *users != 0;
   preparation.variables.emplace_back(kPythonPathVariable,
                                      folder.string() + (has_own ? std::string(":") + users : ""));
+  preparation.variables.emplace_back(kPythonFolderVariable, folder.string());
   const std::string option = OptionThatHidesHooks(settings.program);
   if (option.empty()) return;
   preparation.run.warnings.push_back(fmt::format(
       "Python's {} hides trainprof from the script, whose steps are not recorded: start "
-      "it without",
+      "it without, or install trainprof there (pip install trainprof)",
       option));
 }
 

@@ -130,7 +130,7 @@ class Transparency(TrainprofTest):
         added = {k: v for k, v in after.items() if before.get(k) != v}
         ours = {"TRAINPROF_DIR", "TRAINPROF_OPTIONS", "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "TEARDOWN_CUPTI"}
         if os.path.isdir(os.path.join(self.lib_dir, "trainprof-python")):
-            ours.add("PYTHONPATH")
+            ours.update(("PYTHONPATH", "TRAINPROF_PYTHON"))
         self.assertEqual(set(added), ours)
         self.assertEqual(set(before) - set(after), set())
         self.assertEqual(added["TRAINPROF_DIR"], self.the_run_folder())

@@ -7,6 +7,8 @@
 #include <array>
 #include <string_view>
 
+#include "viewer/platform/system_library.h"
+
 namespace trainprof {
 namespace {
 
@@ -79,9 +81,19 @@ Result<std::unique_ptr<GlContext>> MakeOn(EGLenum platform, void* native) {
   return context;
 }
 
+// What both ways need.
+Result<void> LoadLibraries() {
+  for (const SystemLibrary library : {SystemLibrary::kEgl, SystemLibrary::kOpenGl}) {
+    const auto loaded = LoadSystemLibrary(library);
+    if (!loaded.ok()) return Error{"EGL: " + loaded.error()};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GlContext>> MakeSurfacelessContext() {
+  if (const auto loaded = LoadLibraries(); !loaded.ok()) return Error{loaded.error()};
   if (!Offers("EGL_MESA_platform_surfaceless")) {
     return Error{"EGL: no platform without surfaces (Mesa has it)"};
   }
@@ -89,6 +101,7 @@ Result<std::unique_ptr<GlContext>> MakeSurfacelessContext() {
 }
 
 Result<std::unique_ptr<GlContext>> MakeDeviceContext() {
+  if (const auto loaded = LoadLibraries(); !loaded.ok()) return Error{loaded.error()};
   const auto query =
       reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(eglGetProcAddress("eglQueryDevicesEXT"));
   std::array<EGLDeviceEXT, 16> devices{};

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "viewer/platform/system_library.h"
+
 namespace trainprof {
 namespace {
 
@@ -14,6 +16,10 @@ Error LastError(const char* what) {
 }  // namespace
 
 Result<std::unique_ptr<GlfwContext>> GlfwContext::Make(int width, int height, bool visible) {
+  for (const SystemLibrary library : {SystemLibrary::kGlfw, SystemLibrary::kOpenGl}) {
+    const auto loaded = LoadSystemLibrary(library);
+    if (!loaded.ok()) return Error{"GLFW: " + loaded.error()};
+  }
   if (!glfwInit()) return LastError("no display");
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 2);

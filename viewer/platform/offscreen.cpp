@@ -50,7 +50,7 @@ Result<std::unique_ptr<GlContext>> MakeOffscreenContext(std::optional<Offscreen>
   }
   return Error{fmt::format(
       "no OpenGL 3.2 to draw with: {}. Install Mesa's software renderer (apt-get install "
-      "libegl1 libgl1-mesa-dri) or start it where there is a display",
+      "libegl1 libgl1 libgl1-mesa-dri) or start it where there is a display",
       errors)};
 }
 
