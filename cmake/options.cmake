@@ -48,6 +48,11 @@ if(TRAINPROF_SANITIZE)
   endif()
   # Halves the build and keeps line numbers in reports. For directories, so that a target may go on.
   add_compile_options(-O1 -g1)
+  # A fifth of Clang's time goes into code that it copies into callers, with all that is asked of it there; without
+  # the larger half of that the tests take a tenth longer, which is less.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options("SHELL:-mllvm -inline-threshold=20")
+  endif()
   # Clang as GCC is: its runtime a library, since what is loaded into a program and what is executed need the same one,
   # and said in the same words.
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRAINPROF_SANITIZE MATCHES "address")

@@ -36,13 +36,13 @@ class Places {
   // Whether multiprocessing made the process, as it makes a loader's workers.
   bool IsOfChild(StackId stack) {
     const auto [it, is_new] = of_child_.try_emplace(stack);
-    if (is_new) {
-      trace_.stacks.ForEachFrame(stack, [&](const CallFrame& frame) {
-        it->second = IsForkedStart(trace_.Text(frame.function), trace_.Text(frame.file));
-        return !it->second;
-      });
-    }
-    return it->second;
+    if (!is_new) return it->second;
+    bool found = false;
+    trace_.stacks.ForEachFrame(stack, [&](const CallFrame& frame) {
+      found = IsForkedStart(trace_.Text(frame.function), trace_.Text(frame.file));
+      return !found;
+    });
+    return it->second = found;
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "collectors/core/old_glibc.h"
 #include "collectors/python/layout.h"
 #include "collectors/python/line_table.h"
 

@@ -30,6 +30,8 @@ def expected(corpus):
          and not os.path.isdir(os.path.join(ROOT, ".venv-hta"))),
         (re.compile(r"\bhas no PyTorch\b"), importlib.util.find_spec("torch") is None
          and not os.path.isdir(os.path.join(ROOT, ".venv"))),
+        # 139 MB, of which CI installs none.
+        (re.compile(r"\bnbconvert\b"), "TRAINPROF_TEST_JUPYTER" not in os.environ),
         (re.compile(r"\bPyPI\b"), lambda: not reaches_pypi()),
         (re.compile(r"\bXvfb\b"), not (shutil.which("Xvfb") and shutil.which("xdotool"))),
         (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),

@@ -16,7 +16,7 @@ class Gpu(Torch):
         folder = os.pathsep.join(filter(None, (VIRTUAL_GPU, os.environ.get("LD_LIBRARY_PATH"))))
         return super().environment(LD_LIBRARY_PATH=folder, **changes)
 
-    def test_syncs_and_tensors_made_on_the_cpu_have_their_python_lines(self):
+    def test_syncs_and_tensors_made_on_the_cpu_have_their_python_stacks(self):
         self.record("gpu_calls.py", VIRTUAL_GPU)
         self.rank()
         self.assertNotIn("python.unwatched", self.report["environment"])
@@ -27,9 +27,7 @@ class Gpu(Torch):
             self.assertEqual((os.path.basename(where["file"]), where["line"]),
                              ("gpu_calls.py", line_of("gpu_calls.py", text)), code)
             self.assertIn(function, where["function"])
-
-    def test_the_stack_is_the_scripts_up_to_its_module(self):
-        self.record("gpu_calls.py", VIRTUAL_GPU)
+        # The stack is the script's, up to its module.
         self.assertEqual(self.trainprof("export", "run", "-o", "trace.json").returncode, 0)
         calls = [it["args"]["Call stack"] for it in json.loads(self.read("trace.json"))["traceEvents"]
                  if it["name"].startswith("cudaMemcpyAsync") and "Call stack" in it.get("args", {})]
