@@ -11,16 +11,20 @@
 
 static const int kInternal = 70;  // kExitInternal of trace/base/exit_codes.h
 
+// What snprintf says of a path that it has written whole.
+static int IsWhole(int length) { return length > 0 && length < PATH_MAX; }
+
 // Becomes the program of the package in `packages`, a folder that Python imports from; returns where there is none, or,
 // with `same_version`, where it is of another version than this launcher.
 static void Become(const char* packages, int same_version, char** argv) {
   char path[PATH_MAX];
   if (same_version) {
-    snprintf(path, sizeof path, "%s/trainprof-%s.dist-info", packages, TRAINPROF_VERSION);
-    if (access(path, F_OK) != 0) return;
+    const int length =
+        snprintf(path, sizeof path, "%s/trainprof-%s.dist-info", packages, TRAINPROF_VERSION);
+    if (!IsWhole(length) || access(path, F_OK) != 0) return;
   }
   const int length = snprintf(path, sizeof path, "%s/trainprof/bin/trainprof", packages);
-  if (length < 0 || (size_t)length >= sizeof path || access(path, X_OK) != 0) return;
+  if (!IsWhole(length) || access(path, X_OK) != 0) return;
   execv(path, argv);
 }
 
@@ -28,7 +32,7 @@ static void Become(const char* packages, int same_version, char** argv) {
 static void BecomeFromLibrary(const char* prefix, const char* library, int same_version,
                               char** argv) {
   char folder[PATH_MAX];
-  snprintf(folder, sizeof folder, "%s/%s", prefix, library);
+  if (!IsWhole(snprintf(folder, sizeof folder, "%s/%s", prefix, library))) return;
   DIR* pythons = opendir(folder);
   if (pythons == NULL) return;
   for (const struct dirent* python; (python = readdir(pythons)) != NULL;) {
@@ -38,7 +42,7 @@ static void BecomeFromLibrary(const char* prefix, const char* library, int same_
       char packages[PATH_MAX];
       const int length =
           snprintf(packages, sizeof packages, "%s/%s/%s", folder, python->d_name, names[i]);
-      if (length > 0 && (size_t)length < sizeof packages) Become(packages, same_version, argv);
+      if (IsWhole(length)) Become(packages, same_version, argv);
     }
   }
   closedir(pythons);

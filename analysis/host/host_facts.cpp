@@ -22,6 +22,7 @@ constexpr double kBusyMachinePercent = 90;  // of all cores
 constexpr double kBusyDiskPercent = 90;
 constexpr double kStalledPercent = 5;  // all tasks at once, by /proc/pressure
 constexpr double kSwappedMib = 1;
+constexpr double kReadMbPerSecond = 20;  // from storage, by all processes of the run
 constexpr double kQuotaPercent = 1;
 constexpr double kGarbagePercent = 1;
 constexpr double kMib = 1 << 20;
@@ -108,6 +109,7 @@ class FactFinder {
       }
     }
     BusyProcesses();
+    ReadsFromStorage();
     Machine();
     Cgroup();
     Garbage();
@@ -222,6 +224,26 @@ class FactFinder {
         fmt::format("{} of {} processes beside the training one took {:.0f} % of a core or more "
                     "({})",
                     busy, others, least, fmt::join(names, ", ")));
+  }
+
+  // What the page cache did not have. Reads of mapped files are of storage alone: the kernel counts no
+  // others.
+  void ReadsFromStorage() {
+    double all = 0;
+    double storage = 0;
+    ForAll("Files MB/s", [&](const Counter& files) {
+      all += files.Integral("read, caches too");
+      storage += files.Integral("read from storage");
+    });
+    if (storage < kReadMbPerSecond * steps_.window.Total().ToSeconds() || storage == 0) return;
+    const bool has_steps = steps_.count() > 0;
+    const double each = storage / static_cast<double>(steps_.divisor());
+    const char* const unit = has_steps ? "MB/step" : "MB";
+    Say("read_from_storage", each, unit,
+        fmt::format(
+            "the run's processes read {:.1f} {} from storage, {:.0f} % of all that they read: "
+            "the page cache does not hold it",
+            each, unit, 100 * std::min(storage / std::max(all, storage), 1.0)));
   }
 
   void Machine() {

@@ -157,6 +157,25 @@ TEST_F(HostFacts, MachineAndControlGroup) {
             "oom_kills: the out-of-memory killer has ended 2 processes of the control group\n");
 }
 
+// Of all processes of the run: 30 of 40 MB/s over the window. What comes from the cache costs nothing.
+TEST_F(HostFacts, ReadsThatMissThePageCache) {
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "Files MB/s", {{"read, caches too", 25}, {"read from storage", 20}}, 1);
+    Add(ms, "Files MB/s", {{"read, caches too", 15}, {"read from storage", 10}}, 2);
+  }
+  EXPECT_EQ(
+      Facts(),
+      "read_from_storage: the run's processes read 3.0 MB/step from storage, 75 % of all that they "
+      "read: the page cache does not hold it\n");
+}
+
+TEST_F(HostFacts, ReadsOfThePageCacheAreNoFact) {
+  for (const int64_t ms : {0, 2000}) {
+    Add(ms, "Files MB/s", {{"read, caches too", 900}, {"read from storage", 19}});
+  }
+  EXPECT_EQ(Facts(), "");
+}
+
 // Only those of the thread that steps, within the window; one within another counts once.
 TEST_F(HostFacts, PausesForGarbageAreSummed) {
   const ProcessId process = builder_.FindOrAddProcess(1);
