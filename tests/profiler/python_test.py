@@ -131,7 +131,7 @@ class Torch(TrainprofTest):
         self.report = json.loads(result.stdout)
         return self.report["ranks"][0]
 
-    def record_as_timed(self, *command):
+    def record_as_timed(self, *command, others=()):
         """A run whose report has the script's own figures, in one of three: a machine that is busy with other things
         may stop a script between our clock and its own."""
         for attempt in range(3):
@@ -139,15 +139,15 @@ class Torch(TrainprofTest):
             result = self.record(*command)
             rank = self.rank()
             try:
-                self.compare(rank)
+                self.compare(rank, others)
             except AssertionError:
                 if attempt == 2:
                     raise
                 continue
             return result, rank
 
-    def compare(self, rank):
-        """Each phase with the script's own figures for the same steps: one begins where an optimizer's step ends, so
+    def compare(self, rank, others=()):
+        """Each phase, and others by name, with the script's own figures for the same steps: one begins where an optimizer's step ends, so
         that the steps of the report are one later than those of the script."""
         with open(self.path("truth.json"), encoding="utf-8") as file:
             truth = json.load(file)
@@ -156,7 +156,8 @@ class Torch(TrainprofTest):
         covered = truth[steps["first_number"] + 1:steps["last_number"] + 2]
         self.assertEqual(len(covered), steps["count"])
         seen = {it["class"]: it["ms_per_step"] for it in rank["host_account"]}
-        for phase in ("input_wait", "forward", "backward", "optimizer"):
+        seen.update((it["name"], it["ms_per_step"]) for it in rank["host_other"])
+        for phase in ("input_wait", "forward", "backward", "optimizer", *others):
             true = sum(step.get(phase, 0) for step in covered) / len(covered)
             self.assertAlmostEqual(seen[phase], true, delta=max(MOST_MS, MOST_SHARE * true), msg=phase)
 
@@ -220,11 +221,9 @@ class Phases(Torch):
         self.assertIn("own_generator.py:%d batches" % line, self.report["verdict"])
 
     def test_logging(self):
-        result, rank = self.record_as_timed("logs.py")
+        names = ("SummaryWriter.add_scalar", "wandb.log", "mlflow.log_metrics", "logging.SlowHandler.emit")
+        result, _ = self.record_as_timed("logs.py", others=names)
         self.assertEqual(result.stdout, b"True 40\n")
-        seen = {it["name"]: it["ms_per_step"] for it in rank["host_other"]}
-        for name in ("SummaryWriter.add_scalar", "wandb.log", "mlflow.log_metrics", "logging.SlowHandler.emit"):
-            self.assertAlmostEqual(seen[name], 2.2, delta=MOST_MS, msg=name)
         self.trainprof("export", "run", "-o", "trace.json")
         events = [it for it in json.loads(self.read("trace.json"))["traceEvents"] if it["ph"] == "X"]
         wandb = [it for it in events if it["name"] == "wandb.log"]

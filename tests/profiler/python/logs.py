@@ -48,16 +48,20 @@ for step, (x, y) in enumerate(watch.watched(DataLoader(Samples(320), batch_size=
     optimizer.zero_grad()
     with watch.of("forward"):
         loss = torch.nn.functional.cross_entropy(model(x), y)
-    wandb.log({"loss": loss.item()})  # in the midst of the forward pass
+    with watch.of("wandb.log"):
+        wandb.log({"loss": loss.item()})  # in the midst of the forward pass
     with watch.of("forward"):
         loss = loss * 2
     with watch.of("backward"):
         loss.backward()
     with watch.of("optimizer"):
         optimizer.step()
-    writer.add_scalar("loss", loss.item())
-    log_metrics({"loss": loss.item()}, step=step)
-    logger.info("step %d", step)
+    with watch.of("SummaryWriter.add_scalar"):
+        writer.add_scalar("loss", loss.item())
+    with watch.of("mlflow.log_metrics"):
+        log_metrics({"loss": loss.item()}, step=step)
+    with watch.of("logging.SlowHandler.emit"):
+        logger.info("step %d", step)
     watch.step_ends()
 watch.save()
 with torch.no_grad():  # another loop, which only validates
