@@ -8,10 +8,12 @@
 #include "profiler/cli/dispatch.h"
 #include "profiler/cli/outputs.h"
 #include "trace/base/exit_codes.h"
+#include "trace/base/parallel.h"
 #include "trace/io/print.h"
 
 int main(int argc, char** argv) {
   using trainprof::Print;
+  trainprof::ShareOneHeap();
   try {
     const int code =
         trainprof::cli::Dispatch(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

@@ -14,6 +14,7 @@
 #include "analysis/job/open.h"
 #include "trace/base/exit_codes.h"
 #include "trace/base/nearest.h"
+#include "trace/base/parallel.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
@@ -269,6 +270,7 @@ int Main(int argc, char** argv) {
 }  // namespace trainprof
 
 int main(int argc, char** argv) {
+  trainprof::ShareOneHeap();
   try {
     return trainprof::Main(argc, argv);
   } catch (const std::exception& error) {

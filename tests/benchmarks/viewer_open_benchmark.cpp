@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "tests/benchmarks/large_recording.h"
+#include "trace/base/parallel.h"
 #include "trace/recording/read/reader.h"
 #include "viewer/document/document.h"
 #include "viewer/timeline/frame.h"
@@ -185,4 +186,7 @@ int Run() {
 }  // namespace
 }  // namespace trainprof
 
-int main() { return trainprof::Run(); }
+int main() {
+  trainprof::ShareOneHeap();  // as the viewer's
+  return trainprof::Run();
+}

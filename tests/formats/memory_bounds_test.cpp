@@ -100,6 +100,26 @@ TEST(MemoryBounds, AGigabyteOfSpacesCostsNothing) {
   EXPECT_EQ(ImportWithin(64 * kMiB, file.path(), {}, ErrorOf), "1 ranges");
 }
 
+// The first part of a file promises rows that never come; those that do are of another kind.
+TEST(MemoryBounds, AGuessOfWhatComesTakesNothingFromWhatDoes) {
+  constexpr int kEach = 300'000;
+  const std::string kernel =
+      ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":9,\"dur\":1,\"args\":{"
+      "\"stream\":7,\"device\":0}}";
+  std::string text = "[" + std::string(kEvent);
+  for (int i = 0; i < kEach; ++i) text += "," + std::string(kEvent) + std::string(40, ' ');
+  for (int i = 0; i < kEach; ++i) text += kernel;
+  const TemporaryFile file("halves.json", text + "]");
+  ImportOptions options;
+  options.max_memory_bytes = 100 * kMiB;
+  const auto rows = [](const Result<Trace>& trace) {
+    return trace.ok() ? fmt::format("{} and {}", trace.value().ranges.size(),
+                                    trace.value().device_ops.size())
+                      : trace.error();
+  };
+  EXPECT_EQ(ImportWithin(120 * kMiB, file.path(), options, rows), "300001 and 300000");
+}
+
 TEST(MemoryBounds, ATextOfAHundredMegabytesIsDroppedAndCounted) {
   const std::string text(100 * kMiB, 'x');
   const TemporaryFile argument("a.json.gz");

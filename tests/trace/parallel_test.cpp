@@ -8,8 +8,10 @@
 #include <array>
 #include <atomic>
 #include <fstream>
+#include <future>
 #include <new>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "tests/support/sanitized.h"
@@ -60,6 +62,38 @@ TEST(RunAll, WithoutMemoryForThreadsItsCallerDoesAll) {
       _exit(2);
     }
     _exit(done == 4 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ShareOneHeap, WhatAThreadFreedTheNextOneTakes) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "sanitizers have a heap of their own";
+  const pid_t child = fork();
+  if (child == 0) {
+    ShareOneHeap();
+    const auto most_kib = [] {
+      rusage usage{};
+      getrusage(RUSAGE_SELF, &usage);
+      return usage.ru_maxrss;
+    };
+    constexpr size_t kBlocks = 1000;
+    constexpr size_t kBlockBytes = 64 << 10;  // below what glibc maps apart
+    const long before = most_kib();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 6; ++i) {
+      std::promise<void> has_freed;
+      threads.emplace_back([&] {
+        std::vector<std::vector<char>> blocks(kBlocks);
+        for (std::vector<char>& block : blocks) block.assign(kBlockBytes, 'x');
+        blocks.erase(blocks.begin(), blocks.end() - 1);  // what is below the last stays in the heap
+        has_freed.set_value();
+        pause();  // its heap is not given to others, as those of threads that ended are
+      });
+      has_freed.get_future().wait();
+    }
+    _exit(most_kib() - before < 2 * static_cast<long>(kBlocks * kBlockBytes >> 10) ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);

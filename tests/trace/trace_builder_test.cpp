@@ -196,6 +196,36 @@ TEST(TraceBuilder, TheExtentSpansRangesCallsAndDeviceOperations) {
   EXPECT_EQ(f.Build().extent, (Interval{TraceTime{90}, TraceTime{400}}));
 }
 
+TEST(TraceBuilder, WhatIsExpectedChangesNoRow) {
+  Fixture guessed;
+  Fixture plain;
+  for (Fixture* const f : {&guessed, &plain}) {
+    const TrackId stream = f->builder.FindOrAddStream(f->process, 0, 7);
+    for (int64_t i = 0; i < 1000; ++i) {
+      if (i == 10 && f == &guessed) {
+        f->builder.ExpectTimes(1000);  // ten times too many ranges, and of kernels none
+        f->builder.ExpectTimes(0.5);
+      }
+      const StringId key = f->builder.Intern("i");
+      Event range = At(i, i + 1, f->thread);
+      const Arg args[] = {{key, {.type = ArgValue::Type::kInt, .integer = i}}};
+      range.args = f->builder.AddArgs(args);
+      range.category = i < 500 ? kEmptyString : key;  // no column of it until then
+      f->builder.AddRange(range, RangeKind::kCpuOp);
+      if (i >= 10) {
+        f->builder.AddDeviceOp(At(i, i + 1, stream), DeviceOpKind::kKernel, CopyDirection::kUnknown,
+                               0, i);
+      }
+    }
+  }
+  const Trace expected = plain.Build();
+  const Trace trace = guessed.Build();
+  EXPECT_EQ(trace.ranges.begin, expected.ranges.begin);
+  EXPECT_EQ(trace.ranges.args, expected.ranges.args);
+  EXPECT_EQ(trace.ranges.category, expected.ranges.category);
+  EXPECT_EQ(trace.device_ops.correlation, expected.device_ops.correlation);
+}
+
 // Claims of a hostile file. Every difference of two stored times must be a valid Duration.
 TEST(TraceBuilder, TimesThatNoClockReachesAreClampedAndCounted) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();

@@ -1,5 +1,6 @@
 #include "trace/base/parallel.h"
 
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -13,6 +14,12 @@
 #include "trace/base/held_signals.h"
 
 namespace trainprof {
+
+void ShareOneHeap() {
+#if defined(M_ARENA_MAX)  // other C libraries have one heap anyway
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
 
 // std::thread::hardware_concurrency() may count cores that a container has not.
 unsigned UsableCores() {

@@ -24,11 +24,13 @@ class RareColumn {
   T back() const { return (*this)[size_ - 1]; }
 
   void push_back(T value) {
-    if (value == kUsual && rows_.empty()) {
-      ++size_;
-    } else {
-      resize(size_ + 1, value);
+    if (!rows_.empty()) {
+      rows_.push_back(value);
+    } else if (value != kUsual) {
+      Store();
+      rows_.push_back(value);
     }
+    ++size_;
   }
   // As a vector's: further rows hold `value`.
   void resize(size_t size, T value = kUsual) {
@@ -38,7 +40,10 @@ class RareColumn {
     size_ = size;
   }
   // How many rows are to come in all, should they need memory.
-  void Expect(size_t rows) { expected_ = rows; }
+  void Expect(size_t rows) {
+    expected_ = rows;
+    if (!rows_.empty()) ReserveLarge(rows_, rows);
+  }
   // The rows, to change their order or values; null where all hold the usual value.
   friend std::vector<T>* StoredRows(RareColumn& column) {
     return column.rows_.empty() ? nullptr : &column.rows_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <numeric>
 #include <type_traits>
 
@@ -369,6 +370,25 @@ void TraceBuilder::Expect(const ExpectedRows& rows) {
   expect(trace_.api, rows.calls);
   expect(trace_.device_ops, rows.device_ops);
   room_ahead_->Start();
+}
+
+void TraceBuilder::ExpectTimes(double times) try {
+  const auto rows = [&](size_t now) {
+    constexpr double kMost = 1e12;
+    return static_cast<size_t>(std::min(static_cast<double>(now) * times, kMost));
+  };
+  ForEachTable(trace_, [&]<class T>(Table, T& table) {
+    ForEachColumn(table, [&](auto& column) {
+      if constexpr (requires { column.Expect(0); }) {
+        column.Expect(rows(column.size()));
+      } else {
+        ReserveLarge(column, rows(column.size()));
+      }
+    });
+  });
+  trace_.args.ExpectTimes(times);
+} catch (const std::bad_alloc&) {
+  // More than there is: what has no room yet grows step by step.
 }
 
 size_t TraceBuilder::size_bytes() const {

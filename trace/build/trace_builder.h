@@ -132,6 +132,9 @@ class TraceBuilder {
   void AddGap(const Gap& gap);
   // Makes room, so that tables of millions of rows need not grow step by step.
   void Expect(const ExpectedRows& rows);
+  // All tables will have about so many times the rows that they have now. Memory is taken only as
+  // rows are written: a guess may be too high or too low.
+  void ExpectTimes(double times);
   // About how much memory the tables take. O(tables).
   size_t size_bytes() const;
 

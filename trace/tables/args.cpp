@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "trace/base/large_columns.h"
+
 namespace trainprof {
 namespace {
 
@@ -144,6 +146,10 @@ std::optional<ArgValue> ArgsTable::Find(ArgsId id, StringId key) const {
     if (!found && arg.key == key) found = arg.value;
   });
   return found;
+}
+
+void ArgsTable::ExpectTimes(double times) {
+  ReserveLarge(words_, static_cast<size_t>(static_cast<double>(words_.size()) * times));
 }
 
 size_t ArgsTable::size_bytes() const {

@@ -51,6 +51,8 @@ class ArgsTable {
   std::optional<ArgValue> Find(ArgsId id, StringId key) const;
 
   size_t size_bytes() const;
+  // About so many times the arguments of now will be added in all.
+  void ExpectTimes(double times);
 
  private:
   // How a value is stored; kString..kNull as ArgValue::Type, and integers in two sizes.

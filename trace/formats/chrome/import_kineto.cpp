@@ -73,6 +73,7 @@ class DocumentReader {
   bool Stop(Note note, std::string_view what);
   Error Fail(std::string_view message) const;
   bool Tick();
+  void ExpectTheRest();
   std::string TooLarge(uint64_t held) const;
   std::string Place(const char* p) const {
     return fmt::format("byte {}, after {} events", window_.OffsetOf(p), progress_.events);
@@ -95,6 +96,7 @@ class DocumentReader {
   bool found_events_ = false;
   std::string failure_;  // why no trace comes out of it; empty: none so far
   uint64_t max_bytes_ = 0;
+  bool expected_ = false;     // ExpectTheRest() has decided
   bool after_event_ = false;  // a comma or the end has to come
   bool recovered_ = false;    // Recover() was here: any of these may come
 };
@@ -127,7 +129,24 @@ bool DocumentReader::Tick() {
     progress_.parsed_bytes = window_.OffsetOf(window_.at());
     options_.progress(progress_);
   }
+  ExpectTheRest();
   return true;
+}
+
+// Once the first part of a large file tells how many rows the whole has about: room for them all.
+void DocumentReader::ExpectTheRest() {
+  constexpr uint64_t kEnough = 16 << 20;  // bytes of JSON
+  constexpr double kMargin = 1.12;        // what was read may be ahead of what was parsed
+  constexpr double kWorthIt = 0.5;        // of the file
+  if (expected_ || window_.OffsetOf(window_.at()) < kEnough) return;
+  expected_ = true;
+  const auto read = static_cast<double>(source_.file_bytes_read());
+  const auto whole = static_cast<double>(progress_.file_bytes);
+  if (read <= 0 || read > whole * kWorthIt) return;
+  const double times = whole / read * kMargin;
+  // Where room counts as memory (RLIMIT_AS), what comes later may be of another kind.
+  const auto most = static_cast<double>(max_bytes_ / 2);
+  if (static_cast<double>(builder_.size_bytes()) * times < most) builder_.ExpectTimes(times);
 }
 
 // The next byte that is not white space, without consuming it; 0 at the end of the data. A zero

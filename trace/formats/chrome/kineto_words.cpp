@@ -353,6 +353,7 @@ DeviceOpDetails KinetoArguments::DetailsOf(std::span<const Arg> args) {
   Collective call;
   for (const Arg& arg : args) {
     const uint32_t key = KeyOf(arg.key);
+    if (key == key_count_) continue;
     if (key < kOperation) ReadLaunch(key, arg.value, config);
     if (key == kOperation) call.operation = TextOf(arg.value);
     if (key == kCommunicator) call.communicator = TextOf(arg.value);

@@ -18,7 +18,7 @@ inline bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == 
 
 // The first byte at or after p that is no white space. None or one is common, and so is the
 // indentation of a new line.
-inline const char* SkipSpace(const char* p) {
+[[gnu::always_inline]] inline const char* SkipSpace(const char* p) {
   if (!IsSpace(*p)) return p;
   if (!IsSpace(*++p)) return p;
 #if defined(__SSE2__)
