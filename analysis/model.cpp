@@ -54,16 +54,18 @@ std::string DeviceDoubt(const RankModel& model) {
 
 }  // namespace
 
-RankModel::RankModel(const Trace& of)
+RankModel::RankModel(const Trace& of) : RankModel(of, DeviceOrder(of)) {}
+
+RankModel::RankModel(const Trace& of, DeviceOrder order)
     : trace(of),
-      steps(FindSteps(of)),
+      steps(FindSteps(of, order)),
       device_steps(steps),
       blocking_calls(FindBlockingCalls(of)),
       sites(of),
       host(AccountHost(of, steps)),
       quality(of.quality.items()) {
   const bool has_detail = ChooseDeviceSteps();
-  accounts = AccountDevices(trace, device_steps, blocking_calls);
+  accounts = AccountDevices(trace, device_steps, blocking_calls, order);
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;

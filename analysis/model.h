@@ -9,6 +9,7 @@
 
 #include "analysis/account/account.h"
 #include "analysis/host/call_sites.h"
+
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
 
@@ -53,6 +54,7 @@ struct RankModel {
   }
 
  private:
+  RankModel(const Trace& trace, DeviceOrder order);
   bool ChooseDeviceSteps();
 };
 

@@ -175,13 +175,15 @@ std::string_view Name(HostClass c) { return kHostNames[static_cast<size_t>(c)].n
 std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].title; }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
-  return AccountDevices(trace, steps, FindBlockingCalls(trace));
+  DeviceOrder order(trace);
+  return AccountDevices(trace, steps, FindBlockingCalls(trace), order);
 }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
-                                          const std::vector<bool>& blocking_calls) {
-  std::vector<std::vector<uint32_t>> ops_of = OpsByBegin(trace);
-  ops_of.resize(trace.devices.size());  // what is of no device is left out
+                                          const std::vector<bool>& blocking_calls,
+                                          DeviceOrder& order) {
+  // What is of no device is left out.
+  const std::span ops_of = std::span(order.ops()).first(trace.devices.size());
   const IdleSplitter splitter(trace, steps, blocking_calls);
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {

@@ -121,7 +121,8 @@ inline constexpr Duration kSilentStretch = Milliseconds(1);
 // One account a device that has operations in the trace, in the order of trace.devices.
 // O(n log n) in the device's operations.
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
-                                          const std::vector<bool>& blocking_calls);
+                                          const std::vector<bool>& blocking_calls,
+                                          DeviceOrder& order);
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps);
 HostAccount AccountHost(const Trace& trace, const Steps& steps);
 

@@ -44,4 +44,9 @@ std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace) {
   return rows;
 }
 
+const std::vector<std::vector<uint32_t>>& DeviceOrder::ops() {
+  if (ops_.empty()) ops_ = OpsByBegin(trace_);
+  return ops_;
+}
+
 }  // namespace trainprof

@@ -13,4 +13,16 @@ namespace trainprof {
 // cancelled.
 std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace);
 
+// Made once, when it is first asked for: not every trace's steps need it.
+class DeviceOrder {
+ public:
+  explicit DeviceOrder(const Trace& trace) : trace_(trace) {}
+
+  const std::vector<std::vector<uint32_t>>& ops();  // OpsByBegin()
+
+ private:
+  const Trace& trace_;
+  std::vector<std::vector<uint32_t>> ops_;
+};
+
 }  // namespace trainprof

@@ -109,16 +109,15 @@ std::vector<Interval> Between(const std::vector<TraceTime>& boundaries) {
 }
 
 // The device with most operations, its operations in order of begin.
-std::vector<uint32_t> BusiestDeviceOps(const Trace& trace) {
-  std::vector<std::vector<uint32_t>> of_device = OpsByBegin(trace);
-  return std::move(*std::max_element(
-      of_device.begin(), of_device.end(),
-      [](const auto& fewer, const auto& more) { return fewer.size() < more.size(); }));
+const std::vector<uint32_t>& BusiestDeviceOps(DeviceOrder& order) {
+  return *std::max_element(
+      order.ops().begin(), order.ops().end(),
+      [](const auto& fewer, const auto& more) { return fewer.size() < more.size(); });
 }
 
 // The begin times of the operation that recurs once a period, if the whole sequence is periodic.
-std::vector<TraceTime> PeriodicBoundaries(const Trace& trace) {
-  const std::vector<uint32_t> ops = BusiestDeviceOps(trace);
+std::vector<TraceTime> PeriodicBoundaries(const Trace& trace, DeviceOrder& order) {
+  const std::vector<uint32_t>& ops = BusiestDeviceOps(order);
   std::vector<std::vector<size_t>> places(trace.strings.size());  // by name
   for (size_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
@@ -279,7 +278,8 @@ Duration Steps::Median() const {
 
 namespace {
 
-Steps FindSteps(const Trace& trace, bool may_infer) {
+// Infers where there is an order of the devices' work to go by.
+Steps FindSteps(const Trace& trace, DeviceOrder* order) {
   Steps steps;
   const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
                         const std::vector<int64_t>& numbers = {}) {
@@ -298,7 +298,7 @@ Steps FindSteps(const Trace& trace, bool may_infer) {
     for (const Interval& range : loader.ranges) begins.push_back(range.begin);
     take(StepSource::kLoader, loader.track, Between(begins));
   } else if (const auto boundaries =
-                 may_infer ? PeriodicBoundaries(trace) : std::vector<TraceTime>();
+                 order != nullptr ? PeriodicBoundaries(trace, *order) : std::vector<TraceTime>();
              boundaries.size() >= kMinRepetitions) {
     take(StepSource::kInferred, kNoTrack, Between(boundaries));
   }
@@ -312,8 +312,12 @@ Steps FindSteps(const Trace& trace, bool may_infer) {
 
 }  // namespace
 
-Steps FindSteps(const Trace& trace) { return FindSteps(trace, true); }
-Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, false); }
+Steps FindSteps(const Trace& trace, DeviceOrder& order) { return FindSteps(trace, &order); }
+Steps FindSteps(const Trace& trace) {
+  DeviceOrder order(trace);
+  return FindSteps(trace, order);
+}
+Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, nullptr); }
 
 IntervalSet DeviceGaps(const Trace& trace) {
   std::vector<bool> drives(trace.processes.size(), false);

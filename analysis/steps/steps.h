@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/steps/device_order.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -63,6 +64,7 @@ struct Steps {
 inline constexpr int kMaxWarmupSteps = 10;
 
 Steps FindSteps(const Trace& trace);
+Steps FindSteps(const Trace& trace, DeviceOrder& order);  // the trace's
 
 // The same from what is named alone, without inference from the device's work. The same thread.
 // O(ranges + tracks).
