@@ -13,6 +13,7 @@ namespace trainprof {
 
 inline constexpr char kNvtxInjectionVariable[] = "NVTX_INJECTION64_PATH";
 inline constexpr char kCudaInjectionVariable[] = "CUDA_INJECTION64_PATH";
+inline constexpr char kIttVariable[] = "INTEL_LIBITTNOTIFY64";
 inline constexpr char kCollectorLibrary[] = "libtrainprof_injection.so";
 inline constexpr char kPythonPathVariable[] = "PYTHONPATH";
 inline constexpr char kPythonFolder[] = "trainprof-python";

@@ -31,6 +31,10 @@ void Clean(std::vector<LineTime>& lines) {
   }
 }
 
+void Clean(std::vector<OperatorTime>& times) {
+  for (OperatorTime& time : times) MakeOneLine(time.name);
+}
+
 void Clean(std::vector<QualityItem>& items) {
   for (QualityItem& item : items) MakeOneLine(item.kind, item.detail);
 }
@@ -42,6 +46,8 @@ void Clean(RankAnalysis& rank) {
     Clean(phase.lines);
     Clean(phase.producers);
   }
+  Clean(rank.operators.operators);
+  Clean(rank.operators.modules);
   for (DeviceReport& device : rank.devices) MakeOneLine(device.name, device.compute_capability);
   for (Finding& finding : rank.findings) Clean(finding);
   for (SkippedRule& skipped : rank.skipped) MakeOneLine(skipped.rule, skipped.reason);

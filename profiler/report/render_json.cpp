@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.1";
+constexpr std::string_view kSchemaVersion = "1.2";
 
 Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
   const Duration window = steps.window.Total();
@@ -108,6 +108,19 @@ Json HostLinesJson(const RankAnalysis& rank) {
   return phases;
 }
 
+Json OperatorTimesJson(const RankAnalysis& rank, const std::vector<OperatorTime>& times) {
+  Json list = Json::array();
+  for (const OperatorTime& time : times) {
+    list.push_back({{"name", time.name},
+                    {"count", time.count},
+                    {"own_ms_per_step", rank.PerStepMs(time.own)},
+                    {"own_fraction", rank.Share(time.own)},
+                    {"own_ns", time.own.ns},
+                    {"whole_ns", time.whole.ns}});
+  }
+  return list;
+}
+
 Json HostFactsJson(const RankAnalysis& rank) {
   Json facts = Json::array();
   for (const HostFact& fact : rank.host_facts) {
@@ -157,6 +170,12 @@ Json RankJson(const RankAnalysis& rank) {
             {"rules_passed", rank.passed},
             {"uncovered", UncoveredJson(rank)}};
   if (!rank.host_lines.empty()) json["host_lines"] = HostLinesJson(rank);
+  if (const Operators& all = rank.operators; all.recorded > 0) {
+    json["operators"] = OperatorTimesJson(rank, all.operators);
+    json["modules"] = OperatorTimesJson(rank, all.modules);
+    json["operator_recording"] = {{"ranges", all.recorded},
+                                  {"ms_per_step", rank.PerStepMs(all.recording)}};
+  }
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
+#include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
@@ -230,6 +231,7 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
     AppendOther(out, rank);
     out += PhaseLinesText(rank);
+    out += OperatorsText(rank);
   }
   if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
     out += fmt::format(

@@ -174,6 +174,19 @@ void AddPython(const std::filesystem::path& collector, const RunSettings& settin
       option));
 }
 
+// What operators are told through has one listener, too.
+void AddOperators(const std::filesystem::path& collector, Preparation& preparation) {
+  if (const auto holder = InjectionHolder(kIttVariable)) {
+    preparation.run.warnings.push_back("--ops: operators are not recorded: ITT is held by " +
+                                       *holder + ": end that tool, or unset the variable");
+    return;
+  }
+  preparation.variables.emplace_back(kIttVariable, collector.string());
+  // Without any group ITT gives no function at all; tasks come with every one.
+  preparation.variables.emplace_back("INTEL_ITTNOTIFY_GROUPS", "structure");
+  preparation.variables.emplace_back("TRAINPROF_OPS", "1");
+}
+
 // The error says why the program cannot be recorded.
 Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
   if (InsideAnotherRun()) {
@@ -202,6 +215,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
       {kNvtxInjectionVariable, collector.value().string()},
   };
   AddPython(collector.value(), settings, preparation);
+  if (settings.operators) AddOperators(collector.value(), preparation);
   if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
     preparation.run.warnings.push_back("GPU work is not recorded: CUDA is held by " + *holder +
                                        ": end that tool, or unset the variable");

@@ -53,6 +53,9 @@ class Watch:
 
 def watch(torch, is_compiling):
     watch = Watch(torch, is_compiling)
+    _phases.modules = watch
+    if not hasattr(torch, "compile"):  # 1.13
+        return
     original = torch.compile
 
     @functools.wraps(original)
@@ -65,4 +68,3 @@ def watch(torch, is_compiling):
             raise
 
     torch.compile = compile
-    _phases.modules = watch

@@ -253,15 +253,27 @@ def logged(name, begin, arguments):
         pass
 
 
+def _name_of(frame):
+    """Of its function, as co_qualname of Python 3.11 has it."""
+    code = frame.f_code
+    name = getattr(code, "co_qualname", None)
+    if name:
+        return name
+    if code is queue.Queue.get.__code__:  # of other queues, too
+        return "Queue.get"
+    owner = frame.f_locals.get("self")
+    return code.co_name if owner is None else "%s.%s" % (type(owner).__name__, code.co_name)
+
+
 def blocked(begin):
     """The thread has waited in a threading.Condition: for its batch, where a queue's get() did."""
     try:
         t = thread.state
         if not t.trains or t.in_loader or clock() - begin < SHORTEST_NS:
             return
-        code = _sites.caller().f_code
-        end = write(place(getattr(code, "co_qualname", "%s in %s" % (code.co_name, code.co_filename))), begin)
-        if code is queue.Queue.get.__code__:
+        frame = _sites.caller()
+        end = write(place(_name_of(frame)), begin)
+        if frame.f_code is queue.Queue.get.__code__:
             t.since = end
             t.after = BATCH
             t.is_fed = True

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from trainprof import _ddp, _loader, _logging, _modules, _notebook, _phases, _profiler, _recorder, _sites
+from trainprof import _ddp, _loader, _logging, _modules, _notebook, _ops, _phases, _profiler, _recorder, _sites
 from trainprof._patching import as_range, never, patch, timed
 from trainprof._tracebacks import unseen
 
@@ -157,9 +157,10 @@ def _waiting(torch, is_compiling):
     work.wait = timed(work.wait, as_range("c10d::wait"), is_compiling)
 
 
-def _first_module(torch, is_compiling):
-    if is_compiling is not never:
-        _modules.watch(torch, is_compiling)
+def _first_module(torch, is_compiling, after):
+    _modules.watch(torch, is_compiling)
+    if is_compiling is never and "torch._dynamo" not in sys.modules:  # 2.0, which imports it to compile, and 1.13
+        after({"torch._dynamo": lambda dynamo: _phases.modules.forbid()})
 
 
 def _queues(torch, is_compiling):
@@ -188,7 +189,7 @@ def _garbage(torch, is_compiling):
 
 
 _PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _waiting,
-            _queues, _first_module, _garbage, _calls_of_cuda, _profiling)
+            _queues, _garbage, _calls_of_cuda, _profiling)
 
 
 def install(torch, after):
@@ -205,8 +206,9 @@ def install(torch, after):
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
     missing = []
-    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES)]
-    for watch, arguments in (*patches, (_logging.loggers, (after,)), (_notebook.cells, (after,))):
+    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES, _ops.watch)]
+    late = (_first_module, (torch, is_compiling, after)), (_logging.loggers, (after,)), (_notebook.cells, (after,))
+    for watch, arguments in (*patches, *late):
         try:
             watch(*arguments)
         except Exception as error:

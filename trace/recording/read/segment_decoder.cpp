@@ -23,6 +23,7 @@ struct PendingRange {
   StringId category = kEmptyString;
   TrackId track{};
   ArgsId args = kNoArgs;
+  RangeKind kind = RangeKind::kUserAnnotation;
 };
 
 class Decoder {
@@ -251,6 +252,11 @@ class Decoder {
       Count("lost_thread", QualitySeverity::kWarning, 1, "events whose thread was in a lost chunk");
     }
     range.category = DomainName(record.domain);
+    if (record.domain != 0 && builder_.trace().Text(range.category) == kOperatorDomain) {
+      const bool is_module = builder_.trace().Text(range.name).starts_with(kModulePrefix);
+      range.kind = RangeKind::kCpuOp;
+      range.category = is_module ? builder_.Intern("module") : kEmptyString;
+    }
     range.track = track_;
     if (attributes.empty() && payloads_.empty()) return range;
     args_.clear();
@@ -313,9 +319,11 @@ class Decoder {
   }
 
   void AddRange(const PendingRange& range) {
+    // Of loaders and optimizers hooks tell more.
+    if (range.kind == RangeKind::kCpuOp && builder_.Facts(range.name).IsTorchAnnotation()) return;
     builder_.AddRange({At(range.begin), At(std::max(range.begin, range.end)), range.name,
                        range.track, range.category, range.args},
-                      RangeKind::kUserAnnotation);
+                      range.kind);
   }
 
   // In the order of their pushes, so that a parent stands before a child of the same times.

@@ -52,6 +52,8 @@ inline constexpr char kTorchVersion[] = "torch.version";
 inline constexpr char kPythonUnwatched[] = "python.unwatched";
 // "python.cell FILE": "In[3]", the notebook's cell that Python was given as this file, last.
 inline constexpr char kPythonCell[] = "python.cell ";
+// With --ops: nanoseconds that an operator takes longer because it is recorded.
+inline constexpr char kOperatorCostNs[] = "ops.cost_ns";
 // The settings of the DataLoader that feeds it, as torch names and prints them.
 inline constexpr char kLoaderWorkers[] = "loader.workers";
 inline constexpr char kLoaderBatchSize[] = "loader.batch_size";

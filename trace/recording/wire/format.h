@@ -149,6 +149,9 @@ enum class GapReason : uint16_t {
 };
 
 inline constexpr uint32_t kMaxDomains = 4095;  // domain 0 is NVTX's default domain
+// Of ranges that are operators of torch, and calls of modules, whose names begin so (--ops).
+inline constexpr char kOperatorDomain[] = "torch.operators";
+inline constexpr char kModulePrefix[] = "nn.Module: ";
 inline constexpr uint64_t kStringTruncated = uint64_t{1} << 63;
 
 struct RecordHead {
