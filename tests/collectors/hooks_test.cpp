@@ -64,10 +64,28 @@ TEST(Hooks, AForkedChildRecordsItsOwn) {
   EXPECT_EQ(CountRanges(trace, "child"), 1);
 }
 
+TEST(Hooks, TasksOfTorchAreOperatorsAndModules) {
+  const Trace trace = RecordWith("", {"tasks"});
+  EXPECT_EQ(CountRanges(trace, "aten::addmm"), 3);
+  EXPECT_EQ(CountRanges(trace, "nn.Module: head (Linear)"), 3);
+  EXPECT_EQ(trace.ranges.size(), 7u) << "and one without a name";
+  const auto inner = FindRange(trace, "aten::addmm");
+  const auto outer = FindRange(trace, "nn.Module: head (Linear)");
+  ASSERT_TRUE(inner && outer);
+  EXPECT_EQ(trace.ranges.parent[Index(*inner)], *outer);
+  EXPECT_GE(trace.ranges.interval(*inner).Length(), Milliseconds(1));
+  for (const auto& [row, category] : {std::pair(*inner, ""), std::pair(*outer, "module")}) {
+    EXPECT_EQ(trace.ranges.kind[Index(row)], RangeKind::kCpuOp);
+    EXPECT_EQ(trace.Text(trace.ranges.category[Index(row)]), category);
+  }
+  EXPECT_TRUE(trace.quality.items().empty());
+}
+
 TEST(Hooks, NothingHappensWithoutARun) {
   RecordedRun run;
   run.environment[recording::kEnvRunDirectory] = "";
   EXPECT_EQ(run.Run({"hooks", "unrecorded"}), 0);
+  EXPECT_EQ(run.Run({"tasks", "unrecorded"}), 0);
   EXPECT_EQ(run.BytesOfSegments(), 0u);
 }
 

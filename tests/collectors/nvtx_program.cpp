@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
                                                                   {"names", Names},
                                                                   {"libraries", Libraries},
                                                                   {"hooks", HookRanges},
+                                                                  {"tasks", Tasks},
                                                                   {"hookedsteps", HookedSteps},
                                                                   {"hooksfork", HooksFork}};
   const Arguments arguments(argv + 1, argv + argc);

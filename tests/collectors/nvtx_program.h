@@ -38,7 +38,8 @@ int Long(const Arguments& arguments);          // names of 10^5 characters
 int Libraries(const Arguments& arguments);     // ranges of the program and of a library of it
 // nvtx_program_hooks.cpp
 int HookRanges(
-    const Arguments& arguments);  // what Python's hooks call; "unrecorded": not under a run
+    const Arguments& arguments);        // what Python's hooks call; "unrecorded": not under a run
+int Tasks(const Arguments& arguments);  // as torch's ITT observer; "unrecorded" as above
 int HookedSteps(const Arguments& arguments);  // N [whole]: steps that hooks count
 int HooksFork(const Arguments& arguments);    // a range in a forked child
 int Names(const Arguments& arguments);        // N different names

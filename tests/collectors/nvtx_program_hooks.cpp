@@ -58,6 +58,45 @@ int HookRanges(const Arguments& arguments) {
   return 0;
 }
 
+// The structures as ITT's part in a program has them.
+int Tasks(const Arguments& arguments) {
+  struct Id {
+    unsigned long long d1 = 0, d2 = 0, d3 = 0;
+  };
+  struct IttDomain {
+    volatile int flags;
+    const char* name;
+  };
+  const Hooks hooks;
+  const auto version = Find<const char*()>("__itt_api_version");
+  const auto handle = Find<const void*(const char*)>("__itt_string_handle_create");
+  const auto begin = Find<void(const IttDomain*, Id, Id, const void*)>("__itt_task_begin");
+  const auto end = Find<void(const IttDomain*)>("__itt_task_end");
+  const IttDomain torch{1, "PyTorch"};
+  const IttDomain other{1, "oneDNN"};
+  if (version() == nullptr) return 1;
+  begin(&torch, {}, {}, handle("before the start"));
+  end(&torch);
+  if (hooks.start() != (arguments.empty() ? 1 : 0)) return 1;
+  for (int i = 0; i < 3; ++i) {
+    begin(&torch, {}, {}, handle("nn.Module: head (Linear)"));
+    begin(&torch, {}, {}, handle("aten::addmm"));
+    begin(&other, {}, {}, handle("inner_product"));
+    end(&other);
+    usleep(1000);
+    end(&torch);
+    begin(&torch, {}, {}, handle("Optimizer.step#SGD.step"));  // hooks tell of it
+    end(&torch);
+    end(&torch);
+  }
+  if (handle("aten::addmm") != handle("aten::addmm")) return 1;
+  begin(&torch, {}, {}, nullptr);
+  end(&torch);
+  begin(nullptr, {}, {}, handle("x"));
+  end(nullptr);
+  return 0;
+}
+
 int HookedSteps(const Arguments& arguments) {
   const Hooks hooks;
   if (hooks.start() != 1) return 1;
