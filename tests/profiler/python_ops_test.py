@@ -8,6 +8,33 @@ import os
 import harness
 from python_test import SCRIPTS, TORCH_PYTHON, Torch
 
+ODD = '''
+import torch
+class Shy(torch.nn.Module):
+    def named_modules(self, *arguments, **keywords): raise RuntimeError("none of yours")
+    def forward(self, x): return x + 1
+class Unfinished(torch.nn.Module):
+    def __init__(self): pass
+class Fails(torch.nn.Module):
+    def forward(self, x): raise KeyError(x)
+print(Shy()(1))
+for kind in (Unfinished, Fails):
+    try:
+        kind()(2)
+    except Exception as error:
+        print(type(error), error)
+print(sum(torch.nn.Identity()(i) for i in range(20000)))
+with torch.autograd.profiler.profile() as profile:
+    torch.zeros(2) + 1
+print(sum(event.name == "aten::add" for event in profile.function_events))
+with torch.autograd.profiler.emit_itt():
+    torch.zeros(2) + 1
+try:
+    with torch.profiler.profile() as outer:
+        torch.autograd.profiler.profile().__enter__()
+except RuntimeError as error:
+    print("refused")
+'''
 SCRIPT = os.path.join(SCRIPTS, "operators.py")
 
 
@@ -78,6 +105,14 @@ class Ops(Torch):
     def test_compiled_graphs_are_the_same(self):
         plain = self.plain("profiled.py")
         result = self.trainprof("run", "-o", "run", "--ops", "--", TORCH_PYTHON, "profiled.py")
+        self.assertEqual(result.stdout.decode(), plain.stdout.decode())
+
+    def test_modules_of_any_kind_are_called_as_ever(self):
+        with open(self.path("odd.py"), "w", encoding="utf-8") as file:
+            file.write(ODD)
+        plain = self.plain("odd.py")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        result = self.trainprof("run", "-o", "run", "--ops", "--", TORCH_PYTHON, "odd.py")
         self.assertEqual(result.stdout.decode(), plain.stdout.decode())
 
     def test_without_the_option_nothing_of_it_is_there(self):

@@ -13,6 +13,7 @@ import weakref
 from trainprof import _phases
 from trainprof._tracebacks import unseen
 
+_MOST_NAMES = 1 << 14
 _MODULE = "nn.Module: %s"  # read back by the recording's reader
 
 
@@ -46,6 +47,8 @@ class _Observer:
             else:
                 active, self._active = self._active, None
                 active.__exit__(None, None, None)
+        except Exception:  # another observer that we did not see: it stays
+            pass
         finally:
             self.switching = False
 
@@ -114,11 +117,16 @@ class _Names:
     def of(self, module):
         known = self._known.get(id(module))
         if known is None or known[0]() is not module:
-            self._add_all(module)
-            known = self._known[id(module)]
+            try:
+                self._add_all(module)
+                known = self._known[id(module)]
+            except Exception:  # a module may list others as it likes, or not be whole yet
+                return _MODULE % type(module).__name__
         return known[1]
 
     def _add_all(self, root):
+        if len(self._known) > _MOST_NAMES:  # a script that makes modules as it goes
+            self._known = {key: known for key, known in self._known.items() if known[0]() is not None}
         for path, module in root.named_modules():
             kind = type(module).__name__
             name = _MODULE % ("%s (%s)" % (path, kind) if path else kind)
