@@ -48,7 +48,7 @@ class Outputs(OutputTest):
     def test_standard_output_by_name_is_a_pipe_like_any_other(self):
         for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
             report = self.trainprof("report", self.trace, "--format", f"json={name}")
-            self.assertEqual(json.loads(report.stdout)["schema_version"], "1.1")
+            self.assertRegex(json.loads(report.stdout)["schema_version"], r"^1\.\d+$")
             export = self.trainprof("export", self.trace, "-o", name)
             self.assertEqual((export.returncode, export.stderr), (0, b""))
             self.assertEqual(len(json.loads(export.stdout)["traceEvents"]) > 10, True)
