@@ -47,7 +47,7 @@ class Sums {
  private:
   OperatorTime& RowOf(StringId name) {
     const auto [place, is_new] = place_.try_emplace(name, rows_.size());
-    if (is_new) rows_.push_back({.name = std::string(trace_.Text(name))});
+    if (is_new) rows_.push_back({std::string(trace_.Text(name)), 0, {}, {}});
     return rows_[place->second];
   }
 
