@@ -6,6 +6,7 @@
 
 #include "analysis/words.h"
 #include "profiler/report/text.h"
+#include "trace/recording/wire/format.h"
 
 namespace trainprof {
 namespace {
@@ -17,7 +18,7 @@ constexpr size_t kOperatorWidth = 40;
 // Without the words that are the same for all.
 std::string TitleOf(const std::string& name) {
   constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
-  constexpr std::string_view kModule = "nn.Module: ";
+  constexpr std::string_view kModule = recording::kModulePrefix;
   if (name.starts_with(kEvaluates)) return "autograd: " + name.substr(kEvaluates.size());
   return name.starts_with(kModule) ? name.substr(kModule.size()) : name;
 }

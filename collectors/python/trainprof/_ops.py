@@ -11,6 +11,7 @@ import time
 import weakref
 
 from trainprof import _phases
+from trainprof._patching import timed
 from trainprof._tracebacks import unseen
 
 _MOST_NAMES = 1 << 14
@@ -75,23 +76,14 @@ def _give_way(module, observer):
 
         return wrapper
 
-    def ends(original):
-        @functools.wraps(original)
-        def wrapper(*arguments, **keywords):
-            try:
-                return original(*arguments, **keywords)
-            except BaseException as error:
-                unseen(error)
-                raise
-            finally:
-                if yielded and not observer.switching:
-                    yielded.clear()
-                    observer.on()
+    def resume(begin, argument):
+        if yielded and not observer.switching:
+            yielded.clear()
+            observer.on()
 
-        return wrapper
-
-    for name, wrap in (("_prepare_profiler", begins), ("_enable_profiler", begins), ("_disable_profiler", ends)):
-        setattr(module, name, wrap(getattr(module, name)))
+    module._prepare_profiler = begins(module._prepare_profiler)
+    module._enable_profiler = begins(module._enable_profiler)
+    module._disable_profiler = timed(module._disable_profiler, resume)
 
 
 def _cost_ns(torch, observer):
