@@ -1,7 +1,11 @@
 // What real files hold, one oddity a test: JSON in, tables and quality out as text.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "tests/support/trace_text.h"
 #include "trace/formats/importer.h"
@@ -179,6 +183,48 @@ TEST(KinetoImport, AValueThatBeginsOrDecodesLikeTheLastOneIsItself) {
             "  range [3000,4000) \"abc\" k='abc' l=json [1]\n"
             "  range [4000,5000) \"ab\" k='ab' l=json [1 ]\n"
             "  range [5000,6000) \"\" k='' l='[1]'\n");
+}
+
+// A text is guessed from those before it. Values that begin alike, that are spelled in other ways,
+// and texts that look like lists, in an order that mostly repeats.
+TEST(KinetoImport, WhatIsGuessedIsWhatTheFileSays) {
+  struct Value {
+    const char* spelled;
+    const char* shown;
+  };
+  constexpr Value kTexts[] = {
+      {R"("")", ""},         {R"("ab")", "ab"}, {R"("a\u0062")", "ab"},  {R"("abc")", "abc"},
+      {R"("a\\b")", "a\\b"}, {R"("[1")", "[1"}, {R"("[1,2]")", "[1,2]"}, {R"("{")", "{"}};
+  constexpr const char* kRaws[] = {"[1,2]", "[1]", "[1 ]", "[1,2,3]", "{\"m\":2}", "[]", "[[1,2]]"};
+  std::mt19937 random(5);
+  const auto below = [&](size_t count) {
+    return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+  };
+  std::vector<std::pair<std::string, std::string>> events;  // spelled, shown
+  const auto argument = [&](std::string& spelled, std::string& shown, const char* key) {
+    const size_t which = below(std::size(kTexts) + std::size(kRaws));
+    const bool is_text = which < std::size(kTexts);
+    const char* const raw = is_text ? "" : kRaws[which - std::size(kTexts)];
+    spelled += fmt::format("\"{}\":{}", key, is_text ? kTexts[which].spelled : raw);
+    shown += is_text ? fmt::format(" {}='{}'", key, kTexts[which].shown)
+                     : fmt::format(" {}=json {}", key, raw);
+  };
+  std::string text;
+  std::string rows;
+  for (size_t i = 0; i < 5000; ++i) {
+    const Value& name = kTexts[below(std::size(kTexts))];
+    std::pair<std::string, std::string> event{fmt::format("\"name\":{},\"args\":{{", name.spelled),
+                                              fmt::format("\"{}\"", name.shown)};
+    argument(event.first, event.second, "k");
+    event.first += ",";
+    argument(event.first, event.second, "l");
+    constexpr size_t kPeriod = 7;
+    events.push_back(i >= kPeriod && below(5) != 0 ? events[i - kPeriod] : event);
+    text += fmt::format("{}{{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{},\"dur\":1,{}}}}}",
+                        i == 0 ? "" : ",", i, events.back().first);
+    rows += fmt::format("  range [{},{}) {}\n", i * 1000, (i + 1) * 1000, events.back().second);
+  }
+  EXPECT_EQ(Import(Events(text)).rows, rows);
 }
 
 // An event is parsed again when the window has cut it off.

@@ -68,36 +68,37 @@ TEST(RunAll, WithoutMemoryForThreadsItsCallerDoesAll) {
   EXPECT_EQ(status, 0);
 }
 
+// Exits with 0 if what threads freed was taken by others.
+[[noreturn]] void ThreadsTakeInTurn() {
+  ShareOneHeap();
+  const auto most_kib = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  constexpr size_t kBlocks = 1000;
+  constexpr size_t kBlockBytes = 64 << 10;  // below what glibc maps apart
+  const long before = most_kib();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    std::promise<void> has_freed;
+    threads.emplace_back([&] {
+      std::vector<std::vector<char>> blocks(kBlocks);
+      for (std::vector<char>& block : blocks) block.assign(kBlockBytes, 'x');
+      blocks.erase(blocks.begin(), blocks.end() - 1);  // what is below the last stays in the heap
+      has_freed.set_value();
+      pause();  // its heap is not given to others, as those of threads that ended are
+    });
+    has_freed.get_future().wait();
+  }
+  _exit(most_kib() - before < 2 * static_cast<long>(kBlocks * kBlockBytes >> 10) ? 0 : 1);
+}
+
 TEST(ShareOneHeap, WhatAThreadFreedTheNextOneTakes) {
   if (testing::kIsSanitized) GTEST_SKIP() << "sanitizers have a heap of their own";
-  const pid_t child = fork();
-  if (child == 0) {
-    ShareOneHeap();
-    const auto most_kib = [] {
-      rusage usage{};
-      getrusage(RUSAGE_SELF, &usage);
-      return usage.ru_maxrss;
-    };
-    constexpr size_t kBlocks = 1000;
-    constexpr size_t kBlockBytes = 64 << 10;  // below what glibc maps apart
-    const long before = most_kib();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 6; ++i) {
-      std::promise<void> has_freed;
-      threads.emplace_back([&] {
-        std::vector<std::vector<char>> blocks(kBlocks);
-        for (std::vector<char>& block : blocks) block.assign(kBlockBytes, 'x');
-        blocks.erase(blocks.begin(), blocks.end() - 1);  // what is below the last stays in the heap
-        has_freed.set_value();
-        pause();  // its heap is not given to others, as those of threads that ended are
-      });
-      has_freed.get_future().wait();
-    }
-    _exit(most_kib() - before < 2 * static_cast<long>(kBlocks * kBlockBytes >> 10) ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  // In a new process: the heaps of threads that there were before stay.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ThreadsTakeInTurn(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(UsableCores, AreAtLeastOne) { EXPECT_GE(UsableCores(), 1u); }

@@ -3,10 +3,10 @@
 #include "trace/build/launch_join.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "trace/base/cancel.h"
@@ -31,9 +31,9 @@ void ForEachRun(const EventColumns& table, F f) {
 // the highest serves, unless they lie far apart.
 class CallsById {
  public:
-  // `ids` numbers from `lowest` to `highest` will be added.
+  // At most `ids` numbers from `lowest` to `highest` will be added.
   CallsById(int64_t lowest, int64_t highest, size_t ids) {
-    constexpr uint64_t kMostPerId = 8;  // 4 bytes each; the hash table takes some 40 an id
+    constexpr uint64_t kMostPerId = 8;  // 4 bytes each; a slot takes 16, one in five is free
     if (ids == 0) return;
     lowest_ = lowest;
     const uint64_t span = static_cast<uint64_t>(highest) - static_cast<uint64_t>(lowest);
@@ -41,30 +41,48 @@ class CallsById {
       ReserveLarge(dense_, span + 1);
       dense_.resize(span + 1, kNone);
     } else {
-      sparse_.reserve(ids);
+      const size_t slots = std::bit_ceil(ids + ids / 4 + 1);  // one is always free
+      ReserveLarge(sparse_, slots);
+      sparse_.resize(slots);
     }
   }
 
-  // The call of that id, kNone for a new one; valid until the next At(). `id` is kept.
+  // The call of that id, kNone for a new one: to be assigned then.
   uint32_t& At(int64_t id) {
-    return dense_.empty() ? sparse_.try_emplace(id, kNone).first->second : dense_[Offset(id)];
+    if (!dense_.empty()) return dense_[Offset(id)];
+    Slot& slot = sparse_[SlotOf(id)];
+    slot.id = id;
+    return slot.call;
   }
   Row Find(int64_t id) const {
     if (!dense_.empty()) return Offset(id) < dense_.size() ? Row{dense_[Offset(id)]} : kNoRow;
-    const auto it = sparse_.find(id);
-    return it == sparse_.end() ? kNoRow : Row{it->second};
+    return sparse_.empty() ? kNoRow : Row{sparse_[SlotOf(id)].call};
   }
 
   static constexpr uint32_t kNone = static_cast<uint32_t>(kNoRow);
 
  private:
+  struct Slot {
+    int64_t id = 0;
+    uint32_t call = kNone;  // the slot is free
+  };
+
   uint64_t Offset(int64_t id) const {
     return static_cast<uint64_t>(id) - static_cast<uint64_t>(lowest_);
   }
+  // Where the id is, or the free slot where it belongs. Ids that follow one another stand so.
+  size_t SlotOf(int64_t id) const {
+    const size_t mask = sparse_.size() - 1;
+    const uint64_t mix = static_cast<uint64_t>(id) / kIdsTogether * 0x9E3779B97F4A7C15ull;
+    size_t at = (mix ^ mix >> 32) * kIdsTogether + static_cast<uint64_t>(id) % kIdsTogether;
+    for (at &= mask; sparse_[at].call != kNone && sparse_[at].id != id;) at = (at + 1) & mask;
+    return at;
+  }
 
+  static constexpr uint64_t kIdsTogether = 4;  // in one line of a cache
   int64_t lowest_ = 0;
   std::vector<uint32_t> dense_;  // from lowest_
-  std::unordered_map<int64_t, uint32_t> sparse_;
+  std::vector<Slot> sparse_;     // a power of two
 };
 
 // The ids that a process, or several, gave to its calls.

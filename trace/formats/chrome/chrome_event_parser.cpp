@@ -16,21 +16,6 @@ using json::Scan;
 using json::SkipSpace;
 using json::WholeInteger;
 
-// Bits of seen_fields_, for repeated keys.
-enum ChromeEventParser::Field : uint32_t {
-  kPhase = 1,
-  kTime = 2,
-  kDuration = 4,
-  kName = 8,
-  kCategory = 16,
-  kPid = 32,
-  kTid = 64,
-  kId = 128,
-  kBind = 256,
-  kScope = 512,
-  kArgs = 1024,
-};
-
 namespace {
 
 // A flow id given as text: decimal or 0x hexadecimal.
@@ -117,6 +102,19 @@ void ChromeEventParser::Commit(ImportNotes& notes) const {
   for (Note note : noted_) notes.Add(note);
 }
 
+Scan ChromeEventParser::ParseName(const char*& p, ChromeEvent& event) {
+  StringId& guess = texts_.After(kName, name_before_, name_before_that_, event.category);
+  const Scan scan = ParseTextOrRaw(p, guess, event.name);
+  name_before_that_ = name_before_;
+  name_before_ = event.name;
+  return scan;
+}
+
+Scan ChromeEventParser::ParseCategory(const char*& p, ChromeEvent& event) {
+  StringId& guess = texts_.After(kCategory, name_before_, name_before_that_);
+  return ParseTextOrRaw(p, guess, event.category);
+}
+
 Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
   // The common spelling: "key": with at most one space.
   if (*p == '"') {
@@ -130,12 +128,12 @@ Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
     if (word == Word("name") && colon_at(4)) {
       p = value_at(5);
       Once(kName);
-      return ParseTextOrRaw(p, last_name_, event.name);
+      return ParseName(p, event);
     }
     if ((word == Word("cat\"")) && colon_at(3)) {
       p = value_at(4);
       Once(kCategory);
-      return ParseTextOrRaw(p, last_category_, event.category);
+      return ParseCategory(p, event);
     }
     if (word == Word("args") && colon_at(4)) {
       p = value_at(5);
@@ -181,8 +179,8 @@ Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
 // A field by any spelling of its key ("\u0070h", "ph" : ...), and the rarer fields.
 Scan ChromeEventParser::FieldValue(std::string_view key, const char*& p, ChromeEvent& event) {
   if (key == "ph") return Once(kPhase), ParseLetter(p, event.phase);
-  if (key == "name") return Once(kName), ParseTextOrRaw(p, last_name_, event.name);
-  if (key == "cat") return Once(kCategory), ParseTextOrRaw(p, last_category_, event.category);
+  if (key == "name") return Once(kName), ParseName(p, event);
+  if (key == "cat") return Once(kCategory), ParseCategory(p, event);
   if (key == "ts") return Once(kTime), ParseTime(p, event.time_ns, event.has_time);
   if (key == "dur") return Once(kDuration), ParseTime(p, event.duration_ns, event.has_duration);
   if (key == "pid") return Once(kPid), ParseId(p, event.pid);
@@ -220,7 +218,7 @@ Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEv
   const std::string kept = fmt::format("{}{}", kFieldPrefix, key);
   const bool is_id = key == "id";
   Arg arg;
-  if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
+  if (const Scan scan = ParseValue(p, event.name, arg); scan != Scan::kOk) return scan;
   arg.key = Intern(kept);
   event.args.push_back(arg);
   has_fields_ = true;
@@ -314,7 +312,7 @@ Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
   seen_keys_ |= bit;
   Arg& arg = event.args.emplace_back();  // in place: a copy of what was just written stalls
   arg.key = key;
-  if (const Scan scan = ParseValue(p, arg); scan != Scan::kOk) return scan;
+  if (const Scan scan = ParseValue(p, event.name, arg); scan != Scan::kOk) return scan;
   if (key < key_device_ || key > key_true_stream_) return Scan::kOk;
   if (key >= key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
     event.true_tid = arg.value.integer;

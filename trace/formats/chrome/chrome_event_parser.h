@@ -8,6 +8,7 @@
 
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/chrome_event.h"
+#include "trace/formats/chrome/text_guesses.h"
 #include "trace/formats/io/json_text.h"
 #include "trace/formats/notes.h"
 
@@ -25,7 +26,19 @@ class ChromeEventParser {
 
  private:
   using Scan = json::Scan;
-  enum Field : uint32_t;
+  enum Field : uint32_t {
+    kPhase = 1,
+    kTime = 2,
+    kDuration = 4,
+    kName = 8,
+    kCategory = 16,
+    kPid = 32,
+    kTid = 64,
+    kId = 128,
+    kBind = 256,
+    kScope = 512,
+    kArgs = 1024,
+  };
   // Events of one kind repeat their arguments in the same order, so that the key after a key is
   // known nearly always; comparing with it saves hashing. By the id of the key before.
   struct NextKey {
@@ -50,12 +63,14 @@ class ChromeEventParser {
   Scan ParseArgKey(const char*& p, StringId& key);
   Scan ParseKey(const char*& p, std::string_view& key);
   Scan ParseText(const char*& p, std::string_view& text);
-  Scan ParseValue(const char*& p, Arg& arg);
+  Scan ParseValue(const char*& p, StringId name, Arg& arg);
   bool Follows(const char* p, std::string_view text) const;
-  Scan ParseString(const char*& p, StringId& last, StringId& text);
-  Scan ParseRaw(const char*& p, StringId& last, StringId& text);
+  Scan ParseString(const char*& p, StringId& guess, StringId& text);
+  Scan ParseRaw(const char*& p, StringId& guess, StringId& text);
   Scan ParseBare(const char*& p, ArgValue& value);
-  Scan ParseTextOrRaw(const char*& p, StringId& last, StringId& text);
+  Scan ParseTextOrRaw(const char*& p, StringId& guess, StringId& text);
+  Scan ParseName(const char*& p, ChromeEvent& event);
+  Scan ParseCategory(const char*& p, ChromeEvent& event);
   Scan ParseLetter(const char*& p, char& letter);
   Scan ParseTime(const char*& p, int64_t& ns, bool& present);
   Scan ParseId(const char*& p, ChromeId& id);
@@ -70,9 +85,9 @@ class ChromeEventParser {
 
   TraceBuilder& builder_;
   const char* end_ = nullptr;
-  uint32_t seen_fields_ = 0;
-  bool has_fields_ = false;  // a field was kept among the arguments
-  uint64_t seen_keys_ = 0;   // a bit by the id of each argument's key
+  uint32_t seen_fields_ = 0;  // a bit each, for repeated keys
+  bool has_fields_ = false;   // a field was kept among the arguments
+  uint64_t seen_keys_ = 0;    // a bit by the id of each argument's key
   // By key: the number of the last event of many arguments that has it.
   std::vector<uint32_t> long_event_of_key_;
   uint32_t long_event_ = 0;
@@ -81,10 +96,10 @@ class ChromeEventParser {
   json::Repairs repairs_;
   StringId last_key_ = kEmptyString;
   std::array<NextKey, 64> next_keys_;
-  // The last values, for ParseString() and ParseRaw(); those of arguments by their key's id.
-  StringId last_name_{}, last_category_{}, last_letter_{}, last_id_{};
-  std::array<StringId, 64> last_texts_{};
-  std::array<StringId, 64> last_raws_{};
+  TextGuesses texts_;                            // of strings, each spelled in the file as it reads
+  TextGuesses raws_;                             // of arrays and objects, each strict JSON
+  StringId name_before_{}, name_before_that_{};  // of the last two events
+  std::array<StringId, 64> last_values_{};       // texts of arguments, by their key's id
   std::vector<trainprof::Note> noted_;
   std::string scratch_;
   // Interned one after the other into the new table: key_device_ is the least, key_true_stream_ the

@@ -24,15 +24,18 @@ Scan ChromeEventParser::ParseText(const char*& p, std::string_view& text) {
   return scan;
 }
 
-Scan ChromeEventParser::ParseValue(const char*& p, Arg& arg) {
+// The value of one of the arguments, or of a kept field, of an event of that name.
+Scan ChromeEventParser::ParseValue(const char*& p, StringId name, Arg& arg) {
   ArgValue& value = arg.value;
-  if (*p == '"') {
-    value.type = ArgValue::Type::kString;
-    return ParseString(p, last_texts_[Index(arg.key) % last_texts_.size()], value.text);
-  }
-  if (*p == '[' || *p == '{') {
-    value.type = ArgValue::Type::kJson;
-    return ParseRaw(p, last_raws_[Index(arg.key) % last_raws_.size()], value.text);
+  const bool is_text = *p == '"';
+  if (is_text || *p == '[' || *p == '{') {
+    const uint32_t kind = kArgs + static_cast<uint32_t>(Index(arg.key));
+    StringId& last = last_values_[Index(arg.key) % last_values_.size()];
+    value.type = is_text ? ArgValue::Type::kString : ArgValue::Type::kJson;
+    const Scan scan = is_text ? ParseString(p, texts_.After(kind, last, name), value.text)
+                              : ParseRaw(p, raws_.After(kind, last, name), value.text);
+    last = value.text;
+    return scan;
   }
   if (const char* after = json::ParseSmallInteger(p, value.integer); after != nullptr) {
     if (after >= end_) return Scan::kNeedMore;
@@ -48,30 +51,28 @@ bool ChromeEventParser::Follows(const char* p, std::string_view text) const {
   return static_cast<size_t>(end_ - p) > text.size() && SameBytes(p, text.data(), text.size());
 }
 
-// A string whose opening quote is at p. Values repeat: `last` is the last one of its kind that the
-// file spells as it reads, and comparing with it saves looking for the end and hashing.
-Scan ChromeEventParser::ParseString(const char*& p, StringId& last, StringId& text) {
-  const std::string_view guess = builder_.trace().Text(last);
-  if (Follows(p + 1, guess) && p[1 + guess.size()] == '"') {
-    p += guess.size() + 2;
-    text = last;
+// A string whose opening quote is at p; `guess` is one of texts_.
+Scan ChromeEventParser::ParseString(const char*& p, StringId& guess, StringId& text) {
+  const std::string_view guessed = builder_.trace().Text(guess);
+  if (Follows(p + 1, guessed) && p[1 + guessed.size()] == '"') {
+    p += guessed.size() + 2;
+    text = guess;
     return Scan::kOk;
   }
   const char* first = p + 1;
   std::string_view view;
   if (const Scan scan = ParseText(p, view); scan != Scan::kOk) return scan;
   text = Intern(view);
-  if (view.data() == first) last = text;
+  if (view.data() == first) guess = text;
   return Scan::kOk;
 }
 
-// An array or object, kept as its text. `last` as in ParseString(); a value that was found strict
-// JSON before is so again.
-Scan ChromeEventParser::ParseRaw(const char*& p, StringId& last, StringId& text) {
-  const std::string_view guess = builder_.trace().Text(last);
-  if (!guess.empty() && Follows(p, guess)) {
-    p += guess.size();
-    text = last;
+// An array or object, kept as its text; `guess` is one of raws_.
+Scan ChromeEventParser::ParseRaw(const char*& p, StringId& guess, StringId& text) {
+  const std::string_view guessed = builder_.trace().Text(guess);
+  if (!guessed.empty() && Follows(p, guessed)) {
+    p += guessed.size();
+    text = guess;
     return Scan::kOk;
   }
   const char* first = p;
@@ -82,7 +83,7 @@ Scan ChromeEventParser::ParseRaw(const char*& p, StringId& last, StringId& text)
     repairs_.Merge(repairs);
     text = Intern(json::Repaired(raw));
   } else {
-    text = last = Intern(raw);
+    text = guess = Intern(raw);
   }
   return Scan::kOk;
 }
@@ -129,8 +130,8 @@ Scan ChromeEventParser::ParseBare(const char*& p, ArgValue& value) {
 }
 
 // Names and categories: a text; anything else is counted and kept as its text.
-Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& last, StringId& text) {
-  if (*p == '"') return ParseString(p, last, text);
+Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& guess, StringId& text) {
+  if (*p == '"') return ParseString(p, guess, text);
   const char* first = p;
   json::Repairs repairs;
   if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
@@ -151,7 +152,8 @@ Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
     return Scan::kOk;
   }
   StringId text = kEmptyString;
-  if (const Scan scan = ParseTextOrRaw(p, last_letter_, text); scan != Scan::kOk) return scan;
+  if (const Scan scan = ParseTextOrRaw(p, texts_.After(kPhase, {}, {}), text); scan != Scan::kOk)
+    return scan;
   letter = 0;
   return Scan::kOk;
 }
@@ -200,7 +202,8 @@ Scan ChromeEventParser::ParseId(const char*& p, ChromeId& id) {
   if (is_text) {
     if (const Scan scan = ParseText(p, text); scan != Scan::kOk) return scan;
   } else {
-    if (const Scan scan = ParseTextOrRaw(p, last_id_, text_id); scan != Scan::kOk) return scan;
+    if (const Scan scan = ParseTextOrRaw(p, texts_.After(kPid, {}, {}), text_id); scan != Scan::kOk)
+      return scan;
     text = builder_.trace().Text(text_id);
   }
   constexpr std::string_view kStream = "stream ";
