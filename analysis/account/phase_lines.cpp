@@ -33,6 +33,11 @@ class Places {
     if (is_new) it->second = Find(stack);
     return it->second;
   }
+  BatchWork WorkOf(StackId stack) {
+    const auto [it, is_new] = work_.try_emplace(stack);
+    if (is_new) it->second = trainprof::WorkOf(trace_, stack);
+    return it->second;
+  }
   // Whether multiprocessing made the process, as it makes a loader's workers.
   bool IsOfChild(StackId stack) {
     const auto [it, is_new] = of_child_.try_emplace(stack);
@@ -57,11 +62,14 @@ class Places {
       place.users = stacks.innermost(at);
       break;
     }
-    const auto is_hook = [&](StackId at) {
-      return IsHookFrame(trace_.Text(stacks.frame(stacks.innermost(at)).file));
+    const auto file_of = [&](StackId at) {
+      return at == kNoStack ? "" : trace_.Text(stacks.frame(stacks.innermost(at)).file);
     };
-    while (stack != kNoStack && is_hook(stack)) stack = stacks.caller(stack);
-    if (stack == kNoStack || place.users == stacks.innermost(stack)) return place;
+    const StackId built_in = file_of(stack) == kBuiltInFile ? stack : kNoStack;
+    if (built_in != kNoStack) stack = stacks.caller(stack);
+    while (IsHookFrame(file_of(stack))) stack = stacks.caller(stack);
+    if (stack == kNoStack || place.users == stacks.innermost(stack)) stack = built_in;
+    if (stack == kNoStack) return place;
     const CallFrame& callee = stacks.frame(stacks.innermost(stack));
     place.callee = callee.function;
     place.callee_file = callee.file;
@@ -71,6 +79,7 @@ class Places {
   const Trace& trace_;
   std::unordered_map<StackId, Place> known_;
   std::unordered_map<StackId, bool> of_child_;
+  std::unordered_map<StackId, BatchWork> work_;
 };
 
 struct Weight {
@@ -102,14 +111,31 @@ LineTime LineOf(const Trace& trace, const Place& place) {
   return line;
 }
 
-// `total` in the proportions of the weights, to the nanosecond; largest first.
+// `total` in the proportions of the weights, in their order, to the nanosecond.
+std::vector<Duration> Shares(const std::vector<int64_t>& weights_ns, Duration total) {
+  double whole = 0;
+  for (const int64_t weight_ns : weights_ns) whole += static_cast<double>(weight_ns);
+  if (whole <= 0) return std::vector<Duration>(weights_ns.size());
+  std::vector<Duration> shares;
+  double so_far = 0;
+  int64_t given_ns = 0;
+  for (const int64_t weight_ns : weights_ns) {
+    so_far += static_cast<double>(weight_ns);
+    // Where weights are the time itself, they are given as they are: no quotient rounds them.
+    const auto end_ns =
+        whole == static_cast<double>(total.ns)
+            ? given_ns + weight_ns
+            : static_cast<int64_t>(static_cast<double>(total.ns) * (so_far / whole));
+    shares.push_back(Duration{end_ns - given_ns});
+    given_ns = end_ns;
+  }
+  return shares;
+}
+
+// `total` by line; largest first.
 std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duration total) {
   std::vector<std::pair<LineTime, Weight>> all;
-  double whole = 0;
-  for (const auto& [place, weight] : weights) {
-    all.emplace_back(LineOf(trace, place), weight);
-    whole += static_cast<double>(weight.all_ns);
-  }
+  for (const auto& [place, weight] : weights) all.emplace_back(LineOf(trace, place), weight);
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     const auto key = [](const LineTime& line) {
       return std::tie(line.file, line.line, line.function, line.callee, line.callee_file);
@@ -117,18 +143,13 @@ std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duratio
     if (a.second.all_ns != b.second.all_ns) return a.second.all_ns > b.second.all_ns;
     return key(a.first) < key(b.first);
   });
+  std::vector<int64_t> weights_ns;
+  for (const auto& [line, weight] : all) weights_ns.push_back(weight.all_ns);
+  const std::vector<Duration> shares = Shares(weights_ns, total);
   std::vector<LineTime> lines;
-  double so_far = 0;
-  int64_t given_ns = 0;
-  for (auto& [line, weight] : all) {
-    so_far += static_cast<double>(weight.all_ns);
-    // Where weights are the time itself, they are given as they are: no quotient rounds them.
-    const auto end_ns =
-        whole == static_cast<double>(total.ns)
-            ? given_ns + weight.all_ns
-            : static_cast<int64_t>(static_cast<double>(total.ns) * (so_far / whole));
-    line.total = Duration{end_ns - given_ns};
-    given_ns = end_ns;
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto& [line, weight] = all[i];
+    line.total = shares[i];
     const double waiting =
         static_cast<double>(weight.waiting_ns) / static_cast<double>(weight.all_ns);
     line.waiting = Duration{static_cast<int64_t>(static_cast<double>(line.total.ns) * waiting)};
@@ -136,6 +157,19 @@ std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duratio
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+using WorkWeights = std::array<int64_t, kBatchWorks>;  // ns
+
+std::vector<WorkTime> Divide(const WorkWeights& weights, Duration total) {
+  std::vector<WorkTime> works;
+  const std::vector<Duration> shares = Shares({weights.begin(), weights.end()}, total);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] > 0) works.push_back({static_cast<BatchWork>(i), shares[i]});
+  }
+  std::stable_sort(works.begin(), works.end(),
+                   [](const WorkTime& a, const WorkTime& b) { return a.total > b.total; });
+  return works;
 }
 
 // The phase of each moment of the steps.
@@ -225,21 +259,28 @@ class FunctionTime {
   std::array<Weights, kHostClasses> own_;
 };
 
-std::vector<PhaseLines> PhasesOf(const Trace& trace, const HostAccount& account,
-                                 const std::array<Weights, kHostClasses>& own,
-                                 const Weights& producers, bool sampled) {
+// What the account is divided by.
+struct Seen {
+  bool by_samples = true;
+  std::array<Weights, kHostClasses> own;  // of the stepping thread
+  Weights producers;
+  WorkWeights own_work{};  // of its input wait
+  WorkWeights producers_work{};
+};
+
+std::vector<PhaseLines> PhasesOf(const Trace& trace, const HostAccount& account, const Seen& seen) {
   std::vector<PhaseLines> phases;
   for (size_t c = 0; c < kHostClasses; ++c) {
-    if (own[c].empty()) continue;
+    if (seen.own[c].empty()) continue;
     PhaseLines& lines = phases.emplace_back();
     lines.phase = static_cast<HostClass>(c);
     lines.total = account.total[c];
-    lines.sampled = sampled;
-    for (const auto& [place, weight] : own[c]) lines.count += weight.count;
-    lines.lines = Divide(trace, own[c], lines.total);
-    if (lines.phase == HostClass::kInputWait) {
-      lines.producers = Divide(trace, producers, lines.total);
-    }
+    lines.sampled = seen.by_samples;
+    for (const auto& [place, weight] : seen.own[c]) lines.count += weight.count;
+    lines.lines = Divide(trace, seen.own[c], lines.total);
+    if (lines.phase != HostClass::kInputWait) continue;
+    lines.producers = Divide(trace, seen.producers, lines.total);
+    lines.work = Divide(seen.producers.empty() ? seen.own_work : seen.producers_work, lines.total);
   }
   return phases;
 }
@@ -253,7 +294,10 @@ std::vector<PhaseLines> OpenByFunction(const Trace& trace, const Steps& steps,
     CancelPoint(row);
     if (trace.ranges.kind[row] == RangeKind::kPythonFunction) time.Add(Row{row});
   }
-  return PhasesOf(trace, account, time.Finish(), {}, false);
+  Seen seen;
+  seen.by_samples = false;
+  seen.own = time.Finish();
+  return PhasesOf(trace, account, seen);
 }
 
 std::string FileName(const std::string& path) {
@@ -287,8 +331,7 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
   const SampleTable& samples = trace.samples;
   const Classes classes(steps, account);
   Places places(trace);
-  std::array<Weights, kHostClasses> own;
-  Weights producers;
+  Seen seen;
   // Another process that is no child and waits, as who started this one does, makes no batch.
   const auto may_produce = [&](size_t row) {
     return trace.ProcessOf(samples.track[row]) == trace.ProcessOf(thread) ||
@@ -300,13 +343,14 @@ std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
     const auto phase = classes.At(samples.begin[row]);
     if (!phase || (!is_stepping && phase != HostClass::kInputWait)) continue;
     const Place& place = places.Of(samples.stack[row]);
-    if (is_stepping) {
-      Add(samples, row, place, own[static_cast<size_t>(*phase)]);
-    } else if (place.users && may_produce(row)) {
-      Add(samples, row, place, producers);
-    }
+    if (!is_stepping && (!place.users || !may_produce(row))) continue;
+    Add(samples, row, place, is_stepping ? seen.own[static_cast<size_t>(*phase)] : seen.producers);
+    if (phase != HostClass::kInputWait) continue;
+    WorkWeights& work = is_stepping ? seen.own_work : seen.producers_work;
+    work[static_cast<size_t>(places.WorkOf(samples.stack[row]))] +=
+        std::max<int64_t>(samples.WeightNs(row), 1);
   }
-  return PhasesOf(trace, account, own, producers, true);
+  return PhasesOf(trace, account, seen);
 }
 
 std::string Title(const LineTime& line) {

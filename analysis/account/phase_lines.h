@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/account/account.h"
+#include "analysis/account/batch_work.h"
 
 namespace trainprof {
 
@@ -16,7 +17,7 @@ struct LineTime {
   int64_t line = 0;  // of functions that were recorded (not sampled): where the function begins
   std::string function;
   // The innermost Python function, where that is not the user's: "Image.resize" in "PIL/Image.py".
-  // Functions without Python code (time.sleep) are on no stack: the line that calls them is.
+  // Where it is, the function without Python code that it calls, in kBuiltInFile: "time.sleep".
   std::string callee;
   std::string callee_file;
   Duration total;
@@ -30,6 +31,14 @@ struct LineTime {
 // thread did not run for most of that time. Without a line of the user's, the function and its file.
 std::string Title(const LineTime& line);
 
+// Time that making batches took, by what was done for it.
+struct WorkTime {
+  BatchWork work = BatchWork::kOther;
+  Duration total;
+
+  bool operator==(const WorkTime&) const = default;
+};
+
 struct PhaseLines {
   HostClass phase = HostClass::kOther;
   Duration total;       // the account's, exactly
@@ -39,6 +48,9 @@ struct PhaseLines {
   // Of input wait: where the run's other threads and processes were in the user's code meanwhile,
   // in parts of `total`. Whoever waits for a queue waits for these.
   std::vector<LineTime> producers;
+  // Of input wait: what the producers did, or, where there are none, the thread itself; largest
+  // first, sums to `total`. Only of samples: recorded functions are Python's alone.
+  std::vector<WorkTime> work;
 
   bool operator==(const PhaseLines&) const = default;
 };

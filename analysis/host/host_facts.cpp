@@ -109,7 +109,7 @@ class FactFinder {
       }
     }
     BusyProcesses();
-    ReadsFromStorage();
+    Reads();
     Machine();
     Cgroup();
     Garbage();
@@ -226,24 +226,30 @@ class FactFinder {
                     busy, others, least, fmt::join(names, ", ")));
   }
 
-  // What the page cache did not have. Reads of mapped files are of storage alone: the kernel counts no
-  // others.
-  void ReadsFromStorage() {
+  // What was read, and what the page cache did not have of it. Reads of mapped files are of storage
+  // alone: the kernel counts no others.
+  void Reads() {
     double all = 0;
     double storage = 0;
     ForAll("Files MB/s", [&](const Counter& files) {
       all += files.Integral("read, caches too");
       storage += files.Integral("read from storage");
     });
-    if (storage < kReadMbPerSecond * steps_.window.Total().ToSeconds() || storage == 0) return;
-    const bool has_steps = steps_.count() > 0;
-    const double each = storage / static_cast<double>(steps_.divisor());
-    const char* const unit = has_steps ? "MB/step" : "MB";
-    Say("read_from_storage", each, unit,
-        fmt::format(
-            "the run's processes read {:.1f} {} from storage, {:.0f} % of all that they read: "
-            "the page cache does not hold it",
-            each, unit, 100 * std::min(storage / std::max(all, storage), 1.0)));
+    const double worth_saying = kReadMbPerSecond * steps_.window.Total().ToSeconds();
+    const char* const unit = steps_.count() > 0 ? "MB/step" : "MB";
+    const auto each = [&](double mb) { return mb / static_cast<double>(steps_.divisor()); };
+    if (storage > 0 && storage >= worth_saying) {
+      Say("read_from_storage", each(storage), unit,
+          fmt::format(
+              "the run's processes read {:.1f} {} from storage, {:.0f} % of all that they read: "
+              "the page cache does not hold it",
+              each(storage), unit, 100 * std::min(storage / std::max(all, storage), 1.0)));
+    } else if (all > 0 && all >= worth_saying) {
+      Say("read_from_caches", each(all), unit,
+          fmt::format("the run's processes read {:.1f} {}, {:.1f} % of it from storage: the page "
+                      "cache holds nearly all",
+                      each(all), unit, 100 * storage / all));
+    }
   }
 
   void Machine() {

@@ -88,10 +88,15 @@ void Fields(auto& in, Of<LineTime> auto& line) {
       "callee_file", callee_file)("total", total)("waiting", waiting)("count", count);
 }
 
+void Fields(auto& in, Of<WorkTime> auto& time) {
+  auto& [work, total] = time;
+  in("work", work)("total", total);
+}
+
 void Fields(auto& in, Of<PhaseLines> auto& phase) {
-  auto& [of, total, count, sampled, lines, producers] = phase;
-  in("phase", of)("total", total)("count", count)("sampled", sampled)("lines", lines)("producers",
-                                                                                      producers);
+  auto& [of, total, count, sampled, lines, producers, work] = phase;
+  in("phase", of)("total", total)("count", count)("sampled", sampled);
+  in("lines", lines)("producers", producers)("work", work);
 }
 
 void Fields(auto& in, Of<LoaderWait> auto& wait) {
@@ -182,6 +187,7 @@ auto WordsOf(QualitySeverity) { return NamesOf<QualitySeverity::kDataLoss>(); }
 auto WordsOf(StepSource) { return NamesOf<StepSource::kInferred>(); }
 auto WordsOf(HostClass) { return NamesOf<HostClass::kOther>(); }
 auto WordsOf(OtherKind) { return NamesOf<OtherKind::kNothing>(); }
+constexpr auto WordsOf(BatchWork work) { return NamesOf(work); }
 auto WordsOf(SourceKind) {
   constexpr auto words =
       std::to_array<std::string_view>({"recording", "kineto", "chrome", "other"});

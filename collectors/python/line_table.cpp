@@ -22,33 +22,46 @@ class LocationTable {
  public:
   explicit LocationTable(std::span<const uint8_t> table) : table_(table) {}
 
-  int64_t LineOf(int64_t line, int64_t instruction) {
+  SourceSpan SpanOf(int64_t line, int64_t instruction) {
     int64_t end = 0;
     while (at_ < table_.size()) {
       const uint8_t head = table_[at_++];
       end += ((head & 7) + 1) * kBytesAUnit;
-      const bool has_line = SkipEntry(head >> 3 & 15, line);
-      if (instruction < end) return has_line ? line : 0;
+      const SourceSpan span = ReadEntry(head >> 3 & 15, line);
+      if (instruction < end) return span;
     }
-    return 0;
+    return {};
   }
 
  private:
   static constexpr int64_t kBytesAUnit = 2;
   enum Kind { kOneLine = 10, kNoColumns = 13, kLong = 14, kNoLine = 15 };
 
-  bool SkipEntry(int kind, int64_t& line) {
-    if (kind == kNoLine) return false;
-    if (kind >= kNoColumns) line += Signed();
-    if (kind == kLong) {
-      Unsigned();  // lines to the end
-      Unsigned();  // columns
-      Unsigned();
+  // Moves `line` on to the entry's.
+  SourceSpan ReadEntry(int kind, int64_t& line) {
+    if (kind == kNoLine) return {};
+    if (kind == kLong) return ReadLong(line);
+    if (kind == kNoColumns) {
+      line += Signed();
+      return {line, line, -1, -1};
     }
-    if (kind >= kOneLine && kind < kNoColumns) line += kind - kOneLine;
-    if (kind < kNoColumns) at_ += kind >= kOneLine ? 2 : 1;
-    return true;
+    if (kind >= kOneLine) {
+      line += kind - kOneLine;
+      const int64_t column = Byte();
+      return {line, line, column, Byte()};
+    }
+    // Short: the kind holds the column's upper bits, a byte its lower ones and the length.
+    const uint8_t rest = Byte();
+    const int64_t column = kind << 3 | rest >> 4;
+    return {line, line, column, column + (rest & 15)};
   }
+  SourceSpan ReadLong(int64_t& line) {
+    line += Signed();
+    const int64_t end_line = line + Unsigned();
+    const int64_t column = int64_t{Unsigned()} - 1;
+    return {line, end_line, column, int64_t{Unsigned()} - 1};
+  }
+  uint8_t Byte() { return at_ < table_.size() ? table_[at_++] : 0; }
   uint32_t Unsigned() {
     uint32_t value = 0;
     for (int shift = 0; at_ < table_.size() && shift < 32; shift += 6) {
@@ -70,11 +83,16 @@ class LocationTable {
 
 }  // namespace
 
-int64_t LineOf(int minor, std::span<const uint8_t> table, int64_t first_line, int64_t instruction) {
-  if (instruction < 0) return first_line;
-  const int64_t line = minor == 10 ? LineOf310(table, first_line, instruction)
-                                   : LocationTable(table).LineOf(first_line, instruction);
-  return line > 0 && line <= INT32_MAX ? line : 0;
+SourceSpan SpanOf(int minor, std::span<const uint8_t> table, int64_t first_line,
+                  int64_t instruction) {
+  if (instruction < 0) return {first_line, first_line, -1, -1};
+  SourceSpan span;
+  if (minor == 10) {
+    span.line = span.end_line = LineOf310(table, first_line, instruction);
+  } else {
+    span = LocationTable(table).SpanOf(first_line, instruction);
+  }
+  return span.line > 0 && span.line <= INT32_MAX ? span : SourceSpan{};
 }
 
 }  // namespace trainprof

@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "collectors/python/line_table.h"
+#include "trace/base/names.h"
 #include "trace/base/utf8.h"
+#include "trace/symbols/hook_frames.h"
 
 namespace trainprof {
 namespace {
@@ -76,7 +79,7 @@ std::optional<CodeCache::Code> CodeCache::Read(uint64_t address, const Identity&
   if (At<uint64_t>(head, kObjectType) != place_.bytes_type || size < 0 || size > kMostTableBytes) {
     return std::nullopt;
   }
-  Code code{identity, *function, *file, std::vector<uint8_t>(static_cast<size_t>(size)), {}};
+  Code code{identity, *function, *file, std::vector<uint8_t>(static_cast<size_t>(size)), {}, {}};
   if (size > 0 && !memory.Read(identity.lines + place_.layout.bytes_data, code.lines.data(),
                                code.lines.size())) {
     return std::nullopt;
@@ -107,6 +110,43 @@ std::optional<uint32_t> CodeCache::FrameOf(uint64_t address, std::span<const cha
   if (code.frames.size() >= kMostInstructions) code.frames.clear();
   const int64_t line = LineOf(place_.layout.minor, code.lines, identity->first_line, instruction);
   return code.frames[instruction] = number(code.function, code.file, line);
+}
+
+// Whether the instruction takes a loop's next value. It stands in the source where what the loop
+// runs over does, which may look like a call.
+bool CodeCache::IsLoop(uint64_t address, int64_t instruction, RemoteMemory& memory) const {
+  struct Codes {
+    int minor;
+    std::initializer_list<uint8_t> codes;  // FOR_ITER and its special forms (opcode_ids.h)
+  };
+  static const Codes kLoops[] = {
+      {11, {93}}, {12, {93, 62, 63, 64, 65, 248}}, {13, {72, 187, 188, 189, 190, 243}}};
+  uint8_t code = 0;
+  const auto at = address + place_.layout.instructions + static_cast<uint64_t>(instruction);
+  if (!memory.Read(at, code)) return true;
+  for (const Codes& loops : kLoops) {
+    if (loops.minor != place_.layout.minor) continue;
+    return std::find(loops.codes.begin(), loops.codes.end(), code) != loops.codes.end();
+  }
+  return true;
+}
+
+std::optional<uint32_t> CodeCache::CallOf(uint64_t address, int64_t instruction,
+                                          RemoteMemory& memory, const NumberFrame& number) {
+  const auto it = codes_.find(address);
+  if (it == codes_.end() || instruction < 0) return std::nullopt;
+  Code& code = it->second;
+  if (const auto known = code.calls.find(instruction); known != code.calls.end()) {
+    return known->second;
+  }
+  if (code.calls.size() >= kMostInstructions) code.calls.clear();
+  std::optional<uint32_t>& call = code.calls[instruction];
+  if (IsHookFrame(code.file) || IsLoop(address, instruction, memory)) return call;
+  const SourceSpan span =
+      SpanOf(place_.layout.minor, code.lines, code.identity.first_line, instruction);
+  const std::string name = names_.At(code.file, span);
+  if (!name.empty()) call = number(name, kBuiltInFile, 0);
+  return call;
 }
 
 }  // namespace trainprof

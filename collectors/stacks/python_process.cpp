@@ -43,7 +43,7 @@ int64_t PythonProcess::TidOf(uint64_t pthread) const {
   int32_t tid = 0;
   RemoteMemory memory = memory_;
   if (!memory.Read(pthread + kTidInPthread, tid) || tid <= 0) return 0;
-  return access((task_ / std::to_string(tid)).c_str(), F_OK) == 0 ? tid : 0;
+  return access((folder_ / "task" / std::to_string(tid)).c_str(), F_OK) == 0 ? tid : 0;
 }
 
 PythonThread PythonProcess::ThreadIn(uint64_t state, const char* bytes) const {
@@ -241,6 +241,10 @@ bool PythonProcess::Resolve(const NumberFrame& number, std::vector<uint32_t>& fr
     }
     const auto frame = codes_.FrameOf(raw_[i].code, head, instruction, memory_, number);
     if (!frame) return false;
+    if (i == 0) {
+      const auto call = codes_.CallOf(raw_[i].code, instruction, memory_, number);
+      if (call) frames.push_back(*call);
+    }
     frames.push_back(*frame);
   }
   return true;

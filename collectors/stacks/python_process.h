@@ -39,16 +39,17 @@ class PythonProcess {
 
   // `root`: /proc is read below it.
   PythonProcess(const std::filesystem::path& root, pid_t pid, const PythonPlace& place)
-      : task_(root / "proc" / std::to_string(pid) / "task"),
+      : folder_(root / "proc" / std::to_string(pid)),
         memory_(pid),
         place_(place),
-        codes_(place) {}
+        codes_(place, folder_) {}
 
   // The threads that have run Python, in all interpreters. False when the process cannot be read:
   // error() says why. Empty before the interpreter is up, and when it has been taken down.
   bool ListThreads(std::vector<PythonThread>& threads);
 
-  // The thread's stack, innermost first, by the numbers that `number` gives.
+  // The thread's stack, innermost first, by the numbers that `number` gives. Where its innermost
+  // function calls one without Python code, that comes first (kBuiltInFile).
   StackOutcome ReadStack(const PythonThread& listed, const NumberFrame& number,
                          std::vector<uint32_t>& frames);
 
@@ -77,7 +78,7 @@ class PythonProcess {
   RemoteMemory::Piece Window(uint64_t begin, uint64_t frame);
   bool Resolve(const NumberFrame& number, std::vector<uint32_t>& frames);
 
-  std::filesystem::path task_;
+  std::filesystem::path folder_;  // /proc/PID
   RemoteMemory memory_;
   PythonPlace place_;
   CodeCache codes_;

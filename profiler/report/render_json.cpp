@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.2";
+constexpr std::string_view kSchemaVersion = "1.3";
 
 Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
   const Duration window = steps.window.Total();
@@ -103,6 +103,12 @@ Json HostLinesJson(const RankAnalysis& rank) {
               {"total_ns", phase.total.ns},
               {"lines", LinesJson(rank, phase.lines)}};
     if (!phase.producers.empty()) json["producers"] = LinesJson(rank, phase.producers);
+    for (const WorkTime& time : phase.work) {
+      json["work"].push_back({{"work", Name(time.work)},
+                              {"ms_per_step", rank.PerStepMs(time.total)},
+                              {"fraction", rank.Share(time.total)},
+                              {"total_ns", time.total.ns}});
+    }
     phases.push_back(std::move(json));
   }
   return phases;

@@ -88,6 +88,13 @@ std::string LinesOf(Job job) {
     text +=
         fmt::format("{} {} ms x{}\n", Name(phase.phase), phase.total.ns / 1'000'000, phase.count);
     text += TextOf(phase.lines, "  ") + TextOf(phase.producers, "  meanwhile ");
+    if (phase.work.size() == 1 && phase.work[0].work == BatchWork::kOther) continue;
+    Duration all_work;
+    for (const WorkTime& time : phase.work) {
+      text += fmt::format("  {} ms {}\n", time.total.ns / 1'000'000, Name(time.work));
+      all_work += time.total;
+    }
+    EXPECT_EQ(all_work, phase.work.empty() ? Duration{} : phase.total);
   }
   return text;
 }
@@ -113,6 +120,8 @@ TEST(PhaseLines, SayWhatAPhaseConsistsOf) {
             "input_wait 60 ms x3\n"
             "  40 ms (40 waiting) /me/train.py:25 get x2\n"
             "  20 ms (0 waiting) /me/train.py:23 get > Image.resize x1\n"
+            "  40 ms other\n"
+            "  20 ms transforming\n"
             "forward 30 ms x1\n"
             "  30 ms (0 waiting) /me/train.py:41 main > linear x1\n"
             "other 10 ms x1\n"
@@ -142,7 +151,40 @@ TEST(PhaseLines, OfInputWaitSayWhatTheProducersDidMeanwhile) {
             "input_wait 50 ms x1\n"
             "  50 ms (50 waiting) /me/train.py:60 main > Queue.get x1\n"
             "  meanwhile 40 ms (40 waiting) /me/data.py:11 item x1\n"
-            "  meanwhile 10 ms (0 waiting) /me/data.py:9 item > open x1\n");
+            "  meanwhile 10 ms (0 waiting) /me/data.py:9 item > open x1\n"
+            "  40 ms other\n"
+            "  10 ms decoding\n");
+}
+
+// Functions without Python code are named where the user's line calls them, not where a library does.
+TEST(PhaseLines, NameWhatALineOfTheUsersCallsItself) {
+  Job job;
+  const std::string item = " < item /me/data.py:9";
+  const std::string pil = "/usr/lib/python3/dist-packages/PIL/";
+  job.Range(0, 100, kStep);
+  job.Range(0, 50, "data_wait");
+  job.Sample(5, job.stepping, kWaiting, "time.sleep <built-in>:0" + item);
+  job.Sample(10, job.stepping, kRunning, "cv2.imdecode <built-in>:0" + item);
+  job.Sample(15, job.stepping, kWaiting,
+             "f.read <built-in>:0 < load " + pil + "ImageFile.py:2" + item);
+  job.Sample(20, job.stepping, kRunning,
+             "self.im.resize <built-in>:0 < Image.resize " + pil + "Image.py:3" + item);
+  job.Sample(25, job.stepping, kRunning, "Image.resize " + pil + "Image.py:4" + item);
+  job.Sample(70, job.stepping, kRunning,
+             "nothing <built-in>:0 < wrapper /usr/lib/trainprof-python/trainprof/_ops.py:3 < main "
+             "/me/train.py:3");
+  EXPECT_EQ(LinesOf(std::move(job)),
+            "input_wait 50 ms x5\n"
+            "  20 ms (0 waiting) /me/data.py:9 item > Image.resize x2\n"
+            "  10 ms (0 waiting) /me/data.py:9 item > cv2.imdecode x1\n"
+            "  10 ms (10 waiting) /me/data.py:9 item > load x1\n"
+            "  10 ms (10 waiting) /me/data.py:9 item > time.sleep x1\n"
+            "  20 ms transforming\n"
+            "  10 ms other\n"
+            "  10 ms reading\n"
+            "  10 ms decoding\n"
+            "other 50 ms x1\n"
+            "  50 ms (0 waiting) /me/train.py:3 main > nothing x1\n");
 }
 
 // What stands between a line and what it calls, or innermost, is named for neither.

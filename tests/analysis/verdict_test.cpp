@@ -121,7 +121,7 @@ TEST(Verdict, NamesTheLineThatAnInputWaitIsMostlyAt) {
       "/me/train.py",  23, "decode", "Image.resize", "PIL/Image.py", Milliseconds(20),
       Milliseconds(2), 20};
   const LineTime read{"/me/train.py", 25, "read", "", "", Milliseconds(10), Milliseconds(9), 10};
-  rank.host_lines = {{HostClass::kInputWait, Milliseconds(30), 30, true, {decode, read}, {}}};
+  rank.host_lines = {{HostClass::kInputWait, Milliseconds(30), 30, true, {decode, read}, {}, {}}};
   const std::string loss =
       "median step 1.0 ms, mean 10.0 ms; biggest loss: input wait, 7.5 ms/step "
       "(75 % of the mean)";

@@ -19,6 +19,7 @@
 #include "tests/collectors/python_program.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_folder.h"
+#include "trace/base/names.h"
 #include "trace/recording/files/host_file.h"
 #include "trace/recording/files/stack_file.h"
 #include "trace/recording/wire/facts.h"
@@ -29,7 +30,7 @@ namespace {
 
 using namespace recording;
 
-// What a file holds: samples and weights by thread and innermost function.
+// What a file holds: samples and weights by thread and innermost Python function.
 class Contents : public StackSink {
  public:
   explicit Contents(const ScratchFolder& folder) {
@@ -48,10 +49,12 @@ class Contents : public StackSink {
   void OnThread(uint32_t process, int64_t tid, std::string_view) override {
     threads_.emplace_back(pids_.at(process), tid);
   }
-  void OnFrame(std::string_view function, std::string_view, int64_t) override {
-    frames_.emplace_back(function);
+  void OnFrame(std::string_view function, std::string_view file, int64_t) override {
+    frames_.emplace_back(file == kBuiltInFile ? "" : function);
   }
-  void OnStack(uint32_t, uint32_t frame) override { stacks_.push_back(frames_.at(frame)); }
+  void OnStack(uint32_t caller, uint32_t frame) override {
+    stacks_.push_back(frames_.at(frame).empty() ? stacks_.at(caller) : frames_.at(frame));
+  }
   void OnSample(const Sample& sample) override {
     const auto [pid, tid] = threads_.at(sample.thread);
     const std::string key = std::to_string(pid) + "/" + std::to_string(tid);

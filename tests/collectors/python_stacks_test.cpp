@@ -12,6 +12,7 @@
 #include "collectors/stacks/python_process.h"
 #include "tests/collectors/python_program.h"
 #include "tests/support/sanitized.h"
+#include "trace/base/names.h"
 
 namespace trainprof::testing {
 namespace {
@@ -39,13 +40,26 @@ class Watcher {
       const StackOutcome outcome = process_->ReadStack(
           thread,
           [&](std::string_view function, std::string_view file, int64_t line) {
+            if (file == kBuiltInFile) {
+              EXPECT_EQ(line, 0);
+              names_.emplace_back(function);
+              return static_cast<uint32_t>(names_.size()) - 1;
+            }
             files.emplace(file);
             names_.push_back(std::string(function) + ":" + std::to_string(line));
             return static_cast<uint32_t>(names_.size()) - 1;
           },
           frames);
       std::string text = outcome == StackOutcome::kUnusable ? "?" : "";
-      for (const uint32_t frame : frames) text += (text.empty() ? "" : " < ") + names_[frame];
+      calls.erase(thread.tid);
+      for (const uint32_t frame : frames) {
+        if (names_[frame].find(':') == std::string::npos) {
+          EXPECT_EQ(frame, frames[0]);
+          calls[thread.tid] = names_[frame];
+          continue;
+        }
+        text += (text.empty() ? "" : " < ") + names_[frame];
+      }
       stacks[thread.tid] = text;
     }
     return stacks;
@@ -54,6 +68,8 @@ class Watcher {
   std::string error;
   bool alive = true;
   std::set<std::string> files;
+  // By thread: the function without Python code that the last stack's innermost one calls.
+  std::map<int64_t, std::string> calls;
 
  private:
   std::optional<PythonProcess> process_;
@@ -108,6 +124,54 @@ main()
   }
   EXPECT_EQ(stack, "inner:6 < inner:5 < inner:5 < numbers:10 < run:15 < main:20 < <module>:22");
   EXPECT_EQ(watcher.files, std::set<std::string>{program.file()});
+}
+
+// What stands in the source, from 3.11 on.
+TEST_P(PythonStacks, FunctionsWithoutPythonCodeAreNamedAsTheirCallerSpellsThem) {
+  const PythonProgram program(GetParam(), R"(import threading, time, select
+from time import sleep as nap
+lock = threading.Lock()
+lock.acquire()
+class Waiter:
+    event = select.poll()
+def naps(): nap(1000)
+def takes():
+    with lock:
+        pass
+def polls(): Waiter().event.poll(
+        1000 *
+        1000)
+def computes():
+    while True: sum(x for x in ()) + sum(range(20000))
+def loops():
+    for i in iter(int, 1): pass
+threads = [threading.Thread(target=f, daemon=True) for f in (naps, takes, polls, computes, loops)]
+for t in threads: t.start()
+print(' '.join(str(t.native_id) for t in threads))
+time.sleep(1000)
+)");
+  const bool has_columns = GetParam().substr(GetParam().rfind('.') + 1) != "10";
+  std::istringstream ids(program.first_line());
+  int64_t naps = 0, takes = 0, polls = 0, computes = 0, loops = 0;
+  ids >> naps >> takes >> polls >> computes >> loops;
+  Watcher watcher(program.pid());
+  ASSERT_TRUE(watcher.found()) << watcher.error;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  int sums = 0;
+  int others = 0;
+  for (int i = 0; i < 200; ++i) {
+    watcher.Stacks();
+    EXPECT_EQ(watcher.calls[program.pid()], has_columns ? "time.sleep" : "");
+    EXPECT_EQ(watcher.calls[naps], has_columns ? "nap" : "");
+    EXPECT_EQ(watcher.calls[takes], "");  // a statement that calls what it does not spell
+    EXPECT_EQ(watcher.calls[polls], has_columns ? ".event.poll" : "");
+    EXPECT_EQ(watcher.calls[loops], "");  // it calls nothing: iter() has returned
+    const std::string& computed = watcher.calls[computes];
+    sums += computed == "sum";
+    others += !computed.empty() && computed != "sum" && computed != "range";
+  }
+  EXPECT_GE(sums, has_columns ? 100 : 0);
+  EXPECT_EQ(others, 0);
 }
 
 TEST_P(PythonStacks, OfThreadsThatAllRunAreThoseOfTheirFunctions) {
@@ -346,6 +410,9 @@ print('ready')
 def visit(code):
     print(code.co_firstlineno, code.co_linetable.hex() or '-', len(code.co_code))
     print(' '.join(f'{s} {e} {l or 0}' for s, e, l in code.co_lines()))
+    if hasattr(code, 'co_positions'):
+        print(*[-1 if x is None else x for p in code.co_positions() for x in p])
+    else: print()
     for c in code.co_consts:
         if isinstance(c, types.CodeType): visit(c)
 for module in (argparse, asyncio.base_events, dataclasses, typing, json.decoder):
@@ -354,7 +421,10 @@ for module in (argparse, asyncio.base_events, dataclasses, typing, json.decoder)
   const int minor = std::stoi(GetParam().substr(GetParam().rfind('.') + 1));
   std::istringstream lines(program.Rest());
   int64_t compared = 0;
-  for (std::string head, ranges; std::getline(lines, head) && std::getline(lines, ranges);) {
+  int64_t columns = 0;
+  for (std::string head, ranges, positions; std::getline(lines, head) &&
+                                            std::getline(lines, ranges) &&
+                                            std::getline(lines, positions);) {
     std::istringstream words(head);
     int64_t first_line = 0, size = 0;
     std::string hex;
@@ -371,10 +441,19 @@ for module in (argparse, asyncio.base_events, dataclasses, typing, json.decoder)
         ++compared;
       }
     }
+    std::istringstream all(positions);
+    SourceSpan span;
+    for (int64_t at = 0; all >> span.line >> span.end_line >> span.column >> span.end_column;
+         at += 2) {
+      const bool has_line = span.line > 0;
+      ASSERT_EQ(SpanOf(minor, table, first_line, at), has_line ? span : SourceSpan{}) << head << at;
+      columns += span.column >= 0;
+    }
     ASSERT_EQ(LineOf(minor, table, first_line, -2), first_line);
     ASSERT_EQ(LineOf(minor, table, first_line, size + 1000), 0);
   }
   EXPECT_GE(compared, 20'000);
+  EXPECT_GE(columns, minor == 10 ? 0 : 20'000);
 }
 
 TEST(LineTable, AnyBytesAreSurvived) {

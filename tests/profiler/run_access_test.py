@@ -93,18 +93,23 @@ class Access(TrainprofTest):
         self.trainprof("report", "run", preexec_fn=lambda: os.umask(0))
         self.check_modes(self.path("run"), 0o700, 0o600)
 
+    def launches(self):
+        with open(self.path("progress"), "rb") as file:
+            return int.from_bytes(file.read(8), "little")
+
     @unittest.skipUnless(CUDA_PROGRAM, "no virtual GPU was built")
     def test_buffers_of_the_gpu_are_private_too(self):
-        with open(self.path("progress"), "wb") as file:
-            file.truncate(8 * (1 + (1 << 20)))  # cuda_program.h
         for umask, flags, folder_mode, file_mode in ((0, (), 0o700, 0o600),
                                                      (0o077, ("--share",), 0o750, 0o640)):
             folder = f"run-{umask}"
+            with open(self.path("progress"), "wb") as file:
+                file.truncate(8 * (1 + (1 << 20)))  # cuda_program.h
             process = self.start("run", "-q", "-o", folder, *flags, "--", CUDA_PROGRAM, "killed",
                                  self.path("progress"), preexec_fn=lambda: os.umask(umask),
                                  env=self.environment(LD_LIBRARY_PATH=VIRTUAL_GPU))
-            harness.wait_until(lambda: glob.glob(self.path(folder + "/*/*.slots")),
-                               "the GPU's buffers")
+            # Made, and by a kernel's launch also opened to those who may read them.
+            harness.wait_until(lambda: glob.glob(self.path(folder + "/*/*.slots"))
+                               and self.launches() > 0, "the GPU's buffers")
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             self.check_modes(self.path(folder), folder_mode, file_mode)

@@ -183,8 +183,12 @@ TEST(Report, ShowsThePhasesByLine) {
   };
   std::vector<LineTime> lines = {line("read", 9, 60, 59), line("decode", 10, 20, 1)};
   for (int i = 0; i < 6; ++i) lines.push_back(line("augment", 20 + i, 3, 0));
-  rank.host_lines = {{HostClass::kInputWait, Milliseconds(97), 97, true, lines, {}},
-                     {HostClass::kForward, Milliseconds(3), 3, true, {line("step", 30, 3, 0)}, {}}};
+  rank.host_lines = {
+      {HostClass::kInputWait, Milliseconds(97), 97, true, lines, {}, {}},
+      {HostClass::kForward, Milliseconds(3), 3, true, {line("step", 30, 3, 0)}, {}, {}}};
+  rank.host_lines[0].work = {{BatchWork::kDecoding, Milliseconds(60)},
+                             {BatchWork::kOther, Milliseconds(33)},
+                             {BatchWork::kReading, Milliseconds(4)}};
   std::string text = RenderJob(*FindRenderer("text"), job, {}).value();
   const size_t begin = text.find("  where that was");
   ASSERT_NE(begin, std::string::npos);
@@ -196,7 +200,8 @@ TEST(Report, ShowsThePhasesByLine) {
     \x1b[31mtrain.py:20 augment                          3.000    3.0 %
     \x1b[31mtrain.py:21 augment                          3.000    3.0 %
     \x1b[31mtrain.py:22 augment                          3.000    3.0 %
-    3 smaller ones                                       9.000    9.0 %)");
+    3 smaller ones                                       9.000    9.0 %
+    making the batches was 62 % decoding)");
   rank.host_lines.clear();
   EXPECT_EQ(RenderJob(*FindRenderer("text"), job, {}).value().find("by source line"),
             std::string::npos);

@@ -350,6 +350,9 @@ constexpr bool IsForkedStart(std::string_view function, std::string_view file) {
   return function.ends_with("_bootstrap") && file.ends_with("multiprocessing/process.py");
 }
 
+// The file of a function without Python code: its name is the call as its caller's source spells it.
+inline constexpr std::string_view kBuiltInFile = "<built-in>";
+
 // Saving, loading, logging. torch/utils/checkpoint.py, which computes activations again, is no I/O:
 // a checkpoint must be saved or loaded to count.
 constexpr bool IsIoName(std::string_view name) {
