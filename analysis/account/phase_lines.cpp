@@ -85,6 +85,7 @@ class Places {
 struct Weight {
   int64_t all_ns = 0;
   int64_t waiting_ns = 0;
+  int64_t gil_ns = 0;
   int64_t count = 0;
 };
 using Weights = std::map<Place, Weight>;
@@ -94,7 +95,9 @@ void Add(const SampleTable& samples, size_t row, const Place& place, Weights& we
   // What stands for no time still says that something was there.
   const int64_t ns = std::max<int64_t>(samples.WeightNs(row), 1);
   weight.all_ns += ns;
-  if (samples.state[row] == ThreadState::kWaiting) weight.waiting_ns += ns;
+  const ThreadState state = samples.state[row];
+  if (state == ThreadState::kWaiting || state == ThreadState::kGil) weight.waiting_ns += ns;
+  if (state == ThreadState::kGil) weight.gil_ns += ns;
   ++weight.count;
 }
 
@@ -150,9 +153,12 @@ std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duratio
   for (size_t i = 0; i < all.size(); ++i) {
     auto& [line, weight] = all[i];
     line.total = shares[i];
-    const double waiting =
-        static_cast<double>(weight.waiting_ns) / static_cast<double>(weight.all_ns);
-    line.waiting = Duration{static_cast<int64_t>(static_cast<double>(line.total.ns) * waiting)};
+    const auto part = [&](int64_t part_ns) {
+      const double share = static_cast<double>(part_ns) / static_cast<double>(weight.all_ns);
+      return Duration{static_cast<int64_t>(static_cast<double>(line.total.ns) * share)};
+    };
+    line.waiting = part(weight.waiting_ns);
+    line.gil = part(weight.gil_ns);
     line.count = weight.count;
     lines.push_back(std::move(line));
   }
@@ -363,6 +369,7 @@ std::string Title(const LineTime& line) {
   } else {
     text = "no Python function";
   }
+  if (line.gil.ns * 2 > line.total.ns) return text + ", waiting for the GIL";
   return line.waiting.ns * 2 > line.total.ns ? text + ", waiting" : text;
 }
 

@@ -23,6 +23,7 @@ struct LineTime {
   Duration total;
   Duration waiting;   // of `total`: the thread did not run. It slept, waited or read. Of samples
   int64_t count = 0;  // samples, or stretches of time
+  Duration gil;       // of `waiting`: other threads held Python's interpreter lock
 
   bool operator==(const LineTime&) const = default;
 };

@@ -113,6 +113,7 @@ class FactFinder {
     Machine();
     Cgroup();
     Garbage();
+    Gil();
     const bool alone = steps_.count() == 0 && trace_.ranges.size() == 0 && trace_.api.size() == 0 &&
                        trace_.device_ops.size() == 0;
     if (alone) Overview();
@@ -299,6 +300,72 @@ class FactFinder {
             "at the longest: gc.freeze() once all is set up leaves it less to look at; gc.disable(), with "
             "gc.collect() now and then, chooses when",
             each, has_steps ? "ms/step" : "ms", percent, longest.ToMilliseconds()));
+  }
+
+  // What the stepping thread waited for the interpreter's lock, and who ran meanwhile.
+  void Gil() {
+    constexpr double kGilPercent = 3;
+    constexpr int64_t kFewSamples = 20;
+    if (steps_.thread == kNoTrack || trace_.samples.size() == 0) return;
+    int64_t count = 0;
+    double all = 0;
+    double gil = 0;
+    ForSamples(steps_.thread, [&](uint32_t row, double weight) {
+      ++count;
+      all += weight;
+      if (trace_.samples.state[row] == ThreadState::kGil) gil += weight;
+    });
+    const double percent = 100 * gil / std::max(all, 1.0);
+    if (count < kFewSamples || percent < kGilPercent) return;
+    const bool has_steps = steps_.count() > 0;
+    const char* const unit = has_steps ? "ms/step" : "ms";
+    const double each = steps_.window.Total().ToMilliseconds() * percent / 100 /
+                        static_cast<double>(steps_.divisor());
+    const std::string holder = HolderOfGil();
+    Say("gil_wait", each, unit,
+        fmt::format(
+            "the training thread waited for Python's interpreter lock (GIL) for {:.1f} {} ({:.0f} "
+            "%), by {} samples: other threads of its process run Python meanwhile{}. A process of "
+            "their own does not hold it up",
+            each, unit, percent, count, holder));
+  }
+
+  // Calls use(row, weight) for the thread's samples within the window.
+  template <class Use>
+  void ForSamples(TrackId thread, Use use) const {
+    const auto [first, last] = trace_.samples.rows_of(thread);
+    for (uint32_t row = first; row < last; ++row) {
+      CancelPoint(row);
+      const TraceTime at = trace_.samples.begin[row];
+      if (steps_.window.TotalWithin({at, at + Nanoseconds(1)}).ns == 0) continue;
+      use(row, static_cast<double>(trace_.samples.WeightNs(row)));
+    }
+  }
+
+  // ", mostly train.py:12 decode": of the process's other threads that ran.
+  std::string HolderOfGil() const {
+    std::map<std::string, double> ran;
+    for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
+      const TrackId thread{track};
+      if (thread == steps_.thread || trace_.ProcessOf(thread) != trace_.ProcessOf(steps_.thread)) {
+        continue;
+      }
+      ForSamples(thread, [&](uint32_t row, double weight) {
+        if (trace_.samples.state[row] != ThreadState::kRunning) return;
+        trace_.stacks.ForEachFrame(trace_.samples.stack[row], [&](const CallFrame& frame) {
+          if (frame.is_user) ran[PlaceText(frame)] += weight;
+          return !frame.is_user;
+        });
+      });
+    }
+    const auto most = std::max_element(
+        ran.begin(), ran.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == ran.end() ? "" : ", mostly " + most->first;
+  }
+  std::string PlaceText(const CallFrame& frame) const {
+    const std::string_view file = trace_.Text(frame.file);
+    return fmt::format("{}:{} {}", file.substr(file.rfind('/') + 1), frame.line,
+                       trace_.Text(frame.function));
   }
 
   // Nothing else was recorded: what the run used, whether it stands out or not. What was not

@@ -83,9 +83,9 @@ void Fields(auto& in, Of<OtherTime> auto& other) {
 }
 
 void Fields(auto& in, Of<LineTime> auto& line) {
-  auto& [file, number, function, callee, callee_file, total, waiting, count] = line;
+  auto& [file, number, function, callee, callee_file, total, waiting, count, gil] = line;
   in("file", file)("line", number)("function", function)("callee", callee)(
-      "callee_file", callee_file)("total", total)("waiting", waiting)("count", count);
+      "callee_file", callee_file)("total", total)("waiting", waiting)("count", count)("gil", gil);
 }
 
 void Fields(auto& in, Of<WorkTime> auto& time) {

@@ -40,17 +40,6 @@ std::string TimeText(double ms) {
   return fmt::format("{:.1f} ms", ms);
 }
 
-// "; biggest loss: ...". `of`: of what the share is, where the sentence begins with another figure.
-std::string LossText(const AccountLine& loss, double ms, double share, bool has_steps,
-                     std::string_view of) {
-  constexpr double kWorthNaming = 0.01;
-  if (share < kWorthNaming) return "; no loss of 1 % or more";
-  const std::string meaning = loss.meaning.empty() ? "" : fmt::format(" ({})", loss.meaning);
-  return fmt::format("; biggest loss: {}{}{}, {}{} ({:.0f} %{})",
-                     loss.name.starts_with("idle_") ? "GPU idle, " : "", loss.title, meaning,
-                     TimeText(ms), has_steps ? "/step" : "", 100 * share, of);
-}
-
 // The share of the window from which a part of the host's unnamed time is the first thing to say.
 constexpr double kWorthOpening = 0.10;
 
@@ -76,6 +65,31 @@ std::string MostlyText(const RankAnalysis& rank, const AccountLine& loss) {
     return ", mostly " + Title(lines[0]);
   }
   return {};
+}
+
+// A wait that no class of the account shows: it is in all of them.
+std::string GilText(const RankAnalysis& rank) {
+  constexpr double kWorthNaming = 0.10;
+  for (const HostFact& fact : rank.host_facts) {
+    const double share = fact.value / std::max(rank.PerStepMs(rank.window), 1e-9);
+    if (fact.id != "gil_wait" || share < kWorthNaming) continue;
+    return fmt::format("; of all phases {}{} ({:.0f} %) were waits for Python's GIL",
+                       TimeText(fact.value), rank.steps.count() > 0 ? "/step" : "", 100 * share);
+  }
+  return {};
+}
+
+// "; biggest loss: ...". `of`: of what the share is, where the sentence begins with another figure.
+std::string LossText(const RankAnalysis& rank, const AccountLine& loss, double ms, double share,
+                     std::string_view of) {
+  constexpr double kWorthNaming = 0.01;
+  if (share < kWorthNaming) return GilText(rank).empty() ? "; no loss of 1 % or more" : "";
+  const std::string meaning = loss.meaning.empty() ? "" : fmt::format(" ({})", loss.meaning);
+  const bool has_steps = rank.steps.count() > 0;
+  return fmt::format("; biggest loss: {}{}{}, {}{} ({:.0f} %{}){}",
+                     loss.name.starts_with("idle_") ? "GPU idle, " : "", loss.title, meaning,
+                     TimeText(ms), has_steps ? "/step" : "", 100 * share, of,
+                     MostlyText(rank, loss));
 }
 
 struct StepTexts {
@@ -108,11 +122,9 @@ StepTexts StepText(const RankAnalysis& rank) {
 std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const StepTexts& texts) {
   const bool has_steps = rank.steps.count() > 0;
   constexpr double kWorthNamingToo = 0.05;
-  const std::string loss = wait == nullptr
-                               ? ""
-                               : LossText(*wait, rank.PerStepMs(wait->total),
-                                          rank.Share(wait->total), has_steps, texts.of_all) +
-                                     MostlyText(rank, *wait);
+  const std::string loss = wait == nullptr ? ""
+                                           : LossText(rank, *wait, rank.PerStepMs(wait->total),
+                                                      rank.Share(wait->total), texts.of_all);
   const OtherItem* const own = LargestOwn(rank);
   if (own != nullptr && (wait == nullptr || wait->total < own->total)) {
     const bool both = wait != nullptr && rank.Share(wait->total) >= kWorthNamingToo;
@@ -141,13 +153,13 @@ std::string Verdict(const RankAnalysis& rank) {
                                      line.name == Name(HostClass::kRankWait);
     if (counts && line.total.ns > 0 && (!biggest || line.total > biggest->total)) biggest = &line;
   }
-  if (device == nullptr) return texts.step + HostText(rank, biggest, texts);
+  if (device == nullptr) return texts.step + HostText(rank, biggest, texts) + GilText(rank);
   std::string text = texts.step + "; " + BusyText(rank, *device);
-  if (biggest == nullptr) return text;
-  return text +
-         LossText(*biggest, rank.DevicePerStepMs(biggest->total), rank.DeviceShare(biggest->total),
-                  rank.steps.count() > 0, texts.of_gpu_detail) +
-         MostlyText(rank, *biggest);
+  if (biggest != nullptr) {
+    text += LossText(rank, *biggest, rank.DevicePerStepMs(biggest->total),
+                     rank.DeviceShare(biggest->total), texts.of_gpu_detail);
+  }
+  return text + GilText(rank);
 }
 
 std::string JobVerdict(const JobAnalysis& job) {

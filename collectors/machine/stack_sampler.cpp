@@ -1,10 +1,12 @@
 #include "collectors/machine/stack_sampler.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 
 #include "collectors/machine/schedule.h"
@@ -124,19 +126,40 @@ StackSampler::Status StackSampler::ReadStatus(ProcFile& file) {
   return status;
 }
 
+// /proc/PID/task/TID/syscall: "202 0x7f42a87a8660 ...", the call's number and its arguments.
+bool StackSampler::WaitsForGil(const PythonProcess& python, ProcFile& syscall) {
+  const auto text = syscall.Read(buffer_);
+  if (!text) return false;
+  Words words(*text);
+  if (words.Next() != std::to_string(SYS_futex)) return false;
+  std::string_view address = words.Next();
+  if (!address.starts_with("0x")) return false;
+  address.remove_prefix(2);
+  uint64_t futex = 0;
+  std::from_chars(address.data(), address.data() + address.size(), futex, 16);
+  return python.IsGil(futex);
+}
+
 StackSampler::Thread& StackSampler::ThreadOf(Target& target, int64_t tid) {
   const auto known = target.threads.find(tid);
   if (known != target.threads.end()) return known->second;
-  std::filesystem::path path =
-      root_ / "proc" / std::to_string(target.what.number) / "task" / std::to_string(tid) / "stat";
-  ProcFile stat(path);
+  const std::filesystem::path folder =
+      root_ / "proc" / std::to_string(target.what.number) / "task" / std::to_string(tid);
+  ProcFile stat(folder / "stat");
   const uint32_t number = encoder_.AddThread(target.number, tid, ReadStatus(stat).name);
-  return target.threads.try_emplace(tid, number, std::move(path)).first->second;
+  return target.threads.try_emplace(tid, number, folder).first->second;
 }
 
 void StackSampler::SampleThread(Target& target, Thread& thread, const PythonThread& python) {
-  const Status status = ReadStatus(thread.stat);
-  if (targets_.size() * target.threads.size() > kMostOpenFiles) thread.stat.Close();
+  Status status = ReadStatus(thread.stat);
+  const bool may_want_gil = status.state == ThreadStateCode::kWaiting && threads_.size() > 1;
+  if (may_want_gil && WaitsForGil(*target.python, thread.syscall)) {
+    status.state = ThreadStateCode::kGil;
+  }
+  if (2 * targets_.size() * target.threads.size() > kMostOpenFiles) {
+    thread.stat.Close();
+    thread.syscall.Close();
+  }
   const int64_t now = MonotonicNs();
   const StackOutcome outcome = target.python->ReadStack(python, number_frame_, frames_);
   if (status.state == ThreadStateCode::kRunning) thread.running_round = round_;

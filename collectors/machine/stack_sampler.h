@@ -41,10 +41,12 @@ class StackSampler {
 
  private:
   struct Thread {
-    Thread(uint32_t its_number, std::filesystem::path stat_path)
-        : number(its_number), stat(std::move(stat_path)) {}
+    // `folder`: /proc/PID/task/TID.
+    Thread(uint32_t its_number, const std::filesystem::path& folder)
+        : number(its_number), stat(folder / "stat"), syscall(folder / "syscall") {}
     uint32_t number;
     ProcFile stat;
+    ProcFile syscall;
     int64_t last_ns = 0;  // of its last sample
     uint64_t due_round = 0;
     uint64_t running_round = 0;  // when it was last seen running
@@ -71,6 +73,7 @@ class StackSampler {
   void SampleThread(Target& target, Thread& thread, const PythonThread& python);
   Thread& ThreadOf(Target& target, int64_t tid);
   Status ReadStatus(ProcFile& file);
+  bool WaitsForGil(const PythonProcess& python, ProcFile& syscall);
   void ForgetEndedThreads(Target& target);
   void Flush();
   void BeginAnew();

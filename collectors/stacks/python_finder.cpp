@@ -9,8 +9,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "trace/symbols/elf_file.h"
-
 namespace trainprof {
 namespace {
 
@@ -107,10 +105,10 @@ const PythonFinder::Symbols& PythonFinder::SymbolsOf(const std::string& path) {
   std::string error;
   const auto file = ElfFile::Open(path, &error);
   if (!file) return symbols;
-  symbols.addresses =
-      file->AddressesOf({kRuntime, kPythonVersion, kCodeType, kTextType, kBytesType, kFrameType});
+  symbols.known =
+      file->SymbolsOf({kRuntime, kPythonVersion, kCodeType, kTextType, kBytesType, kFrameType});
   symbols.segments = file->LoadedSegments();
-  symbols.is_python = symbols.addresses.contains(kRuntime);
+  symbols.is_python = symbols.known.contains(kRuntime);
   return symbols;
 }
 
@@ -130,8 +128,8 @@ Result<std::optional<PythonPlace>> PythonFinder::PlaceIn(pid_t pid, const Mappin
   }
   if (!is_loaded) return none;
   const auto address = [&](const char* name) {
-    const auto it = symbols.addresses.find(name);
-    return it == symbols.addresses.end() ? 0 : it->second + bias;
+    const auto it = symbols.known.find(name);
+    return it == symbols.known.end() ? 0 : it->second.address + bias;
   };
   RemoteMemory memory(pid);
   uint64_t version = 0;
@@ -146,6 +144,7 @@ Result<std::optional<PythonPlace>> PythonFinder::PlaceIn(pid_t pid, const Mappin
   if (!minor) return Error{"its Python does not say which version it is"};
   PythonPlace place;
   place.runtime = address(kRuntime);
+  place.runtime_bytes = symbols.known.at(kRuntime).bytes;
   place.code_type = address(kCodeType);
   place.text_type = address(kTextType);
   place.bytes_type = address(kBytesType);

@@ -15,6 +15,7 @@
 #include "collectors/python/layout.h"
 #include "collectors/stacks/remote_memory.h"
 #include "trace/base/result.h"
+#include "trace/symbols/elf_file.h"
 
 namespace trainprof {
 
@@ -22,6 +23,7 @@ namespace trainprof {
 struct PythonPlace {
   PythonLayout layout;
   uint64_t runtime = 0;
+  uint64_t runtime_bytes = 0;  // 0: not known
   // Types, by which objects are known for what they are.
   uint64_t code_type = 0;
   uint64_t text_type = 0;
@@ -46,8 +48,8 @@ class PythonFinder {
   };
   struct Symbols {
     bool is_python = false;
-    std::map<std::string, uint64_t> addresses;  // in the file
-    std::map<uint64_t, uint64_t> segments;      // file offset -> address in the file
+    std::map<std::string, ElfFile::Symbol> known;
+    std::map<uint64_t, uint64_t> segments;  // file offset -> address in the file
   };
   using FileKey = std::tuple<uint64_t, uint64_t, int64_t, int64_t>;  // device, inode, size, time
 

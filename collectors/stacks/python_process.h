@@ -53,6 +53,12 @@ class PythonProcess {
   StackOutcome ReadStack(const PythonThread& listed, const NumberFrame& number,
                          std::vector<uint32_t>& frames);
 
+  // Whether a thread that waits for the futex at the address waits for the GIL: of the locks that stand
+  // in the runtime's own state, only it is ever held for long.
+  bool IsGil(uint64_t futex) const {
+    return futex >= place_.runtime && futex - place_.runtime < place_.runtime_bytes;
+  }
+
   int error() const { return memory_.error(); }
 
  private:

@@ -85,6 +85,7 @@ Json LinesJson(const RankAnalysis& rank, const std::vector<LineTime>& lines) {
               {"samples", line.count},
               {"ms_per_step", rank.PerStepMs(line.total)},
               {"waiting_ms_per_step", rank.PerStepMs(line.waiting)},
+              {"gil_ms_per_step", rank.PerStepMs(line.gil)},
               {"fraction", rank.Share(line.total)},
               {"total_ns", line.total.ns}};
     if (!line.callee.empty()) json["callee"] = line.callee;

@@ -218,5 +218,49 @@ TEST_F(HostFacts, FewPausesForGarbageAreNoNews) {
   EXPECT_EQ(Facts(), "");
 }
 
+// By samples of the stepping thread within the window, and who ran beside it in its process.
+TEST_F(HostFacts, WaitsForTheInterpreterNameWhoRan) {
+  const ProcessId process = builder_.FindOrAddProcess(1);
+  const TrackId stepping = builder_.FindOrAddThread(process, 1);
+  const TrackId loader = builder_.FindOrAddThread(process, 2);
+  const TrackId worker = builder_.FindOrAddThread(builder_.FindOrAddProcess(2), 3);
+  stepping_pid_ = 1;
+  const auto stack = [&](const char* function, const char* file, int64_t line, StackId caller) {
+    return builder_.AddStack(builder_.AddFrame({function, file, line, {}, 0}), caller);
+  };
+  const StackId decodes =
+      stack("zlib.decompress", "<built-in>", 0, stack("decode", "/me/train.py", 12, kNoStack));
+  const StackId logs = stack("log", "/me/log.py", 3, kNoStack);
+  const auto add = [&](TrackId thread, int64_t ms, ThreadState state, StackId at) {
+    builder_.AddRow(builder_.trace().samples,
+                    Event{.begin = Ms(ms), .end = Ms(ms), .name = kEmptyString, .track = thread},
+                    kEmptyString, state, at, int64_t{20'000'000});
+  };
+  for (int i = 0; i < 50; ++i) {
+    const bool waits = i % 5 == 0;
+    add(stepping, 100 + 20 * i, waits ? ThreadState::kGil : ThreadState::kRunning, logs);
+    add(loader, 100 + 20 * i, waits ? ThreadState::kRunning : ThreadState::kWaiting, decodes);
+    if (i < 4) add(loader, 101 + 20 * i, ThreadState::kRunning, logs);
+    add(worker, 100 + 20 * i, ThreadState::kRunning, logs);
+    add(stepping, 1200 + 20 * i, ThreadState::kGil, logs);  // no step
+  }
+  EXPECT_EQ(Facts(),
+            "gil_wait: the training thread waited for Python's interpreter lock (GIL) for 20.0 "
+            "ms/step (20 %), by 50 samples: other threads of its process run Python meanwhile, "
+            "mostly train.py:12 decode. A process of their own does not hold it up\n");
+}
+
+TEST_F(HostFacts, FewSamplesOfWaitsForTheInterpreterAreNoNews) {
+  const TrackId stepping = builder_.FindOrAddThread(builder_.FindOrAddProcess(1), 1);
+  stepping_pid_ = 1;
+  for (int i = 0; i < 19; ++i) {
+    builder_.AddRow(
+        builder_.trace().samples,
+        Event{.begin = Ms(200 + i), .end = Ms(200 + i), .name = kEmptyString, .track = stepping},
+        kEmptyString, ThreadState::kGil, kNoStack, int64_t{20'000'000});
+  }
+  EXPECT_EQ(Facts(), "");
+}
+
 }  // namespace
 }  // namespace trainprof

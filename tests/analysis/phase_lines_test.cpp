@@ -187,6 +187,24 @@ TEST(PhaseLines, NameWhatALineOfTheUsersCallsItself) {
             "  50 ms (0 waiting) /me/train.py:3 main > nothing x1\n");
 }
 
+TEST(PhaseLines, TellWaitsForTheInterpreterFromOthers) {
+  Job job;
+  job.Range(0, 100, kStep);
+  job.Sample(10, job.stepping, ThreadState::kGil, "a /me/train.py:1");
+  job.Sample(20, job.stepping, ThreadState::kGil, "a /me/train.py:1");
+  job.Sample(30, job.stepping, kWaiting, "a /me/train.py:1");
+  job.Sample(40, job.stepping, kRunning, "b /me/train.py:2");
+  const Trace trace = std::move(job.builder).Build();
+  const Steps steps = FindSteps(trace);
+  const std::vector<PhaseLines> phases = OpenByLine(trace, steps, AccountHost(trace, steps));
+  ASSERT_EQ(phases.size(), 1u);
+  ASSERT_EQ(phases[0].lines.size(), 2u);
+  EXPECT_EQ(phases[0].lines[0].waiting, Milliseconds(75));
+  EXPECT_EQ(phases[0].lines[0].gil, Milliseconds(50));
+  EXPECT_EQ(Title(phases[0].lines[0]), "train.py:1 a, waiting for the GIL");
+  EXPECT_EQ(phases[0].lines[1].gil, Duration{});
+}
+
 // What stands between a line and what it calls, or innermost, is named for neither.
 TEST(PhaseLines, PassOverTheRecordersOwnHooks) {
   Job job;

@@ -119,8 +119,9 @@ TEST(Verdict, NamesTheLineThatAnInputWaitIsMostlyAt) {
                        {"other", "other", Milliseconds(10)}};
   const LineTime decode{
       "/me/train.py",  23, "decode", "Image.resize", "PIL/Image.py", Milliseconds(20),
-      Milliseconds(2), 20};
-  const LineTime read{"/me/train.py", 25, "read", "", "", Milliseconds(10), Milliseconds(9), 10};
+      Milliseconds(2), 20, {}};
+  const LineTime read{"/me/train.py",  25, "read", "", "", Milliseconds(10),
+                      Milliseconds(9), 10, {}};
   rank.host_lines = {{HostClass::kInputWait, Milliseconds(30), 30, true, {decode, read}, {}, {}}};
   const std::string loss =
       "median step 1.0 ms, mean 10.0 ms; biggest loss: input wait, 7.5 ms/step "
@@ -137,6 +138,25 @@ TEST(Verdict, NamesTheLineThatAnInputWaitIsMostlyAt) {
   // Too few samples to say.
   rank.host_lines[0].producers.clear();
   rank.host_lines[0].count = 9;
+  EXPECT_EQ(Verdict(rank), loss);
+}
+
+TEST(Verdict, NoLossHasNoLine) {
+  RankAnalysis rank = RankWith(Milliseconds(1000), 4);
+  rank.host_account = {{"input_wait", "input wait", Milliseconds(2)}};
+  const LineTime read{"/me/train.py", 25, "read", "", "", Milliseconds(2), {}, 100, {}};
+  rank.host_lines = {{HostClass::kInputWait, Milliseconds(2), 100, true, {read}, {}, {}}};
+  EXPECT_EQ(Verdict(rank), "median step 1.0 ms, mean 250.0 ms; no loss of 1 % or more");
+}
+
+TEST(Verdict, NamesWaitsForTheInterpreter) {
+  RankAnalysis rank = RankWith(Milliseconds(40), 4);
+  rank.host_account = {{"input_wait", "input wait", Milliseconds(20)}};
+  rank.host_facts = {{"gil_wait", "", 2.5, "ms/step"}};
+  const std::string loss =
+      "median step 1.0 ms, mean 10.0 ms; biggest loss: input wait, 5.0 ms/step (50 % of the mean)";
+  EXPECT_EQ(Verdict(rank), loss + "; of all phases 2.5 ms/step (25 %) were waits for Python's GIL");
+  rank.host_facts[0].value = 0.9;
   EXPECT_EQ(Verdict(rank), loss);
 }
 

@@ -62,13 +62,14 @@ class Contents : public StackSink {
     weight_ns[key] += sample.weight_ns;
     ++functions[key][stacks_.at(sample.stack)];
     running[key] += sample.state == ThreadStateCode::kRunning;
+    gil[key] += sample.state == ThreadStateCode::kGil;
   }
   void OnFact(std::string_view key, std::string_view text) override {
     facts[std::string(key)] = text;
   }
 
   int64_t damaged = 0;
-  std::map<std::string, int> samples, running;
+  std::map<std::string, int> samples, running, gil;
   std::map<std::string, int64_t> weight_ns;
   std::map<std::string, std::map<std::string, int>> functions;
   std::map<std::string, std::string> facts;
@@ -118,6 +119,45 @@ INSTANTIATE_TEST_SUITE_P(Installed, PythonSampler, ::testing::ValuesIn(NewestPyt
                            return "Python3_" + path.substr(path.rfind('.') + 1);
                          });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PythonSampler);
+
+class PythonGil : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Installed, PythonGil, ::testing::ValuesIn(Pythons()),
+                         [](const auto& python) {
+                           const std::string& path = python.param;
+                           return "Python3_" + path.substr(path.rfind('.') + 1);
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PythonGil);
+
+// Of two threads that only run Python one always waits; of others that wait, each has its own reason.
+TEST_P(PythonGil, IsWhatThreadsThatRunPythonWaitFor) {
+  const PythonProgram program(GetParam(), R"(import queue, threading, time
+def spins():
+    while True: sum(i for i in range(1000))
+held = threading.Lock()
+held.acquire()
+waits = [spins, spins, held.acquire, threading.Event().wait, queue.Queue().get]
+threads = [threading.Thread(target=f, daemon=True) for f in waits]
+for t in threads: t.start()
+print(' '.join(str(t.native_id) for t in threads))
+time.sleep(1000)
+)");
+  const ScratchFolder folder;
+  SampleFor(2, 100, folder, {ProcessOf(program.pid())});
+  const Contents seen(folder);
+  std::istringstream ids(program.first_line());
+  std::vector<std::string> keys;
+  for (std::string id; ids >> id;) keys.push_back(std::to_string(program.pid()) + "/" + id);
+  ASSERT_EQ(keys.size(), 5u);
+  const int both = seen.samples.at(keys[0]) + seen.samples.at(keys[1]);
+  const int waited = seen.gil.at(keys[0]) + seen.gil.at(keys[1]);
+  std::cout << waited << " of " << both << " samples\n";
+  EXPECT_GE(waited, both * 2 / 10);
+  EXPECT_LE(waited, both * 7 / 10);
+  for (size_t i = 2; i < keys.size(); ++i) {
+    EXPECT_GE(seen.samples.at(keys[i]), 10);
+    EXPECT_LE(seen.gil.at(keys[i]), 1) << i;  // it may not have begun to wait when this begins
+  }
+}
 
 TEST_P(PythonSampler, MainThreadsAndThoseThatRunComeEachTimeOthersLessOften) {
   const PythonProgram program(GetParam(), R"(import threading, time

@@ -179,7 +179,7 @@ TEST(Report, ShowsThePhasesByLine) {
                        {"forward", "forward", Milliseconds(3)}};
   const auto line = [](const char* function, int64_t number, int64_t ms, int64_t waiting) {
     return LineTime{"/me/\033[31mtrain.py", number, function, "", "", Milliseconds(ms),
-                    Milliseconds(waiting),  ms};
+                    Milliseconds(waiting),  ms,     {}};
   };
   std::vector<LineTime> lines = {line("read", 9, 60, 59), line("decode", 10, 20, 1)};
   for (int i = 0; i < 6; ++i) lines.push_back(line("augment", 20 + i, 3, 0));

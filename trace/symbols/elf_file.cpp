@@ -193,9 +193,9 @@ std::map<uint64_t, std::string> ElfFile::FunctionsAt(
   return names;
 }
 
-std::map<std::string, uint64_t> ElfFile::AddressesOf(
+std::map<std::string, ElfFile::Symbol> ElfFile::SymbolsOf(
     const std::set<std::string, std::less<>>& names) const {
-  std::map<std::string, uint64_t> addresses;
+  std::map<std::string, Symbol> found;
   for (const auto type : {SHT_DYNSYM, SHT_SYMTAB}) {
     for (const Elf64_Shdr& section : sections_) {
       if (section.sh_type != static_cast<uint32_t>(type) || section.sh_link >= sections_.size()) {
@@ -213,12 +213,12 @@ std::map<std::string, uint64_t> ElfFile::AddressesOf(
       for (const Elf64_Sym& symbol : symbols) {
         if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= texts.sh_size) continue;
         const char* name = text.data() + symbol.st_name;
-        if (names.contains(name)) addresses.try_emplace(name, symbol.st_value);
+        if (names.contains(name)) found.try_emplace(name, Symbol{symbol.st_value, symbol.st_size});
       }
     }
-    if (!addresses.empty()) break;
+    if (!found.empty()) break;
   }
-  return addresses;
+  return found;
 }
 
 std::map<uint64_t, uint64_t> ElfFile::LoadedSegments() const {

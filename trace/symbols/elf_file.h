@@ -27,10 +27,13 @@ class ElfFile {
   // The mangled name of the function that covers each address, from .symtab, else .dynsym. Takes
   // the memory of the symbol table; O(symbols log addresses).
   std::map<uint64_t, std::string> FunctionsAt(const std::vector<uint64_t>& sorted_addresses) const;
-  // Of data and functions that the file defines under these names, from .dynsym, else .symtab: their
-  // addresses in the file. O(symbols), and the memory of the tables.
-  std::map<std::string, uint64_t> AddressesOf(
-      const std::set<std::string, std::less<>>& names) const;
+  struct Symbol {
+    uint64_t address = 0;  // in the file
+    uint64_t bytes = 0;
+  };
+  // Of data and functions that the file defines under these names, from .dynsym, else .symtab.
+  // O(symbols), and the memory of the tables.
+  std::map<std::string, Symbol> SymbolsOf(const std::set<std::string, std::less<>>& names) const;
   // Where each part of the file that is loaded lies: its offset, and its address in the file.
   std::map<uint64_t, uint64_t> LoadedSegments() const;
 

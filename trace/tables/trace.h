@@ -205,8 +205,9 @@ struct InstantTable : EventColumns {
 };
 
 // What a thread did when its stack was read.
-enum class ThreadState : uint8_t { kUnknown, kRunning, kWaiting };
-inline constexpr std::string_view kThreadStateNames[] = {"unknown", "running", "waiting"};
+enum class ThreadState : uint8_t { kUnknown, kRunning, kWaiting, kGil };
+inline constexpr std::string_view kThreadStateNames[] = {"unknown", "running", "waiting",
+                                                         "waiting for the GIL"};
 constexpr std::span<const std::string_view> NamesOf(ThreadState) { return kThreadStateNames; }
 
 // Where threads of the host were when somebody looked; named by the innermost function.

@@ -109,7 +109,7 @@ class StackDecoder {
     const uint64_t stack = in.Varint();
     const uint64_t weight = in.Varint();
     if (!in.ok() || passed > kMostNs - now_ || thread >= threads_ || stack >= stacks_ ||
-        weight > kMostNs || state > static_cast<uint8_t>(ThreadStateCode::kWaiting)) {
+        weight > kMostNs || state > static_cast<uint8_t>(ThreadStateCode::kGil)) {
       return false;
     }
     now_ += passed;

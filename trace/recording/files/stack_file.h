@@ -24,7 +24,7 @@ enum class StackItem : uint8_t {
   kFact = 7,
 };
 
-enum class ThreadStateCode : uint8_t { kUnknown = 0, kRunning = 1, kWaiting = 2 };
+enum class ThreadStateCode : uint8_t { kUnknown = 0, kRunning = 1, kWaiting = 2, kGil = 3 };
 
 // What a decoder meets, in the order of the file. Numbers are valid when they are given: below the
 // count of what was defined since OnKey().
