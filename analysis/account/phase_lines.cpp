@@ -135,6 +135,11 @@ std::vector<Duration> Shares(const std::vector<int64_t>& weights_ns, Duration to
   return shares;
 }
 
+Duration PartOf(Duration total, int64_t part_ns, int64_t all_ns) {
+  const double share = static_cast<double>(part_ns) / static_cast<double>(all_ns);
+  return Duration{static_cast<int64_t>(static_cast<double>(total.ns) * share)};
+}
+
 // `total` by line; largest first.
 std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duration total) {
   std::vector<std::pair<LineTime, Weight>> all;
@@ -153,12 +158,8 @@ std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duratio
   for (size_t i = 0; i < all.size(); ++i) {
     auto& [line, weight] = all[i];
     line.total = shares[i];
-    const auto part = [&](int64_t part_ns) {
-      const double share = static_cast<double>(part_ns) / static_cast<double>(weight.all_ns);
-      return Duration{static_cast<int64_t>(static_cast<double>(line.total.ns) * share)};
-    };
-    line.waiting = part(weight.waiting_ns);
-    line.gil = part(weight.gil_ns);
+    line.waiting = PartOf(line.total, weight.waiting_ns, weight.all_ns);
+    line.gil = PartOf(line.total, weight.gil_ns, weight.all_ns);
     line.count = weight.count;
     lines.push_back(std::move(line));
   }

@@ -1,10 +1,12 @@
-// What a line of Python calls: read from its source, beside what Python's own parser says.
+// Where an instruction of Python stands, and what it calls, read from tables and sources: beside what
+// Python itself says.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
 #include <sstream>
 
+#include "collectors/python/line_table.h"
 #include "collectors/stacks/call_names.h"
 #include "tests/collectors/python_program.h"
 #include "tests/support/sanitized.h"
@@ -13,17 +15,85 @@
 namespace trainprof::testing {
 namespace {
 
-class PythonCallNames : public ::testing::TestWithParam<std::string> {};
+class PythonSource : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Installed, PythonCallNames, ::testing::ValuesIn(Pythons()),
+INSTANTIATE_TEST_SUITE_P(Installed, PythonSource, ::testing::ValuesIn(Pythons()),
                          [](const auto& python) {
                            const std::string& path = python.param;
                            return "Python3_" + path.substr(path.rfind('.') + 1);
                          });
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PythonCallNames);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PythonSource);
+
+// What Python itself says of the lines of its library's functions.
+TEST_P(PythonSource, LinesAreThosePythonGives) {
+  PythonProgram program(
+      GetParam(), R"(import argparse, asyncio.base_events, dataclasses, typing, types, json.decoder
+print('ready')
+def visit(code):
+    print(code.co_firstlineno, code.co_linetable.hex() or '-', len(code.co_code))
+    print(' '.join(f'{s} {e} {l or 0}' for s, e, l in code.co_lines()))
+    if hasattr(code, 'co_positions'):
+        print(*[-1 if x is None else x for p in code.co_positions() for x in p])
+    else: print()
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType): visit(c)
+for module in (argparse, asyncio.base_events, dataclasses, typing, json.decoder):
+    with open(module.__file__) as f: visit(compile(f.read(), module.__file__, 'exec'))
+)");
+  const int minor = std::stoi(GetParam().substr(GetParam().rfind('.') + 1));
+  std::istringstream lines(program.Rest());
+  int64_t compared = 0;
+  int64_t columns = 0;
+  for (std::string head, ranges, positions; std::getline(lines, head) &&
+                                            std::getline(lines, ranges) &&
+                                            std::getline(lines, positions);) {
+    std::istringstream words(head);
+    int64_t first_line = 0, size = 0;
+    std::string hex;
+    words >> first_line >> hex >> size;
+    std::vector<uint8_t> table;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+      table.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    }
+    std::istringstream each(ranges);
+    int64_t begin = 0, end = 0, line = 0;
+    while (each >> begin >> end >> line) {
+      for (int64_t at = begin; at < end; at += 2) {
+        ASSERT_EQ(LineOf(minor, table, first_line, at), line) << head << " at " << at;
+        ++compared;
+      }
+    }
+    std::istringstream all(positions);
+    SourceSpan span;
+    for (int64_t at = 0; all >> span.line >> span.end_line >> span.column >> span.end_column;
+         at += 2) {
+      const bool has_line = span.line > 0;
+      ASSERT_EQ(SpanOf(minor, table, first_line, at), has_line ? span : SourceSpan{}) << head << at;
+      columns += span.column >= 0;
+    }
+    ASSERT_EQ(LineOf(minor, table, first_line, -2), first_line);
+    ASSERT_EQ(LineOf(minor, table, first_line, size + 1000), 0);
+  }
+  EXPECT_GE(compared, 20'000);
+  EXPECT_GE(columns, minor == 10 ? 0 : 20'000);
+}
+
+TEST(LineTable, AnyBytesAreSurvived) {
+  uint32_t seed = 1;
+  for (int round = 0; round < Rounds(20'000); ++round) {
+    std::vector<uint8_t> table(static_cast<size_t>(round % 40));
+    for (uint8_t& byte : table)
+      byte = static_cast<uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
+    for (const int minor : {10, 11, 13}) {
+      const int64_t line = LineOf(minor, table, 1, round % 64);
+      ASSERT_GE(line, 0);
+      ASSERT_LE(line, INT32_MAX);
+    }
+  }
+}
 
 // Each expression of Python's library, and what its syntax tree says is called.
-TEST_P(PythonCallNames, AreThosePythonParses) {
+TEST_P(PythonSource, CalleesAreThosePythonParses) {
   PythonProgram program(
       GetParam(),
       R"(import argparse, ast, asyncio.base_events, dataclasses, typing, json.decoder, subprocess
