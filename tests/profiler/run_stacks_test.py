@@ -1,8 +1,11 @@
 """The stacks that `trainprof run` samples: of any Python program, whatever becomes of it."""
 import glob
+import json
 import os
 import signal
+import sys
 import time
+import unittest
 
 import harness
 from harness import TIMEOUT_S, TrainprofTest
@@ -52,6 +55,59 @@ class Stacks(TrainprofTest):
         self.assertTrue(any(f"main ({self.path('work.py')}:12);busy (" in stack or
                             f"main ({self.path('work.py')}:13);busy (" in stack
                             for stack in self.stacks()))
+
+    @unittest.skipIf(sys.version_info < (3, 11), "Python 3.10 keeps no columns")
+    def test_say_what_without_python_code_a_line_calls(self):
+        self.trainprof("run", "--", *self.script("work.py", WORK), "2")
+        self.assertAlmostEqual(self.seconds_in("time.sleep"), self.seconds_in("rest"), delta=0.1)
+        slept = [stack for stack in self.stacks() if "time.sleep (<built-in>)" in stack]
+        self.assertTrue(slept)
+        for stack in slept:
+            self.assertTrue(stack.endswith(f";rest ({self.path('work.py')}:8);time.sleep (<built-in>)"), stack)
+
+    @unittest.skipIf(sys.version_info < (3, 11), "Python 3.10 keeps no columns")
+    def test_say_what_making_the_batches_was(self):
+        result = self.trainprof("run", "-o", "run", "--", *self.script("batches.py", """
+import time, trainprof, zlib
+packed = zlib.compress(bytes(range(256)) * 200000)
+for i in range(60):
+    trainprof.step()
+    with trainprof.range("data_wait"):
+        raw = zlib.decompress(packed)
+        end = time.perf_counter() + 0.02
+        while time.perf_counter() < end: pass
+    time.sleep(0.02)
+"""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rank = json.loads(self.trainprof("report", "run", "--format", "json").stdout)["ranks"][0]
+        phases = {phase["class"]: phase for phase in rank["host_lines"]}
+        wait = phases["input_wait"]
+        self.assertEqual(sum(it["total_ns"] for it in wait["work"]), wait["total_ns"])
+        decoding = {it["work"]: it["ms_per_step"] for it in wait["work"]}["decoding"]
+        lines = {(line["line"], line.get("callee")): line["ms_per_step"] for line in wait["lines"]}
+        self.assertAlmostEqual(decoding, lines[(7, "zlib.decompress")], delta=1)
+        account = {line["class"]: line["ms_per_step"] for line in rank["host_account"]}
+        true = account["input_wait"] - 20
+        self.assertAlmostEqual(decoding, true, delta=max(0.3 * true, 3))
+
+    def test_say_who_holds_the_interpreter_up(self):
+        result = self.trainprof("run", "-o", "run", "--", *self.script("held_up.py", """
+import threading, time, trainprof
+def prefetch():
+    while True: sum(i for i in range(1000))
+threading.Thread(target=prefetch, daemon=True).start()
+for i in range(150):
+    trainprof.step()
+    sum(i for i in range(300000))
+"""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(self.trainprof("report", "run", "--format", "json").stdout)
+        facts = {fact["id"]: fact for fact in report["ranks"][0]["host_facts"]}
+        step = report["ranks"][0]["steps"]["mean_ms"]
+        self.assertGreater(facts["gil_wait"]["value"], 0.2 * step)
+        self.assertLess(facts["gil_wait"]["value"], 0.8 * step)
+        self.assertIn("mostly held_up.py:4 prefetch", facts["gil_wait"]["text"])
+        self.assertIn("waits for Python's GIL", report["verdict"])
 
     def test_of_an_isolated_interpreter_come_as_well(self):
         """-I keeps our hooks out; the sampler needs none."""

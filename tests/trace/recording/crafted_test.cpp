@@ -443,5 +443,16 @@ TEST(Crafted, WhatMayBeWrittenElsewhereIsAlive) {
   EXPECT_TRUE(MayBeAliveWith("7-1.tps", "f0000000-0000-0000-0000-000000000000", false));
 }
 
+// It is asked before a segment is read, and what is none now may be one by then: eight ranks in one
+// folder lost what the last of them recorded while the first was sealing.
+TEST(Crafted, WhatIsNoSegmentYetMayBeAlive) {
+  const ScratchFolder scratch;
+  const fs::path path = scratch.path() / "7-1.tps";
+  WriteBytes(path, {});
+  EXPECT_TRUE(MayBeAlive(path));
+  WriteBytes(path, std::vector<char>(4096));
+  EXPECT_TRUE(MayBeAlive(path));
+}
+
 }  // namespace
 }  // namespace trainprof::testing

@@ -22,7 +22,10 @@ std::string Plain(std::string text) {
 
 std::string FrameText(const Trace& trace, const CallFrame& frame) {
   std::string text(trace.Text(frame.function));
-  if (frame.HasLine()) text += fmt::format(" ({}:{})", trace.Text(frame.file), frame.line);
+  if (frame.HasLine()) {
+    const std::string line = frame.line > 0 ? fmt::format(":{}", frame.line) : "";
+    text += fmt::format(" ({}{})", trace.Text(frame.file), line);
+  }
   return Plain(std::move(text));
 }
 

@@ -55,10 +55,8 @@ class Writer {
       const CallFrame& frame = trace_.stacks.frame(id);
       std::string text = fmt::format("{}\n{{\"name\":{}", it->second == 0 ? "" : ",",
                                      Quoted(trace_.Text(frame.function)));
-      if (frame.HasLine()) {
-        text +=
-            fmt::format(",\"file\":{},\"line\":{}", Quoted(trace_.Text(frame.file)), frame.line);
-      }
+      if (frame.HasLine()) text += fmt::format(",\"file\":{}", Quoted(trace_.Text(frame.file)));
+      if (frame.HasLine() && frame.line > 0) text += fmt::format(",\"line\":{}", frame.line);
       sink_.Write(text + "}");
     }
   }

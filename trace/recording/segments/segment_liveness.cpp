@@ -131,7 +131,8 @@ bool IsOfThisBoot(const SegmentInfo& info) {
 
 bool MayBeAlive(const std::filesystem::path& segment) {
   const Result<SegmentInfo> head = SegmentReader::ReadInfo(segment);
-  if (!head.ok()) return false;
+  // Its process may be about to write it.
+  if (!head.ok()) return true;
   const SegmentInfo& info = head.value();
   const std::string boot = OurBoot();
   // Another host of that name, or this one before it was booted: not to be told apart.

@@ -10,8 +10,8 @@ namespace trainprof::recording {
 // Asked before the segment is read: what was read while its process lived may lack what it wrote
 // last. True when in doubt: a segment of another machine, of another boot of this one, or of
 // another container, unless the file system is sure that nobody writes it; and while anyone (a
-// forked child) still maps the file for writing, as far as the file system can tell. False for a
-// file that is no segment.
+// forked child) still maps the file for writing, as far as the file system can tell; and of a file
+// that is no segment, or none yet.
 bool MayBeAlive(const std::filesystem::path& segment);
 
 // Whether it was recorded on this machine since its last boot. False when that is not known.
