@@ -11,7 +11,7 @@ namespace trainprof {
 namespace {
 
 constexpr off_t kMostSourceBytes = 2 << 20;
-constexpr size_t kMostSources = 16;   // held at a time
+constexpr size_t kMostSources = 2;    // held at a time: each process has its own
 constexpr int64_t kMostLines = 100;   // of one call
 constexpr size_t kLongestName = 128;  // bytes
 

@@ -3,9 +3,9 @@
 // end, hashing it and looking it up. On real traces five texts in six are guessed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "trace/base/ids.h"
 
@@ -29,7 +29,7 @@ class TextGuesses {
 
   static constexpr int kBits = 15;  // 128 KiB, beside the tables' own in a core's cache
   static constexpr int kShift = 32 - kBits;
-  std::array<StringId, size_t{1} << kBits> guesses_{};
+  std::vector<StringId> guesses_ = std::vector<StringId>(size_t{1} << kBits);
 };
 
 }  // namespace trainprof
