@@ -155,6 +155,14 @@ uint64_t PythonProcess::CopyFrom(uint64_t frame) const {
   return is_on_stack ? std::max(stack_begin_, frame - std::min(kCopyBelow, frame)) : frame;
 }
 
+uint64_t PythonProcess::TopOf(PythonThread& thread) {
+  uint64_t frame = 0;
+  if (!memory_.Read(thread.state + place_.layout.frame, frame)) return 0;
+  if (place_.layout.frame_in_holder < 0) return frame;
+  thread.holder = frame;
+  return FrameIn(frame);
+}
+
 uint64_t PythonProcess::CopyTop(PythonThread& thread) {
   const PythonLayout& layout = place_.layout;
   copies_ = 0;
@@ -170,12 +178,10 @@ uint64_t PythonProcess::CopyTop(PythonThread& thread) {
   }
   if (!memory_.Read(pieces_)) {
     copy_bytes_ = 0;  // the walk tries again
-    if (!memory_.Read(thread.state + layout.frame, frame)) return 0;
-    if (has_holder) top = FrameIn(frame);
-  } else if (has_holder && frame != thread.holder) {
-    top = FrameIn(frame);
+    return TopOf(thread);
   }
   if (!has_holder) return frame;
+  if (frame != thread.holder) top = FrameIn(frame);
   thread.holder = frame;
   return top;
 }
@@ -256,8 +262,10 @@ StackOutcome PythonProcess::ReadStack(const PythonThread& listed, const NumberFr
   PythonThread thread = listed;
   for (int i = 0; i < kTries; ++i) {
     if (thread.frame == 0) return StackOutcome::kEmpty;
-    const uint64_t top_now = CopyTop(thread);
+    uint64_t top_now = CopyTop(thread);
     const bool whole = Walk(thread.frame);
+    // Frames that were read one after the other belong together if the first is still innermost.
+    if (copies_ > 0 && top_now == thread.frame) top_now = TopOf(thread);
     // The last try is as good as it gets: what moved at the end of the copy need not be wrong.
     if (whole && (top_now == thread.frame || i + 1 == kTries) && Resolve(number, frames)) {
       return frames.empty() ? StackOutcome::kEmpty : StackOutcome::kRead;

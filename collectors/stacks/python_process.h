@@ -72,8 +72,10 @@ class PythonProcess {
   uint64_t FrameIn(uint64_t holder);
   // Of the bytes of a PyThreadState all but the frame and, in 3.10, the tid.
   PythonThread ThreadIn(uint64_t state, const char* bytes) const;
-  // Copies what stands around the innermost frame `top`, then reads which one is innermost now.
+  // Copies what stands around the innermost frame, then reads which one is innermost now.
   uint64_t CopyTop(PythonThread& thread);
+  // Reads which frame of the thread is innermost now.
+  uint64_t TopOf(PythonThread& thread);
   int64_t TidOf(uint64_t pthread) const;
   // The bytes of the frame at `address`, from the copy or from a new one; nullptr: unreadable.
   const char* FrameBytes(uint64_t address);
