@@ -413,6 +413,7 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   memset(domain_defined_, 0, sizeof domain_defined_);
   memset(known_stacks_, 0, sizeof known_stacks_);
   memset(known_scripts_, 0, sizeof known_scripts_);
+  memset(hook_memory_, 0, sizeof hook_memory_);
   // Ranges that the parent opened here stay open, but not one of them is in our recording.
   memset(default_stack_.recorded, 0, sizeof default_stack_.recorded);
   memset(default_stack_.capture, 0, sizeof default_stack_.capture);
@@ -437,6 +438,7 @@ void ThreadWriter::ThreadEnds() {
   reserve_bytes_ = 0;
   announced_ = false;
   end_ = cursor_;
+  memset(hook_memory_, 0, sizeof hook_memory_);
 }
 
 template int ThreadWriter::Push(const Domain*, const Text&, const Attributes&);

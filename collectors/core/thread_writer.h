@@ -92,6 +92,12 @@ class ThreadWriter {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     busy_ = 0;
   }
+  // The same for a thread that has recorded before; nullptr for others.
+  static ThreadWriter* EnterAgain();
+
+  // For what hooks remember of the thread: zeros at first, and in forked children.
+  static constexpr size_t kHookBytes = 1280;
+  void* hook_memory() { return hook_memory_; }
 
   // `name` is a Text or a zero-terminated string. The results are what NVTX returns: the level
   // (from 0) of the range that is pushed or popped, a range's id.
@@ -236,6 +242,7 @@ class ThreadWriter {
   };
   KnownStack known_stacks_[kKnownStacks];
   KnownStack known_scripts_[kKnownStacks];
+  alignas(8) char hook_memory_[kHookBytes];
   StringCache strings_;
 };
 

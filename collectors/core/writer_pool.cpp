@@ -122,4 +122,11 @@ ThreadWriter* ThreadWriter::Enter() {
   return writer;
 }
 
+ThreadWriter* ThreadWriter::EnterAgain() {
+  const bool has_recorded =
+      t_writer != nullptr &&
+      t_writer->generation_ == g_runtime.state->generation.load(std::memory_order_relaxed);
+  return has_recorded && t_writer->TryEnter() ? t_writer : nullptr;
+}
+
 }  // namespace trainprof::collectors

@@ -27,7 +27,8 @@ struct Python {
 
 // Written once. Forked children have it, as they have the interpreter.
 Python g_found;
-constinit std::atomic<const Python*> g_python{nullptr};
+constinit bool g_is_known = false;                       // read under the GIL
+constinit std::atomic<const Python*> g_python{nullptr};  // while any thread may ask
 
 template <class T>
 T At(const char* object, size_t offset) {
@@ -41,7 +42,15 @@ void Mix(uint64_t* hash, const void* value) {
   *hash ^= *hash >> 29;
 }
 
-bool Read(const Python& python, OwnStack* stack) {
+OwnCode CodeAt(const PythonLayout& layout, const char* code) {
+  return {code, At<const char*>(code, layout.name), At<const char*>(code, layout.lines),
+          At<const char*>(code, layout.file)};
+}
+
+bool PassesNone(const OwnCode&) { return false; }
+
+bool Read(const Python& python, OwnStack* stack, bool (*passes_over)(const OwnCode&) = PassesNone,
+          uint32_t most_frames = OwnStack::kMostFrames) {
   const PythonLayout& layout = python.layout;
   stack->count = 0;
   stack->hash = 0;
@@ -57,6 +66,8 @@ bool Read(const Python& python, OwnStack* stack) {
     if (layout.has_frame_stack() && At<uint8_t>(here, layout.owner) == kOwnedByC) continue;
     const char* const code = At<const char*>(here, layout.code);
     if (code == nullptr || At<const char*>(code, kObjectType) != python.code_type) return false;
+    const OwnCode identity = CodeAt(layout, code);
+    if (stack->count == 0 && passes_over(identity)) continue;
     OwnStack::Frame& out = stack->frame[stack->count++];
     out.code = code;
     out.instruction = layout.has_frame_stack()
@@ -65,9 +76,9 @@ bool Read(const Python& python, OwnStack* stack) {
     // A code object that is gone may have left its place to another one.
     Mix(&stack->hash, code);
     Mix(&stack->hash, reinterpret_cast<const void*>(out.instruction));
-    Mix(&stack->hash, At<const char*>(code, layout.name));
-    Mix(&stack->hash, At<const char*>(code, layout.lines));
-    if (stack->count == OwnStack::kMostFrames) break;
+    Mix(&stack->hash, identity.name);
+    Mix(&stack->hash, identity.lines);
+    if (stack->count == most_frames) break;
   }
   return stack->count > 0;
 }
@@ -143,6 +154,7 @@ bool StartOwnStacks(int minor, const void* const* codes, const int32_t* lines, u
       return false;
     }
   }
+  g_is_known = true;
   g_python.store(&python, std::memory_order_release);
   return true;
 }
@@ -157,17 +169,29 @@ bool ReadOwnStack(OwnStack* stack) {
   return false;
 }
 
+bool KnowsOwnStacks() { return g_is_known; }
+
+bool ReadOwnStackFrom(bool (*passes_over)(const OwnCode&), uint32_t most_frames, OwnStack* stack) {
+  if (g_is_known && Read(g_found, stack, passes_over, most_frames)) return true;
+  stack->count = 0;
+  stack->hash = 0;
+  return false;
+}
+
+uint32_t SpellFile(const OwnCode& code, char* text) {
+  static_assert(kMostPathBytes >= 4 * kMostCharacters);
+  return PutText(g_found.layout, code.file, text);
+}
+
 uint32_t SpellStack(const OwnStack& stack, char* text, uint32_t size) {
-  const Python* const python = g_python.load(std::memory_order_acquire);
-  if (python == nullptr) return 0;
+  const PythonLayout& layout = g_found.layout;
   uint32_t used = 0;
   for (uint32_t i = 0; i < stack.count; ++i) {
     constexpr uint32_t kMostOfNumber = 24;
     char line[kMostOfNumber + 2 * 4 * kMostCharacters + 2];
     const OwnStack::Frame& frame = stack.frame[i];
-    const PythonLayout& layout = python->layout;
     auto length = static_cast<uint32_t>(snprintf(
-        line, kMostOfNumber, "%lld ", static_cast<long long>(LineOfFrame(*python, frame))));
+        line, kMostOfNumber, "%lld ", static_cast<long long>(LineOfFrame(g_found, frame))));
     length += PutText(layout, At<const char*>(frame.code, layout.name), line + length);
     line[length++] = ' ';
     length += PutText(layout, At<const char*>(frame.code, layout.file), line + length);

@@ -28,6 +28,25 @@ void StopOwnStacks();
 // False, and an empty stack, where there is none: a thread that runs no Python.
 bool ReadOwnStack(OwnStack* stack);
 
+// A code object, by addresses that are Python's: of one that is gone another may have it, but hardly
+// with the same name and lines.
+struct OwnCode {
+  const char* object;
+  const char* name;
+  const char* lines;
+  const char* file;
+};
+// For functions that Python itself calls, which hold the GIL, also when the interpreter is about to
+// end: at most `most_frames`, from the innermost one on whose code is not passed over. False where
+// there is none, or where stacks of this Python are not known.
+bool ReadOwnStackFrom(bool (*passes_over)(const OwnCode& code), uint32_t most_frames,
+                      OwnStack* stack);
+// Whether ReadOwnStackFrom can read this Python's.
+bool KnowsOwnStacks();
+// The file's path in UTF-8, at most kMostPathBytes.
+inline constexpr uint32_t kMostPathBytes = 2048;
+uint32_t SpellFile(const OwnCode& code, char* text);
+
 // A line a frame, "LINE FUNCTION FILE\n" (FORMAT.md, record 24), in UTF-8, as many whole ones as fit.
 // The bytes that were written.
 uint32_t SpellStack(const OwnStack& stack, char* text, uint32_t size);

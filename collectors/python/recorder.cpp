@@ -1,56 +1,24 @@
-// What Python's hooks (trainprof/_recorder.py) record with: plain C functions, called through ctypes
-// by threads that hold the GIL. They never fail: where nothing can be recorded they do nothing, and
-// what could not be kept is counted as that of NVTX's calls is.
+// What Python's part (trainprof/_recorder.py) records with: plain C functions, called through ctypes
+// by threads that hold the GIL. What comes at each step is in hooks.cpp. They never fail: where nothing
+// can be recorded they do nothing, and what could not be kept is counted as that of NVTX's calls is.
 //
 // Ranges are written when they have ended, with their begin: whatever a hook misses (an exception,
 // an interrupt between two of its lines) costs that one range, and leaves none open. Times are ns of
 // CLOCK_MONOTONIC, which Python's own clocks give. Names that the user gives are zero-terminated;
 // those of hooks, which come at each step, are handles of TrainprofPlace().
-#include <stdio.h>
-#include <wchar.h>
-
 #include "collectors/core/lending.h"
 #include "collectors/core/registry.h"
-#include "collectors/core/thread_writer.h"
+#include "collectors/python/call_site.h"
+#include "collectors/python/hooks.h"
 #include "collectors/python/own_stack.h"
+#include "collectors/python/phases.h"
+#include "collectors/python/with_writer.h"
 #include "trace/recording/wire/tick_clock.h"
 
 #define TRAINPROF_EXPORT extern "C" [[gnu::visibility("default")]]
 
-namespace trainprof::collectors {
-namespace {
-
-constexpr recording::PayloadType kCount = recording::PayloadType::kUint64;
-
-// What is torch's, and not a name that the user gave.
-constexpr char kTorchDomain[] = "torch";
-
-// Of Python's garbage collector, which runs in one thread of a process at a time.
-constexpr long kGenerations = 3;
-struct Collections {
-  void* (*item)(void* dictionary, const char* key) = nullptr;
-  long (*number)(void* object) = nullptr;
-  const Place* places[kGenerations] = {};
-  int64_t began_ns = 0;
-};
-constinit Collections g_collections;
-constexpr int64_t kShortestCollectionNs = 20'000;
-
-template <class Record>
-void WithWriter(Record record) {
-  if (g_runtime.state.get() == nullptr) return;
-  ThreadWriter* writer = ThreadWriter::Enter();
-  if (writer == nullptr) return;
-  record(*writer);
-  writer->Leave();
-}
-
-}  // namespace
-}  // namespace trainprof::collectors
-
 using trainprof::collectors::Attributes;
 using trainprof::collectors::DefaultDomain;
-using trainprof::collectors::Domain;
 using trainprof::collectors::MakeText;
 using trainprof::collectors::Place;
 using trainprof::collectors::ThreadWriter;
@@ -67,19 +35,11 @@ TRAINPROF_EXPORT const Place* TrainprofPlace(const char* name, const char* stack
 
 // A range of the calling thread that torch's hooks learned of when it had long ended.
 TRAINPROF_EXPORT void TrainprofPastRange(const Place* place, int64_t begin_ns, int64_t end_ns) {
-  static const Domain* const domain =
-      trainprof::collectors::RegisterDomain(MakeText(trainprof::collectors::kTorchDomain));
   if (place == nullptr) return;
   WithWriter([&](ThreadWriter& writer) {
-    writer.Range(domain, *place->name, place->stack, begin_ns, end_ns);
+    writer.Range(trainprof::collectors::TorchDomain(), *place->name, place->stack, begin_ns,
+                 end_ns);
   });
-}
-
-// One that ends now. When that is.
-TRAINPROF_EXPORT int64_t TrainprofRange(const Place* place, int64_t begin_ns) {
-  const int64_t now = trainprof::recording::MonotonicNs();
-  TrainprofPastRange(place, begin_ns, now);
-  return now;
 }
 
 // One that the user named.
@@ -95,7 +55,7 @@ TRAINPROF_EXPORT int64_t TrainprofUserRange(const char* name, int64_t begin_ns) 
 TRAINPROF_EXPORT void TrainprofMark(const char* name, uint64_t count) {
   Attributes attributes;
   if (count != 0) {
-    attributes.payload_type = static_cast<uint8_t>(trainprof::collectors::kCount);
+    attributes.payload_type = static_cast<uint8_t>(trainprof::recording::PayloadType::kUint64);
     attributes.payload = count;
   }
   WithWriter([&](ThreadWriter& writer) { writer.Mark(DefaultDomain(), name, attributes); });
@@ -106,11 +66,11 @@ TRAINPROF_EXPORT void TrainprofFact(const char* key, const char* value) {
   WithWriter([&](ThreadWriter& writer) { writer.Fact(MakeText(key), MakeText(value)); });
 }
 
-// A step begins; where ranges name the program's steps this says nothing. 1: recording begins with it.
-TRAINPROF_EXPORT int TrainprofStepBegins() {
-  bool opens = false;
-  WithWriter([&](ThreadWriter& writer) { opens = writer.StepBegins(); });
-  return opens ? 1 : 0;
+// The program says that a step begins; where ranges name its steps this says nothing. Optimizers need not
+// be counted from here on.
+TRAINPROF_EXPORT void TrainprofStepBegins() {
+  trainprof::collectors::TellSteps();
+  WithWriter([](ThreadWriter& writer) { writer.StepBegins(); });
 }
 
 // From here on calls that block tell where Python made them. The caller's own stack shows whether this
@@ -129,30 +89,7 @@ TRAINPROF_EXPORT void TrainprofHandOver(int begins) {
   trainprof::collectors::LendCupti(begins != 0);
 }
 
-// Python's PyDict_GetItemString and PyLong_AsLong, before collections are told of.
-TRAINPROF_EXPORT void TrainprofWatchCollections(void* (*item)(void*, const char*),
-                                                long (*number)(void*)) {
-  trainprof::collectors::g_collections.item = item;
-  trainprof::collectors::g_collections.number = number;
-}
-
-// As gc.callbacks are called: "start" or "stop", and a dictionary that has the generation.
-TRAINPROF_EXPORT void TrainprofCollects(const wchar_t* phase, void* about) {
-  trainprof::collectors::Collections& collections = trainprof::collectors::g_collections;
-  const int64_t now = trainprof::recording::MonotonicNs();
-  if (wcscmp(phase, L"start") == 0) {
-    collections.began_ns = now;
-    return;
-  }
-  if (now - collections.began_ns < trainprof::collectors::kShortestCollectionNs) return;
-  void* number = collections.item(about, "generation");
-  const long generation = number == nullptr ? -1 : collections.number(number);
-  if (generation < 0 || generation >= trainprof::collectors::kGenerations) return;
-  const Place*& place = collections.places[generation];
-  if (place == nullptr) {
-    char name[64];
-    snprintf(name, sizeof name, "gc.collect (generation %ld)", generation);
-    place = TrainprofPlace(name, "");
-  }
-  TrainprofPastRange(place, collections.began_ns, now);
+// Code in a folder (in UTF-8, with a slash at its end) is a library's: the user called from elsewhere.
+TRAINPROF_EXPORT void TrainprofPassOver(const char* folder) {
+  trainprof::collectors::PassOver(MakeText(folder));
 }

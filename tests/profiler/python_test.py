@@ -390,7 +390,9 @@ for script, *arguments in (["plain.py", "1"], ["accumulation.py"], ["own_queue.p
 import runpy, torch
 from trainprof import _phases, _recorder
 def broken(*arguments): raise RuntimeError("a hook's own error")
-_phases.place = _phases.write = _recorder.place = _recorder.fact = broken
+_recorder.place = _recorder.fact = broken
+for question in ("site", "grad_is_on", "tell", "tell_waits", "watch_modules", "name_of"):
+    _recorder.answers(question, broken)
 runpy.run_path("several.py", run_name="__main__")
 """)):
             with open(self.path(name), "w", encoding="utf-8") as file:

@@ -34,7 +34,6 @@ def step() -> None:
     if not _recorder.recording:
         return
     _steps.begin = _recorder.user_range("step", _steps.begin) if _steps.begin else _recorder.clock()
-    _recorder.steps_are_told = True
     _recorder.step_begins()
 
 

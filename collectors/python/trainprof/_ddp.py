@@ -13,6 +13,7 @@ _RANGE = "c10d::all_reduce (DistributedDataParallel)"
 _SHORTEST_NS = 1000
 
 _models = []  # weak references
+_told = 0  # the end of the wait that was told last
 
 
 def _reducer(torch, is_compiling):
@@ -32,6 +33,7 @@ def _reducer(torch, is_compiling):
             if self.device_type == "cpu":
                 self._set_ddp_runtime_logging_sample_rate(1)
                 _models.append(weakref.ref(self, _models.remove))
+                _recorder.answers("tell_waits", _tell_waits)
         except Exception:
             pass
         return result
@@ -42,33 +44,24 @@ def _reducer(torch, is_compiling):
 PATCHES = (_reducer,)
 
 
-class Waits:
-    """Of a thread's backward passes."""
+def _tell_waits(begin, end):
+    """Before a thread's next backward pass: what its last one, from `begin` to `end`, waited."""
+    try:
+        for model in _models:
+            _tell(model(), begin, end)
+    except Exception:  # another version of torch: nothing of the kind is told
+        _models.clear()
 
-    __slots__ = ("begin", "end", "told")
 
-    def __init__(self):
-        self.begin = self.end = 0  # of the last pass
-        self.told = 0
-
-    def tell(self):
-        """Before the next backward pass: writes what the last one waited."""
-        if not _models or not self.end:
-            return
-        try:
-            for model in _models:
-                self._tell(model())
-        except Exception:  # another version of torch: nothing of the kind is told
-            _models.clear()
-
-    def _tell(self, model):
-        if model is None:
-            return
-        ahead = time.time_ns() - time.monotonic_ns()
-        times = model.logger._get_ddp_logging_data().ints_map
-        begin = times.get("backward_compute_time_end", 0) - ahead
-        end = times.get("backward_comm_time_end", 0) - ahead
-        if end <= self.told or begin < self.begin or end > self.end or end - begin < _SHORTEST_NS:
-            return
-        self.told = end
-        _recorder.past_range(_recorder.place(_RANGE), begin, end)
+def _tell(model, begin, end):
+    global _told
+    if model is None:
+        return
+    ahead = time.time_ns() - time.monotonic_ns()
+    times = model.logger._get_ddp_logging_data().ints_map
+    waits_from = times.get("backward_compute_time_end", 0) - ahead
+    waits_to = times.get("backward_comm_time_end", 0) - ahead
+    if waits_to <= _told or waits_from < begin or waits_to > end or waits_to - waits_from < _SHORTEST_NS:
+        return
+    _told = waits_to
+    _recorder.past_range(_recorder.place(_RANGE), waits_from, waits_to)

@@ -7,8 +7,6 @@ from trainprof import _phases, _recorder
 from trainprof._patching import inner
 from trainprof._tracebacks import unseen
 
-clock = _recorder.clock
-
 _MOST_LOADERS = 64  # whose settings are remembered: iterators come and go
 
 
@@ -32,15 +30,12 @@ def _begins():
         pass
 
 
-def _made(loader, iterator, begin):
-    _phases.batch_came(None, "enumerate(DataLoader)#%s.__iter__" % type(iterator).__name__, begin, False)
+def _made(loader, iterator):
     settings = _phases.settings
     try:
         if len(settings.loaders) >= _MOST_LOADERS:
             settings.loaders.clear()
-        settings.loaders[id(iterator)] = _settings(loader)
-        if settings.told == id(iterator):  # another had its id
-            settings.told = None
+        settings.add_loader(id(iterator), _settings(loader))
     except Exception:
         pass
 
@@ -50,32 +45,21 @@ def _batches(torch, is_compiling):
 
     base = dataloader._BaseDataLoaderIter
     original = base.__next__
-    names = {}
-    thread = _phases.thread
+    names = _recorder.NamesOf("enumerate(DataLoader)#%s.__next__")
+    asked, returned = _recorder.hook("loader_asked"), _recorder.hook("loader_returned")
 
     @functools.wraps(original)
     def __next__(self):
-        state = thread.state
-        was_in = state.in_loader
-        got_one = False
-        begin = clock()
-        if state.after == _phases.BATCH:
-            begin = _phases.gap_before_batch(begin, torch)
+        begin = 0
         try:
-            state.in_loader = True
+            begin = asked()
             batch = original(self)
-            got_one = True
-            return batch
         except BaseException as error:
+            returned(names[type(self)], self, begin, 0)
             unseen(error)
             raise
-        finally:
-            state.in_loader = was_in
-            _phases.batch_came(id(self), names.get(type(self)) or name_of(type(self)), begin, got_one)
-
-    def name_of(kind):
-        name = names[kind] = "enumerate(DataLoader)#%s.__next__" % kind.__name__
-        return name
+        returned(names[type(self)], self, begin, 1)
+        return batch
 
     base.__next__ = __next__
 
@@ -83,23 +67,22 @@ def _batches(torch, is_compiling):
 def _start(torch, is_compiling):
     loader = torch.utils.data.DataLoader
     original = loader.__iter__
-    thread = _phases.thread
+    names = _recorder.NamesOf("enumerate(DataLoader)#%s.__iter__")
+    asked, returned = _recorder.hook("iterator_asked"), _recorder.hook("loader_returned")
 
     @functools.wraps(original)
     def __iter__(self):
         _begins()
-        state = thread.state
-        was_in = state.in_loader
-        begin = clock()
+        begin = 0
         try:
-            state.in_loader = True
+            begin = asked()
             iterator = original(self)
         except BaseException as error:
+            returned(0, None, begin, 0)
             unseen(error)
             raise
-        finally:
-            state.in_loader = was_in
-        _made(self, iterator, begin)
+        returned(names[type(iterator)], None, begin, 0)
+        _made(self, iterator)
         return iterator
 
     loader.__iter__ = __iter__

@@ -5,36 +5,21 @@ import logging
 import os
 import sys
 
-from trainprof import _phases, _recorder, _sites
+from trainprof import _recorder, _sites
+from trainprof._patching import timed
 from trainprof._tracebacks import unseen
 
 clock = _recorder.clock
 
 
-def _timed(original, name):
-    """With a range around each call, of that name or by names[the class of the first argument]. It takes less than
-    _patching.timed does: a loop may log many lines."""
-    logged = _phases.logged
-
-    @functools.wraps(original)
-    def wrapper(*arguments, **keywords):
-        begin = clock()
-        try:
-            return original(*arguments, **keywords)
-        except BaseException as error:
-            unseen(error)
-            raise
-        finally:
-            logged(name, begin, arguments)
-
-    return wrapper
+_logged = _recorder.hook("logged")
 
 
 def _watch(owner, prefix, is_wanted):
     module = owner.__name__ if owner in sys.modules.values() else owner.__module__
     for name, function in list(vars(owner).items()):
         if is_wanted(name) and callable(function) and function.__module__ == module:
-            setattr(owner, name, _timed(function, prefix + name))
+            setattr(owner, name, timed(function, prefix + name, ended=_logged))
 
 
 def _tensorboard(module):
@@ -67,17 +52,23 @@ def _never_raises(watch):
     return watched
 
 
-class _OfHandlers(dict):
-    """The class of a handler -> the name."""
-
-    def __missing__(self, kind):
-        name = self[kind] = "logging.%s.emit" % kind.__name__
-        return name
-
-
 def _handlers():
     _sites.passes_over(os.path.dirname(os.path.abspath(logging.__file__)))
-    logging.Handler.handle = _timed(logging.Handler.handle, _OfHandlers())
+    original = logging.Handler.handle
+    names = _recorder.NamesOf("logging.%s.emit")
+
+    @functools.wraps(original)
+    def handle(self, record):
+        begin = clock()
+        try:
+            return original(self, record)
+        except BaseException as error:
+            unseen(error)
+            raise
+        finally:
+            _logged(names[type(self)], begin)
+
+    logging.Handler.handle = handle
 
 
 def loggers(after):

@@ -12,7 +12,7 @@ _FACT = "python.cell "  # trace/recording/wire/facts.h
 def _tell(file, number):
     """When it trains next."""
     if number:
-        _phases.settings.process[_FACT + file] = "In[%s]" % number
+        _phases.settings.add(_FACT + file, "In[%s]" % number)
 
 
 def _watch(module):

@@ -11,7 +11,6 @@ import time
 import weakref
 
 from trainprof import _phases
-from trainprof._patching import timed
 from trainprof._tracebacks import unseen
 
 _MOST_NAMES = 1 << 14
@@ -76,14 +75,23 @@ def _give_way(module, observer):
 
         return wrapper
 
-    def resume(begin, argument):
-        if yielded and not observer.switching:
-            yielded.clear()
-            observer.on()
+    disable = module._disable_profiler
+
+    @functools.wraps(disable)
+    def _disable_profiler(*arguments, **keywords):
+        try:
+            return disable(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
+        finally:
+            if yielded and not observer.switching:
+                yielded.clear()
+                observer.on()
 
     module._prepare_profiler = begins(module._prepare_profiler)
     module._enable_profiler = begins(module._enable_profiler)
-    module._disable_profiler = timed(module._disable_profiler, resume)
+    module._disable_profiler = _disable_profiler
 
 
 def _cost_ns(torch, observer):
@@ -153,7 +161,7 @@ def watch(torch, is_compiling):
         raise NotImplementedError("this build of torch has no ITT, which --ops needs")
     observer = _Observer(torch.autograd.profiler.emit_itt)
     _give_way(torch.autograd.profiler, observer)
-    _phases.settings.process["ops.cost_ns"] = _cost_ns(torch, observer)
+    _phases.settings.add("ops.cost_ns", _cost_ns(torch, observer))
     _modules(torch, is_compiling)
     observer.on()
     atexit.register(observer.off)

@@ -11,8 +11,9 @@ def never():
     return False
 
 
-def timed(original, ended, is_compiling=never):
-    """`original`, and ended(begin, its first argument) after each call of it, however that ends."""
+def timed(original, name, is_compiling=never, ended=_phases.range_ended):
+    """`original`, and ended(the handle of the name, begin) after each call of it, however that ends."""
+    handle = _recorder.place(name)
 
     @functools.wraps(original)
     def wrapper(*arguments, **keywords):
@@ -25,39 +26,20 @@ def timed(original, ended, is_compiling=never):
             unseen(error)
             raise
         finally:
-            ended(begin, arguments[0] if arguments else None)
+            ended(handle, begin)
 
     return wrapper
 
 
 def inner(original, name):
-    """`original`, with a range of that name around each call: of what says nothing new of its place."""
-    write = _recorder.torch_range
-    handle = _recorder.place(name)
-
-    @functools.wraps(original)
-    def wrapper(*arguments, **keywords):
-        begin = clock()
-        try:
-            return original(*arguments, **keywords)
-        except BaseException as error:
-            unseen(error)
-            raise
-        finally:
-            write(handle, begin)
-
-    return wrapper
+    """The same, of what says nothing new of its place."""
+    return timed(original, name, ended=_recorder.hook("place_left"))
 
 
-def as_range(name, report=_phases.range_ended):
-    """An `ended` that reports a name of ours."""
-    return lambda begin, _: report(name, begin)
-
-
-def patch(modules, name, ended, is_compiling=never):
+def patch(modules, name, range_name, is_compiling=never, ended=_phases.range_ended):
     """The same function under the name that it has in each of the modules."""
     original = getattr(modules[0], name)
-    wrapper = timed(original, ended, is_compiling)
+    wrapper = timed(original, range_name, is_compiling, ended)
     for module in modules:
         if getattr(module, name, None) is original:
             setattr(module, name, wrapper)

@@ -1,65 +1,18 @@
-"""What a training thread does between the calls that hooks see. Each hook reports what has ended; the time before it
-gets its name then: what ends where a backward pass begins was the forward pass, what ends at the next batch without
-one was validation.
-
-A thread's time since its last such event is `since`, and `after` says what that event was. Hooks come at each step:
-no function here may raise, and each is written to cost little."""
+"""What the hooks (collectors/python/phases.h) ask Python, and tell of the program. Hooks come at each step: nothing here
+may raise."""
 import queue
-import threading
 import weakref
 
 from trainprof import _ddp, _recorder, _sites
 
-clock = _recorder.clock
-write = _recorder.torch_range
-place = _sites.place
+_OWN_BATCH = _recorder.place("next batch (own code)")
 
-NOTHING, BATCH, BACKWARD, ZEROED, CLIPPED, STEPPING, STEPPED, MODULE = range(8)
-
-# torch's own names (trace/base/names.h), and ours where it has none.
-FORWARD = _recorder.place("forward")
-VALIDATION = _recorder.place("validation")
-OWN_BATCH = "next batch (own code)"
-
-SHORTEST_NS = 20_000  # of what only fills a gap: less is between two lines
-_MOST_PAUSES = 64  # of a gap that nothing names
-# torch's prologue before the first hook of an optimizer: what passes since the backward pass is the step's.
-_PROLOGUE_NS = 300_000
-
-
-class State:
-    """Of a thread."""
-
-    __slots__ = ("since", "after", "is_fed", "in_loader", "in_backward", "batches_from", "trains", "stepping",
-                 "idle_since", "calls_left", "waits", "pauses")
-
-    def __init__(self):
-        self.since = 0
-        self.after = NOTHING
-        self.is_fed = False  # batches come from a loader or a queue
-        self.in_loader = False
-        self.in_backward = False
-        self.batches_from = None  # id of the iterator that gave the last one
-        self.trains = False  # has run a backward pass
-        self.stepping = {}  # id of an optimizer -> when its step began
-        self.idle_since = 0  # the end of the last step or backward pass
-        self.calls_left = 0  # of modules, see _modules
-        self.waits = _ddp.Waits()
-        self.pauses = []  # (begin, end) of what the thread logged since, and is no part of the phase to come
-
-
-class _Thread(threading.local):
-    def __init__(self):
-        self.state = State()
-
-
-thread = _Thread()
-modules = None  # the Watch of _modules, where there is one
-
-
-def forget_parent():
-    """After a fork: what the parent's thread did is no part of the child."""
-    thread.state.__init__()
+gradients_handled = _recorder.hook("gradients_handled")
+range_ended = _recorder.hook("range_ended")
+paused = _recorder.hook("paused")
+_module_called = _recorder.hook("module_called")
+_queue_gave = _recorder.hook("queue_gave")
+_facts_changed = _recorder.hook("facts_changed")
 
 
 class Settings:
@@ -69,6 +22,17 @@ class Settings:
         self.process = {}  # facts, until they are told
         self.loaders = {}  # id of an iterator -> facts of its loader
         self.told = None  # of which iterator
+
+    def add(self, name, value):
+        """A fact of the process."""
+        self.process[name] = value
+        _facts_changed()
+
+    def add_loader(self, iterator, facts):
+        self.loaders[iterator] = facts
+        if self.told == iterator:  # another had its id
+            self.told = None
+        _facts_changed()
 
     def tell_process(self):
         for name, value in self.process.items():
@@ -86,171 +50,9 @@ class Settings:
 settings = Settings()
 
 
-def name_gap(handle, t):
-    """The time since the last event, less pauses, has a name. When it ends: now."""
-    begin = t.since
-    for pause in t.pauses:
-        if pause[0] >= begin:
-            _recorder.past_range(handle, begin, pause[0])
-            begin = pause[1]
-    t.pauses.clear()
-    return write(handle, begin)
-
-
-def gap_before_batch(begin, torch):
-    """When the loader was asked: `begin`, or when that had been looked at."""
-    try:
-        t = thread.state
-        if t.in_loader or begin - t.since < SHORTEST_NS:
-            return begin
-        if t.trains or not torch.is_grad_enabled():
-            return name_gap(VALIDATION, t) if t.pauses else write(VALIDATION, t.since)
-    except Exception:
-        pass
-    return begin
-
-
-def batch_came(iterator, name, begin, got_one):
-    try:
-        t = thread.state
-        end = write(place(name), begin)
-        if t.in_loader:
-            return
-        t.since = end
-        t.batches_from = iterator
-        if got_one:
-            t.after = BATCH
-            t.is_fed = True
-        else:
-            t.after = NOTHING
-    except Exception:
-        pass
-
-
-def forward_begins(t):
-    """A module was called, in a loop that no loader feeds."""
-    if t.after in (BACKWARD, CLIPPED, STEPPED, ZEROED):
-        now = clock()
-        t.since = write(place(OWN_BATCH), t.idle_since) if now - t.idle_since > SHORTEST_NS else now
-        t.after = MODULE
-
-
-def backward_begins():
-    """When it began."""
-    try:
-        t = thread.state
-        if settings.process or t.batches_from != settings.told:
-            settings.tell(t.batches_from)
-        if not t.in_backward:
-            t.waits.tell()
-        if t.since and not t.in_backward and (t.is_fed or t.after in (BACKWARD, ZEROED, CLIPPED, STEPPING, MODULE)):
-            return name_gap(FORWARD, t) if t.pauses else write(FORWARD, t.since)
-    except Exception:
-        pass
-    return clock()
-
-
-def backward_ends(begin):
-    try:
-        t = thread.state
-        if t.in_backward:  # of a checkpoint
-            return
-        t.since = t.idle_since = t.waits.end = write(place("backward"), begin)
-        t.waits.begin = begin
-        t.after = BACKWARD
-        t.trains = True
-        if modules is not None and not t.is_fed:
-            modules.arm(t)
-    except Exception:
-        pass
-
-
-def gradients_cleared(name, begin):
-    try:
-        t = thread.state
-        end = write(_recorder.place(name), begin)
-        # Between a batch and its backward pass it is a part of the forward pass, as it is in a closure.
-        if t.after in (NOTHING, BACKWARD, CLIPPED, STEPPED):
-            t.since = end
-            t.after = ZEROED
-    except Exception:
-        pass
-
-
-def gradients_handled(name, begin):
-    """Clipped, or unscaled."""
-    try:
-        t = thread.state
-        end = write(place(name), begin)
-        if t.after in (BACKWARD, CLIPPED):
-            t.since = end
-            t.after = CLIPPED
-    except Exception:
-        pass
-
-
-def step_begins(optimizer):
-    try:
-        t = thread.state
-        begin = clock()
-        if t.after == BACKWARD and begin - t.since < _PROLOGUE_NS:
-            begin = t.since
-        t.stepping[id(optimizer)] = begin
-        t.since = begin
-        t.after = STEPPING  # a closure may run the forward pass
-    except Exception:
-        pass
-
-
-def step_ends(optimizer):
-    try:
-        t = thread.state
-        begin = t.stepping.pop(id(optimizer), 0)
-        if not begin:
-            return
-        name = optimizers.name_of(optimizer)
-        t.since = t.idle_since = write(place(name), begin)
-        t.after = STEPPED
-        if modules is not None and not t.is_fed:
-            modules.arm(t)
-        if name == optimizers.first and not _recorder.steps_are_told and _recorder.step_begins():
-            # What began before is left out; this end is where the first recorded step begins.
-            write(place(name), clock())
-    except Exception:
-        pass
-
-
-def range_ended(name, begin):
-    """Of something that has a name and no part in a step's phases."""
-    try:
-        write(place(name), begin)
-    except Exception:
-        pass
-
-
-def pause_ended(name, begin):
-    """Of the like between two steps: the next batch is not made before."""
-    try:
-        thread.state.idle_since = write(place(name), begin)
-    except Exception:
-        pass
-
-
-def logged(name, begin, arguments):
-    """By a thread that trains: others have their own time for it. `name` may be by the class of the first argument."""
-    try:
-        t = thread.state
-        if not t.since:
-            return
-        if type(name) is not str:
-            name = name[type(arguments[0])]
-        end = t.idle_since = write(place(name), begin)
-        if end - begin > SHORTEST_NS:
-            if len(t.pauses) >= _MOST_PAUSES:
-                t.pauses.clear()
-            t.pauses.append((begin, end))
-    except Exception:
-        pass
+def module_called():
+    """In a loop that no loader feeds."""
+    _module_called(_OWN_BATCH)
 
 
 def _name_of(frame):
@@ -268,15 +70,9 @@ def _name_of(frame):
 def blocked(begin):
     """The thread has waited in a threading.Condition: for its batch, where a queue's get() did."""
     try:
-        t = thread.state
-        if not t.trains or t.in_loader or clock() - begin < SHORTEST_NS:
-            return
         frame = _sites.caller()
-        end = write(place(_name_of(frame)), begin)
-        if frame.f_code is queue.Queue.get.__code__:
-            t.since = end
-            t.after = BATCH
-            t.is_fed = True
+        ended = _queue_gave if frame.f_code is queue.Queue.get.__code__ else range_ended
+        ended(_recorder.place(_name_of(frame)), begin)
     except Exception:
         pass
 
@@ -286,29 +82,40 @@ class Optimizers:
     as those of a GAN, are two; one that follows another is the same."""
 
     def __init__(self):
-        self.known = {}  # id -> (weak reference, number, name)
+        self.known = {}  # id -> (weak reference, number)
         self.first = None  # the name of the one that counts steps
+        self.gone = _recorder.hook("optimizer_gone")
 
     def name_of(self, optimizer):
-        known = self.known.get(id(optimizer))
-        if known is None or known[0]() is not optimizer:
-            known = self.add(optimizer)
-        return known[2]
-
-    def add(self, optimizer):
+        """Asked once in the life of each, mostly."""
+        key = id(optimizer)
         kind = type(optimizer)
-        self.known = {key: value for key, value in self.known.items() if value[0]() is not None}
-        taken = {number for other, number, _ in self.known.values() if type(other()) is kind}
-        number = 1
-        while number in taken:
-            number += 1
+        if key in self.known:
+            number = self.known[key][1]
+        else:
+            taken = {number for other, number in self.known.values() if type(other()) is kind}
+            number = min(set(range(1, len(taken) + 2)) - taken)
         name = "Optimizer.step#%s.step" % kind.__name__
         if number > 1:
             name += " (%d)" % number
-        known = self.known[id(optimizer)] = (weakref.ref(optimizer), number, name)
+        handle = _recorder.place(name)
         if self.first is None:
-            self.first = name
-        return known
+            self.first = handle
+            _recorder.hook("steps_are_of")(handle)
+        self.known[key] = (weakref.ref(optimizer, lambda _: self._forget(key)), number)
+        return handle
+
+    def _forget(self, key):
+        try:
+            self.gone(key)
+            self.known.pop(key, None)
+        except Exception:
+            pass
 
 
-optimizers = Optimizers()
+def answer(torch):
+    """Before the first hook is called."""
+    optimizers = Optimizers()
+    for question, function in (("site", _sites.place), ("grad_is_on", torch.is_grad_enabled), ("tell", settings.tell),
+                               ("name_of", optimizers.name_of)):
+        _recorder.answers(question, function)

@@ -6,7 +6,6 @@ import time
 LIBRARY = "libtrainprof_injection.so"
 
 recording = False
-steps_are_told = False  # by trainprof.step(): optimizers need not be counted
 clock = time.monotonic_ns  # of ranges
 
 
@@ -31,14 +30,16 @@ def _load():
     functions = {}
     for name, result, arguments in (
         ("Place", pointer, [ctypes.c_char_p, ctypes.c_char_p]),
-        ("Range", whole, [pointer, whole]),
         ("PastRange", None, [pointer, whole, whole]),
         ("UserRange", whole, [ctypes.c_char_p, whole]),
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
-        ("StepBegins", ctypes.c_int, []),
+        ("StepBegins", None, []),
+        ("PassOver", None, [ctypes.c_char_p]),
         ("ReadStacks", ctypes.c_int, [ctypes.c_int, pointer, pointer, ctypes.c_uint32]),
         ("ReadNoStacks", None, []),
+        ("Hook", ctypes.py_object, [ctypes.c_char_p]),
+        ("HookCalls", ctypes.c_int, [ctypes.c_char_p, ctypes.py_object]),
     ):
         function = library["Trainprof" + name]  # not an attribute: one object of our own
         function.restype = result
@@ -48,7 +49,6 @@ def _load():
     waits.restype = None
     waits.argtypes = [ctypes.c_int]
     functions["HandOver"] = waits
-    functions["library"] = library
     return functions
 
 
@@ -59,9 +59,8 @@ except Exception:
 
 if _functions:
     recording = True
-    torch_range = _functions["Range"]  # (handle of place(), begin): it ends now, and when that is comes back
     past_range = _functions["PastRange"]  # (handle, begin, end)
-    step_begins = _functions["StepBegins"]
+    step_begins = _functions["StepBegins"]  # said by the program: optimizers need not be counted
     hand_over = _functions["HandOver"]  # (1): another tool is about to use CUPTI; (0): it no longer does
 
 _places = {}
@@ -77,6 +76,25 @@ def place(name, stack=""):
     if handle is None:
         handle = _places[name, stack] = _functions["Place"](_bytes(name), _bytes(stack))
     return handle
+
+
+class NamesOf(dict):
+    """A class -> the handle of the name that `pattern` makes of it; 0, which hooks leave out, where there is none."""
+
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def __missing__(self, kind):
+        try:
+            handle = self[kind] = place(self.pattern % kind.__name__)
+            return handle
+        except Exception:
+            return 0
+
+
+def name_of(handle):
+    """Of a place without a stack."""
+    return next(name for (name, stack), known in _places.items() if known == handle and not stack)
 
 
 def user_range(name, begin):
@@ -118,14 +136,16 @@ def read_stacks():
     return True
 
 
-def collects():
-    """For gc.callbacks."""
-    import ctypes
+def hook(name):
+    """The built-in function that records this event (collectors/python/hooks.cpp)."""
+    return _functions["Hook"](_bytes(name))
 
-    function = _functions["library"]["TrainprofCollects"]
-    function.restype = None
-    function.argtypes = [ctypes.c_wchar_p, ctypes.py_object]
-    python = [ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p)
-              for name in ("PyDict_GetItemString", "PyLong_AsLong")]
-    _functions["library"]["TrainprofWatchCollections"](*python)
-    return function
+
+def answers(question, function):
+    """Whom the hooks ask."""
+    _functions["HookCalls"](_bytes(question), function)
+
+
+def passes_over(folder):
+    """Code in it, a path with a slash at its end, is a library's."""
+    _functions["PassOver"](_bytes(folder))

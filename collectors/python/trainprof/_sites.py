@@ -1,4 +1,5 @@
-"""Where in the user's source a hook was reached: the stack as a text, as FORMAT.md has it for record 24."""
+"""Where in the user's source a hook was reached. The hooks see it themselves (collectors/python/call_site.h), but for
+Pythons whose stacks are not known there: for those it is the stack as a text, as FORMAT.md has it for record 24."""
 import os
 import sys
 
@@ -16,6 +17,11 @@ _known = {}  # (name, id of a code object, instruction) -> (handle of the name a
 
 def passes_over(folder):
     _folders.append(os.path.join(folder, ""))
+    _recorder.passes_over(_folders[-1])
+
+
+if _recorder.recording:
+    _recorder.passes_over(_folders[0])
 
 
 def _text(frame):
@@ -55,9 +61,9 @@ def _caller(depth):
 
 
 def place(name):
-    """The handle, for _recorder.torch_range, of a name with the stack from caller() on. Each name is reached in one way,
-    mostly: the frame is looked for first where it was last time, since each one on the way there costs as much as the
-    whole rest. What called the frame is looked at once for each of its instructions: a framework's loop has one caller."""
+    """The handle of a name, given by its own, with the stack from caller() on. Each name is reached in one way, mostly:
+    the frame is looked for first where it was last time, since each one on the way there costs as much as the whole
+    rest. What called the frame is looked at once for each of its instructions: a framework's loop has one caller."""
     try:
         frame = sys._getframe(_depth[name])
         return _known[name, id(frame.f_code), frame.f_lasti][0]
@@ -65,12 +71,12 @@ def place(name):
         pass
     frame, depth = _caller(0)
     if frame is None:
-        return _recorder.place(name)
+        return name
     _depth[name] = depth
     code = frame.f_code
     key = (name, id(code), frame.f_lasti)
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
-            return _recorder.place(name)
-        _known[key] = (_recorder.place(name, _text(frame)), code)
+            return name
+        _known[key] = (_recorder.place(_recorder.name_of(name), _text(frame)), code)
     return _known[key][0]

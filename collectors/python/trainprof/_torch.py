@@ -10,7 +10,7 @@ import sys
 import threading
 
 from trainprof import _ddp, _loader, _logging, _modules, _notebook, _ops, _phases, _profiler, _recorder, _sites
-from trainprof._patching import as_range, never, patch, timed
+from trainprof._patching import never, patch, timed
 from trainprof._tracebacks import unseen
 
 clock = _recorder.clock
@@ -25,23 +25,22 @@ _COLLECTIVES = (
 def _backward(torch, is_compiling):
     variable = torch.autograd.Variable
     run = variable._execution_engine.run_backward
+    name = _recorder.place("backward")
+    begins, ended = _recorder.hook("backward_begins"), _recorder.hook("backward_ended")
 
     class _ImperativeEngine(type(variable._execution_engine)):
         def run_backward(self, *arguments, **keywords):
             if is_compiling():
                 return run(*arguments, **keywords)
-            state = _phases.thread.state
-            was_in = state.in_backward
-            begin = _phases.backward_begins()
+            begin = 0
             try:
-                state.in_backward = True
+                begin = begins()
                 return run(*arguments, **keywords)
             except BaseException as error:
                 unseen(error)
                 raise
             finally:
-                state.in_backward = was_in
-                _phases.backward_ends(begin)
+                ended(name, begin)
 
     variable._execution_engine = _ImperativeEngine()
 
@@ -49,13 +48,15 @@ def _backward(torch, is_compiling):
 def _optimizer_step(torch, is_compiling):
     from torch.optim import optimizer as module
 
+    step_begins, step_ended = _recorder.hook("step_begins"), _recorder.hook("step_ended")
+
     def begins(optimizer, arguments, keywords):
         if not is_compiling():
-            _phases.step_begins(optimizer)
+            step_begins(optimizer)
 
     def ends(optimizer, arguments, keywords):
         if not is_compiling():
-            _phases.step_ends(optimizer)
+            step_ended(optimizer)
 
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if version > (2, 0):
@@ -93,23 +94,31 @@ def _optimizer_step(torch, is_compiling):
 
 
 def _zero_grad(torch, is_compiling):
-    names = {}
-
-    def ended(begin, optimizer):
-        kind = type(optimizer)
-        name = names.get(kind)
-        if name is None:
-            name = names[kind] = "Optimizer.zero_grad#%s.zero_grad" % kind.__name__
-        _phases.gradients_cleared(name, begin)
-
     optimizer = torch.optim.Optimizer
-    optimizer.zero_grad = timed(optimizer.zero_grad, ended, is_compiling)
+    original = optimizer.zero_grad
+    names = _recorder.NamesOf("Optimizer.zero_grad#%s.zero_grad")
+    cleared = _recorder.hook("gradients_cleared")
+
+    @functools.wraps(original)
+    def zero_grad(self, *arguments, **keywords):
+        if is_compiling():
+            return original(self, *arguments, **keywords)
+        begin = clock()
+        try:
+            return original(self, *arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
+        finally:
+            cleared(names[type(self)], begin)
+
+    optimizer.zero_grad = zero_grad
 
 
 def _clipping(torch, is_compiling):
     modules = [torch.nn.utils.clip_grad, torch.nn.utils]
     for name in ("clip_grad_norm_", "clip_grad_value_"):
-        patch(modules, name, as_range(name, _phases.gradients_handled), is_compiling)
+        patch(modules, name, name, is_compiling, _phases.gradients_handled)
 
 
 def _scaler(torch, is_compiling):
@@ -117,18 +126,16 @@ def _scaler(torch, is_compiling):
         from torch.amp.grad_scaler import GradScaler
     except ImportError:  # before 2.3
         from torch.cuda.amp.grad_scaler import GradScaler
-    for name, report in (("unscale_", _phases.gradients_handled), ("step", _phases.pause_ended),
-                         ("update", _phases.pause_ended)):
-        ended = as_range("GradScaler." + name, report)
-        setattr(GradScaler, name, timed(getattr(GradScaler, name), ended, is_compiling))
+    for name, ended in (("unscale_", _phases.gradients_handled), ("step", _phases.paused), ("update", _phases.paused)):
+        setattr(GradScaler, name, timed(getattr(GradScaler, name), "GradScaler." + name, is_compiling, ended))
 
 
 def _saving(torch, is_compiling):
-    patch([torch, torch.serialization], "save", as_range("torch.save", _phases.pause_ended))
+    patch([torch, torch.serialization], "save", "torch.save", ended=_phases.paused)
 
 
 def _cache(torch, is_compiling):
-    patch([torch.cuda.memory, torch.cuda], "empty_cache", as_range("torch.cuda.empty_cache", _phases.pause_ended))
+    patch([torch.cuda.memory, torch.cuda], "empty_cache", "torch.cuda.empty_cache", ended=_phases.paused)
 
 
 def _collectives(torch, is_compiling):
@@ -137,7 +144,7 @@ def _collectives(torch, is_compiling):
     modules = [torch.distributed.distributed_c10d, torch.distributed]
     for name in _COLLECTIVES:
         if hasattr(modules[0], name):
-            patch(modules, name, as_range("c10d::" + name), is_compiling)
+            patch(modules, name, "c10d::" + name, is_compiling)
 
 
 def _calls_of_cuda(torch, is_compiling):
@@ -154,18 +161,18 @@ def _waiting(torch, is_compiling):
     if not torch.distributed.is_available():
         return
     work = torch.distributed.Work
-    work.wait = timed(work.wait, as_range("c10d::wait"), is_compiling)
+    work.wait = timed(work.wait, "c10d::wait", is_compiling)
 
 
 def _first_module(torch, is_compiling, after):
-    _modules.watch(torch, is_compiling)
+    watch = _modules.watch(torch, is_compiling)
     if is_compiling is never and "torch._dynamo" not in sys.modules:  # 2.0, which imports it to compile, and 1.13
-        after({"torch._dynamo": lambda dynamo: _phases.modules.forbid()})
+        after({"torch._dynamo": lambda dynamo: watch.forbid()})
 
 
 def _queues(torch, is_compiling):
     original = threading.Condition.wait
-    blocked = _phases.blocked
+    has_waited, blocked = _recorder.hook("has_waited"), _phases.blocked
     begins = clock  # threads wait until the interpreter ends, when modules lose their names
 
     @functools.wraps(original)
@@ -177,7 +184,8 @@ def _queues(torch, is_compiling):
             unseen(error)
             raise
         finally:
-            blocked(begin)
+            if has_waited(begin):
+                blocked(begin)
 
     threading.Condition.wait = wait
 
@@ -185,7 +193,7 @@ def _queues(torch, is_compiling):
 def _garbage(torch, is_compiling):
     """Pauses by Python's collector of cycles, which stops whatever thread it comes up in. Not a function of Python: a
     Ctrl-C that came meanwhile would be raised in it, and what a callback raises is lost."""
-    gc.callbacks.append(_recorder.collects())
+    gc.callbacks.append(_recorder.hook("collected"))
 
 
 _PATCHES = (_backward, _optimizer_step, _zero_grad, _clipping, _scaler, _saving, _cache, _collectives, _waiting,
@@ -201,7 +209,7 @@ def install(torch, after):
     # Without it nothing may be patched that a compiled program calls: 2.0 breaks its graphs there.
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", never)
     _sites.passes_over(os.path.dirname(os.path.abspath(torch.__file__)))
-    os.register_at_fork(after_in_child=_phases.forget_parent)
+    _phases.answer(torch)
     facts = _phases.settings.process
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__

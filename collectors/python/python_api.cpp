@@ -1,0 +1,35 @@
+#include "collectors/python/python_api.h"
+
+#include <dlfcn.h>
+
+#include "collectors/core/old_glibc.h"
+
+namespace trainprof::collectors {
+namespace {
+
+template <class Pointer>
+bool Find(const char* name, Pointer* out) {
+  *out = reinterpret_cast<Pointer>(dlsym(RTLD_DEFAULT, name));
+  return *out != nullptr;
+}
+
+bool FindAll(PythonApi* api) {
+  return Find("PyCFunction_NewEx", &api->new_function) &&
+         Find("PyLong_FromLongLong", &api->new_int) && Find("PyLong_AsLongLong", &api->int_of) &&
+         Find("PyObject_CallFunctionObjArgs", &api->call) &&
+         Find("PyObject_IsTrue", &api->is_true) && Find("PyDict_GetItemString", &api->item) &&
+         Find("PyUnicode_CompareWithASCIIString", &api->compare) && Find("Py_IncRef", &api->keep) &&
+         Find("Py_DecRef", &api->drop) && Find("PyErr_Occurred", &api->error) &&
+         Find("PyErr_ExceptionMatches", &api->error_is) && Find("PyErr_Clear", &api->clear_error) &&
+         Find("PyExc_Exception", &api->any_exception);
+}
+
+}  // namespace
+
+const PythonApi* FindPython() {
+  static PythonApi api;
+  static bool is_found = FindAll(&api);
+  return is_found ? &api : nullptr;
+}
+
+}  // namespace trainprof::collectors
