@@ -62,21 +62,23 @@ int64_t IntOf(PyObject* object) {
 }
 const Place* PlaceOf(PyObject* object) { return reinterpret_cast<const Place*>(IntOf(object)); }
 
-// Asks Python. nullptr: it has no answer, or has failed. A failure that is no mere Exception stays set.
+bool IsInterrupted() { return g_python->error() != nullptr; }
+
+// Asks Python. nullptr: it has no answer, or has failed. A failure that is no mere Exception stays set, and
+// nothing is asked any more.
 template <class... Objects>
 PyObject* Ask(Question question, Objects... arguments) {
-  if (g_answers[question] == nullptr) return nullptr;
+  if (g_answers[question] == nullptr || IsInterrupted()) return nullptr;
   PyObject* const answer = g_python->call(g_answers[question], arguments..., nullptr);
   if (answer == nullptr && g_python->error_is(*g_python->any_exception) != 0)
     g_python->clear_error();
   return answer;
 }
-bool IsInterrupted() { return g_python->error() != nullptr; }
 
 // What is said to Python, with numbers. False: interrupted.
 template <class... Numbers>
 bool Tell(Question question, Numbers... numbers) {
-  if (g_answers[question] == nullptr) return true;
+  if (g_answers[question] == nullptr || IsInterrupted()) return !IsInterrupted();
   PyObject* const objects[] = {Int(numbers)..., nullptr};
   PyObject* const answer = [&]<size_t... kAt>(std::index_sequence<kAt...>) {
     return Ask(question, objects[kAt]...);
@@ -227,8 +229,10 @@ PyObject* StepBegins(Arguments arguments) {
 
 const Place* NameOf(PyObject* optimizer) {
   Optimizer& known = OptimizerAt(optimizer);
-  if (known.object != optimizer) known = {optimizer, Handle(Ask(kNameOf, optimizer))};
-  return known.name;
+  if (known.object == optimizer) return known.name;
+  const Place* const name = Handle(Ask(kNameOf, optimizer));
+  if (name != nullptr) OptimizerAt(optimizer) = {optimizer, name};
+  return name;
 }
 
 // (optimizer) -> 1: a step of the training loop has ended
@@ -350,7 +354,9 @@ PyObject* Collected(Arguments arguments) {
     g_collections.began_ns = now;
     return Int(0);
   }
-  if (now - g_collections.began_ns < kShortestCollectionNs) return Int(0);
+  const int64_t began = g_collections.began_ns;
+  g_collections.began_ns = 0;
+  if (began == 0 || now - began < kShortestCollectionNs) return Int(0);
   PyObject* const number = g_python->item(arguments[1], "generation");
   const int64_t generation = number == nullptr ? -1 : IntOf(number);
   if (generation < 0 || generation >= kGenerations) return Int(0);
@@ -360,7 +366,7 @@ PyObject* Collected(Arguments arguments) {
     snprintf(name, sizeof name, "gc.collect (generation %d)", static_cast<int>(generation));
     place = RegisterPlace(MakeText(name), MakeText(""));
   }
-  WithPhases([&](Phases& phases) { phases.Write(place, g_collections.began_ns, now); });
+  WithPhases([&](Phases& phases) { phases.Write(place, began, now); });
   return Int(0);
 }
 
@@ -399,24 +405,28 @@ void TellSteps() { g_steps_are_told = true; }
 
 }  // namespace trainprof::collectors
 
-// The hook of that name, a new reference to a function of Python; nullptr: there is none. Called with the
-// GIL, as the next one.
+// 1: the next two may be called. 0: this process has no Python of which hooks can be functions.
+extern "C" [[gnu::visibility("default")]] int TrainprofFindHooks() {
+  using namespace trainprof::collectors;
+  if (g_python == nullptr) g_python = FindPython();
+  return g_python != nullptr ? 1 : 0;
+}
+
+// The hook of that name, a new reference to a function of Python; to a number where there is none, since
+// ctypes takes no nullptr for an object. Called with the GIL.
 extern "C" [[gnu::visibility("default")]] trainprof::collectors::PyObject* TrainprofHook(
     const char* name) {
   using namespace trainprof::collectors;
-  if (g_python == nullptr) g_python = FindPython();
-  if (g_python == nullptr) return nullptr;
   for (const BuiltIn& hook : kHooks) {
     if (strcmp(hook.name, name) == 0) return g_python->new_function(&hook, nullptr, nullptr);
   }
-  return nullptr;
+  return Int(0);
 }
 
 // Who answers the question of that name. 0: there is no such question.
 extern "C" [[gnu::visibility("default")]] int TrainprofHookCalls(
     const char* name, trainprof::collectors::PyObject* answer) {
   using namespace trainprof::collectors;
-  if (g_python == nullptr) return 0;
   for (uint32_t i = 0; i < kQuestions; ++i) {
     if (strcmp(kQuestionNames[i], name) != 0) continue;
     g_python->keep(answer);

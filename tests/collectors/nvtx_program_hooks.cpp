@@ -20,23 +20,30 @@ Function* Find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-struct Hooks {
-  int (*start)() = Find<int()>("TrainprofStart");
-  const void* (*place)(const char*,
-                       const char*) = Find<const void*(const char*, const char*)>("TrainprofPlace");
-  int64_t (*range)(const void*, int64_t) = Find<int64_t(const void*, int64_t)>("TrainprofRange");
-  int64_t (*user_range)(const char*,
-                        int64_t) = Find<int64_t(const char*, int64_t)>("TrainprofUserRange");
-  void (*mark)(const char*, uint64_t) = Find<void(const char*, uint64_t)>("TrainprofMark");
-  void (*fact)(const char*, const char*) = Find<void(const char*, const char*)>("TrainprofFact");
-  void (*step_begins)() = Find<void()>("TrainprofStepBegins");
-};
-
 int64_t Now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1000 * kMs + now.tv_nsec;
 }
+
+struct Hooks {
+  int (*start)() = Find<int()>("TrainprofStart");
+  const void* (*place)(const char*,
+                       const char*) = Find<const void*(const char*, const char*)>("TrainprofPlace");
+  void (*past_range)(const void*, int64_t,
+                     int64_t) = Find<void(const void*, int64_t, int64_t)>("TrainprofPastRange");
+  int64_t (*user_range)(const char*,
+                        int64_t) = Find<int64_t(const char*, int64_t)>("TrainprofUserRange");
+  void (*mark)(const char*, uint64_t) = Find<void(const char*, uint64_t)>("TrainprofMark");
+  void (*fact)(const char*, const char*) = Find<void(const char*, const char*)>("TrainprofFact");
+  void (*step_begins)() = Find<void()>("TrainprofStepBegins");
+
+  int64_t Range(const void* handle, int64_t begin) const {
+    const int64_t now = Now();
+    past_range(handle, begin, now);
+    return now;
+  }
+};
 
 }  // namespace
 
@@ -49,9 +56,9 @@ int HookRanges(const Arguments& arguments) {
   usleep(1000);
   const int64_t begin = Now();
   usleep(1000);
-  hooks.range(hooks.place("backward", stack), begin);
-  const int64_t end = hooks.range(hooks.place("Optimizer.step#SGD.step", ""), start);
-  hooks.range(nullptr, begin);
+  hooks.Range(hooks.place("backward", stack), begin);
+  const int64_t end = hooks.Range(hooks.place("Optimizer.step#SGD.step", ""), start);
+  hooks.Range(nullptr, begin);
   hooks.user_range("users", end);
   hooks.mark("samples", 32);
   hooks.fact("torch.version", "2.13.0");
@@ -106,7 +113,7 @@ int HookedSteps(const Arguments& arguments) {
     hooks.step_begins();
     const int64_t begin = Now();
     usleep(1000);
-    hooks.range(work, begin);
+    hooks.Range(work, begin);
     if (arguments.size() > 1) hooks.user_range("since the start", start);
   }
   return 0;
@@ -116,10 +123,10 @@ int HooksFork(const Arguments&) {
   const Hooks hooks;
   if (hooks.start() != 1) return 1;
   const void* child_name = hooks.place("child", "");
-  hooks.range(hooks.place("parent", ""), Now());
+  hooks.Range(hooks.place("parent", ""), Now());
   const pid_t child = fork();
   if (child == 0) {
-    hooks.range(child_name, Now());
+    hooks.Range(child_name, Now());
     _exit(0);
   }
   int status = -1;

@@ -24,7 +24,7 @@ def _load():
     import ctypes
 
     library = ctypes.PyDLL(_path())  # keeps the GIL: no function takes longer than giving it up would
-    if not library.TrainprofStart():
+    if not library.TrainprofFindHooks() or not library.TrainprofStart():
         return None
     pointer, whole = ctypes.c_void_p, ctypes.c_int64
     functions = {}
