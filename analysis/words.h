@@ -1,4 +1,4 @@
-// Counts and shares as people write them, for the sentences of verdict, findings and reports.
+// Counts, shares and times as people write them, for the sentences of verdict, findings and reports.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,6 +18,13 @@ inline std::string Counted(int64_t count, std::string_view one, std::string_view
 inline std::string Percent(double share) {
   if (share > 0 && share < 0.01) return "less than 1 %";
   return fmt::format("{:.0f} %", 100 * share);
+}
+
+// In the unit that a reader would choose: "43.4 s", "182.0 ms", "31.2 us".
+inline std::string TimeText(double ms) {
+  if (ms >= 10'000) return fmt::format("{:.1f} s", ms / 1000);
+  if (ms > 0 && ms < 0.1) return fmt::format("{:.1f} us", ms * 1000);
+  return fmt::format("{:.1f} ms", ms);
 }
 
 }  // namespace trainprof

@@ -33,13 +33,6 @@ std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
   return text;
 }
 
-// In the unit that a reader would choose: "43.4 s", "182.0 ms", "31.2 us".
-std::string TimeText(double ms) {
-  if (ms >= 10'000) return fmt::format("{:.1f} s", ms / 1000);
-  if (ms > 0 && ms < 0.1) return fmt::format("{:.1f} us", ms * 1000);
-  return fmt::format("{:.1f} ms", ms);
-}
-
 // The share of the window from which a part of the host's unnamed time is the first thing to say.
 constexpr double kWorthOpening = 0.10;
 

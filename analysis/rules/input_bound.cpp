@@ -82,7 +82,8 @@ Loader Describe(const RankModel& model, Finding& finding) {
     loader.own_code |= name == kOwnBatch;
     AddSite(finding.where, model.sites.Find(model.device_steps.thread, ranges.begin[i]));
     finding.evidence.push_back(
-        {fmt::format("{} took {:.1f} ms", name, ranges.interval(Row{i}).Length().ToMilliseconds()),
+        {fmt::format("{} took {}", name,
+                     TimeText(ranges.interval(Row{i}).Length().ToMilliseconds())),
          ranges.interval(Row{i}), Table::kRanges, Row{i}});
   }
   KeepWorst(finding.evidence,
@@ -90,6 +91,8 @@ Loader Describe(const RankModel& model, Finding& finding) {
   return loader;
 }
 
+// Handing over a batch that a worker has made takes some tenths of a millisecond.
+constexpr double kHandOverMs = 0.5;
 constexpr double kShortestRest = 1e-3;     // ms: where nothing else is left of a step
 constexpr double kBusyWorkerPercent = 80;  // of a core: more workers want more cores
 
@@ -128,6 +131,16 @@ Workers WorkersFor(double batches_at_once, int64_t cores, double busy_share = 1)
   return {static_cast<int64_t>(batches_at_once) + 1, true};
 }
 
+// Batches that are made faster than a worker could hand them over.
+std::string AdviceForSmallBatches(double wait, double rest) {
+  return fmt::format(
+      "The DataLoader works inside the training loop (num_workers=0) and takes {} a batch; the rest of "
+      "the step takes {}. Workers would not help: handing a batch over takes them longer. Make batches "
+      "larger, or of one piece: DataLoader(dataset, batch_size=None, sampler=BatchSampler(...)) asks "
+      "the dataset once for a whole batch.",
+      TimeText(wait), TimeText(rest));
+}
+
 // With no worker to see, a batch takes as long to make as the loop waits for it.
 std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, double wait,
                                  double rest) {
@@ -137,19 +150,19 @@ std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, d
   std::string text =
       loader.own_code
           ? fmt::format(
-                "The loop makes its batches itself: {:.1f} ms from the end of a step to the next forward "
-                "pass; the rest of the step takes {:.1f} ms. Load in parallel, with {}: {}",
-                wait, rest, Counted(workers, "worker", "workers"), by)
+                "The loop makes its batches itself: {} from the end of a step to the next forward "
+                "pass; the rest of the step takes {}. Load in parallel, with {}: {}",
+                TimeText(wait), TimeText(rest), Counted(workers, "worker", "workers"), by)
       : loader.in_process
           ? fmt::format(
                 "The DataLoader works inside the training loop (num_workers=0) and takes "
-                "{:.1f} ms a batch; the rest of the step takes {:.1f} ms. Give it "
+                "{} a batch; the rest of the step takes {}. Give it "
                 "num_workers={} or a little more",
-                wait, rest, workers)
+                TimeText(wait), TimeText(rest), workers)
           : fmt::format(
-                "Each step waits {:.1f} ms for its batch; the rest of the step takes "
-                "{:.1f} ms. Load in parallel, with {} if loading is serial now: {}",
-                wait, rest, Counted(workers, "worker", "workers"), by);
+                "Each step waits {} for its batch; the rest of the step takes "
+                "{}. Load in parallel, with {} if loading is serial now: {}",
+                TimeText(wait), TimeText(rest), Counted(workers, "worker", "workers"), by);
   text += CoresText(cores);
   if (loader.in_process) text += ", and persistent_workers=True when epochs are short";
   if (loader.in_process && !model.devices.empty()) text += ", and pin_memory=True";
@@ -164,9 +177,9 @@ std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
   if (seen.count == 0) {
     return fmt::format(
         "The DataLoader's workers do not keep up: workers needed = time to make one "
-        "batch / {:.1f} ms (the rest of the step), rounded up, at most the cores of "
+        "batch / {} (the rest of the step), rounded up, at most the cores of "
         "this rank{}. Beyond that {}.",
-        rest, CoresText(cores), CheaperSamples(model));
+        TimeText(rest), CoresText(cores), CheaperSamples(model));
   }
   const double batch = seen.batch_ms > 0 ? seen.batch_ms : static_cast<double>(seen.count) * step;
   const bool is_sampled = seen.cpu_percent > 0;
@@ -174,11 +187,13 @@ std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
   const auto [needed, enough] =
       WorkersFor(batch / std::max(rest, kShortestRest), cores, waits ? seen.cpu_percent / 100 : 1);
   std::string text = fmt::format(
-      "The DataLoader's {} {} not keep up{}: a step needs a batch every {:.1f} ms{}. ",
+      "The DataLoader's {} {} not keep up{}: a step needs a batch every {}{}. ",
       Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do",
-      is_sampled ? fmt::format(" (each busy for {:.0f} % of a core)", seen.cpu_percent) : "", rest,
-      seen.batch_ms > 0 ? fmt::format(", and a worker takes {:.1f} ms to make one", seen.batch_ms)
-                        : "");
+      is_sampled ? fmt::format(" (each busy for {:.0f} % of a core)", seen.cpu_percent) : "",
+      TimeText(rest),
+      seen.batch_ms > 0
+          ? fmt::format(", and a worker takes {} to make one", TimeText(seen.batch_ms))
+          : "");
   if (!enough) {
     text += fmt::format("Even {}{} would not be enough: ", needed, CoresText(cores));
   } else {
@@ -196,7 +211,12 @@ std::string Advice(const RankModel& model, const Loader& loader, Duration raw) {
   const double step = model.device_steps.MeanMilliseconds();
   const double wait = model.PerStepMs(raw);
   if (loader.torch && !loader.in_process) return AdviceForWorkers(model, step, step - wait);
+  if (loader.in_process && wait < kHandOverMs) return AdviceForSmallBatches(wait, step - wait);
   return AdviceWithoutWorkers(model, loader, wait, step - wait);
+}
+
+std::string PerStepText(const RankModel& model, Duration total) {
+  return TimeText(model.PerStepMs(total)) + (model.device_steps.count() > 0 ? "/step" : " in all");
 }
 
 RuleOutcome Check(const RankModel& model) {
@@ -214,11 +234,10 @@ RuleOutcome Check(const RankModel& model) {
   const Duration raw = wait.raw.IntersectWith(model.device_steps.window).Total();
   Finding finding;
   finding.severity = share > kErrorShare ? Severity::kError : Severity::kWarning;
-  finding.title =
-      fmt::format("Input wait: {:.1f} {}, {} of the {}, {}", model.PerStepMs(exposed), model.Unit(),
-                  Percent(share), model.device_steps.count() > 0 ? "mean step" : "time",
-                  model.devices.empty() ? "the training loop waits for its batch"
-                                        : "the GPU stands idle for the next batch");
+  finding.title = fmt::format("Input wait: {}, {} of the {}, {}", PerStepText(model, exposed),
+                              Percent(share), model.device_steps.count() > 0 ? "mean step" : "time",
+                              model.devices.empty() ? "the training loop waits for its batch"
+                                                    : "the GPU stands idle for the next batch");
   finding.cost = exposed;
   const Loader loader = Describe(model, finding);
   finding.count = static_cast<int64_t>(loader.waits.size());

@@ -30,8 +30,13 @@ std::string SiteText(const Site& site) {
   return fmt::format("{}  x{}", text, site.count);
 }
 
-const char* GainUnit(const RankAnalysis& rank) {
-  return rank.steps.count() > 0 ? "ms/step" : "ms in all";
+// "1.2 to 3.4 ms/step"; loops of tiny steps have theirs in microseconds.
+std::string GainText(const RankAnalysis& rank, const Gain& gain) {
+  const bool is_tiny = gain.high_ms_per_step < 0.1;
+  const double scale = is_tiny ? 1000 : 1;
+  return fmt::format("{:.1f} to {:.1f} {}{}", scale * gain.low_ms_per_step,
+                     scale * gain.high_ms_per_step, is_tiny ? "us" : "ms",
+                     rank.steps.count() > 0 ? "/step" : " in all");
 }
 
 // ", step 12": which one the evidence begins in, by the number that people know it by.
@@ -48,9 +53,8 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
     out += fmt::format("     {:<{}}{}\n", label, kIndent, Wrap(text, 5 + kIndent, kTextWidth));
   };
   row("gain",
-      fmt::format("{:.1f} to {:.1f} {}   (cost now {:.1f}, {}, confidence {:.0f} %)",
-                  finding.gain.low_ms_per_step, finding.gain.high_ms_per_step, GainUnit(rank),
-                  rank.DevicePerStepMs(finding.cost),
+      fmt::format("{}   (cost now {}, {}, confidence {:.0f} %)", GainText(rank, finding.gain),
+                  TimeText(rank.DevicePerStepMs(finding.cost)),
                   Counted(finding.count, "instance", "instances"), 100 * finding.confidence));
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     row(i == 0 ? "where" : "", SiteText(finding.where[i]));
@@ -432,8 +436,7 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     const Finding& finding = rank.findings[i];
     out += fmt::format("{} {} {}: {}\n", style.Severity(finding.severity), finding.code,
                        finding.rule, finding.title);
-    out += fmt::format("  gain {:.1f} to {:.1f} {}", finding.gain.low_ms_per_step,
-                       finding.gain.high_ms_per_step, GainUnit(rank));
+    out += "  gain " + GainText(rank, finding.gain);
     if (!finding.where.empty()) out += fmt::format("; {}", SiteText(finding.where.front()));
     out += "\n";
   }

@@ -82,17 +82,24 @@ TEST(FindingText, OneCopyIsNotSeveral) {
 }
 
 // The loader's wait is 400 of 1000 us, with the device or without.
-Trace Waiting(std::string_view range, bool device) {
+// Steps that wait for 0.4 of their length, which is in us.
+Trace Waiting(std::string_view range, bool device, int64_t step = 10'000) {
+  const auto at = [&](int64_t thousandths) { return step * thousandths / 1000; };
   std::string script = fmt::format(
       R"(
     thread 1
-    repeat 6 every 1000
-      step 0 1000 step
-      annotation 0 400 {}
+    repeat 6 every {}
+      step 0 {} step
+      annotation 0 {} {}
       {}
     end)",
-      range, device ? "call 410 420 cudaLaunchKernel | corr=1" : "op 410 420 aten::add");
-  if (device) script += "\nstream 0 7\nrepeat 6 every 1000\n kernel 425 1000 gemm | corr=1\nend";
+      step, step, at(400), range,
+      device ? fmt::format("call {} {} cudaLaunchKernel | corr=1", at(410), at(420))
+             : fmt::format("op {} {} aten::add", at(410), at(420)));
+  if (device) {
+    script += fmt::format("\nstream 0 7\nrepeat 6 every {}\n kernel {} {} gemm | corr=1\nend", step,
+                          at(425), step);
+  }
   return TraceFromScript(script);
 }
 
@@ -144,6 +151,15 @@ TEST(FindingText, NoPinnedMemoryWithoutADevice) {
   EXPECT_NE(AdviceOf(Waiting(kLoader, true)).find("pin_memory"), std::string::npos);
   EXPECT_EQ(AdviceOf(Waiting(kLoader, false)).find("pin_memory"), std::string::npos);
   EXPECT_EQ(AdviceOf(Waiting(kLoader, false)).find("GPU"), std::string::npos);
+}
+
+TEST(FindingText, NoWorkersForBatchesThatAreMadeFasterThanHandedOver) {
+  constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  EXPECT_NE(AdviceOf(Waiting(kLoader, false)).find("num_workers=1 "), std::string::npos);
+  const std::string small = AdviceOf(Waiting(kLoader, false, 200));
+  EXPECT_NE(small.find("takes 80.0 us a batch"), std::string::npos) << small;
+  EXPECT_NE(small.find("Workers would not help"), std::string::npos) << small;
+  EXPECT_EQ(small.find("num_workers=1"), std::string::npos) << small;
 }
 
 TEST(FindingText, CoresAreThoseOfTheRankAndNotSaidWhereUnknown) {
