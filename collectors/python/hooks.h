@@ -6,5 +6,7 @@ namespace trainprof::collectors {
 
 // The program says itself where its steps begin: optimizers need not be counted.
 void TellSteps();
+// There are new facts: the next backward pass tells.
+void TellAgain();
 
 }  // namespace trainprof::collectors

@@ -17,6 +17,9 @@ bool FindAll(PythonApi* api) {
   return Find("PyCFunction_NewEx", &api->new_function) &&
          Find("PyLong_FromLongLong", &api->new_int) && Find("PyLong_AsLongLong", &api->int_of) &&
          Find("PyObject_CallFunctionObjArgs", &api->call) &&
+         Find("PyInstanceMethod_New", &api->new_method) && Find("PyObject_Call", &api->call_with) &&
+         Find("PyTuple_GetSlice", &api->slice) && Find("PyTuple_Size", &api->size) &&
+         Find("PyErr_Fetch", &api->fetch_error) && Find("PyErr_Restore", &api->restore_error) &&
          Find("PyObject_IsTrue", &api->is_true) && Find("PyDict_GetItemString", &api->item) &&
          Find("PyUnicode_CompareWithASCIIString", &api->compare) && Find("Py_IncRef", &api->keep) &&
          Find("Py_DecRef", &api->drop) && Find("PyErr_Occurred", &api->error) &&
@@ -28,7 +31,7 @@ bool FindAll(PythonApi* api) {
 
 const PythonApi* FindPython() {
   static PythonApi api;
-  static bool is_found = FindAll(&api);
+  static const bool is_found = FindAll(&api);
   return is_found ? &api : nullptr;
 }
 

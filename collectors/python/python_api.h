@@ -12,16 +12,27 @@ struct PyObject;
 struct BuiltIn {
   const char* name;
   PyObject* (*call)(PyObject* self, PyObject* const* arguments, ptrdiff_t count);
-  int flags;
-  const char* documentation;
+  int flags = 0x80;  // METH_FASTCALL
+  const char* documentation = nullptr;
 };
-inline constexpr int kFastCall = 0x80;  // METH_FASTCALL
+
+// The same, as a tuple and a dictionary, or nullptr.
+struct BuiltInWithKeywords {
+  const char* name;
+  PyObject* (*call)(PyObject* self, PyObject* arguments, PyObject* keywords);
+  int flags = 0x03;  // METH_VARARGS | METH_KEYWORDS
+  const char* documentation = nullptr;
+};
 
 struct PythonApi {
-  PyObject* (*new_function)(const BuiltIn*, PyObject* self, PyObject* module);
+  PyObject* (*new_function)(const void* definition, PyObject* self, PyObject* module);
+  PyObject* (*new_method)(PyObject* function);  // which a class hands its object to
   PyObject* (*new_int)(long long);
   long long (*int_of)(PyObject*);
   PyObject* (*call)(PyObject*, ...);  // ends with a nullptr
+  PyObject* (*call_with)(PyObject*, PyObject* arguments, PyObject* keywords);
+  PyObject* (*slice)(PyObject* tuple, ptrdiff_t from, ptrdiff_t to);
+  ptrdiff_t (*size)(PyObject* tuple);
   int (*is_true)(PyObject*);
   PyObject* (*item)(PyObject* dictionary, const char* key);  // borrowed
   int (*compare)(PyObject* text, const char* ascii);
@@ -30,6 +41,8 @@ struct PythonApi {
   PyObject* (*error)();
   int (*error_is)(PyObject* kind);
   void (*clear_error)();
+  void (*fetch_error)(PyObject** kind, PyObject** value, PyObject** trace);
+  void (*restore_error)(PyObject* kind, PyObject* value, PyObject* trace);
   PyObject** any_exception;  // class Exception: Ctrl-C is none
 };
 

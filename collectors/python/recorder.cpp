@@ -8,14 +8,10 @@
 // those of hooks, which come at each step, are handles of TrainprofPlace().
 #include "collectors/core/lending.h"
 #include "collectors/core/registry.h"
-#include "collectors/python/call_site.h"
+#include "collectors/python/asking.h"
 #include "collectors/python/hooks.h"
 #include "collectors/python/own_stack.h"
-#include "collectors/python/phases.h"
-#include "collectors/python/with_writer.h"
 #include "trace/recording/wire/tick_clock.h"
-
-#define TRAINPROF_EXPORT extern "C" [[gnu::visibility("default")]]
 
 using trainprof::collectors::Attributes;
 using trainprof::collectors::DefaultDomain;

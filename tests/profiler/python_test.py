@@ -391,7 +391,7 @@ import runpy, torch
 from trainprof import _phases, _recorder
 def broken(*arguments): raise RuntimeError("a hook's own error")
 _recorder.place = _recorder.fact = broken
-for question in ("site", "grad_is_on", "tell", "tell_waits", "watch_modules", "name_of"):
+for question in ("site", "grad_is_on", "tell", "tell_waits", "watch_modules", "name_of", "is_compiling"):
     _recorder.answers(question, broken)
 runpy.run_path("several.py", run_name="__main__")
 """)):

@@ -40,6 +40,7 @@ def _load():
         ("ReadNoStacks", None, []),
         ("Hook", ctypes.py_object, [ctypes.c_char_p]),
         ("HookCalls", ctypes.c_int, [ctypes.c_char_p, ctypes.py_object]),
+        ("RunBackward", ctypes.py_object, [ctypes.py_object, ctypes.py_object]),
     ):
         function = library["Trainprof" + name]  # not an attribute: one object of our own
         function.restype = result
@@ -139,6 +140,11 @@ def read_stacks():
 def hook(name):
     """The built-in function that records this event (collectors/python/hooks.cpp)."""
     return _functions["Hook"](_bytes(name))
+
+
+def run_backward(run):
+    """The method of a class of engines, around the one of the engine that there is."""
+    return _functions["RunBackward"](run, place("backward"))
 
 
 def answers(question, function):

@@ -24,25 +24,10 @@ _COLLECTIVES = (
 
 def _backward(torch, is_compiling):
     variable = torch.autograd.Variable
-    run = variable._execution_engine.run_backward
-    name = _recorder.place("backward")
-    begins, ended = _recorder.hook("backward_begins"), _recorder.hook("backward_ended")
-
-    class _ImperativeEngine(type(variable._execution_engine)):
-        def run_backward(self, *arguments, **keywords):
-            if is_compiling():
-                return run(*arguments, **keywords)
-            begin = 0
-            try:
-                begin = begins()
-                return run(*arguments, **keywords)
-            except BaseException as error:
-                unseen(error)
-                raise
-            finally:
-                ended(name, begin)
-
-    variable._execution_engine = _ImperativeEngine()
+    engine = variable._execution_engine
+    _recorder.answers("is_compiling", is_compiling)
+    kind = type("_ImperativeEngine", (type(engine),), {"run_backward": _recorder.run_backward(engine.run_backward)})
+    variable._execution_engine = kind()
 
 
 def _optimizer_step(torch, is_compiling):
