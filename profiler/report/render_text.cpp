@@ -8,6 +8,7 @@
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
+#include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
 #include "profiler/report/renderer.h"
@@ -164,6 +165,10 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   if (steps.warmup_steps > 0)
     out +=
         fmt::format("; {} set aside", Counted(steps.warmup_steps, "warm-up step", "warm-up steps"));
+  if (steps.searched_steps > 0) {
+    out += fmt::format("; so are {} during which --memory looked for lines",
+                       Counted(steps.searched_steps, "step", "steps"));
+  }
   out += "\n";
   if (rank.device_steps.count() != steps.count()) {
     out += fmt::format(
@@ -410,6 +415,12 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
   AppendRank(out, job, slowest, style);
   AppendOtherRanks(out, job, slowest, style);
   AppendCoverage(out, job);
+  for (const RankAnalysis& each : job.ranks) {
+    const std::string memory = MemoryText(each);
+    if (memory.empty()) continue;
+    const std::string who = job.ranks.size() > 1 ? fmt::format(" of rank {}", each.rank) : "";
+    out += style.Bold(fmt::format("\nMemory{}\n", who)) + memory;
+  }
   AppendHost(out, job, style);
   AppendHowToRecord(out, slowest, style);
   return out;
@@ -438,6 +449,7 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     out += "\n";
   }
   if (rank.findings.empty()) out += NoFindingsText(job, rank) + "\n";
+  out += MemoryCardLine(rank);
   out += OtherRanksLine(job, rank);
   const std::vector<std::string> not_checked = NotCheckedLines(job);
   if (!not_checked.empty()) {

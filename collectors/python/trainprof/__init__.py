@@ -36,6 +36,8 @@ def step() -> None:
     _steps.begin = _recorder.user_range("step", _steps.begin) if _steps.begin else _recorder.clock()
     _recorder.steps_are_told = True
     _recorder.step_begins()
+    if _recorder.at_step_end is not None:
+        _recorder.at_step_end()
 
 
 class range:

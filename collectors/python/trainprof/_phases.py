@@ -216,6 +216,8 @@ def step_ends(optimizer):
         if name == optimizers.first and not _recorder.steps_are_told and _recorder.step_begins():
             # What began before is left out; this end is where the first recorded step begins.
             write(place(name), clock())
+        if _recorder.at_step_end is not None and name == optimizers.first and not _recorder.steps_are_told:
+            _recorder.at_step_end()
     except Exception:
         pass
 

@@ -7,6 +7,7 @@ LIBRARY = "libtrainprof_injection.so"
 
 recording = False
 steps_are_told = False  # by trainprof.step(): optimizers need not be counted
+at_step_end = None  # what else is to be called there, by the thread that steps; it never raises
 clock = time.monotonic_ns  # of ranges
 
 
@@ -35,6 +36,7 @@ def _load():
         ("PastRange", None, [pointer, whole, whole]),
         ("UserRange", whole, [ctypes.c_char_p, whole]),
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
+        ("Memory", None, [pointer, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
         ("StepBegins", ctypes.c_int, []),
         ("ReadStacks", ctypes.c_int, [ctypes.c_int, pointer, pointer, ctypes.c_uint32]),
@@ -86,6 +88,11 @@ def user_range(name, begin):
 
 def mark(name, count):
     _functions["Mark"](_bytes(name), int(count))
+
+
+def memory(name, size):
+    """What is held now, in bytes."""
+    _functions["Memory"](place(name), size)
 
 
 def fact(name, value):

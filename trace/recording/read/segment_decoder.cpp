@@ -211,6 +211,10 @@ class Decoder {
         break;
       case RecordType::kMark: {
         const PendingRange mark = MakeRange(record, record.extra);
+        if (record.domain != 0 && builder_.trace().Text(mark.category) == kMemoryDomain) {
+          TakeMemory(mark);
+          break;
+        }
         builder_.AddInstant(
             {At(mark.begin), At(mark.begin), mark.name, mark.track, mark.category, mark.args}, 't');
         break;
@@ -219,6 +223,16 @@ class Decoder {
         return;
     }
     last_ticks_ = std::max(last_ticks_, record.value);
+  }
+
+  // A mark whose payload is in bytes: a value of the counter of memory.
+  void TakeMemory(const PendingRange& mark) {
+    const auto bytes = builder_.trace().args.Find(mark.args, builder_.Intern("payload"));
+    if (!bytes) return;
+    constexpr double kMib = 1 << 20;
+    const Arg value{mark.name, {.type = ArgValue::Type::kDouble, .real = bytes->Number() / kMib}};
+    builder_.AddCounter({At(mark.begin), At(mark.begin), builder_.Intern(kMemoryCounter),
+                         mark.track, mark.category, builder_.AddArgs({&value, 1})});
   }
 
   void TakePayload(const Record& record) {
@@ -274,9 +288,10 @@ class Decoder {
     const PendingRange range = MakeRange(record, {});
     const TraceTime begin{static_cast<int64_t>(record.extra[0] - static_cast<uint64_t>(base_.ns))};
     const TraceTime end{static_cast<int64_t>(record.extra[1] - static_cast<uint64_t>(base_.ns))};
+    const bool is_ours = builder_.trace().Text(range.name) == kMemorySearch;
     builder_.AddRange({begin, end, range.name, range.track, range.category, range.args,
                        StackOf(static_cast<uint32_t>(record.extra[2]))},
-                      RangeKind::kUserAnnotation);
+                      is_ours ? RangeKind::kOverhead : RangeKind::kUserAnnotation);
   }
 
   // Of the text that a writer gave that id.
