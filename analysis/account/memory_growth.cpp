@@ -199,10 +199,12 @@ std::vector<KeptMemory> KeptIn(const Trace& trace) {
     const std::string name = fmt::format("{}{}", fact::kMemoryKept, number);
     const std::string_view text = EnvironmentValue(trace.environment, name);
     if (text.empty()) return all;
-    const auto [kind, device, bytes, count, graphs, line, variable, file] = WordsOf<8>(text, '\t');
+    const auto [kind, device, bytes, count, graphs, variable, line, file, caller_line, caller] =
+        WordsOf<10>(text, '\t');
     all.push_back({std::string(kind), std::string(device), NumberFrom<int64_t>(bytes),
                    NumberFrom<double>(count), NumberFrom<double>(graphs), NumberFrom<int64_t>(line),
-                   std::string(variable), std::string(file)});
+                   std::string(variable), std::string(file), NumberFrom<int64_t>(caller_line),
+                   std::string(caller)});
   }
 }
 
@@ -244,8 +246,13 @@ StepMemory MemoryOf(const Trace& trace, const Steps& steps) {
 }
 
 std::string PlaceOf(const KeptMemory& kept) {
-  const std::string file = kept.file.substr(kept.file.rfind('/') + 1);
-  return kept.line == 0 ? file : fmt::format("{}:{}", file, kept.line);
+  const auto place = [](const std::string& path, int64_t line) {
+    const std::string file = path.substr(path.rfind('/') + 1);
+    return line == 0 ? file : fmt::format("{}:{}", file, line);
+  };
+  const std::string own = place(kept.file, kept.line);
+  if (kept.caller_line == 0) return own;
+  return fmt::format("{} (from {})", own, place(kept.caller_file, kept.caller_line));
 }
 
 }  // namespace trainprof

@@ -36,6 +36,8 @@ struct KeptMemory {
   int64_t line = 0;      // 0: only the variable is known
   std::string variable;  // of a graph that grows behind one, else ""
   std::string file;
+  int64_t caller_line = 0;  // from where that line was reached; 0: it is a module's own
+  std::string caller_file;
 
   bool operator==(const KeptMemory&) const = default;
 };
@@ -54,7 +56,7 @@ struct StepMemory {
 // Empty for any trace but a recording with memory. O(counters * log), at most some 10^5 pairs more.
 StepMemory MemoryOf(const Trace& trace, const Steps& steps);
 
-// The place of a kept line, "train.py:31", or its variable's.
+// The place of a kept line, "model.py:31 (from train.py:12)", or its variable's file.
 std::string PlaceOf(const KeptMemory& kept);
 
 }  // namespace trainprof

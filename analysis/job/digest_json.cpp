@@ -141,9 +141,10 @@ void Fields(auto& in, Of<MemorySeries> auto& series) {
 }
 
 void Fields(auto& in, Of<KeptMemory> auto& kept) {
-  auto& [kind, device, bytes, count, graphs, line, variable, file] = kept;
+  auto& [kind, device, bytes, count, graphs, line, variable, file, caller_line, caller] = kept;
   in("kind", kind)("device", device)("bytes_per_step", bytes)("per_step", count)("graphs", graphs)(
-      "line", line)("variable", variable)("file", file);
+      "line", line)("variable", variable)("file", file)("caller_line", caller_line)("caller_file",
+                                                                                    caller);
 }
 
 void Fields(auto& in, Of<StepMemory> auto& memory) {

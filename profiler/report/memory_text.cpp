@@ -33,8 +33,7 @@ std::string KeptText(const KeptMemory& kept) {
   if (kept.kind == "graph") {
     const std::string what = kept.variable.empty() ? "a tensor" : kept.variable;
     return fmt::format(
-        "{} grows the graph behind {}{} by {:.0f} nodes each step: what they saved "
-        "stays",
+        "{} lets the graph behind {}{} grow, by {:.0f} nodes each step: what they saved stays",
         place, what, device, kept.graphs);
   }
   if (kept.kind == "block") {
@@ -46,7 +45,9 @@ std::string KeptText(const KeptMemory& kept) {
   }
   const bool with_graph = kept.graphs > kept.per_step / 2;
   return fmt::format("{} keeps {}{}{}", place, HowMany(kept, "tensor", "tensors"), device,
-                     with_graph ? ", with its graph" : "");
+                     !with_graph           ? ""
+                     : kept.per_step < 1.5 ? ", with its graph"
+                                           : ", with their graphs");
 }
 
 std::string GrowthText(const MemorySeries& series) {
@@ -67,6 +68,22 @@ std::string CostText(const StepMemory& memory) {
                         Counted(memory.searched_steps, "step", "steps"));
   }
   return text;
+}
+
+// How much of what the process grows by these lines hold; "" where there is nothing to compare.
+std::string ExplainedText(const StepMemory& memory) {
+  double growth = 0;
+  for (const MemorySeries& series : memory.series) {
+    if (series.name == "resident") growth += series.growth_bytes_per_step;
+  }
+  double held = 0;
+  for (const KeptMemory& kept : memory.kept) {
+    const bool on_host = kept.device.empty() || kept.device == "cpu";
+    if (on_host) held += static_cast<double>(kept.bytes_per_step);
+  }
+  if (growth <= 0 || held <= 0) return "";
+  return fmt::format("in sight of Python these hold {} of the {} that come with each step",
+                     BytesOf(held), BytesOf(growth));
 }
 
 // Why no line is named; "" where that needs no word.
@@ -100,6 +117,7 @@ std::string MemoryText(const RankAnalysis& rank) {
     if (!text.empty()) out += fmt::format("  {}\n", Wrap(text, 4, kTextWidth));
   };
   for (const KeptMemory& kept : memory.kept) line("  " + KeptText(kept));
+  line(ExplainedText(memory));
   line(NoLinesText(memory));
   line(CostText(memory));
   return out;

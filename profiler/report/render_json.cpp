@@ -150,6 +150,10 @@ Json MemoryJson(const StepMemory& memory) {
               {"per_step", each.per_step},
               {each.kind == "graph" ? "nodes_per_step" : "with_graph_per_step", each.graphs}};
     if (!each.device.empty()) json["device"] = each.device;
+    if (each.caller_line != 0) {
+      json["caller_file"] = each.caller_file;
+      json["caller_line"] = each.caller_line;
+    }
     if (!each.variable.empty()) json["variable"] = each.variable;
     kept.push_back(std::move(json));
   }

@@ -48,28 +48,38 @@ def _is_users(file):
     return not file.startswith(_OURS) and not any(part in file for part in _FOREIGN)
 
 
+_callers = {}  # (file, line) -> the same of the user's frame that led there, first
+
+
 def _line_of(frames):
     """(file, line) of the innermost frame of the user's, of (file, line)s, innermost first; else the innermost."""
-    return next((frame for frame in frames if _is_users(frame[0])), frames[0] if frames else ("", 0))
+    users = iter(frame for frame in frames if _is_users(frame[0]))
+    line = next(users, None)
+    if line is None:
+        return frames[0] if frames else ("", 0)
+    if line not in _callers:
+        _callers[line] = next(users, ("", 0))
+    return line
 
 
 class Kept:
     """What a line has more at the end of each step."""
 
-    __slots__ = ("kind", "device", "bytes", "count", "graphs", "line", "function", "file")
+    __slots__ = ("kind", "device", "bytes", "count", "graphs", "line", "variable", "file")
 
-    def __init__(self, kind, device, file, line, function=""):
+    def __init__(self, kind, device, file, line, variable=""):
         self.kind = kind  # "tensor", "graph", "python", "block"
         self.device = device
         self.file = file
         self.line = line
-        self.function = function
+        self.variable = variable
         self.bytes = self.count = self.graphs = 0.0
 
     def text(self):
         """As wire/facts.h has it."""
+        caller, caller_line = _callers.get((self.file, self.line), ("", 0))
         words = (self.kind, self.device, "%d" % self.bytes, "%.3f" % self.count, "%.3f" % self.graphs,
-                 "%d" % self.line, self.function, self.file)
+                 self.variable, "%d" % self.line, self.file, "%d" % caller_line, caller)
         return "\t".join(word.replace("\t", " ") for word in words)
 
 
@@ -338,7 +348,7 @@ class Window:
         self._tracing.end()
 
     def end(self):
-        """What each step keeps, the most first, and what could not be seen, in words."""
+        """What each step keeps, graphs that grow and then the most first, and what could not be seen, in words."""
         self._blocks.end()
         self._tracing.end()
         missing = [self._blocks.missing] if self._blocks.missing else []
@@ -357,13 +367,11 @@ class Window:
             if size >= _LEAST_PYTHON_BYTES:
                 kept = rows["python", file, line] = Kept("python", "", file, line)
                 kept.count, kept.bytes = count, size
-        largest = sorted(rows.values(), key=lambda kept: (-kept.bytes, -kept.count, kept.file, kept.line))
-        return largest[:_MOST_LINES], missing
+        most = sorted(rows.values(), key=lambda it: (it.kind != "graph", -it.bytes, -it.count, it.file, it.line))
+        return most[:_MOST_LINES], missing
 
     def _add_graphs(self, rows):
         for key, nodes in self._graphs.grown():
-            if key in rows:
-                continue
             if type(key) is tuple:
                 kept = Kept("graph", *key)
             else:
@@ -373,4 +381,4 @@ class Window:
                 name, file, line = variable
                 kept = Kept("graph", "", file, line, name)
             kept.graphs = nodes
-            rows[key] = kept
+            rows["graph", key] = kept

@@ -18,7 +18,6 @@ clock = time.monotonic_ns
 class _Counters:
     def __init__(self, torch):
         self._torch = torch
-        self._statistics = getattr(torch._C, "_cuda_memoryStats", None)  # None: built for CPUs
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._statm = -1
         self._devices = ()
@@ -28,16 +27,16 @@ class _Counters:
         if self._statm < 0:
             self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         _recorder.memory("resident", int(os.pread(self._statm, 128, 0).split()[1]) * self._page)
-        if self._statistics is not None and self._torch.cuda.is_initialized():
-            self._tell_devices()
+        if self._torch.cuda.is_initialized():
+            self._tell_devices(self._torch._C._cuda_memoryStats)
 
-    def _tell_devices(self):
+    def _tell_devices(self, statistics_of):
         if self._calls % _DEVICES_EVERY == 0:
             self._devices = [device for device in range(self._torch.cuda.device_count())
-                             if self._statistics(device)["reserved_bytes"]["all"]["peak"] > 0]
+                             if statistics_of(device)["reserved_bytes"]["all"]["peak"] > 0]
         self._calls += 1
         for device in self._devices:
-            held = self._statistics(device)
+            held = statistics_of(device)
             allocated = held["allocated_bytes"]["all"]
             _recorder.memory("cuda:%d allocated" % device, allocated["current"])
             _recorder.memory("cuda:%d allocated, peak" % device, allocated["peak"])

@@ -47,7 +47,7 @@ for step in range(STEPS):
     elif KIND == "full":
         window.append(torch.ones(512, 1024))
     held.append(resident())
-print(json.dumps({"loss": loss.item(), "total": float(total), "summed": float(summed)}))
+print(json.dumps([float(each) for each in (loss.detach(), total.detach(), torch.as_tensor(summed).detach())]))
 half = STEPS // 2
 with open("truth.json", "w", encoding="utf-8") as file:
     json.dump((held[-1] - held[half]) / (STEPS - 1 - half), file)

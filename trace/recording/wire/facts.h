@@ -64,7 +64,8 @@ inline constexpr char kMemoryWindow[] = "memory.window";
 inline constexpr char kMemoryMissing[] = "memory.missing";
 // "memory.kept N", the largest first: what a line keeps each step, with tabs between: "tensor",
 // "graph" (of a tensor whose graph grows), "block" (of a device) or "python"; the device; bytes;
-// how many; how many with a graph (of a graph: its nodes), all of a step; line; variable; file.
+// how many; how many with a graph (of a graph: its nodes), all of a step; the variable; the line
+// and its file; the same of the line that called it (0 where there is none).
 inline constexpr char kMemoryKept[] = "memory.kept ";
 // The settings of the DataLoader that feeds it, as torch names and prints them.
 inline constexpr char kLoaderWorkers[] = "loader.workers";
