@@ -142,15 +142,14 @@ void Fields(auto& in, Of<MemorySeries> auto& series) {
 
 void Fields(auto& in, Of<KeptMemory> auto& kept) {
   auto& [kind, device, bytes, count, graphs, line, variable, file, caller_line, caller] = kept;
-  in("kind", kind)("device", device)("bytes_per_step", bytes)("per_step", count)("graphs", graphs)(
-      "line", line)("variable", variable)("file", file)("caller_line", caller_line)("caller_file",
-                                                                                    caller);
+  in("kind", kind)("device", device)("bytes", bytes)("per_step", count)("graphs", graphs);
+  in("line", line)("variable", variable)("file", file)("from_line", caller_line)("from", caller);
 }
 
 void Fields(auto& in, Of<StepMemory> auto& memory) {
   auto& [series, kept, cost, searched, search, missing] = memory;
-  in("series", series)("kept", kept)("cost", cost)("searched_steps", searched)("search", search)(
-      "missing", missing);
+  in("series", series)("kept", kept)("cost", cost);
+  in("searched_steps", searched)("search", search)("missing", missing);
 }
 
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {

@@ -164,6 +164,34 @@ class Memory(Torch):
         printed, _ = self.run_code(FORKS)
         self.assertEqual(printed, "4 False\n")
 
+    def on_cuda(self, *arguments):
+        """As far as a stand-in of torch's allocator goes: no GPU."""
+        result = self.trainprof("run", "-o", "run", "--force", "--memory", "--", TORCH_PYTHON, "cuda_memory.py", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode(), self.rank()["memory"]
+
+    def test_what_torch_holds_on_its_devices_is_told_of_those_in_use(self):
+        printed, memory = self.on_cuda()
+        series = {it["name"]: it for it in memory["series"]}
+        self.assertEqual(set(series), {"resident", "cuda:1 allocated", "cuda:1 reserved"})
+        allocated = series["cuda:1 allocated"]
+        self.assertEqual((allocated["growth_bytes_per_step"], allocated["last_bytes"], allocated["peak_bytes"]),
+                         (3 * MIB, (100 + 3 * 59) * MIB, (150 + 3 * 59) * MIB))
+        self.assertEqual(series["cuda:1 reserved"]["growth_bytes_per_step"], 6 * MIB)
+        kept, = memory["kept"]
+        self.assertEqual((kept["kind"], kept["device"], kept["file"], kept["line"], kept["caller_file"], kept["caller_line"]),
+                         ("block", "cuda:1", "/home/me/model.py", 31, "/home/me/train.py", 5))
+        self.assertEqual((kept["bytes_per_step"], kept["per_step"]), (3 * MIB, 1))
+        # Its history was recorded for the search alone.
+        self.assertEqual(printed, "[(('state',), {'context': 'state', 'stacks': 'python'}), ((None,), {})]\n")
+        text = self.trainprof("report", "run").stdout.decode()
+        self.assertIn("model.py:31 (from train.py:5) allocated 1 block of 3.0 MiB each step on cuda:1", text)
+
+    def test_a_history_that_the_script_records_stays_its_own(self):
+        printed, memory = self.on_cuda("--recorded")
+        self.assertEqual((printed, memory["kept"]), ("[]\n", []))
+        self.assertIn("the script records their history itself", memory["missing"])
+
     def test_steps_that_the_script_names_count_as_well(self):
         code = ("import torch, trainprof\nkept = []\nfor i in range(60):\n    trainprof.step()\n"
                 "    kept.append(torch.ones(512, 1024))\n")

@@ -7,6 +7,7 @@
 #include "trace/base/utf8.h"
 #include "trace/recording/read/attribute_decoder.h"
 #include "trace/recording/read/device_decoder.h"
+#include "trace/recording/read/memory_value.h"
 #include "trace/recording/read/payload_decoder.h"
 #include "trace/recording/read/text_stack.h"
 #include "trace/recording/wire/facts.h"
@@ -211,28 +212,15 @@ class Decoder {
         break;
       case RecordType::kMark: {
         const PendingRange mark = MakeRange(record, record.extra);
-        if (record.domain != 0 && builder_.trace().Text(mark.category) == kMemoryDomain) {
-          TakeMemory(mark);
-          break;
-        }
-        builder_.AddInstant(
-            {At(mark.begin), At(mark.begin), mark.name, mark.track, mark.category, mark.args}, 't');
+        const Event event{At(mark.begin), At(mark.begin), mark.name,
+                          mark.track,     mark.category,  mark.args};
+        if (!AddMemoryValue(event, builder_)) builder_.AddInstant(event, 't');
         break;
       }
       default:
         return;
     }
     last_ticks_ = std::max(last_ticks_, record.value);
-  }
-
-  // A mark whose payload is in bytes: a value of the counter of memory.
-  void TakeMemory(const PendingRange& mark) {
-    const auto bytes = builder_.trace().args.Find(mark.args, builder_.Intern("payload"));
-    if (!bytes) return;
-    constexpr double kMib = 1 << 20;
-    const Arg value{mark.name, {.type = ArgValue::Type::kDouble, .real = bytes->Number() / kMib}};
-    builder_.AddCounter({At(mark.begin), At(mark.begin), builder_.Intern(kMemoryCounter),
-                         mark.track, mark.category, builder_.AddArgs({&value, 1})});
   }
 
   void TakePayload(const Record& record) {
