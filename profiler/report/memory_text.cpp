@@ -90,7 +90,7 @@ std::string ExplainedText(const StepMemory& memory) {
 std::string NoLinesText(const StepMemory& memory) {
   if (!memory.missing.empty()) return "not seen: " + memory.missing;
   if (memory.searched_steps == 0) {
-    return "the run ended before its lines were looked for, which begins at step 12";
+    return "the run was too short to look for lines that keep memory";
   }
   const bool grows =
       std::any_of(memory.series.begin(), memory.series.end(),

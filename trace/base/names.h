@@ -377,7 +377,7 @@ constexpr bool IsGarbageCollection(std::string_view name) {
 inline constexpr std::string_view kCuptiSetup = "CUPTI set-up";
 
 // The counter of what a process and its devices hold at the end of each step (trainprof run --memory).
-inline constexpr std::string_view kMemoryCounter = "Memory MiB at a step's end";
+inline constexpr std::string_view kMemoryCounter = "Step memory MiB";
 
 // The range of the steps during which `trainprof run --memory` looked for what keeps memory.
 inline constexpr std::string_view kMemorySearch = "trainprof --memory";

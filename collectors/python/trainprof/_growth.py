@@ -6,6 +6,7 @@ it has more at each end than at the last, and all lines together do, too: of a b
 each that comes."""
 import _tracemalloc
 import dis
+import functools
 import gc
 import os
 import sys
@@ -220,6 +221,7 @@ class _Tracing:
         self.on = True
 
     def _giving_way(self, original):
+        @functools.wraps(original)
         def call(*arguments, **keywords):
             if self.on:
                 self.end()
@@ -343,14 +345,14 @@ class Window:
         # Of what Python holds in all only the number is known.
         self._objects.add(found, sys.getallocatedblocks(), sum(row[1] for row in found.values()))
 
-    def forked(self):
-        """In the child: what is traced there is nobody's."""
+    def stop(self):
+        """Nothing is traced any longer; again: nothing happens."""
         self._tracing.end()
+        self._blocks.end()
 
     def end(self):
         """What each step keeps, graphs that grow and then the most first, and what could not be seen, in words."""
-        self._blocks.end()
-        self._tracing.end()
+        self.stop()
         missing = [self._blocks.missing] if self._blocks.missing else []
         if self._tracing.given_up:
             missing.append("lines of what grows (%s)" % self._tracing.given_up)

@@ -79,17 +79,18 @@ class _Memory:
         try:
             self._counters.tell()
         except Exception as error:
-            self._give_up("counters", error)
+            _recorder.at_step_end = None
+            self._miss("memory at the ends of steps", error)
         self._steps += 1
         self._spent_ns += clock() - begin
         if self._window is not None or self._steps == _FIRST_STEP:
             self._look()
 
-    def _give_up(self, what, error):
-        _recorder.at_step_end = None
-        if self._window is not None:
-            self._window.forked()
+    def _miss(self, what, error):
         self._missing.append("%s (%s: %s)" % (what, type(error).__name__, error))
+        if self._window is not None:
+            self._window.stop()
+            self._window = None
         self._tell()
 
     def _look(self):
@@ -106,7 +107,7 @@ class _Memory:
             if self._window.looks >= _STEPS:
                 self._end_window()
         except Exception as error:
-            self._give_up("lines of what grows", error)
+            self._miss("lines of what grows", error)
 
     def _end_window(self):
         begin = clock()
@@ -141,7 +142,7 @@ class _Memory:
         """In the child: it is another process, which may train as well."""
         try:
             if self._window is not None:
-                self._window.forked()
+                self._window.stop()
             self._counters.forked()
         except Exception:
             pass

@@ -218,6 +218,7 @@ def step_ends(optimizer):
             write(place(name), clock())
         if _recorder.at_step_end is not None and name == optimizers.first and not _recorder.steps_are_told:
             _recorder.at_step_end()
+            t.since = t.idle_since = clock()
     except Exception:
         pass
 
