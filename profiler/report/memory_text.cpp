@@ -14,7 +14,7 @@ namespace {
 
 std::string BytesOf(double bytes) { return HumanBytes(static_cast<uint64_t>(std::llround(bytes))); }
 
-// "1 tensor of 12.0 MiB each step", "2 tensors of 4 B in 4 steps".
+// "2 tensors of 12.0 MiB each step", "1.5 tensors of 4 B each step", "1 tensor of 4 B every 4 steps".
 std::string HowMany(const KeptMemory& kept, std::string_view one, std::string_view many) {
   const double whole = std::round(kept.per_step);
   const bool is_whole = whole >= 1 && std::abs(kept.per_step - whole) < 0.05 * whole;
@@ -22,6 +22,9 @@ std::string HowMany(const KeptMemory& kept, std::string_view one, std::string_vi
   if (is_whole) {
     return fmt::format("{} of {} each step", Counted(static_cast<int64_t>(whole), one, many),
                        BytesOf(each));
+  }
+  if (kept.per_step > 0 && kept.per_step < 1) {
+    return fmt::format("1 {} of {} every {:.0f} steps", one, BytesOf(each), 1 / kept.per_step);
   }
   return fmt::format("{:.1f} {} of {} each step", kept.per_step, many, BytesOf(each));
 }
@@ -113,10 +116,10 @@ std::string MemoryText(const RankAnalysis& rank) {
     out += fmt::format("  {:<22}{:>10} at the peak, {}\n", series.name + who,
                        BytesOf(static_cast<double>(series.peak_bytes)), GrowthText(series));
   }
-  const auto line = [&](const std::string& text) {
-    if (!text.empty()) out += fmt::format("  {}\n", Wrap(text, 4, kTextWidth));
+  const auto line = [&](const std::string& text, std::string_view indent = "  ") {
+    if (!text.empty()) out += fmt::format("{}{}\n", indent, Wrap(text, 6, kTextWidth));
   };
-  for (const KeptMemory& kept : memory.kept) line("  " + KeptText(kept));
+  for (const KeptMemory& kept : memory.kept) line(KeptText(kept), "    ");
   line(ExplainedText(memory));
   line(NoLinesText(memory));
   line(CostText(memory));

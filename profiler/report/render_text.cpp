@@ -438,8 +438,9 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     out += fmt::format("inconclusive: {}{}\n", doubts.front(),
                        doubts.size() == 1 ? "" : fmt::format(" (and {} more)", doubts.size() - 1));
   }
-  constexpr size_t kFindingsShown = 3;
-  for (size_t i = 0; i < std::min(rank.findings.size(), kFindingsShown); ++i) {
+  const std::string memory = MemoryCardLine(rank);
+  const size_t shown = memory.empty() ? 3 : 2;  // the card has no room for more
+  for (size_t i = 0; i < std::min(rank.findings.size(), shown); ++i) {
     const Finding& finding = rank.findings[i];
     out += fmt::format("{} {} {}: {}\n", style.Severity(finding.severity), finding.code,
                        finding.rule, finding.title);
@@ -449,7 +450,7 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     out += "\n";
   }
   if (rank.findings.empty()) out += NoFindingsText(job, rank) + "\n";
-  out += MemoryCardLine(rank);
+  out += memory;
   out += OtherRanksLine(job, rank);
   const std::vector<std::string> not_checked = NotCheckedLines(job);
   if (!not_checked.empty()) {
