@@ -19,8 +19,8 @@ with open(os.path.join(os.path.dirname(__file__), "../../docs/report.schema.json
     SCHEMA = json.load(schema)
 
 TRACES_ITSELF = '''
-import tracemalloc
-tracemalloc.start(3)
+import torch, torch._dynamo, tracemalloc
+tracemalloc.start(3)  # not while these are imported, which would take a minute
 exec(compile(open("leaks.py").read(), "leaks.py", "exec"))
 snapshot = tracemalloc.take_snapshot()
 print(tracemalloc.is_tracing(), tracemalloc.get_traceback_limit(), len(snapshot.traces) > 100)

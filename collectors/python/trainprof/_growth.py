@@ -173,11 +173,10 @@ def _line_that_changes(code, name):
     for instruction in dis.get_instructions(code):
         starts = getattr(instruction, "line_number", None) if sys.version_info >= (3, 13) else instruction.starts_line
         line = starts or line
-        stored = instruction.argval
-        if type(stored) is tuple:  # two instructions in one
-            stored = stored[0]
-        if stored == name and instruction.opname.startswith("STORE_") and before.startswith(_IN_PLACE):
-            found = line
+        if instruction.opname.startswith("STORE_") and before.startswith(_IN_PLACE):
+            stored = instruction.argval
+            if stored == name or type(stored) is tuple and stored[0] == name:  # of two instructions in one
+                found = line
         before = instruction.opname
     return found
 

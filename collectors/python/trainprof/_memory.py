@@ -91,6 +91,7 @@ class _Memory:
         if self._window is not None:
             self._window.stop()
             self._window = None
+            _recorder.torch_range(_recorder.place(WINDOW), self._window_began)
         self._tell()
 
     def _look(self):
