@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <type_traits>
 
 #include "trace/base/cancel.h"
+#include "trace/base/names.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
