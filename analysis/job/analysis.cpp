@@ -169,6 +169,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.host_other = OpenOther(trace, model.steps, model.host);
   analysis.host_lines = OpenByLine(trace, model.steps, model.host);
   analysis.operators = OperatorsOf(trace, model.steps);
+  analysis.memory = MemoryOf(trace, model.steps);
   analysis.loader_wait = LoaderWaitOf(model.device_steps, model.devices, model.host);
   analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
   analysis.device_doubt = model.device_doubt;

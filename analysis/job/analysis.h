@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/account/host_other.h"
+#include "analysis/account/memory_growth.h"
 #include "analysis/account/operators.h"
 #include "analysis/account/phase_lines.h"
 #include "analysis/finding.h"
@@ -95,6 +96,7 @@ struct RankAnalysis {
   OtherTime host_other;                // what "other" of that account holds
   std::vector<PhaseLines> host_lines;  // what its phases hold, by source line (OpenByLine)
   Operators operators;
+  StepMemory memory;
   LoaderWait loader_wait;
   bool has_host_phases = false;      // false: nothing named a phase, the account is all "other"
   std::vector<Finding> findings;     // largest gain first

@@ -110,8 +110,9 @@ void Fields(auto& in, Of<Step> auto& step) {
 }
 
 void Fields(auto& in, Of<Steps> auto& steps) {
-  auto& [source, thread, list, warmup, window] = steps;
-  in("source", source)("thread", thread)("steps", list)("warmup_steps", warmup)("window", window);
+  auto& [source, thread, list, warmup, searched, window] = steps;
+  in("source", source)("thread", thread)("steps", list)("warmup_steps", warmup)(
+      "searched_steps", searched)("window", window);
 }
 
 void Fields(auto& in, Of<DeviceReport> auto& device) {
@@ -133,17 +134,35 @@ void Fields(auto& in, Of<Operators> auto& all) {
   in("operators", operators)("modules", modules)("recorded", recorded)("recording", recording);
 }
 
+void Fields(auto& in, Of<MemorySeries> auto& series) {
+  auto& [pid, name, peak, last, steps, judged, growth, noise] = series;
+  in("pid", pid)("name", name)("peak_bytes", peak)("last_bytes", last)("steps", steps)(
+      "judged", judged)("growth_bytes_per_step", growth)("noise_bytes", noise);
+}
+
+void Fields(auto& in, Of<KeptMemory> auto& kept) {
+  auto& [kind, device, bytes, count, graphs, line, variable, file, caller_line, caller] = kept;
+  in("kind", kind)("device", device)("bytes", bytes)("per_step", count)("graphs", graphs);
+  in("line", line)("variable", variable)("file", file)("from_line", caller_line)("from", caller);
+}
+
+void Fields(auto& in, Of<StepMemory> auto& memory) {
+  auto& [series, kept, cost, searched, search, missing] = memory;
+  in("series", series)("kept", kept)("cost", cost);
+  in("searched_steps", searched)("search", search)("missing", missing);
+}
+
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {
   auto& [place, path, source, kind, number, rank_known, world_size, base_ns, steps, window,
          device_steps, device_window, devices, device_doubt, host_account, host_other, host_lines,
-         operators, loader_wait, has_host_phases, findings, weaknesses, skipped, passed, quality,
-         environment, host_facts, kernels, copies, api_calls, ranges] = rank;
+         operators, memory, loader_wait, has_host_phases, findings, weaknesses, skipped, passed,
+         quality, environment, host_facts, kernels, copies, api_calls, ranges] = rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
       "devices", devices)("device_doubt", device_doubt);
   in.template Account<HostClass, kHostClasses>("host_account", host_account);
-  in("host_other", host_other)("host_lines", host_lines)("operators", operators)(
+  in("host_other", host_other)("host_lines", host_lines)("operators", operators)("memory", memory)(
       "loader_wait", loader_wait)("has_host_phases", has_host_phases)("findings", findings)(
       "weaknesses", weaknesses)("skipped", skipped)("passed", passed)("quality", quality)(
       "environment", environment)("host_facts", host_facts)("kernels", kernels)("copies", copies)(

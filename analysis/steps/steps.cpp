@@ -170,26 +170,25 @@ void DropUnfinished(const Trace& trace, std::vector<Interval>& ranges) {
   if (!ranges.empty() && ranges.back().end == trace.extent.end) ranges.pop_back();
 }
 
-// When the program waited for its GPU recording to be set up.
-IntervalSet SetupTimes(const Trace& trace) {
-  const StringId name = trace.strings.Find(kCuptiSetup);
+// When the profiler did what that name says.
+IntervalSet OverheadTimes(const Trace& trace, std::string_view what) {
+  const StringId name = trace.strings.Find(what);
   std::vector<Interval> times;
   for (uint32_t row = 0; name != kEmptyString && row < trace.ranges.size(); ++row) {
-    const bool is_setup =
+    const bool is_it =
         trace.ranges.name[row] == name && trace.ranges.kind[row] == RangeKind::kOverhead;
-    if (is_setup) times.push_back(trace.ranges.interval(Row{row}));
+    if (is_it) times.push_back(trace.ranges.interval(Row{row}));
   }
   return IntervalSet::Union(std::move(times));
 }
 
-// The step that the set-up fell into is none to measure.
-void DropSetup(const Trace& trace, Steps& steps) {
-  const IntervalSet setup = SetupTimes(trace);
-  const auto is_hit = [&](const Step& step) { return setup.TotalWithin(step.span).ns > 0; };
+// The steps that these times fall into are none to measure. How many they were.
+int DropSteps(const IntervalSet& times, Steps& steps) {
+  const auto is_hit = [&](const Step& step) { return times.TotalWithin(step.span).ns > 0; };
   const auto hit = std::count_if(steps.steps.begin(), steps.steps.end(), is_hit);
-  if (static_cast<size_t>(hit) == steps.steps.size()) return;  // better one such step than none
+  if (static_cast<size_t>(hit) == steps.steps.size()) return 0;  // better one such step than none
   std::erase_if(steps.steps, is_hit);
-  steps.warmup_steps += static_cast<int>(hit);
+  return static_cast<int>(hit);
 }
 
 // Whether they tell one step from another: all there, and growing.
@@ -214,7 +213,8 @@ void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
   if (trace.source == SourceKind::kRecording) {
     steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
     steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
-    DropSetup(trace, steps);
+    steps.warmup_steps += DropSteps(OverheadTimes(trace, kCuptiSetup), steps);
+    steps.searched_steps = DropSteps(OverheadTimes(trace, kMemorySearch), steps);
   }
 }
 
@@ -305,8 +305,9 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order) {
   if (steps.thread == kNoTrack) steps.thread = BusiestThread(trace);
   std::vector<Interval> spans;
   for (const Step& step : steps.steps) spans.push_back(step.span);
-  steps.window = spans.empty() ? IntervalSet::Union({trace.extent}).Minus(SetupTimes(trace))
-                               : IntervalSet::Union(std::move(spans));
+  steps.window = spans.empty()
+                     ? IntervalSet::Union({trace.extent}).Minus(OverheadTimes(trace, kCuptiSetup))
+                     : IntervalSet::Union(std::move(spans));
   return steps;
 }
 

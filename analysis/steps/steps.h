@@ -38,6 +38,7 @@ struct Steps {
   TrackId thread = kNoTrack;  // the thread that steps; the busiest host thread when there is none
   std::vector<Step> steps;    // in time order, warm-up left out
   int warmup_steps = 0;       // set aside at the front
+  int searched_steps = 0;     // set aside, since --memory looked for lines during them
   // What the accounts cover: the union of the spans; where there are no steps the whole trace, less
   // the time that setting up its recording took.
   IntervalSet window;

@@ -5,8 +5,9 @@
 namespace trainprof::collectors {
 namespace {
 
-constexpr const char* kQuestionNames[kQuestions] = {
-    "site", "grad_is_on", "tell", "tell_waits", "watch_modules", "name_of", "is_compiling"};
+constexpr const char* kQuestionNames[kQuestions] = {"site",         "grad_is_on",    "tell",
+                                                    "tell_waits",   "watch_modules", "name_of",
+                                                    "is_compiling", "step_ended"};
 constinit PyObject* g_answers[kQuestions];
 
 }  // namespace

@@ -22,6 +22,7 @@ enum Question : uint8_t {
   kWatchModules,  // (): the next module that is called begins a forward pass
   kNameOf,        // (optimizer) -> name
   kIsCompiling,   // () -> bool
+  kStepEnded,     // ()
   kQuestions,
 };
 // Who answers; nullptr: nobody.

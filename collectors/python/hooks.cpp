@@ -120,6 +120,10 @@ PyObject* StepEnded(Arguments arguments) {
     if (is_step && phases.RecordingBegins()) phases.Write(site, MonotonicNs());
   });
   if (!is_fed) Tell(kWatchModules);
+  if (is_step && AnswerTo(kStepEnded) != nullptr) {
+    Tell(kStepEnded);
+    WithPhases([](Phases& phases) { phases.BeginsHere(); });
+  }
   return Done(is_step ? 1 : 0);
 }
 

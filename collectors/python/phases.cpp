@@ -162,6 +162,8 @@ bool Phases::StepEnded(const Place* site, const void* optimizer) {
   return false;
 }
 
+void Phases::BeginsHere() { thread_.since = thread_.idle_since = MonotonicNs(); }
+
 void Phases::Paused(const Place* site, int64_t begin) { thread_.idle_since = Write(site, begin); }
 
 void Phases::Logged(const Place* site, int64_t begin) {

@@ -83,6 +83,9 @@ class Phases {
   // Of the one that counts steps: a step begins, and recording with it.
   bool RecordingBegins() { return writer_.StepBegins(); }
 
+  // What happened since the last event is nobody's.
+  void BeginsHere();
+
   // Something between two steps, before which the next batch is not made.
   void Paused(const Place* site, int64_t begin);
   // The same, by a thread that trains, wherever it stands.

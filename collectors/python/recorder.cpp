@@ -57,6 +57,17 @@ TRAINPROF_EXPORT void TrainprofMark(const char* name, uint64_t count) {
   WithWriter([&](ThreadWriter& writer) { writer.Mark(DefaultDomain(), name, attributes); });
 }
 
+// What the process or a device holds now, in bytes.
+TRAINPROF_EXPORT void TrainprofMemory(const Place* place, uint64_t bytes) {
+  static const trainprof::collectors::Domain* const domain =
+      trainprof::collectors::RegisterDomain(MakeText(trainprof::recording::kMemoryDomain));
+  if (place == nullptr) return;
+  Attributes attributes;
+  attributes.payload_type = static_cast<uint8_t>(trainprof::recording::PayloadType::kUint64);
+  attributes.payload = bytes;
+  WithWriter([&](ThreadWriter& writer) { writer.Mark(domain, *place->name, attributes); });
+}
+
 // A fact of the process (wire/facts.h): of one name the last counts.
 TRAINPROF_EXPORT void TrainprofFact(const char* key, const char* value) {
   WithWriter([&](ThreadWriter& writer) { writer.Fact(MakeText(key), MakeText(value)); });

@@ -52,6 +52,7 @@ struct RunFlags {
   std::string cuda_graphs = "node";
   bool no_gpu = false;
   bool ops = false;
+  bool memory = false;
   double sample_hz = kDefaultSampleHz;
   double stack_hz = kDefaultStackHz;
   bool full = false;
@@ -174,6 +175,7 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
   settings.sample_hz = flags.sample_hz;
   settings.stack_hz = flags.stack_hz;
   settings.operators = flags.ops;
+  settings.memory = flags.memory;
   settings.strict = flags.strict;
   settings.quiet = flags.quiet;
   if (!flags.no_report) settings.verdict = CardVerdict;
@@ -231,6 +233,10 @@ Action SetUpRun(CLI::App& parser) {
   parser.add_flag("--ops", flags->ops,
                   "Record each operator of torch and each call of a module, too: about half a "
                   "microsecond each, which the report sums up");
+  parser.add_flag(
+      "--memory", flags->memory,
+      "Record what a torch program holds at the end of each step and, over eight steps, "
+      "which lines keep memory; the report says what it cost");
   parser
       .add_option("--max-size", flags->max_size, "Bound of the recording, e.g. 500M (default 2G)")
       ->type_name("SIZE");

@@ -48,6 +48,11 @@ void Clean(RankAnalysis& rank) {
   }
   Clean(rank.operators.operators);
   Clean(rank.operators.modules);
+  for (MemorySeries& series : rank.memory.series) MakeOneLine(series.name);
+  for (KeptMemory& kept : rank.memory.kept) {
+    MakeOneLine(kept.kind, kept.device, kept.variable, kept.file, kept.caller_file);
+  }
+  MakeOneLine(rank.memory.missing);
   for (DeviceReport& device : rank.devices) MakeOneLine(device.name, device.compute_capability);
   for (Finding& finding : rank.findings) Clean(finding);
   for (SkippedRule& skipped : rank.skipped) MakeOneLine(skipped.rule, skipped.reason);

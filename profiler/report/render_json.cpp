@@ -41,6 +41,7 @@ Json StepsJson(const RankAnalysis& rank) {
   json["window_ns"] = rank.window.ns;
   json["samples_per_second"] = nullptr;
   json["warmup_steps"] = steps.warmup_steps;
+  if (steps.searched_steps > 0) json["searched_steps"] = steps.searched_steps;
   if (any) json["first_number"] = steps.steps.front().number;
   if (any) json["last_number"] = steps.steps.back().number;
   return json;
@@ -128,6 +129,43 @@ Json OperatorTimesJson(const RankAnalysis& rank, const std::vector<OperatorTime>
   return list;
 }
 
+Json MemoryJson(const StepMemory& memory) {
+  Json series = Json::array();
+  for (const MemorySeries& each : memory.series) {
+    series.push_back({{"pid", each.pid},
+                      {"name", each.name},
+                      {"peak_bytes", each.peak_bytes},
+                      {"last_bytes", each.last_bytes},
+                      {"steps", each.steps}});
+    Json& json = series.back();
+    json["growth_bytes_per_step"] = each.judged ? Json(each.growth_bytes_per_step) : Json(nullptr);
+    json["noise_bytes"] = each.judged ? Json(each.noise_bytes) : Json(nullptr);
+  }
+  Json kept = Json::array();
+  for (const KeptMemory& each : memory.kept) {
+    Json json{{"kind", each.kind},
+              {"file", each.file},
+              {"line", each.line == 0 ? Json(nullptr) : Json(each.line)},
+              {"bytes_per_step", each.bytes_per_step},
+              {"per_step", each.per_step},
+              {each.kind == "graph" ? "nodes_per_step" : "with_graph_per_step", each.graphs}};
+    if (!each.device.empty()) json["device"] = each.device;
+    if (each.caller_line != 0) {
+      json["caller_file"] = each.caller_file;
+      json["caller_line"] = each.caller_line;
+    }
+    if (!each.variable.empty()) json["variable"] = each.variable;
+    kept.push_back(std::move(json));
+  }
+  Json json{{"series", std::move(series)},
+            {"kept", std::move(kept)},
+            {"cost_ms_per_step", memory.cost.ToMilliseconds()},
+            {"searched_steps", memory.searched_steps},
+            {"search_ms", memory.search.ToMilliseconds()}};
+  if (!memory.missing.empty()) json["missing"] = memory.missing;
+  return json;
+}
+
 Json HostFactsJson(const RankAnalysis& rank) {
   Json facts = Json::array();
   for (const HostFact& fact : rank.host_facts) {
@@ -183,6 +221,7 @@ Json RankJson(const RankAnalysis& rank) {
     json["operator_recording"] = {{"ranges", all.recorded},
                                   {"ms_per_step", rank.PerStepMs(all.recording)}};
   }
+  if (!rank.memory.series.empty()) json["memory"] = MemoryJson(rank.memory);
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
+#include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
 #include "profiler/report/renderer.h"
@@ -168,6 +169,10 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   if (steps.warmup_steps > 0)
     out +=
         fmt::format("; {} set aside", Counted(steps.warmup_steps, "warm-up step", "warm-up steps"));
+  if (steps.searched_steps > 0) {
+    out += fmt::format("; so are {} during which --memory looked for lines",
+                       Counted(steps.searched_steps, "step", "steps"));
+  }
   out += "\n";
   if (rank.device_steps.count() != steps.count()) {
     out += fmt::format(
@@ -414,6 +419,12 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
   AppendRank(out, job, slowest, style);
   AppendOtherRanks(out, job, slowest, style);
   AppendCoverage(out, job);
+  for (const RankAnalysis& each : job.ranks) {
+    const std::string memory = MemoryText(each);
+    if (memory.empty()) continue;
+    const std::string who = job.ranks.size() > 1 ? fmt::format(" of rank {}", each.rank) : "";
+    out += style.Bold(fmt::format("\nMemory{}\n", who)) + memory;
+  }
   AppendHost(out, job, style);
   AppendHowToRecord(out, slowest, style);
   return out;
@@ -431,8 +442,9 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     out += fmt::format("inconclusive: {}{}\n", doubts.front(),
                        doubts.size() == 1 ? "" : fmt::format(" (and {} more)", doubts.size() - 1));
   }
-  constexpr size_t kFindingsShown = 3;
-  for (size_t i = 0; i < std::min(rank.findings.size(), kFindingsShown); ++i) {
+  const std::string memory = MemoryCardLine(rank);
+  const size_t shown = memory.empty() ? 3 : 2;  // the card has no room for more
+  for (size_t i = 0; i < std::min(rank.findings.size(), shown); ++i) {
     const Finding& finding = rank.findings[i];
     out += fmt::format("{} {} {}: {}\n", style.Severity(finding.severity), finding.code,
                        finding.rule, finding.title);
@@ -441,6 +453,7 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     out += "\n";
   }
   if (rank.findings.empty()) out += NoFindingsText(job, rank) + "\n";
+  out += memory;
   out += OtherRanksLine(job, rank);
   const std::vector<std::string> not_checked = NotCheckedLines(job);
   if (!not_checked.empty()) {

@@ -216,6 +216,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
   };
   AddPython(collector.value(), settings, preparation);
   if (settings.operators) AddOperators(collector.value(), preparation);
+  if (settings.memory) preparation.variables.emplace_back("TRAINPROF_MEMORY", "1");
   if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
     preparation.run.warnings.push_back("GPU work is not recorded: CUDA is held by " + *holder +
                                        ": end that tool, or unset the variable");

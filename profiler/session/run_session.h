@@ -28,6 +28,7 @@ struct RunSettings {
   double sample_hz = kDefaultSampleHz;               // of the host sampler; 0: none
   double stack_hz = kDefaultStackHz;                 // of its stacks of Python threads; 0: none
   bool operators = false;                            // of torch, and calls of its modules, too
+  bool memory = false;                               // that torch programs hold, by step and line
   bool strict = false;      // a failure to record is a failure: exit code 125
   bool quiet = false;       // no end card
   VerdictRenderer verdict;  // empty: the card has no verdict

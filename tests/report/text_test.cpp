@@ -6,6 +6,7 @@
 #include <string>
 
 #include "profiler/report/for_people.h"
+#include "profiler/report/memory_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 
@@ -34,9 +35,54 @@ TEST(Card, StaysWithinTwelveLines) {
     finding.code = "TP101";
     finding.title = "t";
   }
-  const std::string card = RenderCard(job, {});
   // `trainprof run` prints at most 20 lines, eight of which are its own.
-  EXPECT_LE(std::count(card.begin(), card.end(), '\n'), 12);
+  const auto lines = [&] {
+    const std::string card = RenderCard(job, {});
+    return std::count(card.begin(), card.end(), '\n');
+  };
+  EXPECT_LE(lines(), 12);
+  job.ranks[0].memory.series.push_back({.name = "resident", .growth_bytes_per_step = 1e6});
+  EXPECT_LE(lines(), 12);
+}
+
+TEST(Memory, SaysPeaksGrowthLinesAndWhatItCost) {
+  RankAnalysis rank;
+  EXPECT_EQ(MemoryText(rank), "");
+  constexpr int64_t kMib = 1 << 20;
+  rank.memory.series = {
+      {7, "cuda:0 allocated", 3 << 10, 0, 4, false, 0, 0},
+      {7, "resident", 400 * kMib, 0, 90, true, 2.0 * kMib, 100},
+  };
+  rank.memory.kept = {
+      {"graph", "cpu", 0, 0, 8, 42, "total", "/a/train.py", 0, ""},
+      {"tensor", "cpu", kMib, 2, 2, 27, "", "/a/model.py", 42, "/a/train.py"},
+      {"tensor", "cuda:0", kMib, 0.25, 0, 30, "", "train.py", 0, ""},
+      {"block", "cuda:0", 3 * kMib, 1, 0, 31, "", "train.py", 0, ""},
+      {"python", "", kMib / 2, 1000.4, 0, 46, "", "train.py", 0, ""},
+  };
+  rank.memory.cost = Microseconds(20);
+  rank.memory.searched_steps = 8;
+  rank.memory.search = Milliseconds(300);
+  EXPECT_EQ(
+      MemoryText(rank),
+      R"(  cuda:0 allocated         3.0 KiB at the peak, too few steps to tell whether it grows
+  resident                 400 MiB at the peak, grows 2.0 MiB/step
+    train.py:42 lets the graph behind total grow, by 8 nodes each step: what they saved stays
+    model.py:27 (from train.py:42) keeps 2 tensors of 512 KiB each step, with their graphs
+    train.py:30 keeps 1 tensor of 4.0 MiB every 4 steps on cuda:0
+    train.py:31 allocated 1 block of 3.0 MiB each step on cuda:0 that stay
+    train.py:46 keeps 1000 Python objects of 524 B each step
+  in sight of Python these hold 1.5 MiB of the 2.0 MiB that come with each step
+  --memory took 0.020 ms/step, and 300 ms in its search over 8 steps
+)");
+  EXPECT_EQ(
+      MemoryCardLine(rank),
+      "memory (resident) grows 2.0 MiB/step: train.py:42 lets the graph behind total grow, by 8 "
+      "nodes each step: what they saved stays\n");
+  rank.memory.series[1].growth_bytes_per_step = 0;
+  EXPECT_EQ(MemoryCardLine(rank), "");
+  EXPECT_NE(MemoryText(rank).find("no growth (noise 100 B)"), std::string::npos);
+  EXPECT_EQ(MemoryText(rank).find("in sight of Python"), std::string::npos);
 }
 
 double CpuSeconds() {

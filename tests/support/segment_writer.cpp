@@ -128,9 +128,9 @@ void SegmentWriter::Range(const std::string& name, uint64_t begin, uint64_t end,
   Raw({PackHead(RecordType::kRange, 5, 0, name_id), end, begin + kOriginNs, end + kOriginNs,
        stack_id});
 }
-void SegmentWriter::Mark(const std::string& name, uint64_t ticks,
-                         std::vector<uint64_t> attributes) {
-  Named(RecordType::kMark, name, ticks, 0, std::move(attributes));
+void SegmentWriter::Mark(const std::string& name, uint64_t ticks, std::vector<uint64_t> attributes,
+                         uint32_t domain) {
+  Named(RecordType::kMark, name, ticks, domain, std::move(attributes));
 }
 void SegmentWriter::Domain(uint32_t domain, const std::string& name) {
   const uint32_t id = String(name);

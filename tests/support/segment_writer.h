@@ -46,7 +46,8 @@ class SegmentWriter {
   void End(uint64_t ticks, uint64_t id);
   // `stack`: a line a frame. The ticks are its end's.
   void Range(const std::string& name, uint64_t begin, uint64_t end, const std::string& stack = "");
-  void Mark(const std::string& name, uint64_t ticks, std::vector<uint64_t> attributes = {});
+  void Mark(const std::string& name, uint64_t ticks, std::vector<uint64_t> attributes = {},
+            uint32_t domain = 0);
   void Domain(uint32_t domain, const std::string& name);
   void Category(uint32_t domain, uint32_t category, const std::string& name);
   void ThreadName(int64_t tid, const std::string& name);

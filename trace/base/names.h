@@ -376,6 +376,12 @@ constexpr bool IsGarbageCollection(std::string_view name) {
 // The range that says how long a program waited for its GPU recording to be set up.
 inline constexpr std::string_view kCuptiSetup = "CUPTI set-up";
 
+// The counter of what a process and its devices hold at the end of each step (trainprof run --memory).
+inline constexpr std::string_view kMemoryCounter = "Step memory MiB";
+
+// The range of the steps during which `trainprof run --memory` looked for what keeps memory.
+inline constexpr std::string_view kMemorySearch = "trainprof --memory";
+
 // A kernel that moves data between GPUs: NCCL, RCCL, NVSHMEM and the custom all-reduces.
 constexpr bool IsCommunicationKernel(std::string_view name) {
   using names_internal::ContainsNoCase;

@@ -35,6 +35,8 @@ def step() -> None:
         return
     _steps.begin = _recorder.user_range("step", _steps.begin) if _steps.begin else _recorder.clock()
     _recorder.step_begins()
+    if _recorder.at_step_end is not None:
+        _recorder.at_step_end()
 
 
 class range:

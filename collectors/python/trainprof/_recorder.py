@@ -6,6 +6,7 @@ import time
 LIBRARY = "libtrainprof_injection.so"
 
 recording = False
+at_step_end = None  # as at_step_ends() has it
 clock = time.monotonic_ns  # of ranges
 
 
@@ -33,6 +34,7 @@ def _load():
         ("PastRange", None, [pointer, whole, whole]),
         ("UserRange", whole, [ctypes.c_char_p, whole]),
         ("Mark", None, [ctypes.c_char_p, ctypes.c_uint64]),
+        ("Memory", None, [pointer, ctypes.c_uint64]),
         ("Fact", None, [ctypes.c_char_p, ctypes.c_char_p]),
         ("StepBegins", None, []),
         ("PassOver", None, [ctypes.c_char_p]),
@@ -107,6 +109,11 @@ def mark(name, count):
     _functions["Mark"](_bytes(name), int(count))
 
 
+def memory(name, size):
+    """What is held now, in bytes."""
+    _functions["Memory"](place(name), size)
+
+
 def fact(name, value):
     """`name` as in trace/recording/wire/facts.h."""
     _functions["Fact"](_bytes(name), _bytes(value))
@@ -150,6 +157,13 @@ def run_backward(run):
 def answers(question, function):
     """Whom the hooks ask."""
     _functions["HookCalls"](_bytes(question), function)
+
+
+def at_step_ends(function):
+    """Called there, too, by the thread that steps. It never raises."""
+    global at_step_end
+    at_step_end = function
+    answers("step_ended", function)
 
 
 def passes_over(folder):

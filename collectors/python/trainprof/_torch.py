@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from trainprof import _ddp, _loader, _logging, _modules, _notebook, _ops, _phases, _profiler, _recorder, _sites
+from trainprof import _ddp, _loader, _logging, _memory, _modules, _notebook, _ops, _phases, _profiler, _recorder, _sites
 from trainprof._patching import never, patch, timed
 from trainprof._tracebacks import unseen
 
@@ -199,7 +199,8 @@ def install(torch, after):
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
     missing = []
-    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES, _ops.watch)]
+    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES, _ops.watch,
+                                                              _memory.watch)]
     late = (_first_module, (torch, is_compiling, after)), (_logging.loggers, (after,)), (_notebook.cells, (after,))
     for watch, arguments in (*patches, *late):
         try:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
 #include "tests/support/scratch_folder.h"
 #include "tests/support/segment_writer.h"
@@ -163,6 +164,27 @@ TEST_F(Reader, TheCellsOfANotebookHaveTheNamesThatTheirUserKnows) {
   EXPECT_EQ(files, (std::vector<std::string>{"In[3]", "/tmp/own.py"}));
   EXPECT_EQ(EnvironmentValue(trace.environment, "torch.version"), "2.13");
   for (const auto& [name, value] : trace.environment) EXPECT_NE(value, "In[3]") << name;
+}
+
+TEST_F(Reader, MarksOfMemoryAreACountersValues) {
+  writer_.BeginWriter(1, 10);
+  writer_.Domain(1, recording::kMemoryDomain);
+  const auto payload = static_cast<uint64_t>(recording::PayloadType::kUint64);
+  writer_.Mark("resident", 5, {payload, 3 << 20}, 1);
+  writer_.Mark("cuda:0 allocated", 5, {payload, 1 << 19}, 1);
+  writer_.Mark("without a value", 6, {}, 1);
+  writer_.Mark("of the program's own", 7, {payload, 9});
+  const Trace trace = Read();
+  ASSERT_EQ(trace.counters.size(), 2u);
+  EXPECT_EQ(trace.instants.size(), 1u);
+  EXPECT_EQ(trace.Text(trace.counters.name[0]), kMemoryCounter);
+  std::map<std::string, double> values;
+  for (size_t i = 0; i < trace.counters.size(); ++i) {
+    trace.args.ForEach(trace.counters.args[i], [&](const Arg& arg) {
+      values[std::string(trace.Text(arg.key))] = arg.value.Number();
+    });
+  }
+  EXPECT_EQ(values, (std::map<std::string, double>{{"resident", 3}, {"cuda:0 allocated", 0.5}}));
 }
 
 TEST_F(Reader, EndsWithoutStartsAndPopsWithoutPushesAreCounted) {

@@ -7,6 +7,7 @@
 #include "trace/base/utf8.h"
 #include "trace/recording/read/attribute_decoder.h"
 #include "trace/recording/read/device_decoder.h"
+#include "trace/recording/read/memory_value.h"
 #include "trace/recording/read/payload_decoder.h"
 #include "trace/recording/read/text_stack.h"
 #include "trace/recording/wire/facts.h"
@@ -211,8 +212,9 @@ class Decoder {
         break;
       case RecordType::kMark: {
         const PendingRange mark = MakeRange(record, record.extra);
-        builder_.AddInstant(
-            {At(mark.begin), At(mark.begin), mark.name, mark.track, mark.category, mark.args}, 't');
+        const Event event{At(mark.begin), At(mark.begin), mark.name,
+                          mark.track,     mark.category,  mark.args};
+        if (!AddMemoryValue(event, builder_)) builder_.AddInstant(event, 't');
         break;
       }
       default:
@@ -274,9 +276,10 @@ class Decoder {
     const PendingRange range = MakeRange(record, {});
     const TraceTime begin{static_cast<int64_t>(record.extra[0] - static_cast<uint64_t>(base_.ns))};
     const TraceTime end{static_cast<int64_t>(record.extra[1] - static_cast<uint64_t>(base_.ns))};
+    const bool is_ours = builder_.trace().Text(range.name) == kMemorySearch;
     builder_.AddRange({begin, end, range.name, range.track, range.category, range.args,
                        StackOf(static_cast<uint32_t>(record.extra[2]))},
-                      RangeKind::kUserAnnotation);
+                      is_ours ? RangeKind::kOverhead : RangeKind::kUserAnnotation);
   }
 
   // Of the text that a writer gave that id.

@@ -54,6 +54,19 @@ inline constexpr char kPythonUnwatched[] = "python.unwatched";
 inline constexpr char kPythonCell[] = "python.cell ";
 // With --ops: nanoseconds that an operator takes longer because it is recorded.
 inline constexpr char kOperatorCostNs[] = "ops.cost_ns";
+// With --memory, of the process that steps: nanoseconds that this takes at the end of each step;
+inline constexpr char kMemoryCostNs[] = "memory.cost_ns";
+// the most memory that was resident, in bytes;
+inline constexpr char kMemoryPeak[] = "memory.peak_resident";
+// "FIRST LAST NS": the steps, from 1, at whose ends lines were looked for, and what that took;
+inline constexpr char kMemoryWindow[] = "memory.window";
+// what could not be seen, in words;
+inline constexpr char kMemoryMissing[] = "memory.missing";
+// "memory.kept N", the largest first: what a line keeps each step, with tabs between: "tensor",
+// "graph" (of a tensor whose graph grows), "block" (of a device) or "python"; the device; bytes;
+// how many; how many with a graph (of a graph: its nodes), all of a step; the variable; the line
+// and its file; the same of the line that called it (0 where there is none).
+inline constexpr char kMemoryKept[] = "memory.kept ";
 // The settings of the DataLoader that feeds it, as torch names and prints them.
 inline constexpr char kLoaderWorkers[] = "loader.workers";
 inline constexpr char kLoaderBatchSize[] = "loader.batch_size";

@@ -152,6 +152,8 @@ inline constexpr uint32_t kMaxDomains = 4095;  // domain 0 is NVTX's default dom
 // Of ranges that are operators of torch, and calls of modules, whose names begin so (--ops).
 inline constexpr char kOperatorDomain[] = "torch.operators";
 inline constexpr char kModulePrefix[] = "nn.Module: ";
+// Of marks that say what the process or a device holds, with a payload in bytes (--memory).
+inline constexpr char kMemoryDomain[] = "torch.memory";
 inline constexpr uint64_t kStringTruncated = uint64_t{1} << 63;
 
 struct RecordHead {
