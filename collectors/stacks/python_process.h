@@ -76,7 +76,7 @@ class PythonProcess {
   uint64_t CopyTop(PythonThread& thread);
   // Reads which frame of the thread is innermost now.
   uint64_t TopOf(PythonThread& thread);
-  int64_t TidOf(uint64_t pthread) const;
+  int64_t TidOf(uint64_t pthread);
   // The bytes of the frame at `address`, from the copy or from a new one; nullptr: unreadable.
   const char* FrameBytes(uint64_t address);
   bool Walk(uint64_t top);

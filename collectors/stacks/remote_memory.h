@@ -1,4 +1,5 @@
-// Reads another process's memory without stopping it (process_vm_readv). What is read may change
+// Reads another process's memory without stopping it: by process_vm_readv, or, where that call is
+// refused, through /proc/PID/mem, which old rules of containers forget. What is read may change
 // meanwhile: whoever reads checks what it got.
 #pragma once
 
@@ -14,6 +15,9 @@ namespace trainprof {
 class RemoteMemory {
  public:
   explicit RemoteMemory(pid_t pid) : pid_(pid) {}
+  ~RemoteMemory();
+  RemoteMemory(const RemoteMemory&) = delete;
+  RemoteMemory& operator=(const RemoteMemory&) = delete;
 
   // False when not all of it can be read; error() says why.
   bool Read(uint64_t address, void* out, size_t bytes);
@@ -21,8 +25,8 @@ class RemoteMemory {
   bool Read(uint64_t address, T& out) {
     return Read(address, &out, sizeof out);
   }
-  // All of them with one system call, in their order: at most kMostPieces. False when not all of it
-  // can be read.
+  // All of them, in their order: at most kMostPieces. With one system call, or, through the file, one
+  // a piece. False when not all of it can be read.
   struct Piece {
     uint64_t address;
     void* out;
@@ -39,7 +43,12 @@ class RemoteMemory {
   int error() const { return error_; }
 
  private:
+  // Whether the file is to be used from now on: the call has just failed with `error`.
+  bool TakeFile(int error);
+  bool ReadFile(uint64_t address, void* out, size_t bytes);
+
   pid_t pid_;
+  int file_ = -1;  // /proc/PID/mem, where the call is refused
   int error_ = 0;
 };
 

@@ -1,8 +1,11 @@
 """The stacks that `trainprof run` samples: of any Python program, whatever becomes of it."""
+import ctypes
+import errno
 import glob
 import json
 import os
 import signal
+import struct
 import sys
 import time
 import unittest
@@ -26,6 +29,20 @@ def main(seconds):
 if __name__ == '__main__':
     main(float(sys.argv[1]))
 """
+
+
+def forbid_process_vm_readv():
+    """In this process and all that it starts, as old rules of Docker do."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 310, "aarch64": 270}[os.uname().machine]
+    load, jump_if_equal, ret = 0x20, 0x15, 0x06
+    allow, refuse = 0x7fff0000, 0x00050000 | errno.EPERM
+    rules = ((load, 0, 0, 0), (jump_if_equal, 0, 1, number), (ret, 0, 0, refuse), (ret, 0, 0, allow))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(code)))
+    no_new_privileges, seccomp, filtered = 38, 22, 2
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, filtered, program, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Stacks(TrainprofTest):
@@ -115,6 +132,15 @@ for i in range(150):
         result = self.trainprof("run", "--", python, "-I", "-S", script, "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater(self.seconds_in("busy") + self.seconds_in("rest"), 0.6)
+
+    def test_come_where_process_vm_readv_is_refused_to_all(self):
+        result = self.trainprof("run", "--", *self.script("work.py", WORK), "2", preexec_fn=forbid_process_vm_readv)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertAlmostEqual(self.seconds_in("busy") + self.seconds_in("rest"), 2, delta=0.5)
+        self.assertNotIn(b"no stacks", self.trainprof("report", self.the_run_folder(), "--format", "json").stdout)
+        doctor = self.trainprof("doctor", "--format", "json", preexec_fn=forbid_process_vm_readv)
+        checks = {check["id"]: check for check in json.loads(doctor.stdout)["checks"]}
+        self.assertEqual(checks["python_stacks"]["state"], "ok")
 
     def test_of_a_killed_program_are_there(self):
         say = "import os\nwith open('pid', 'w') as file: print(os.getpid(), file=file)\n"
