@@ -292,7 +292,12 @@ class Phases(Torch):
     def test_torchs_profiler_with_a_schedule(self):
         result, rank = self.record_as_timed("scheduled.py")
         self.assertEqual(rank["steps"]["last_number"], 38)
-        self.assertEqual(result.stdout.decode(), self.plain("scheduled.py").stdout.decode())
+        for _ in range(3):  # torch 2.0 by itself misses an event in one of some ten runs
+            if result.stdout == self.plain("scheduled.py").stdout:
+                break
+            result = self.trainprof("run", "--quiet", "--", TORCH_PYTHON, "scheduled.py")
+        else:
+            self.fail(result.stdout)
         self.assertIn(b"('aten::addmm', 20)", result.stdout)  # 5 layers, 4 steps; torch 2.4 adds profiles up
 
     def test_pauses_for_garbage(self):
