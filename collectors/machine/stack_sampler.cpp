@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "collectors/machine/schedule.h"
+#include "collectors/stacks/python_start.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
@@ -45,6 +46,18 @@ constexpr size_t kMostOpenFiles = 256;
 constexpr size_t kMostRemembered = 1 << 17;
 constexpr double kNewestRound = 0.1;  // of the newest round in the smoothed cost
 
+// What every program that imports torch passes through, and what those that train do.
+bool IsTorchs(std::string_view file) {
+  constexpr std::string_view kParts[] = {"torch/__init__.py", "torch/nn/", "torch/autograd/",
+                                         "torch/optim/"};
+  return std::any_of(std::begin(kParts), std::end(kParts), [&](std::string_view part) {
+    return file.find(part) != std::string_view::npos;
+  });
+}
+
+// Hooks load our library when torch has been imported.
+constexpr int64_t kHooksLoadNs = 3'000'000'000;
+
 }  // namespace
 
 StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log)
@@ -53,6 +66,7 @@ StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores
       share_(std::clamp(kShareACore * cores, kLeastShare, kMostShare)),
       log_(log),
       number_frame_([this](std::string_view function, std::string_view file, int64_t line) {
+        met_torch_ = met_torch_ || IsTorchs(file);
         return encoder_.AddFrame(function, file, line);
       }),
       finder_(root_),
@@ -193,6 +207,7 @@ void StackSampler::SampleProcess(Target& target) {
     target.failures = kMostTries;
     return SayOnce(fmt::format("{}: {}", target.what.text, WhyUnreadable(error)));
   }
+  met_torch_ = false;
   // A listing that differs in nothing else has no fewer threads than were known.
   for (const PythonThread& python : threads_) {
     Thread& thread = ThreadOf(target, python.tid);
@@ -200,6 +215,21 @@ void StackSampler::SampleProcess(Target& target) {
     if (round_ >= thread.due_round) SampleThread(target, thread, python);
   }
   if (target.threads.size() > threads_.size()) ForgetEndedThreads(target);
+  if (met_torch_ && target.torch_ns == 0) target.torch_ns = MonotonicNs();
+  if (target.torch_ns != 0 && target.hooks_asked < 2) SayIfNoHooks(target);
+}
+
+// Of several processes that lack them for one reason the first is named.
+void StackSampler::SayIfNoHooks(Target& target) {
+  const bool may_be_loaded = MonotonicNs() - target.torch_ns > kHooksLoadNs;
+  if (target.hooks_asked == 1 && !may_be_loaded) return;
+  target.hooks_asked = may_be_loaded ? 2 : 1;
+  const std::string pid = std::to_string(target.what.number);
+  const auto why = WhyNoHooks(root_ / "proc" / pid, may_be_loaded);
+  if (!why || !said_.insert(*why).second) return;
+  encoder_.Fact(fact::kNoHooks + pid,
+                fmt::format("{} (process {}) uses torch without trainprof's hooks: {}",
+                            target.what.text, pid, *why));
 }
 
 void StackSampler::Sample() {

@@ -60,6 +60,8 @@ class StackSampler {
     int64_t next_try_ns = 0;
     int64_t try_after_ns = 0;
     uint32_t failures = 0;
+    int64_t torch_ns = 0;  // when torch was first seen on a stack; 0: not yet
+    int hooks_asked = 0;   // when it was, and when its hooks would have loaded our library
     std::map<int64_t, Thread> threads;
   };
   struct Status {
@@ -70,6 +72,7 @@ class StackSampler {
   void Find(Target& target, int64_t now_ns);
   void SayOnce(const std::string& text);
   void SampleProcess(Target& target);
+  void SayIfNoHooks(Target& target);
   void SampleThread(Target& target, Thread& thread, const PythonThread& python);
   Thread& ThreadOf(Target& target, int64_t tid);
   Status ReadStatus(ProcFile& file);
@@ -94,6 +97,7 @@ class StackSampler {
   int64_t samples_ = 0;
   int64_t unusable_ = 0;
   std::set<std::string> said_;
+  bool met_torch_ = false;  // among the functions of the process that is being sampled
   std::vector<PythonThread> threads_;
   std::vector<uint32_t> frames_;
   std::string buffer_;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 
+#include "collectors/stacks/python_start.h"
 #include "profiler/doctor/machine.h"
 #include "profiler/process/inject.h"
 #include "profiler/report/text.h"
@@ -22,7 +23,6 @@
 #include "profiler/session/finalise.h"
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
-#include "profiler/session/python_program.h"
 #include "profiler/session/supervise.h"
 #include "trace/base/exit_codes.h"
 #include "trace/io/print.h"
@@ -46,6 +46,7 @@ struct Preparation {
   RunPlace place;
   recording::RunDescription run;
   std::vector<std::pair<std::string, std::string>> variables;
+  std::string hides_hooks;  // of run.warnings: that the command line keeps them out; or ""
   std::optional<recording::ClockLog> clocks;
   std::optional<HostSampler> sampler;
   std::chrono::steady_clock::time_point started;
@@ -168,10 +169,10 @@ void AddPython(const std::filesystem::path& collector, const RunSettings& settin
   preparation.variables.emplace_back(kPythonFolderVariable, folder.string());
   const std::string option = OptionThatHidesHooks(settings.program);
   if (option.empty()) return;
-  preparation.run.warnings.push_back(fmt::format(
-      "Python's {} hides trainprof from the script, whose steps are not recorded: start "
-      "it without, or install trainprof there (pip install trainprof)",
-      option));
+  preparation.hides_hooks =
+      fmt::format("Python's {} hides trainprof from the script, whose steps are not recorded: {}",
+                  option, RemedyFor(option));
+  preparation.run.warnings.push_back(preparation.hides_hooks);
 }
 
 // What operators are told through has one listener, too.
@@ -207,7 +208,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
   }
   if (!claimed.place) return Error{claimed.error};
   Preparation preparation{
-      std::move(*claimed.place), std::move(run), {}, std::nullopt, std::nullopt, {}};
+      std::move(*claimed.place), std::move(run), {}, {}, std::nullopt, std::nullopt, {}};
   if (!preparation.place.note.empty()) preparation.run.warnings.push_back(preparation.place.note);
   preparation.variables = {
       {recording::kEnvRunDirectory, preparation.place.directory.string()},
@@ -276,9 +277,13 @@ std::chrono::milliseconds VerdictTime(const ProgramEnd& end,
                               std::chrono::steady_clock::now() - ended);
 }
 
+bool HasNothingToJudge(const RecordingFacts& facts) {
+  return facts.processes == 0 && facts.without_hooks.empty();
+}
+
 void AddVerdict(CardContents& card, const RunSettings& settings,
                 std::chrono::steady_clock::time_point ended, SignalInbox& inbox) {
-  if (!settings.verdict || card.facts.processes == 0) return;
+  if (!settings.verdict || HasNothingToJudge(card.facts)) return;
   const auto limit = VerdictTime(card.end, ended);
   if (card.facts.bytes > kVerdictMaxRecordingBytes) {
     card.no_verdict_reason =
@@ -327,6 +332,8 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.facts = outcome.facts;
     card.sampled = !sampler_files.empty();
     card.notes = run.warnings;
+    // The sampler says the same, and of which process.
+    if (!outcome.facts.without_hooks.empty()) std::erase(card.notes, preparation.hides_hooks);
     if (card.facts.processes == 0 && !end.asked_to_end) {
       const std::string trouble = DriverTrouble(inbox);
       if (!trouble.empty()) card.notes.push_back("GPU: " + trouble);
