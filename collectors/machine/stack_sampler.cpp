@@ -60,7 +60,8 @@ constexpr int64_t kHooksLoadNs = 3'000'000'000;
 
 }  // namespace
 
-StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log)
+StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log,
+                           int door)
     : root_(std::move(root)),
       period_ns_(static_cast<int64_t>(1e9 / hz)),
       share_(std::clamp(kShareACore * cores, kLeastShare, kMostShare)),
@@ -69,7 +70,8 @@ StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores
         met_torch_ = met_torch_ || IsTorchs(file);
         return encoder_.AddFrame(function, file, line);
       }),
-      finder_(root_),
+      given_(door),
+      finder_(root_, &given_),
       random_(static_cast<uint32_t>(MonotonicNs())),
       began_ns_(MonotonicNs()),
       flushed_ns_(began_ns_) {}
@@ -82,6 +84,7 @@ void StackSampler::Follow(const std::vector<HostEntity>& processes) {
     const auto known = targets_.find(pid);
     if (known != targets_.end()) {
       if (known->second.what.start_ticks == process.start_ticks) continue;
+      SayRefusal(known->second);
       encoder_.EndProcess(known->second.number);
       targets_.erase(known);
     }
@@ -92,6 +95,8 @@ void StackSampler::Follow(const std::vector<HostEntity>& processes) {
   }
   for (auto it = targets_.begin(); it != targets_.end();) {
     if (!there.contains(it->first)) {
+      SayRefusal(it->second);
+      given_.Forget(it->first);
       encoder_.EndProcess(it->second.number);
       it = targets_.erase(it);
     } else {
@@ -104,6 +109,28 @@ void StackSampler::SayOnce(const std::string& text) {
   if (said_.insert(text).second) encoder_.Fact(fact::kNoStacks, text);
 }
 
+void StackSampler::GiveUp(Target& target, const std::string& why) {
+  target.failures = kMostTries;
+  target.refusal = fmt::format("{}: {}", target.what.text, why);
+  if (!given_.is_open()) SayRefusal(target);
+}
+
+void StackSampler::SayRefusal(const Target& target) {
+  if (!target.refusal.empty()) SayOnce(target.refusal);
+}
+
+void StackSampler::AcceptMemory() {
+  for (const pid_t pid : given_.Accept()) {
+    const auto found = targets_.find(pid);
+    if (found == targets_.end()) continue;
+    Target& target = found->second;
+    target.refusal.clear();
+    target.failures = 0;
+    target.next_try_ns = 0;
+    target.try_after_ns = kFirstTryNs;
+  }
+}
+
 void StackSampler::Find(Target& target, int64_t now_ns) {
   if (now_ns < target.next_try_ns || target.failures >= kMostTries) return;
   const auto pid = static_cast<pid_t>(target.what.number);
@@ -113,14 +140,14 @@ void StackSampler::Find(Target& target, int64_t now_ns) {
   if (!place.ok()) {
     // A process that is just being started may be unreadable for a moment.
     if (++target.failures < kMostTries) return;
-    return SayOnce(fmt::format("{}: {}", target.what.text, place.error()));
+    return GiveUp(target, place.error());
   }
   if (!place.value()) return;
   target.order =
       static_cast<size_t>(std::count_if(targets_.begin(), targets_.end(), [&](const auto& other) {
         return other.second.python && other.second.what.parent == target.what.parent;
       }));
-  target.python.emplace(root_, pid, *place.value());
+  target.python.emplace(root_, pid, *place.value(), &given_);
 }
 
 // /proc/PID/task/TID/stat: "tid (name) state ...".
@@ -204,8 +231,7 @@ void StackSampler::SampleProcess(Target& target) {
     target.next_try_ns = 0;
     target.try_after_ns = kFirstTryNs;
     if (error == ESRCH || error == EFAULT) return;
-    target.failures = kMostTries;
-    return SayOnce(fmt::format("{}: {}", target.what.text, WhyUnreadable(error)));
+    return GiveUp(target, WhyUnreadable(error));
   }
   met_torch_ = false;
   // A listing that differs in nothing else has no fewer threads than were known.
@@ -234,6 +260,7 @@ void StackSampler::SayIfNoHooks(Target& target) {
 
 void StackSampler::Sample() {
   ++round_;
+  AcceptMemory();
   const int64_t now = MonotonicNs();
   const int64_t cpu_begin = ThreadCpuNs();
   for (auto& [pid, target] : targets_) {
@@ -273,6 +300,7 @@ void StackSampler::BeginAnew() {
 }
 
 void StackSampler::Finish() {
+  for (const auto& [pid, target] : targets_) SayRefusal(target);
   const double wall = static_cast<double>(MonotonicNs() - began_ns_) / 1e9;
   encoder_.Fact(fact::kStackSampler,
                 fmt::format("took {:.3f} s of CPU time in {:.1f} s: {} stacks, {} unusable",

@@ -38,9 +38,10 @@ class PythonProcess {
   static constexpr size_t kMostThreads = 1024;
 
   // `root`: /proc is read below it.
-  PythonProcess(const std::filesystem::path& root, pid_t pid, const PythonPlace& place)
+  PythonProcess(const std::filesystem::path& root, pid_t pid, const PythonPlace& place,
+                const GivenMemory* given = nullptr)
       : folder_(root / "proc" / std::to_string(pid)),
-        memory_(pid),
+        memory_(pid, given),
         place_(place),
         codes_(place, folder_) {}
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "collectors/stacks/given_memory.h"
+
 namespace trainprof {
 namespace {
 
@@ -22,6 +24,7 @@ RemoteMemory::~RemoteMemory() {
 bool RemoteMemory::TakeFile(int error) {
   if (!IsRefusal(error)) return false;
   file_ = open(("/proc/" + std::to_string(pid_) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0 && given_ != nullptr) file_ = given_->DuplicateOf(pid_);
   return file_ >= 0;
 }
 

@@ -12,9 +12,12 @@
 
 namespace trainprof {
 
+class GivenMemory;
+
 class RemoteMemory {
  public:
-  explicit RemoteMemory(pid_t pid) : pid_(pid) {}
+  // `given`: may have the process's memory where the system refuses it; must outlive this.
+  explicit RemoteMemory(pid_t pid, const GivenMemory* given = nullptr) : pid_(pid), given_(given) {}
   ~RemoteMemory();
   RemoteMemory(const RemoteMemory&) = delete;
   RemoteMemory& operator=(const RemoteMemory&) = delete;
@@ -48,7 +51,8 @@ class RemoteMemory {
   bool ReadFile(uint64_t address, void* out, size_t bytes);
 
   pid_t pid_;
-  int file_ = -1;  // /proc/PID/mem, where the call is refused
+  const GivenMemory* given_;
+  int file_ = -1;  // of its memory, where the call is refused
   int error_ = 0;
 };
 

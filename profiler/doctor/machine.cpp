@@ -108,12 +108,10 @@ MachineCheck Stacks(const fs::path& root) {
   }
   const int scope = std::atoi(ReadLine(root / "proc/sys/kernel/yama/ptrace_scope").c_str());
   if (scope == 0 || (scope < 3 && HaveCapability(root, kCapSysPtrace))) return check;
-  check.state = scope == 1 ? CheckState::kInfo : CheckState::kMissing;
-  check.finding =
-      fmt::format("{} (ptrace_scope {})",
-                  scope == 1 ? "may be read of the program itself, not of its child processes"
-                             : "may not be read",
-                  scope);
+  // Processes with our hooks hand in their memory (collectors/stacks/given_memory.h).
+  check.state = CheckState::kInfo;
+  check.finding = fmt::format("of {}processes that use torch alone (ptrace_scope {})",
+                              scope == 1 ? "the program itself, and of " : "", scope);
   check.fix = scope == 3
                   ? "start the machine with kernel.yama.ptrace_scope=0"
                   : "sudo sysctl kernel.yama.ptrace_scope=0, or docker run --cap-add SYS_PTRACE";

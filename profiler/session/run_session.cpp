@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 
+#include "collectors/stacks/given_memory.h"
 #include "collectors/stacks/python_start.h"
 #include "profiler/doctor/machine.h"
 #include "profiler/process/inject.h"
@@ -48,6 +49,7 @@ struct Preparation {
   std::vector<std::pair<std::string, std::string>> variables;
   std::string hides_hooks;  // of run.warnings: that the command line keeps them out; or ""
   std::optional<recording::ClockLog> clocks;
+  std::optional<MemoryDoor> memory_door;
   std::optional<HostSampler> sampler;
   std::chrono::steady_clock::time_point started;
 };
@@ -175,6 +177,14 @@ void AddPython(const std::filesystem::path& collector, const RunSettings& settin
   preparation.run.warnings.push_back(preparation.hides_hooks);
 }
 
+// Processes hand in their memory where our sampler, which is none of their ancestors, may not read it.
+void AddMemoryDoor(const RunSettings& settings, Preparation& preparation) {
+  if (settings.sample_hz <= 0 || settings.stack_hz <= 0 || MayReadSiblings()) return;
+  preparation.memory_door = MemoryDoor::Open();
+  if (!preparation.memory_door) return;
+  preparation.variables.emplace_back(recording::kEnvMemory, preparation.memory_door->name());
+}
+
 // What operators are told through has one listener, too.
 void AddOperators(const std::filesystem::path& collector, Preparation& preparation) {
   if (const auto holder = InjectionHolder(kIttVariable)) {
@@ -207,8 +217,14 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
     return Error{collector.error()};
   }
   if (!claimed.place) return Error{claimed.error};
-  Preparation preparation{
-      std::move(*claimed.place), std::move(run), {}, {}, std::nullopt, std::nullopt, {}};
+  Preparation preparation{std::move(*claimed.place),
+                          std::move(run),
+                          {},
+                          {},
+                          std::nullopt,
+                          std::nullopt,
+                          std::nullopt,
+                          {}};
   if (!preparation.place.note.empty()) preparation.run.warnings.push_back(preparation.place.note);
   preparation.variables = {
       {recording::kEnvRunDirectory, preparation.place.directory.string()},
@@ -216,6 +232,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
       {kNvtxInjectionVariable, collector.value().string()},
   };
   AddPython(collector.value(), settings, preparation);
+  AddMemoryDoor(settings, preparation);
   if (settings.operators) AddOperators(collector.value(), preparation);
   if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
     preparation.run.warnings.push_back("GPU work is not recorded: CUDA is held by " + *holder +
@@ -253,6 +270,7 @@ void StartSampler(const RunSettings& settings, pid_t program, Preparation& prepa
   sampling.hz = settings.sample_hz;
   sampling.stack_hz = settings.stack_hz;
   sampling.max_bytes = settings.max_bytes;
+  if (preparation.memory_door) sampling.memory_door = preparation.memory_door->fd();
   auto sampler = HostSampler::Start(sampling);
   if (sampler.ok()) {
     preparation.sampler.emplace(std::move(sampler).value());

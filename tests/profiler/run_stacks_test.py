@@ -4,6 +4,7 @@ import errno
 import glob
 import json
 import os
+import shutil
 import signal
 import struct
 import sys
@@ -11,7 +12,7 @@ import time
 import unittest
 
 import harness
-from harness import TIMEOUT_S, TrainprofTest
+from harness import TIMEOUT_S, TRAINPROF, TrainprofTest
 
 WORK = """
 import sys, time
@@ -43,6 +44,14 @@ def forbid_process_vm_readv():
     no_new_privileges, seccomp, filtered = 38, 22, 2
     if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, filtered, program, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def give_up_rights():
+    """Of root: to read processes that may not be dumped, and files whatever their mode."""
+    libc = ctypes.CDLL(None)
+    drop_from_bounds, rights = 24, {"DAC_OVERRIDE": 1, "DAC_READ_SEARCH": 2, "SYS_PTRACE": 19}
+    for right in rights.values():
+        libc.prctl(drop_from_bounds, right, 0, 0, 0)  # fails where there is none of them
 
 
 class Stacks(TrainprofTest):
@@ -141,6 +150,47 @@ for i in range(150):
         doctor = self.trainprof("doctor", "--format", "json", preexec_fn=forbid_process_vm_readv)
         checks = {check["id"]: check for check in json.loads(doctor.stdout)["checks"]}
         self.assertEqual(checks["python_stacks"]["state"], "ok")
+
+    def test_come_where_a_process_may_not_be_read_and_hands_in_its_memory(self):
+        """As with Yama: a program that nobody may read is one that may not be dumped, and so is its process."""
+        trainprof = shutil.copy(TRAINPROF, self.path("trainprof"))
+        os.chmod(trainprof, 0o111)
+        script = self.script("work.py", """
+import ctypes, multiprocessing, os, sys, time
+def hidden(seconds):
+    time.sleep(1.5)  # until it was found
+    set_dumpable = 4
+    ctypes.CDLL(None).prctl(set_dumpable, 0, 0, 0, 0)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(200))
+def child():
+    trainprof.mark('in the child')
+    hidden(1.5)
+print('TRAINPROF_MEMORY' in os.environ)
+if sys.argv[1] == 'hand in':
+    import trainprof
+    trainprof.mark('in the parent')
+    process = multiprocessing.get_context('fork').Process(target=child)
+    process.start()
+    process.join()
+hidden(1.5)
+""")
+        for argument, seconds in (("hand in", 3), ("do not", 0)):
+            # By way of env: rights are gone when a program has been executed.
+            result = self.run_plain(["env", trainprof, "run", "--force", "-o", "run", "--", *script, argument],
+                                    preexec_fn=give_up_rights)
+            self.assertEqual((result.returncode, result.stdout), (0, b"True\n"), result.stderr)
+            exported = self.trainprof("export", "run", "--force", "-o", "x.collapsed")
+            self.assertEqual(exported.returncode, 0, exported.stderr)
+            stacks = [line for line in self.read("x.collapsed").decode().splitlines()
+                      if "hidden (" in line and "sleep" not in line]
+            self.assertAlmostEqual(sum(int(line.rsplit(" ", 1)[1]) for line in stacks) / 1e6, seconds, delta=0.6)
+            self.assertEqual(len({line.split(";")[0] for line in stacks}), 2 if seconds else 0)
+
+    def test_of_a_program_that_may_be_read_are_not_handed_in(self):
+        result = self.trainprof("run", "--", *self.script("ask.py", "import os; print('TRAINPROF_MEMORY' in os.environ)"))
+        self.assertEqual(result.stdout, b"False\n")
 
     def test_of_a_killed_program_are_there(self):
         say = "import os\nwith open('pid', 'w') as file: print(os.getpid(), file=file)\n"
