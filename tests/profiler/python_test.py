@@ -33,6 +33,12 @@ def errors_of(result):
     return [re.sub(r"\b0x[0-9a-f]+|/tmp/tmp\w+", "X", line) for line in lines]
 
 
+def tracebacks_show_hooks():
+    """Python 3.10 raises on with a traceback that was taken before."""
+    newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
+    return newer.returncode != 0
+
+
 class Start(TrainprofTest):
     """The way in; needs no torch."""
 
@@ -369,8 +375,7 @@ class Transparency(Torch):
             self.assertEqual(result.returncode, 1)
             return errors_of(result)
 
-        newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
-        if newer.returncode != 0:
+        if tracebacks_show_hooks():
             self.skipTest("Python 3.10 raises on with tracebacks that cannot be changed")
         command = [TORCH_PYTHON, "fails.py"]
         self.assertEqual(errors(self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])),
@@ -381,6 +386,8 @@ class Transparency(Torch):
 
     def test_torchs_profiler_compiled_graphs_and_copies_are_the_same(self):
         plain = self.plain("profiled.py")
+        if b"No module named 'torch._dynamo'" in plain.stderr:
+            self.skipTest("torch 1 compiles nothing")
         self.assertEqual(plain.returncode, 0, plain.stderr)
         result = self.record("profiled.py")
         self.assertEqual(result.stdout.decode(), plain.stdout.decode())
