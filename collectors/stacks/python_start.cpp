@@ -134,6 +134,11 @@ std::optional<std::string> WhyNoHooks(const fs::path& proc_folder, bool may_be_l
   if (environment.empty() && access((proc_folder / "environ").c_str(), R_OK) != 0) {
     return std::nullopt;  // another user's
   }
+  // A program that names itself anew (setproctitle) does so in the memory that this file shows.
+  const auto is_variable = [](const std::string& entry) {
+    return entry.find('=') != std::string::npos;
+  };
+  if (!std::all_of(environment.begin(), environment.end(), is_variable)) return std::nullopt;
   if (ValueOf(environment, "TRAINPROF_DIR").empty()) {
     return "its environment was emptied (env -i, sudo, a launcher that gives one of its own). Pass the "
            "environment on, or start trainprof run inside";

@@ -46,12 +46,12 @@ void Say(const std::string& message) { Print(stderr, "trainprof: {}\n", message)
 struct Preparation {
   RunPlace place;
   recording::RunDescription run;
-  std::vector<std::pair<std::string, std::string>> variables;
-  std::string hides_hooks;  // of run.warnings: that the command line keeps them out; or ""
-  std::optional<recording::ClockLog> clocks;
-  std::optional<MemoryDoor> memory_door;
-  std::optional<HostSampler> sampler;
-  std::chrono::steady_clock::time_point started;
+  std::vector<std::pair<std::string, std::string>> variables{};
+  std::string hides_hooks{};  // of run.warnings: that the command line keeps them out; or ""
+  std::optional<recording::ClockLog> clocks{};
+  std::optional<MemoryDoor> memory_door{};
+  std::optional<HostSampler> sampler{};
+  std::chrono::steady_clock::time_point started{};
 };
 
 // What preparing, sealing and the verdict have open at most at the same time, and some to spare.
@@ -217,14 +217,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
     return Error{collector.error()};
   }
   if (!claimed.place) return Error{claimed.error};
-  Preparation preparation{std::move(*claimed.place),
-                          std::move(run),
-                          {},
-                          {},
-                          std::nullopt,
-                          std::nullopt,
-                          std::nullopt,
-                          {}};
+  Preparation preparation{std::move(*claimed.place), std::move(run)};
   if (!preparation.place.note.empty()) preparation.run.warnings.push_back(preparation.place.note);
   preparation.variables = {
       {recording::kEnvRunDirectory, preparation.place.directory.string()},
