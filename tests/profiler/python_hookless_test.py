@@ -1,5 +1,5 @@
-"""Python that trains without trainprof's hooks: whatever keeps them out is said, and what samples of the stacks tell of the
-loop is shown.
+"""Python that trains without trainprof's hooks: whatever keeps them out is said, and what samples of the stacks tell of
+the loop is shown.
 
 Environment, beside the harness's: TRAINPROF_TEST_TORCH, a Python that has PyTorch.
 """
@@ -22,7 +22,7 @@ class Hookless(Torch):
 
     def record_hookless(self, *command, **changes):
         """The card and the report, on one line each, and the report's only rank."""
-        result = self.trainprof("run", "-o", "run", "--", *command, env=self.environment(**changes))
+        result = self.trainprof("run", "-o", "run", "--stack-hz", "200", "--", *command, env=self.environment(**changes))
         self.assertEqual(result.returncode, 0, result.stderr.decode())
         report = self.trainprof("report", "run").stdout.decode()
         return result.stderr.decode(), " ".join(report.split()), self.rank()
@@ -34,7 +34,7 @@ class Hookless(Torch):
         self.assertNotIn("import trainprof", report)
 
     def assert_phases_are_sampled(self, rank):
-        """Within what a few hundred samples can tell."""
+        """Within what some hundred samples can tell."""
         with open(self.path("truth.json"), encoding="utf-8") as file:
             steps = json.load(file)
         self.assertEqual(rank["host_account_source"], "samples")
@@ -43,7 +43,8 @@ class Hookless(Torch):
         phases = ("input_wait", "forward", "backward", "optimizer")
         true = {phase: sum(step.get(phase, 0) for step in steps) for phase in phases}
         for phase in phases:
-            self.assertAlmostEqual(seen[phase], true[phase], delta=0.2 * true[phase] + 120, msg=(phase, seen, true))
+            self.assertAlmostEqual(seen[phase], true[phase], delta=0.25 * true[phase] + 150,
+                                   msg=(phase, seen, true))
         wait = next(it for it in rank["host_lines"] if it["class"] == "input_wait")
         sleep = line_of("truth.py", "time.sleep(self.seconds)")
         self.assertIn(("truth.py", sleep), [(os.path.basename(it["file"] or ""), it["line"]) for it in wait["lines"]])
@@ -63,7 +64,8 @@ class Hookless(Torch):
         self.assert_phases_are_sampled(rank)
 
     def test_a_launcher_that_replaces_the_path(self):
-        launcher = "import os, subprocess, sys; os.environ['PYTHONPATH'] = '/tmp'; sys.exit(subprocess.call(sys.argv[1:]))"
+        launcher = ("import os, subprocess, sys; os.environ['PYTHONPATH'] = '/tmp'; "
+                    "sys.exit(subprocess.call(sys.argv[1:]))")
         card, report, _ = self.record_hookless(TORCH_PYTHON, "-c", launcher, TORCH_PYTHON, "hookless.py")
         self.assert_said(card, report, "its PYTHONPATH was replaced. Put the new folders before")
 
