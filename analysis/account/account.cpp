@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/account/idle.h"
+#include "analysis/account/sampled_phases.h"
 #include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 
@@ -166,6 +167,35 @@ Duration IdleWithin(std::span<const MissingWork::Period> periods, const DeviceAc
   return IntervalSet::Union(std::move(intervals)).IntersectWith(window).Minus(account.busy).Total();
 }
 
+// By what names phases.
+HostAccount AccountNamed(const Trace& trace, const Steps& steps) {
+  HostAccount account;
+  if (steps.thread != kNoTrack) account.phases = PhaseTimeline(trace, steps.thread);
+  const auto add = [&](HostClass c, Duration d) { account.total[static_cast<size_t>(c)] += d; };
+  std::vector<Interval> named;
+  for (const Segment<Phase>& segment : account.phases) {
+    add(ClassOf(segment.value), steps.window.TotalWithin(segment.interval));
+    named.push_back(segment.interval);
+  }
+  // Unnamed time: copy calls first, then waiting for autograd's threads, the rest is other.
+  const IntervalSet unnamed = steps.window.Minus(IntervalSet::Union(std::move(named)));
+  account.copies = CopyCalls(trace, steps.thread).IntersectWith(unnamed);
+  account.backward =
+      BackwardElsewhere(trace, steps.thread).IntersectWith(unnamed).Minus(account.copies);
+  if (steps.thread != kNoTrack) {
+    account.forward = ForwardBetween(trace, steps.thread)
+                          .IntersectWith(unnamed)
+                          .Minus(account.copies)
+                          .Minus(account.backward);
+  }
+  add(HostClass::kOther, unnamed.Total());
+  for (const auto& [c, set] : account.Unnamed()) {
+    add(c, set->Total());
+    add(HostClass::kOther, Duration{} - set->Total());
+  }
+  return account;
+}
+
 }  // namespace
 
 std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
@@ -218,30 +248,20 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
 }
 
 HostAccount AccountHost(const Trace& trace, const Steps& steps) {
-  HostAccount account;
-  if (steps.thread != kNoTrack) account.phases = PhaseTimeline(trace, steps.thread);
-  const auto add = [&](HostClass c, Duration d) { account.total[static_cast<size_t>(c)] += d; };
-  std::vector<Interval> named;
+  HostAccount account = AccountNamed(trace, steps);
+  if (account.Of(HostClass::kOther) != steps.window.Total()) return account;
+  SampledPhases sampled = FindSampledPhases(trace, steps);
+  if (sampled.thread == kNoTrack) return account;
+  account.sampled_thread = sampled.thread;
+  account.phases = std::move(sampled.phases);
+  account.total = {};
+  Duration rest = steps.window.Total();
   for (const Segment<Phase>& segment : account.phases) {
-    add(ClassOf(segment.value), steps.window.TotalWithin(segment.interval));
-    named.push_back(segment.interval);
+    const Duration part = steps.window.TotalWithin(segment.interval);
+    account.total[static_cast<size_t>(ClassOf(segment.value))] += part;
+    rest = rest - part;
   }
-  // Unnamed time: copy calls first, then waiting for autograd's threads, the rest is other.
-  const IntervalSet unnamed = steps.window.Minus(IntervalSet::Union(std::move(named)));
-  account.copies = CopyCalls(trace, steps.thread).IntersectWith(unnamed);
-  account.backward =
-      BackwardElsewhere(trace, steps.thread).IntersectWith(unnamed).Minus(account.copies);
-  if (steps.thread != kNoTrack) {
-    account.forward = ForwardBetween(trace, steps.thread)
-                          .IntersectWith(unnamed)
-                          .Minus(account.copies)
-                          .Minus(account.backward);
-  }
-  add(HostClass::kOther, unnamed.Total());
-  for (const auto& [c, set] : account.Unnamed()) {
-    add(c, set->Total());
-    add(HostClass::kOther, Duration{} - set->Total());
-  }
+  account.total[static_cast<size_t>(HostClass::kOther)] += rest;
   return account;
 }
 

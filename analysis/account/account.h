@@ -77,8 +77,11 @@ inline constexpr double kStrayShare = 0.01;
 struct HostAccount {
   std::array<Duration, kHostClasses> total{};  // sums to window.Total()
   Timeline<Phase> phases;                      // of the stepping thread, whole trace
-  IntervalSet copies;                          // within the window, where no phase is named
-  IntervalSet backward;                        // the same, on autograd's own threads
+  // Where nothing named a phase: the thread whose samples tell of them (sampled_phases.h), to a
+  // hundredth of a second or so. kNoTrack elsewhere.
+  TrackId sampled_thread = kNoTrack;
+  IntervalSet copies;    // within the window, where no phase is named
+  IntervalSet backward;  // the same, on autograd's own threads
   // The same, from the end of torch's loader to the next backward pass, less the user's own ranges.
   // Empty where ranges or modules name the forward pass.
   IntervalSet forward;

@@ -333,7 +333,8 @@ TrackId SampledThread(const Trace& trace, const Steps& steps) {
 
 std::vector<PhaseLines> OpenByLine(const Trace& trace, const Steps& steps,
                                    const HostAccount& account) {
-  const TrackId thread = SampledThread(trace, steps);
+  const TrackId thread =
+      account.sampled_thread != kNoTrack ? account.sampled_thread : SampledThread(trace, steps);
   if (thread == kNoTrack) return OpenByFunction(trace, steps, account);
   const SampleTable& samples = trace.samples;
   const Classes classes(steps, account);

@@ -166,7 +166,10 @@ RankAnalysis Examine(const RankModel& model) {
     analysis.devices.back().stray = &account >= model.devices.data() + model.devices.size();
   }
   analysis.host_account = LinesOf<HostClass>(model.host.total);
-  analysis.host_other = OpenOther(trace, model.steps, model.host);
+  analysis.phases_are_sampled = model.host.sampled_thread != kNoTrack;
+  if (!analysis.phases_are_sampled) {
+    analysis.host_other = OpenOther(trace, model.steps, model.host);
+  }
   analysis.host_lines = OpenByLine(trace, model.steps, model.host);
   analysis.operators = OperatorsOf(trace, model.steps);
   analysis.memory = MemoryOf(trace, model.steps);

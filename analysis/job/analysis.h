@@ -98,8 +98,9 @@ struct RankAnalysis {
   Operators operators;
   StepMemory memory;
   LoaderWait loader_wait;
-  bool has_host_phases = false;      // false: nothing named a phase, the account is all "other"
-  std::vector<Finding> findings;     // largest gain first
+  bool has_host_phases = false;     // false: nothing named a phase, the account is all "other"
+  bool phases_are_sampled = false;  // the host's account is by samples of stacks (sampled_phases.h)
+  std::vector<Finding> findings;    // largest gain first
   std::vector<Weakness> weaknesses;  // of its devices (DeviceWeaknesses)
   std::vector<SkippedRule> skipped;
   std::vector<std::string> passed;  // rules that were checked and found nothing

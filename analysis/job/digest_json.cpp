@@ -155,18 +155,20 @@ void Fields(auto& in, Of<StepMemory> auto& memory) {
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {
   auto& [place, path, source, kind, number, rank_known, world_size, base_ns, steps, window,
          device_steps, device_window, devices, device_doubt, host_account, host_other, host_lines,
-         operators, memory, loader_wait, has_host_phases, findings, weaknesses, skipped, passed,
-         quality, environment, host_facts, kernels, copies, api_calls, ranges] = rank;
+         operators, memory, loader_wait, has_host_phases, phases_are_sampled, findings, weaknesses,
+         skipped, passed, quality, environment, host_facts, kernels, copies, api_calls, ranges] =
+      rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
       "devices", devices)("device_doubt", device_doubt);
   in.template Account<HostClass, kHostClasses>("host_account", host_account);
   in("host_other", host_other)("host_lines", host_lines)("operators", operators)("memory", memory)(
-      "loader_wait", loader_wait)("has_host_phases", has_host_phases)("findings", findings)(
-      "weaknesses", weaknesses)("skipped", skipped)("passed", passed)("quality", quality)(
-      "environment", environment)("host_facts", host_facts)("kernels", kernels)("copies", copies)(
-      "api_calls", api_calls)("ranges", ranges);
+      "loader_wait", loader_wait)("has_host_phases", has_host_phases)(
+      "phases_are_sampled", phases_are_sampled)("findings", findings)("weaknesses", weaknesses)(
+      "skipped", skipped)("passed", passed)("quality", quality)("environment", environment)(
+      "host_facts", host_facts)("kernels", kernels)("copies", copies)("api_calls", api_calls)(
+      "ranges", ranges);
 }
 
 void Fields(auto& in, Of<DeviceSteps> auto& device) {

@@ -153,7 +153,8 @@ class Doubts {
     const bool has_steps = rank.steps.count() > 0;
     const bool has_device_work = rank.kernels + rank.copies > 0;
     const std::string window = WindowOptions(rank);
-    if (!has_steps && !has_device_work && !rank.has_host_phases && !window.empty()) {
+    const bool has_named_phases = rank.has_host_phases && !rank.phases_are_sampled;
+    if (!has_steps && !has_device_work && !has_named_phases && !window.empty()) {
       Add("window_never_opened",
           fmt::format("the window of the recording never opened ({}): nothing was recorded",
                       window),

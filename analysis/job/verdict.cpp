@@ -79,10 +79,12 @@ std::string LossText(const RankAnalysis& rank, const AccountLine& loss, double m
   if (share < kWorthNaming) return GilText(rank).empty() ? "; no loss of 1 % or more" : "";
   const std::string meaning = loss.meaning.empty() ? "" : fmt::format(" ({})", loss.meaning);
   const bool has_steps = rank.steps.count() > 0;
-  return fmt::format("; biggest loss: {}{}{}, {}{} ({:.0f} %{}){}",
+  const bool is_devices = loss.name.starts_with("idle_") || loss.name.starts_with("exposed_");
+  const bool by_samples = rank.phases_are_sampled && !is_devices;
+  return fmt::format("; biggest loss: {}{}{}, {}{} ({:.0f} %{}){}{}",
                      loss.name.starts_with("idle_") ? "GPU idle, " : "", loss.title, meaning,
                      TimeText(ms), has_steps ? "/step" : "", 100 * share, of,
-                     MostlyText(rank, loss));
+                     MostlyText(rank, loss), by_samples ? ", by samples of stacks alone" : "");
 }
 
 struct StepTexts {

@@ -220,6 +220,9 @@ std::string PerStepText(const RankModel& model, Duration total) {
 }
 
 RuleOutcome Check(const RankModel& model) {
+  if (model.host.sampled_thread != kNoTrack) {
+    return Skipped{"the data loader's wait is known from samples of stacks alone"};
+  }
   const Wait wait = WaitOf(model);
   if (wait.raw.Empty()) {
     return Skipped{"no range in the trace shows the data loader's wait"};

@@ -97,6 +97,8 @@ bool ReadEnvironment(Options* options) {
   *options = Options{};
   memcpy(options->run_directory, directory, length + 1);
   options->rank = RankFromEnvironment();
+  const char* const memory = secure_getenv(recording::kEnvMemory);
+  if (memory != nullptr) CopyValue(memory, options->memory_socket, sizeof options->memory_socket);
   if (const char* text = secure_getenv(recording::kEnvOptions)) {
     strncpy(options->text, text, sizeof options->text - 1);
     ParseOptions(text, options);

@@ -12,8 +12,9 @@ struct Options {
   static constexpr uint64_t kNoStep = UINT64_MAX;
 
   char run_directory[3072];
-  char text[256];  // TRAINPROF_OPTIONS
-  int rank;        // -1: none of kRankVariables is a number
+  char text[256];          // TRAINPROF_OPTIONS
+  char memory_socket[64];  // TRAINPROF_MEMORY; "": none
+  int rank;                // -1: none of kRankVariables is a number
 
   bool full;
   bool has_steps;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "collectors/core/own_memory.h"
 #include "collectors/core/segment_file.h"
 #include "collectors/core/system.h"
 #include "collectors/core/window.h"
@@ -87,6 +88,7 @@ bool StartProcess() {
     state.first_event_ns = recording::MonotonicNs();
     OpenSegment();
     StartWindow();
+    GiveOwnMemoryAgain();
     const auto in_child = g_runtime.in_child.load(std::memory_order_acquire);
     if (in_child != nullptr && state.segment != nullptr) in_child();
     const uint32_t generation = g_runtime.generations.fetch_add(1) + 1;

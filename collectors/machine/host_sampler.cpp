@@ -66,6 +66,7 @@ void KeepOnly(std::vector<int> kept) {
   if (getppid() != supervisor) _exit(0);
   std::vector<int> kept = {logs.host.fd(), stop_fd};
   if (logs.stacks) kept.push_back(logs.stacks->fd());
+  if (settings.memory_door >= 0) kept.push_back(settings.memory_door);
   KeepOnly(std::move(kept));
   int status = kNoRoom;
   try {

@@ -33,6 +33,7 @@ struct SamplerSettings {
   double hz = kDefaultSampleHz;       // > 0
   double stack_hz = kDefaultStackHz;  // of Python threads; 0: none
   uint64_t max_bytes = UINT64_MAX;    // bound of the whole recording
+  int memory_door = -1;               // where processes hand in their memory (MemoryDoor), or -1
   std::filesystem::path root = "/";   // /proc and /sys are read below it
 };
 

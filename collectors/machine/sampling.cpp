@@ -251,7 +251,7 @@ class ProcLoop {
 void SampleStacks(const SamplerSettings& settings, SampleLog& log, Shared& shared, int stop_fd) {
   try {
     const auto cores = static_cast<uint32_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
-    StackSampler sampler(settings.root, settings.stack_hz, cores, log);
+    StackSampler sampler(settings.root, settings.stack_hz, cores, log, settings.memory_door);
     uint64_t followed = 0;
     do {
       const uint64_t edition = shared.edition;

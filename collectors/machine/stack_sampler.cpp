@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "collectors/machine/schedule.h"
+#include "collectors/stacks/python_start.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
@@ -45,17 +46,32 @@ constexpr size_t kMostOpenFiles = 256;
 constexpr size_t kMostRemembered = 1 << 17;
 constexpr double kNewestRound = 0.1;  // of the newest round in the smoothed cost
 
+// What every program that imports torch passes through, and what those that train do.
+bool IsTorchs(std::string_view file) {
+  constexpr std::string_view kParts[] = {"torch/__init__.py", "torch/nn/", "torch/autograd/",
+                                         "torch/optim/"};
+  return std::any_of(std::begin(kParts), std::end(kParts), [&](std::string_view part) {
+    return file.find(part) != std::string_view::npos;
+  });
+}
+
+// Hooks load our library when torch has been imported.
+constexpr int64_t kHooksLoadNs = 3'000'000'000;
+
 }  // namespace
 
-StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log)
+StackSampler::StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log,
+                           int door)
     : root_(std::move(root)),
       period_ns_(static_cast<int64_t>(1e9 / hz)),
       share_(std::clamp(kShareACore * cores, kLeastShare, kMostShare)),
       log_(log),
       number_frame_([this](std::string_view function, std::string_view file, int64_t line) {
+        met_torch_ = met_torch_ || IsTorchs(file);
         return encoder_.AddFrame(function, file, line);
       }),
-      finder_(root_),
+      given_(door),
+      finder_(root_, &given_),
       random_(static_cast<uint32_t>(MonotonicNs())),
       began_ns_(MonotonicNs()),
       flushed_ns_(began_ns_) {}
@@ -68,6 +84,7 @@ void StackSampler::Follow(const std::vector<HostEntity>& processes) {
     const auto known = targets_.find(pid);
     if (known != targets_.end()) {
       if (known->second.what.start_ticks == process.start_ticks) continue;
+      SayRefusal(known->second);
       encoder_.EndProcess(known->second.number);
       targets_.erase(known);
     }
@@ -78,6 +95,8 @@ void StackSampler::Follow(const std::vector<HostEntity>& processes) {
   }
   for (auto it = targets_.begin(); it != targets_.end();) {
     if (!there.contains(it->first)) {
+      SayRefusal(it->second);
+      given_.Forget(it->first);
       encoder_.EndProcess(it->second.number);
       it = targets_.erase(it);
     } else {
@@ -90,6 +109,28 @@ void StackSampler::SayOnce(const std::string& text) {
   if (said_.insert(text).second) encoder_.Fact(fact::kNoStacks, text);
 }
 
+void StackSampler::GiveUp(Target& target, const std::string& why) {
+  target.failures = kMostTries;
+  target.refusal = fmt::format("{}: {}", target.what.text, why);
+  if (!given_.is_open()) SayRefusal(target);
+}
+
+void StackSampler::SayRefusal(const Target& target) {
+  if (!target.refusal.empty()) SayOnce(target.refusal);
+}
+
+void StackSampler::AcceptMemory() {
+  for (const pid_t pid : given_.Accept()) {
+    const auto found = targets_.find(pid);
+    if (found == targets_.end()) continue;
+    Target& target = found->second;
+    target.refusal.clear();
+    target.failures = 0;
+    target.next_try_ns = 0;
+    target.try_after_ns = kFirstTryNs;
+  }
+}
+
 void StackSampler::Find(Target& target, int64_t now_ns) {
   if (now_ns < target.next_try_ns || target.failures >= kMostTries) return;
   const auto pid = static_cast<pid_t>(target.what.number);
@@ -99,14 +140,14 @@ void StackSampler::Find(Target& target, int64_t now_ns) {
   if (!place.ok()) {
     // A process that is just being started may be unreadable for a moment.
     if (++target.failures < kMostTries) return;
-    return SayOnce(fmt::format("{}: {}", target.what.text, place.error()));
+    return GiveUp(target, place.error());
   }
   if (!place.value()) return;
   target.order =
       static_cast<size_t>(std::count_if(targets_.begin(), targets_.end(), [&](const auto& other) {
         return other.second.python && other.second.what.parent == target.what.parent;
       }));
-  target.python.emplace(root_, pid, *place.value());
+  target.python.emplace(root_, pid, *place.value(), &given_);
 }
 
 // /proc/PID/task/TID/stat: "tid (name) state ...".
@@ -190,9 +231,9 @@ void StackSampler::SampleProcess(Target& target) {
     target.next_try_ns = 0;
     target.try_after_ns = kFirstTryNs;
     if (error == ESRCH || error == EFAULT) return;
-    target.failures = kMostTries;
-    return SayOnce(fmt::format("{}: {}", target.what.text, WhyUnreadable(error)));
+    return GiveUp(target, WhyUnreadable(error));
   }
+  met_torch_ = false;
   // A listing that differs in nothing else has no fewer threads than were known.
   for (const PythonThread& python : threads_) {
     Thread& thread = ThreadOf(target, python.tid);
@@ -200,10 +241,26 @@ void StackSampler::SampleProcess(Target& target) {
     if (round_ >= thread.due_round) SampleThread(target, thread, python);
   }
   if (target.threads.size() > threads_.size()) ForgetEndedThreads(target);
+  if (met_torch_ && target.torch_ns == 0) target.torch_ns = MonotonicNs();
+  if (target.torch_ns != 0 && target.hooks_asked < 2) SayIfNoHooks(target);
+}
+
+// Of several processes that lack them for one reason the first is named.
+void StackSampler::SayIfNoHooks(Target& target) {
+  const bool may_be_loaded = MonotonicNs() - target.torch_ns > kHooksLoadNs;
+  if (target.hooks_asked == 1 && !may_be_loaded) return;
+  target.hooks_asked = may_be_loaded ? 2 : 1;
+  const std::string pid = std::to_string(target.what.number);
+  const auto why = WhyNoHooks(root_ / "proc" / pid, may_be_loaded);
+  if (!why || !said_.insert(*why).second) return;
+  encoder_.Fact(fact::kNoHooks + pid,
+                fmt::format("{} (process {}) uses torch without trainprof's hooks: {}",
+                            target.what.text, pid, *why));
 }
 
 void StackSampler::Sample() {
   ++round_;
+  AcceptMemory();
   const int64_t now = MonotonicNs();
   const int64_t cpu_begin = ThreadCpuNs();
   for (auto& [pid, target] : targets_) {
@@ -243,6 +300,7 @@ void StackSampler::BeginAnew() {
 }
 
 void StackSampler::Finish() {
+  for (const auto& [pid, target] : targets_) SayRefusal(target);
   const double wall = static_cast<double>(MonotonicNs() - began_ns_) / 1e9;
   encoder_.Fact(fact::kStackSampler,
                 fmt::format("took {:.3f} s of CPU time in {:.1f} s: {} stacks, {} unusable",

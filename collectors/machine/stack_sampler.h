@@ -20,6 +20,7 @@
 
 #include "collectors/machine/proc_file.h"
 #include "collectors/machine/sample_log.h"
+#include "collectors/stacks/given_memory.h"
 #include "collectors/stacks/python_process.h"
 #include "trace/recording/files/stack_encoder.h"
 
@@ -28,7 +29,9 @@ namespace trainprof {
 class StackSampler {
  public:
   // `cores` of the machine: what may be spent follows them.
-  StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log);
+  // `door`: where processes hand in their memory (given_memory.h), or -1.
+  StackSampler(std::filesystem::path root, double hz, uint32_t cores, SampleLog& log,
+               int door = -1);
 
   // The processes of the run there are now, each behind its parent.
   void Follow(const std::vector<recording::HostEntity>& processes);
@@ -60,6 +63,9 @@ class StackSampler {
     int64_t next_try_ns = 0;
     int64_t try_after_ns = 0;
     uint32_t failures = 0;
+    std::string refusal;   // to be said at its end, unless its memory comes
+    int64_t torch_ns = 0;  // when torch was first seen on a stack; 0: not yet
+    int hooks_asked = 0;   // when it was, and when its hooks would have loaded our library
     std::map<int64_t, Thread> threads;
   };
   struct Status {
@@ -68,8 +74,13 @@ class StackSampler {
   };
 
   void Find(Target& target, int64_t now_ns);
+  void AcceptMemory();
+  // Its stacks cannot be read: said at once, or, where its memory may yet be handed in, at its end.
+  void GiveUp(Target& target, const std::string& why);
+  void SayRefusal(const Target& target);
   void SayOnce(const std::string& text);
   void SampleProcess(Target& target);
+  void SayIfNoHooks(Target& target);
   void SampleThread(Target& target, Thread& thread, const PythonThread& python);
   Thread& ThreadOf(Target& target, int64_t tid);
   Status ReadStatus(ProcFile& file);
@@ -84,6 +95,7 @@ class StackSampler {
   SampleLog& log_;
   recording::StackEncoder encoder_;
   NumberFrame number_frame_;
+  GivenMemory given_;
   PythonFinder finder_;
   std::map<pid_t, Target> targets_;
   std::minstd_rand random_;
@@ -94,6 +106,7 @@ class StackSampler {
   int64_t samples_ = 0;
   int64_t unusable_ = 0;
   std::set<std::string> said_;
+  bool met_torch_ = false;  // among the functions of the process that is being sampled
   std::vector<PythonThread> threads_;
   std::vector<uint32_t> frames_;
   std::string buffer_;

@@ -7,6 +7,7 @@
 // CLOCK_MONOTONIC, which Python's own clocks give. Names that the user gives are zero-terminated;
 // those of hooks, which come at each step, are handles of TrainprofPlace().
 #include "collectors/core/lending.h"
+#include "collectors/core/own_memory.h"
 #include "collectors/core/registry.h"
 #include "collectors/python/asking.h"
 #include "collectors/python/hooks.h"
@@ -21,7 +22,11 @@ using trainprof::collectors::ThreadWriter;
 using trainprof::collectors::WithWriter;
 
 // 1: this process records. 0: the other functions do nothing.
-TRAINPROF_EXPORT int TrainprofStart() { return trainprof::collectors::InstallRuntime() ? 1 : 0; }
+TRAINPROF_EXPORT int TrainprofStart() {
+  if (!trainprof::collectors::InstallRuntime()) return 0;
+  trainprof::collectors::GiveOwnMemory();
+  return 1;
+}
 
 // The handle of a name and of the text of a stack (FORMAT.md, record 24; may be empty), good for the
 // life of the process and of forked children; nullptr where memory runs out.

@@ -131,7 +131,7 @@ Result<std::optional<PythonPlace>> PythonFinder::PlaceIn(pid_t pid, const Mappin
     const auto it = symbols.known.find(name);
     return it == symbols.known.end() ? 0 : it->second.address + bias;
   };
-  RemoteMemory memory(pid);
+  RemoteMemory memory(pid, given_);
   uint64_t version = 0;
   std::optional<int> minor = MinorInName(mapping.path);
   if (const uint64_t at = address(kPythonVersion); at != 0) {

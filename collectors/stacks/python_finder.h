@@ -34,7 +34,8 @@ struct PythonPlace {
 class PythonFinder {
  public:
   // Reads below root/proc.
-  explicit PythonFinder(std::filesystem::path root) : proc_(std::move(root) / "proc") {}
+  explicit PythonFinder(std::filesystem::path root, const GivenMemory* given = nullptr)
+      : proc_(std::move(root) / "proc"), given_(given) {}
 
   // nullopt: it is no Python (yet). The error: it is one whose stacks cannot be read, and why.
   // Costs about as much as the kernel takes for /proc/PID/maps.
@@ -58,6 +59,7 @@ class PythonFinder {
   Result<std::optional<PythonPlace>> PlaceIn(pid_t pid, const Mapping& mapping);
 
   std::filesystem::path proc_;
+  const GivenMemory* given_;
   std::string buffer_;
   std::map<FileKey, Symbols> symbols_;
 };

@@ -34,15 +34,14 @@ T At(const char* bytes, size_t offset) {
 }  // namespace
 
 // 3.10 keeps no thread id of the kernel: glibc has it in what its pthread_t points at.
-int64_t PythonProcess::TidOf(uint64_t pthread) const {
+int64_t PythonProcess::TidOf(uint64_t pthread) {
 #if defined(__x86_64__)
   constexpr uint64_t kTidInPthread = 720;
 #else
   constexpr uint64_t kTidInPthread = 208;
 #endif
   int32_t tid = 0;
-  RemoteMemory memory = memory_;
-  if (!memory.Read(pthread + kTidInPthread, tid) || tid <= 0) return 0;
+  if (!memory_.Read(pthread + kTidInPthread, tid) || tid <= 0) return 0;
   return access((folder_ / "task" / std::to_string(tid)).c_str(), F_OK) == 0 ? tid : 0;
 }
 

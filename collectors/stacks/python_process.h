@@ -38,9 +38,10 @@ class PythonProcess {
   static constexpr size_t kMostThreads = 1024;
 
   // `root`: /proc is read below it.
-  PythonProcess(const std::filesystem::path& root, pid_t pid, const PythonPlace& place)
+  PythonProcess(const std::filesystem::path& root, pid_t pid, const PythonPlace& place,
+                const GivenMemory* given = nullptr)
       : folder_(root / "proc" / std::to_string(pid)),
-        memory_(pid),
+        memory_(pid, given),
         place_(place),
         codes_(place, folder_) {}
 
@@ -76,7 +77,7 @@ class PythonProcess {
   uint64_t CopyTop(PythonThread& thread);
   // Reads which frame of the thread is innermost now.
   uint64_t TopOf(PythonThread& thread);
-  int64_t TidOf(uint64_t pthread) const;
+  int64_t TidOf(uint64_t pthread);
   // The bytes of the frame at `address`, from the copy or from a new one; nullptr: unreadable.
   const char* FrameBytes(uint64_t address);
   bool Walk(uint64_t top);

@@ -1,4 +1,5 @@
-// Reads another process's memory without stopping it (process_vm_readv). What is read may change
+// Reads another process's memory without stopping it: by process_vm_readv, or, where that call is
+// refused, through /proc/PID/mem, which old rules of containers forget. What is read may change
 // meanwhile: whoever reads checks what it got.
 #pragma once
 
@@ -11,9 +12,15 @@
 
 namespace trainprof {
 
+class GivenMemory;
+
 class RemoteMemory {
  public:
-  explicit RemoteMemory(pid_t pid) : pid_(pid) {}
+  // `given`: may have the process's memory where the system refuses it; must outlive this.
+  explicit RemoteMemory(pid_t pid, const GivenMemory* given = nullptr) : pid_(pid), given_(given) {}
+  ~RemoteMemory();
+  RemoteMemory(const RemoteMemory&) = delete;
+  RemoteMemory& operator=(const RemoteMemory&) = delete;
 
   // False when not all of it can be read; error() says why.
   bool Read(uint64_t address, void* out, size_t bytes);
@@ -21,8 +28,8 @@ class RemoteMemory {
   bool Read(uint64_t address, T& out) {
     return Read(address, &out, sizeof out);
   }
-  // All of them with one system call, in their order: at most kMostPieces. False when not all of it
-  // can be read.
+  // All of them, in their order: at most kMostPieces. With one system call, or, through the file, one
+  // a piece. False when not all of it can be read.
   struct Piece {
     uint64_t address;
     void* out;
@@ -39,7 +46,13 @@ class RemoteMemory {
   int error() const { return error_; }
 
  private:
+  // Whether the file is to be used from now on: the call has just failed with `error`.
+  bool TakeFile(int error);
+  bool ReadFile(uint64_t address, void* out, size_t bytes);
+
   pid_t pid_;
+  const GivenMemory* given_;
+  int file_ = -1;  // of its memory, where the call is refused
   int error_ = 0;
 };
 

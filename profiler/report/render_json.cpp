@@ -214,6 +214,7 @@ Json RankJson(const RankAnalysis& rank) {
             {"host_facts", HostFactsJson(rank)},
             {"rules_passed", rank.passed},
             {"uncovered", UncoveredJson(rank)}};
+  if (rank.phases_are_sampled) json["host_account_source"] = "samples";
   if (!rank.host_lines.empty()) json["host_lines"] = HostLinesJson(rank);
   if (const Operators& all = rank.operators; all.recorded > 0) {
     json["operators"] = OperatorTimesJson(rank, all.operators);

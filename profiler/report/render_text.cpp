@@ -236,7 +236,8 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
   if (rank.has_host_phases || rank.host_other.HasNames()) {
-    out += style.Bold(fmt::format("\nTraining thread, {}\n", unit));
+    out += style.Bold(fmt::format("\nTraining thread, {}{}\n", unit,
+                                  rank.phases_are_sampled ? ", by samples of its stacks" : ""));
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
     AppendOther(out, rank);
     out += PhaseLinesText(rank);
@@ -363,11 +364,28 @@ void AppendDoubts(std::string& out, const JobAnalysis& job, const Style& style) 
   }
 }
 
+std::vector<std::string_view> WithoutHooks(const RankAnalysis& rank) {
+  std::vector<std::string_view> processes;
+  for (const auto& [name, value] : rank.environment) {
+    if (name.starts_with(fact::kNoHooks)) processes.push_back(value);
+  }
+  return processes;
+}
+
+// Processes whose steps and phases nothing named.
+void AppendWithoutHooks(std::string& out, const JobAnalysis& job, const Style& style) {
+  for (const RankAnalysis& rank : job.ranks) {
+    for (const std::string_view process : WithoutHooks(rank)) {
+      out += fmt::format("{} {}\n", style.Bold("NOT HOOKED"), Wrap(process, 4, kTextWidth));
+    }
+  }
+}
+
 // For a run in which nothing told trainprof what it was doing.
 void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& style) {
   const bool silent = rank.source == SourceKind::kRecording && rank.ranges == 0 &&
                       rank.api_calls == 0 && rank.kernels == 0 && rank.copies == 0;
-  if (!silent) return;
+  if (!silent || !WithoutHooks(rank).empty()) return;
   out +=
       style.Bold("\nNothing but these samples was recorded: no process used torch, CUDA or NVTX\n");
   const std::string_view wiped = EnvironmentValue(rank.environment, fact::kWipedEnvironment);
@@ -405,6 +423,7 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
   if (job.ranks.size() > 1) {
     out += fmt::format("{} rank {}: {}\n", style.Bold("VERDICT"), slowest.rank, JobVerdict(job));
     AppendDoubts(out, job, style);
+    AppendWithoutHooks(out, job, style);
     out += "\n";
     for (const RankAnalysis& rank : job.ranks) {
       const std::string file = std::filesystem::path(rank.path).filename().string();
@@ -414,6 +433,7 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
   } else {
     out += fmt::format("{} {}\n", style.Bold("VERDICT"), Verdict(slowest));
     AppendDoubts(out, job, style);
+    AppendWithoutHooks(out, job, style);
     out += "\n";
   }
   AppendRank(out, job, slowest, style);

@@ -53,6 +53,10 @@ std::string Title(const CardContents& card) {
 }
 
 std::string Recorded(const RecordingFacts& facts, bool sampled) {
+  if (facts.processes == 0 && !facts.without_hooks.empty()) {
+    return "recorded: stacks of Python, CPU, memory and disk; no process that uses torch had "
+           "trainprof's hooks";
+  }
   if (facts.processes == 0 && !sampled) {
     return "recorded: nothing. No process used torch, CUDA or NVTX, and sampling was off";
   }
@@ -90,6 +94,7 @@ std::vector<std::string> Notes(const CardContents& card) {
                                 Count(facts.failed_processes, "process", "processes"),
                                 facts.failure));
   }
+  notes.insert(notes.end(), facts.without_hooks.begin(), facts.without_hooks.end());
   if (!facts.gpu_trouble.empty()) notes.push_back("GPU: " + facts.gpu_trouble);
   if (facts.running > 0) {
     notes.push_back(fmt::format("{} of the run still going; what they record is left unsealed",

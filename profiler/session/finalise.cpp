@@ -14,6 +14,8 @@
 #include "profiler/doctor/gpu_state.h"
 #include "trace/recording/files/host_file.h"
 #include "trace/recording/files/run_lock.h"
+#include "trace/recording/files/stack_file.h"
+#include "trace/recording/wire/facts.h"
 
 namespace trainprof {
 namespace {
@@ -22,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 // Added to the deadline that SealRecording keeps by itself before it is killed.
 constexpr std::chrono::milliseconds kSealGrace{400};
+// Of the stack sampler's file: a tenth of a second. The report tells of a longer one.
+constexpr uint64_t kMostToReadForCard = 32 << 20;
 // The second Ctrl-C: the first one was the program's.
 constexpr int kInterruptsThatSkipSealing = 2;
 
@@ -65,6 +69,7 @@ void ForEachField(Facts& facts, Do with) {
   with("failed_processes", facts.failed_processes);
   with("gpu_trouble", facts.gpu_trouble);
   with("failure", facts.failure);
+  with("without_hooks", facts.without_hooks);
 }
 
 std::string ToText(const RecordingFacts& facts) {
@@ -78,6 +83,34 @@ RecordingFacts FromText(const std::string& text) {
   RecordingFacts facts;
   ForEachField(facts, [&](const char* name, auto& field) { json.at(name).get_to(field); });
   return facts;
+}
+
+class HookFacts : public recording::StackSink {
+ public:
+  void OnKey() override {}
+  void OnProcess(const recording::HostEntity&) override {}
+  void OnThread(uint32_t, int64_t, std::string_view) override {}
+  void OnFrame(std::string_view, std::string_view, int64_t) override {}
+  void OnStack(uint32_t, uint32_t) override {}
+  void OnSample(const Sample&) override {}
+  void OnFact(std::string_view key, std::string_view text) override {
+    if (key.starts_with(fact::kNoHooks)) texts.emplace_back(text);
+  }
+  std::vector<std::string> texts;
+};
+
+std::vector<std::string> WithoutHooks(const std::vector<std::filesystem::path>& sampler_files,
+                                      Clock::time_point deadline) {
+  HookFacts facts;
+  for (const std::filesystem::path& path : sampler_files) {
+    std::error_code error;
+    const bool has_stacks = path.filename().string().starts_with(recording::kStacksPrefix);
+    if (!has_stacks || std::filesystem::file_size(path, error) > kMostToReadForCard) continue;
+    if (error || Clock::now() > deadline) continue;
+    const auto file = recording::ReadHostFile(path);
+    if (file.ok()) (void)recording::DecodeStackFrames(file.value().frames, facts);
+  }
+  return std::move(facts.texts);
 }
 
 }  // namespace
@@ -95,10 +128,11 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
     const GpuState gpu = ReadGpuState(place.directory);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());
+    RecordingFacts facts = FactsOf(summary.value(), place.rank);
+    facts.without_hooks = WithoutHooks(sampler_files, deadline);
     for (const std::filesystem::path& file : sampler_files) {
       if (Clock::now() < deadline) (void)recording::SealHostFile(file).ok();  // raw reads as well
     }
-    RecordingFacts facts = FactsOf(summary.value(), place.rank);
     facts.gpu_trouble = gpu.trouble;
     facts.dropped_by_cupti = gpu.lost;
     return ToText(facts);

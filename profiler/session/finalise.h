@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "profiler/process/isolated.h"
 #include "profiler/process/signals.h"
@@ -41,6 +42,8 @@ struct RecordingFacts {
   uint64_t failed_processes = 0;
   std::string gpu_trouble;  // why GPU work is missing, "" when it is not
   std::string failure;      // first cause of a loss that is not the size bound
+  // What the stack sampler said of processes that use torch without our hooks.
+  std::vector<std::string> without_hooks;
 };
 
 struct SealOutcome {

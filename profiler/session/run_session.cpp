@@ -15,6 +15,8 @@
 #include <optional>
 #include <system_error>
 
+#include "collectors/stacks/given_memory.h"
+#include "collectors/stacks/python_start.h"
 #include "profiler/doctor/machine.h"
 #include "profiler/process/inject.h"
 #include "profiler/report/text.h"
@@ -22,7 +24,6 @@
 #include "profiler/session/finalise.h"
 #include "profiler/session/naming.h"
 #include "profiler/session/program.h"
-#include "profiler/session/python_program.h"
 #include "profiler/session/supervise.h"
 #include "trace/base/exit_codes.h"
 #include "trace/io/print.h"
@@ -45,10 +46,12 @@ void Say(const std::string& message) { Print(stderr, "trainprof: {}\n", message)
 struct Preparation {
   RunPlace place;
   recording::RunDescription run;
-  std::vector<std::pair<std::string, std::string>> variables;
-  std::optional<recording::ClockLog> clocks;
-  std::optional<HostSampler> sampler;
-  std::chrono::steady_clock::time_point started;
+  std::vector<std::pair<std::string, std::string>> variables{};
+  std::string hides_hooks{};  // of run.warnings: that the command line keeps them out; or ""
+  std::optional<recording::ClockLog> clocks{};
+  std::optional<MemoryDoor> memory_door{};
+  std::optional<HostSampler> sampler{};
+  std::chrono::steady_clock::time_point started{};
 };
 
 // What preparing, sealing and the verdict have open at most at the same time, and some to spare.
@@ -168,10 +171,18 @@ void AddPython(const std::filesystem::path& collector, const RunSettings& settin
   preparation.variables.emplace_back(kPythonFolderVariable, folder.string());
   const std::string option = OptionThatHidesHooks(settings.program);
   if (option.empty()) return;
-  preparation.run.warnings.push_back(fmt::format(
-      "Python's {} hides trainprof from the script, whose steps are not recorded: start "
-      "it without, or install trainprof there (pip install trainprof)",
-      option));
+  preparation.hides_hooks =
+      fmt::format("Python's {} hides trainprof from the script, whose steps are not recorded: {}",
+                  option, RemedyFor(option));
+  preparation.run.warnings.push_back(preparation.hides_hooks);
+}
+
+// Processes hand in their memory where our sampler, which is none of their ancestors, may not read it.
+void AddMemoryDoor(const RunSettings& settings, Preparation& preparation) {
+  if (settings.sample_hz <= 0 || settings.stack_hz <= 0 || MayReadSiblings()) return;
+  preparation.memory_door = MemoryDoor::Open();
+  if (!preparation.memory_door) return;
+  preparation.variables.emplace_back(recording::kEnvMemory, preparation.memory_door->name());
 }
 
 // What operators are told through has one listener, too.
@@ -206,8 +217,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
     return Error{collector.error()};
   }
   if (!claimed.place) return Error{claimed.error};
-  Preparation preparation{
-      std::move(*claimed.place), std::move(run), {}, std::nullopt, std::nullopt, {}};
+  Preparation preparation{std::move(*claimed.place), std::move(run)};
   if (!preparation.place.note.empty()) preparation.run.warnings.push_back(preparation.place.note);
   preparation.variables = {
       {recording::kEnvRunDirectory, preparation.place.directory.string()},
@@ -215,6 +225,7 @@ Result<Preparation> Prepare(const RunSettings& settings, Instead& instead) {
       {kNvtxInjectionVariable, collector.value().string()},
   };
   AddPython(collector.value(), settings, preparation);
+  AddMemoryDoor(settings, preparation);
   if (settings.operators) AddOperators(collector.value(), preparation);
   if (settings.memory) preparation.variables.emplace_back("TRAINPROF_MEMORY", "1");
   if (const auto holder = InjectionHolder(kCudaInjectionVariable)) {
@@ -253,6 +264,7 @@ void StartSampler(const RunSettings& settings, pid_t program, Preparation& prepa
   sampling.hz = settings.sample_hz;
   sampling.stack_hz = settings.stack_hz;
   sampling.max_bytes = settings.max_bytes;
+  if (preparation.memory_door) sampling.memory_door = preparation.memory_door->fd();
   auto sampler = HostSampler::Start(sampling);
   if (sampler.ok()) {
     preparation.sampler.emplace(std::move(sampler).value());
@@ -277,9 +289,13 @@ std::chrono::milliseconds VerdictTime(const ProgramEnd& end,
                               std::chrono::steady_clock::now() - ended);
 }
 
+bool HasNothingToJudge(const RecordingFacts& facts) {
+  return facts.processes == 0 && facts.without_hooks.empty();
+}
+
 void AddVerdict(CardContents& card, const RunSettings& settings,
                 std::chrono::steady_clock::time_point ended, SignalInbox& inbox) {
-  if (!settings.verdict || card.facts.processes == 0) return;
+  if (!settings.verdict || HasNothingToJudge(card.facts)) return;
   const auto limit = VerdictTime(card.end, ended);
   if (card.facts.bytes > kVerdictMaxRecordingBytes) {
     card.no_verdict_reason =
@@ -328,6 +344,8 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.facts = outcome.facts;
     card.sampled = !sampler_files.empty();
     card.notes = run.warnings;
+    // The sampler says the same, and of which process.
+    if (!outcome.facts.without_hooks.empty()) std::erase(card.notes, preparation.hides_hooks);
     if (card.facts.processes == 0 && !end.asked_to_end) {
       const std::string trouble = DriverTrouble(inbox);
       if (!trouble.empty()) card.notes.push_back("GPU: " + trouble);

@@ -210,14 +210,15 @@ TEST(PhaseLines, PassOverTheRecordersOwnHooks) {
   Job job;
   const std::string hook = "wrapper /usr/lib/trainprof-python/trainprof/_loader.py:60 < ";
   job.Range(0, 100, kStep);
+  job.Range(90, 100, "backward");
   job.Sample(10, job.stepping, kRunning, hook + "main /me/train.py:1");
   job.Sample(
       20, job.stepping, kRunning,
       "step /usr/lib/python3/dist-packages/torch/optim/sgd.py:9 < " + hook + "main /me/train.py:2");
   EXPECT_EQ(LinesOf(std::move(job)),
-            "other 100 ms x2\n"
-            "  50 ms (0 waiting) /me/train.py:1 main x1\n"
-            "  50 ms (0 waiting) /me/train.py:2 main > step x1\n");
+            "other 90 ms x2\n"
+            "  45 ms (0 waiting) /me/train.py:1 main x1\n"
+            "  45 ms (0 waiting) /me/train.py:2 main > step x1\n");
 }
 
 TEST(PhaseLines, WeighSamplesByTheTimeTheyStandFor) {

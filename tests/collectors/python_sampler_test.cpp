@@ -265,11 +265,13 @@ after()'''])
   EXPECT_GE(functions.at("after"), 20);
 }
 
-// Forbids process_vm_readv in this process, as containers' rules do.
-void Forbid() {
+// Forbids these system calls in this process, as containers' rules do; kNoCall: none.
+constexpr long kNoCall = -1;
+void Forbid(long call, long other) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(other), 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -278,19 +280,37 @@ void Forbid() {
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(2);
 }
 
-TEST_P(PythonSampler, WhereItMayNotReadItSaysSoAndGivesUp) {
-  const PythonProgram program(GetParam(), "import time\nprint('ready')\ntime.sleep(1000)\n");
+// What a sampler that lacks these system calls writes of the program.
+Contents SampleWithout(long call, long other, const PythonProgram& program) {
   const ScratchFolder folder;
   const pid_t child = fork();
   if (child == 0) {
-    Forbid();
-    SampleFor(0.5, 100, folder, {ProcessOf(program.pid())});
+    Forbid(call, other);
+    SampleFor(0.7, 100, folder, {ProcessOf(program.pid())});
     _exit(0);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  ASSERT_EQ(status, 0);
-  const Contents seen(folder);
+  EXPECT_EQ(status, 0);
+  return Contents(folder);
+}
+
+TEST_P(PythonSampler, WhereTheCallIsRefusedItReadsThroughTheFile) {
+  const PythonProgram program(GetParam(), R"(print('ready')
+def work():
+    while True: sum(range(100))
+work()
+)");
+  const Contents seen = SampleWithout(SYS_process_vm_readv, kNoCall, program);
+  EXPECT_FALSE(seen.facts.contains(fact::kNoStacks));
+  const std::string pid = std::to_string(program.pid());
+  ASSERT_TRUE(seen.functions.contains(pid + "/" + pid));
+  EXPECT_GE(seen.functions.at(pid + "/" + pid).at("work"), 10);
+}
+
+TEST_P(PythonSampler, WhereItMayNotReadItSaysSoAndGivesUp) {
+  const PythonProgram program(GetParam(), "import time\nprint('ready')\ntime.sleep(1000)\n");
+  const Contents seen = SampleWithout(SYS_process_vm_readv, SYS_preadv, program);
   EXPECT_TRUE(seen.samples.empty());
   ASSERT_TRUE(seen.facts.contains(fact::kNoStacks));
   EXPECT_NE(seen.facts.at(fact::kNoStacks).find("not allowed"), std::string::npos)

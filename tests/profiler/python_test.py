@@ -25,6 +25,20 @@ def line_of(script, text):
         return 1 + next(i for i, line in enumerate(file) if text in line)
 
 
+def errors_of(result):
+    """Lines of stderr, less what differs between two runs of one program: the times in Kineto's lines, addresses, the
+    names of folders that torch makes."""
+    lines = [line for line in result.stderr.decode().splitlines() if not line.startswith("USDT:")]
+    lines = [re.sub(r"\b\d+-\d+-\d+ \d+:\d+:\d+ \d+:\d+\b", "WHEN", line) for line in lines]
+    return [re.sub(r"\b0x[0-9a-f]+|/tmp/tmp\w+", "X", line) for line in lines]
+
+
+def tracebacks_show_hooks():
+    """Python 3.10 raises on with a traceback that was taken before."""
+    newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
+    return newer.returncode != 0
+
+
 class Start(TrainprofTest):
     """The way in; needs no torch."""
 
@@ -284,7 +298,12 @@ class Phases(Torch):
     def test_torchs_profiler_with_a_schedule(self):
         result, rank = self.record_as_timed("scheduled.py")
         self.assertEqual(rank["steps"]["last_number"], 38)
-        self.assertEqual(result.stdout.decode(), self.plain("scheduled.py").stdout.decode())
+        for _ in range(3):  # torch 2.0 by itself misses an event in one of some ten runs
+            if result.stdout == self.plain("scheduled.py").stdout:
+                break
+            result = self.trainprof("run", "--quiet", "--", TORCH_PYTHON, "scheduled.py")
+        else:
+            self.fail(result.stdout)
         self.assertIn(b"('aten::addmm', 20)", result.stdout)  # 5 layers, 4 steps; torch 2.4 adds profiles up
 
     def test_pauses_for_garbage(self):
@@ -352,14 +371,11 @@ class Transparency(Torch):
                 self.assertNotIn(b"trainprof-python/sitecustomize", result.stderr)
 
     def test_tracebacks_are_the_same(self):
-        """Kineto's own lines have times."""
         def errors(result):
             self.assertEqual(result.returncode, 1)
-            lines = [line for line in result.stderr.decode().splitlines() if not line.startswith("USDT:")]
-            return [re.sub(r"\b0x[0-9a-f]+", "0x", line) for line in lines]
+            return errors_of(result)
 
-        newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
-        if newer.returncode != 0:
+        if tracebacks_show_hooks():
             self.skipTest("Python 3.10 raises on with tracebacks that cannot be changed")
         command = [TORCH_PYTHON, "fails.py"]
         self.assertEqual(errors(self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])),
@@ -370,6 +386,8 @@ class Transparency(Torch):
 
     def test_torchs_profiler_compiled_graphs_and_copies_are_the_same(self):
         plain = self.plain("profiled.py")
+        if b"No module named 'torch._dynamo'" in plain.stderr:
+            self.skipTest("torch 1 compiles nothing")
         self.assertEqual(plain.returncode, 0, plain.stderr)
         result = self.record("profiled.py")
         self.assertEqual(result.stdout.decode(), plain.stdout.decode())
@@ -408,8 +426,8 @@ runpy.run_path("several.py", run_name="__main__")
                    "x.sum().backward(); o.step(); o.zero_grad(); print(x)"]
         plain = self.run_plain(command)
         result = self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])
-        self.assertEqual((result.returncode, result.stdout, result.stderr),
-                         (plain.returncode, plain.stdout, plain.stderr))
+        self.assertEqual((result.returncode, result.stdout, errors_of(result)),
+                         (plain.returncode, plain.stdout, errors_of(plain)))
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Transparency(TrainprofTest):
         ours = {"TRAINPROF_DIR", "TRAINPROF_OPTIONS", "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "TEARDOWN_CUPTI"}
         if os.path.isdir(os.path.join(self.lib_dir, "trainprof-python")):
             ours.update(("PYTHONPATH", "TRAINPROF_PYTHON"))
-        self.assertEqual(set(added), ours)
+        self.assertEqual(set(added) - {"TRAINPROF_MEMORY"}, ours)  # it depends on the system
         self.assertEqual(set(before) - set(after), set())
         self.assertEqual(added["TRAINPROF_DIR"], self.the_run_folder())
 

@@ -1,14 +1,18 @@
 """The stacks that `trainprof run` samples: of any Python program, whatever becomes of it."""
+import ctypes
+import errno
 import glob
 import json
 import os
+import shutil
 import signal
+import struct
 import sys
 import time
 import unittest
 
 import harness
-from harness import TIMEOUT_S, TrainprofTest
+from harness import TIMEOUT_S, TRAINPROF, TrainprofTest
 
 WORK = """
 import sys, time
@@ -26,6 +30,36 @@ def main(seconds):
 if __name__ == '__main__':
     main(float(sys.argv[1]))
 """
+
+
+def forbid_process_vm_readv():
+    """In this process and all that it starts, as old rules of Docker do."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 310, "aarch64": 270}[os.uname().machine]
+    load, jump_if_equal, ret = 0x20, 0x15, 0x06
+    allow, refuse = 0x7fff0000, 0x00050000 | errno.EPERM
+    rules = ((load, 0, 0, 0), (jump_if_equal, 0, 1, number), (ret, 0, 0, refuse), (ret, 0, 0, allow))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(code)))
+    no_new_privileges, seccomp, filtered = 38, 22, 2
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, filtered, program, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def give_up_rights():
+    """Of root: to read processes that may not be dumped, and files whatever their mode."""
+    libc = ctypes.CDLL(None)
+    drop_from_bounds, rights = 24, {"DAC_OVERRIDE": 1, "DAC_READ_SEARCH": 2, "SYS_PTRACE": 19}
+    for right in rights.values():
+        libc.prctl(drop_from_bounds, right, 0, 0, 0)  # fails where there is none of them
+
+
+def restricted_by_yama():
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
+            return int(file.read()) > 0
+    except OSError:
+        return False
 
 
 class Stacks(TrainprofTest):
@@ -106,7 +140,7 @@ for i in range(150):
         step = report["ranks"][0]["steps"]["mean_ms"]
         self.assertGreater(facts["gil_wait"]["value"], 0.2 * step)
         self.assertLess(facts["gil_wait"]["value"], 0.8 * step)
-        self.assertIn("mostly held_up.py:4 prefetch", facts["gil_wait"]["text"])
+        self.assertIn("mostly held_up.py:4 ", facts["gil_wait"]["text"])
         self.assertIn("waits for Python's GIL", report["verdict"])
 
     def test_of_an_isolated_interpreter_come_as_well(self):
@@ -115,6 +149,60 @@ for i in range(150):
         result = self.trainprof("run", "--", python, "-I", "-S", script, "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater(self.seconds_in("busy") + self.seconds_in("rest"), 0.6)
+
+    def test_come_where_process_vm_readv_is_refused_to_all(self):
+        result = self.trainprof("run", "--", *self.script("work.py", WORK), "2", preexec_fn=forbid_process_vm_readv)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertAlmostEqual(self.seconds_in("busy") + self.seconds_in("rest"), 2, delta=0.5)
+        self.assertNotIn(b"no stacks", self.trainprof("report", self.the_run_folder(), "--format", "json").stdout)
+        doctor = self.trainprof("doctor", "--format", "json", preexec_fn=forbid_process_vm_readv)
+        checks = {check["id"]: check for check in json.loads(doctor.stdout)["checks"]}
+        self.assertEqual(checks["python_stacks"]["state"], "ok")
+
+    def test_come_where_a_process_may_not_be_read_and_hands_in_its_memory(self):
+        """As with Yama: a program that nobody may read is one that may not be dumped, and so is its process."""
+        trainprof = shutil.copy(TRAINPROF, self.path("trainprof"))
+        os.chmod(trainprof, 0o111)
+        script = self.script("work.py", """
+import ctypes, multiprocessing, os, sys, time
+def until_it_was_found():
+    time.sleep(1.5)
+def hidden(seconds):
+    set_dumpable = 4
+    ctypes.CDLL(None).prctl(set_dumpable, 0, 0, 0, 0)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(200))
+def child():
+    trainprof.mark('in the child')
+    until_it_was_found()
+    hidden(1.5)
+print('TRAINPROF_MEMORY' in os.environ)
+if sys.argv[1] == 'hand in':
+    import trainprof
+    trainprof.mark('in the parent')
+    process = multiprocessing.get_context('fork').Process(target=child)
+    process.start()
+    process.join()
+until_it_was_found()
+hidden(1.5)
+""")
+        for argument, seconds in (("hand in", 3), ("do not", 0)):
+            # By way of env: rights are gone when a program has been executed.
+            result = self.run_plain(["env", trainprof, "run", "--force", "-o", "run", "--", *script, argument],
+                                    preexec_fn=give_up_rights)
+            self.assertEqual((result.returncode, result.stdout), (0, b"True\n"), result.stderr)
+            exported = self.trainprof("export", "run", "--force", "-o", "x.collapsed")
+            self.assertEqual(exported.returncode, 0, exported.stderr)
+            stacks = [line for line in self.read("x.collapsed").decode().splitlines() if "hidden (" in line]
+            self.assertAlmostEqual(sum(int(line.rsplit(" ", 1)[1]) for line in stacks) / 1e6, seconds, delta=0.6)
+            self.assertEqual(len({line.split(";")[0] for line in stacks}), 2 if seconds else 0)
+
+    @unittest.skipIf(restricted_by_yama(), "ptrace_scope lets nobody read another's child")
+    def test_of_a_program_that_may_be_read_are_not_handed_in(self):
+        script = self.script("ask.py", "import os; print('TRAINPROF_MEMORY' in os.environ)")
+        result = self.trainprof("run", "--", *script)
+        self.assertEqual(result.stdout, b"False\n")
 
     def test_of_a_killed_program_are_there(self):
         say = "import os\nwith open('pid', 'w') as file: print(os.getpid(), file=file)\n"

@@ -208,10 +208,10 @@ TEST(ClockLog, KeepsWhatWasAppendedAndIgnoresATornTail) {
     file << "torn";
   }
   const auto contents = recording::ReadClockLog(scratch.path());
-  ASSERT_EQ(contents.samples.size(), 2u);
-  EXPECT_GT(contents.samples[1].monotonic_ns, contents.samples[0].monotonic_ns);
-  EXPECT_GT(contents.samples[1].ticks, contents.samples[0].ticks);
-  EXPECT_TRUE(recording::ReadClockLog(scratch / "absent").samples.empty());
+  ASSERT_EQ(contents.clocks.size(), 2u);
+  EXPECT_GT(contents.clocks[1].monotonic_ns, contents.clocks[0].monotonic_ns);
+  EXPECT_GT(contents.clocks[1].ticks, contents.clocks[0].ticks);
+  EXPECT_TRUE(recording::ReadClockLog(scratch / "absent").clocks.empty());
   EXPECT_FALSE(recording::ClockLog::Open(scratch / "absent").ok());
 }
 

@@ -83,10 +83,10 @@ ClockLogContents ReadClockLog(const std::filesystem::path& run_dir) {
   }
   contents.kind = header.kind;
   const uint64_t samples = (file.value().bytes - sizeof header) / sizeof(ClockSample);
-  contents.samples.resize(std::min<uint64_t>(samples, kMostSamples));
-  if (!ReadFully(fd, sizeof header, contents.samples.data(),
-                 contents.samples.size() * sizeof(ClockSample))) {
-    contents.samples.clear();
+  contents.clocks.resize(std::min<uint64_t>(samples, kMostSamples));
+  if (!ReadFully(fd, sizeof header, contents.clocks.data(),
+                 contents.clocks.size() * sizeof(ClockSample))) {
+    contents.clocks.clear();
   }
   return contents;
 }

@@ -37,7 +37,7 @@ class ClockLog {
 
 struct ClockLogContents {
   ClockKind kind = ClockKind::kNone;
-  std::vector<ClockSample> samples;
+  std::vector<ClockSample> clocks;
 };
 
 // Empty contents when the file is absent or not a clock log.

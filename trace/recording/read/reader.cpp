@@ -110,7 +110,7 @@ void PoolClocks(Recording& recording) {
   for (auto& [key, samples] : recording.clocks) {
     const bool is_alone = recording.clocks.size() == 1;
     if (is_alone && log.kind == key.second) {
-      samples.insert(samples.end(), log.samples.begin(), log.samples.end());
+      samples.insert(samples.end(), log.clocks.begin(), log.clocks.end());
     }
     if (is_alone && recording.control && recording.control->clock_kind == key.second) {
       samples.push_back(recording.control->created);

@@ -88,6 +88,8 @@ inline constexpr char kHostSampler[] = "host sampler";  // what it cost
 inline constexpr char kStackSampler[] = "stack sampler";
 // "COMMAND: why": Python processes whose stacks cannot be read.
 inline constexpr char kNoStacks[] = "no stacks";
+// "no hooks PID": why a Python process that uses torch lacks our hooks, and what to do.
+inline constexpr char kNoHooks[] = "no hooks ";
 inline constexpr char kHostProcesses[] = "host processes";  // that some are not sampled
 // "COMMAND (process PID)": what tells a process to record did not reach it.
 inline constexpr char kWipedEnvironment[] = "wiped environment";

@@ -12,6 +12,9 @@ namespace trainprof::recording {
 // Environment of the profiled process tree.
 inline constexpr char kEnvRunDirectory[] = "TRAINPROF_DIR";  // absolute path; it exists
 inline constexpr char kEnvOptions[] = "TRAINPROF_OPTIONS";   // see CollectorOptions
+// The abstract socket at which processes hand in a descriptor of their own memory, where the
+// supervisor may not read it otherwise (collectors/core/own_memory.h).
+inline constexpr char kEnvMemory[] = "TRAINPROF_MEMORY";
 
 // Run directory:
 //   manifest.json              written when the run ends (and, thinner, when it starts)
