@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kQuestionNames[kQuestions] = {"site",         "grad_is_on",    "tell",
                                                     "tell_waits",   "watch_modules", "name_of",
                                                     "is_compiling", "step_ended"};
-constinit PyObject* g_answers[kQuestions];
+constinit PyObject* g_answers[kQuestions] = {};
 
 }  // namespace
 

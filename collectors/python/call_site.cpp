@@ -15,7 +15,7 @@ constexpr uint32_t kSlots = 8192;
 constexpr uint32_t kMostSites =
     kSlots / 2;  // programs that make code as they go must not fill memory
 
-constinit const Text* g_folders[kMostFolders];
+constinit const Text* g_folders[kMostFolders] = {};
 constinit uint32_t g_folder_count = 0;
 
 // Whether code is a library's, of functions that were met last.
@@ -23,7 +23,7 @@ struct KnownCode {
   OwnCode code;
   bool is_passed_over;
 };
-constinit KnownCode g_codes[256];
+constinit KnownCode g_codes[256] = {};
 
 struct Site {
   uint64_t hash;  // of the name, the function and the instruction

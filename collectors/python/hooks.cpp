@@ -24,7 +24,7 @@ struct Optimizer {
   const void* object;
   const Place* name;
 };
-constinit Optimizer g_optimizers[64];
+constinit Optimizer g_optimizers[64] = {};
 Optimizer& OptimizerAt(const void* object) {
   const auto address = reinterpret_cast<uintptr_t>(object);
   return g_optimizers[(address >> 4 ^ address >> 12) %

@@ -33,7 +33,7 @@ std::string SiteText(const Site& site) {
 
 // "1.2 to 3.4 ms/step"; loops of tiny steps have theirs in microseconds.
 std::string GainText(const RankAnalysis& rank, const Gain& gain) {
-  const bool is_tiny = gain.high_ms_per_step < 0.1;
+  const bool is_tiny = gain.high_ms_per_step > 0 && gain.high_ms_per_step < 0.1;
   const double scale = is_tiny ? 1000 : 1;
   return fmt::format("{:.1f} to {:.1f} {}{}", scale * gain.low_ms_per_step,
                      scale * gain.high_ms_per_step, is_tiny ? "us" : "ms",
