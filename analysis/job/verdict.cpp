@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/job/coverage.h"
+#include "analysis/words.h"
 
 namespace trainprof {
 namespace {
