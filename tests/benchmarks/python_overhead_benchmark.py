@@ -1,7 +1,7 @@
-"""What `trainprof run` at default settings costs a Python training loop on the CPU, stack sampler included. Two
-processes run the same loop, one alone, one recorded; they take turns of a fraction of a second, every other pair the
-other way round, so that a machine that grows slower or faster does so for both. While the first has its turn, all of
-trainprof's own processes are stopped.
+"""What `trainprof run` at default settings costs a Python training loop on the CPU, stack sampler included. Within a
+recorded process turns of a fraction of a second alternate, in pairs, every other pair the other way round: with the
+hooks that it has, and with torch's functions as they were and all of trainprof's own processes stopped. So both run with
+the same memory at the same addresses: between two processes that alone makes some 10 % of a loop like this one.
 
   python3 tests/benchmarks/python_overhead_benchmark.py build/release/bin/trainprof PYTHON-WITH-TORCH  # ten minutes
 
@@ -19,9 +19,39 @@ import sys
 import tempfile
 import time
 
-# Runs as many steps as a line from stdin says, then tells how long they took.
+# Runs as many steps as a line from stdin says, with hooks (1) or without (0), then tells how long they took.
 LOOP = """
-import sys, time, torch
+import gc, sys, threading, time, torch
+from torch.optim import optimizer as optimizers
+from torch.utils.data import dataloader
+
+class Hooks:
+    def __init__(self):
+        variable = torch.autograd.Variable
+        engine = variable._execution_engine
+        assert type(engine).__name__ == "_ImperativeEngine" and len(type(engine).__mro__) == 3, "not recorded"
+        self.attributes = [(variable, "_execution_engine", engine, type(engine).__mro__[1]())]
+        for owner, name in ((dataloader._BaseDataLoaderIter, "__next__"), (dataloader.DataLoader, "__iter__"),
+                            (optimizers.Optimizer, "zero_grad"), (threading.Condition, "wait")):
+            ours = getattr(owner, name)
+            self.attributes.append((owner, name, ours, ours.__wrapped__))
+        self.tables = [(table, dict(table)) for table in (optimizers._global_optimizer_pre_hooks,
+                                                          optimizers._global_optimizer_post_hooks)]
+        assert all(entries for table, entries in self.tables)
+        self.callbacks = list(gc.callbacks)
+        self.on = True
+
+    def switch(self, on):
+        if on == self.on:
+            return
+        self.on = on
+        for owner, name, ours, original in self.attributes:
+            setattr(owner, name, ours if on else original)
+        for table, entries in self.tables:
+            table.update(entries) if on else table.clear()
+        gc.callbacks[:] = self.callbacks if on else []
+
+hooks = Hooks()
 torch.set_num_threads(1)
 steps, width, batch = map(int, sys.argv[1:])
 model = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))
@@ -38,7 +68,11 @@ def batches():
                 return
 def turn():
     line = sys.stdin.readline()
-    return int(line) if line else sys.exit()
+    if not line:
+        sys.exit()
+    count, on = map(int, line.split())
+    hooks.switch(on == 1)
+    return count
 print("ready", flush=True)
 times, left = [], turn()
 before = time.perf_counter()
@@ -54,6 +88,7 @@ for inputs in batches():
         print(sum(times) / len(times), times[len(times) // 2], flush=True)
         times, left = [], turn()
         before = time.perf_counter()
+print(flush=True)
 """
 PHASES = 5  # input wait, zero_grad, forward, backward, optimizer
 TRAINING = ("1000000", "1024", "256")
@@ -64,42 +99,38 @@ MOST_PERCENT, MOST_US_A_PHASE, HALF_WIDTH_PERCENT = 1.0, 3.0, 0.5
 
 
 class Loop:
-    """A process that runs the loop."""
+    """A recorded process that runs the loop."""
 
-    def __init__(self, folder, trainprof, python, arguments, recorded):
+    def __init__(self, folder, trainprof, python, arguments):
         script = os.path.join(folder, "loop.py")
         with open(script, "w", encoding="utf-8") as file:
             file.write(LOOP)
-        run = [trainprof, "run", "--quiet", "--force", "-o", "run", "--"] if recorded else []
-        self.process = subprocess.Popen([*run, python, script, *arguments], cwd=folder, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        run = [trainprof, "run", "--quiet", "--force", "-o", "run", "--", python, script, *arguments]
+        self.process = subprocess.Popen(run, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             sys.exit("the loop failed")
-        self.own = self._own(trainprof) if recorded else []
-
-    def _own(self, trainprof):
-        """trainprof's processes, not the program's."""
-        found = []
-        for pid in [self.process.pid, *children(self.process.pid)]:
-            if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(trainprof):
-                found.append(pid)
-        return found
+        pids = [self.process.pid, *children(self.process.pid)]
+        self.own = [pid for pid in pids if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(trainprof)]
 
     def signal(self, number):
+        """To trainprof's processes, not the program's."""
         for pid in self.own:
             try:
                 os.kill(pid, number)
-            except ProcessLookupError:  # it has done its steps
+            except ProcessLookupError:  # the program has done its steps
                 pass
 
-    def turn(self, steps):
+    def turn(self, steps, on):
         """Seconds a step: mean and median; None when there are no more steps."""
-        self.process.stdin.write(f"{steps}\n")
+        self.signal(signal.SIGCONT if on else signal.SIGSTOP)
+        time.sleep(0.002)
+        self.process.stdin.write(f"{steps} {int(on)}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         return tuple(map(float, line.split())) if line else None
 
     def end(self):
+        self.signal(signal.SIGCONT)
         self.process.stdin.close()
         self.process.wait()
 
@@ -110,26 +141,19 @@ def children(pid):
 
 
 def pairs(trainprof, python, arguments, steps_a_turn):
-    """(alone, recorded), each seconds a step as (mean, median), as long as there are steps."""
+    """(without hooks, with), each seconds a step as (mean, median), as long as there are steps."""
     with tempfile.TemporaryDirectory() as folder:
-        alone = Loop(folder, trainprof, python, arguments, recorded=False)
-        recorded = Loop(folder, trainprof, python, arguments, recorded=True)
+        loop = Loop(folder, trainprof, python, arguments)
         first = False
         try:
             while True:
-                measured = {}
-                for how in (first, not first):
-                    recorded.signal(signal.SIGCONT if how else signal.SIGSTOP)
-                    time.sleep(0.002)
-                    measured[how] = (recorded if how else alone).turn(steps_a_turn)
+                measured = {on: loop.turn(steps_a_turn, on) for on in (first, not first)}
                 if not all(measured.values()):
                     break
                 yield measured[False], measured[True]
                 first = not first
         finally:
-            recorded.signal(signal.SIGCONT)
-            alone.end()
-            recorded.end()
+            loop.end()
 
 
 def interval(values):
