@@ -57,6 +57,8 @@ bool IsTorchs(std::string_view file) {
 
 // Hooks load our library when torch has been imported.
 constexpr int64_t kHooksLoadNs = 3'000'000'000;
+// Those that CUDA or NVTX bring come when the process first uses it.
+constexpr int64_t kHooksComeNs = 200'000'000;
 
 }  // namespace
 
@@ -242,7 +244,11 @@ void StackSampler::SampleProcess(Target& target) {
   }
   if (target.threads.size() > threads_.size()) ForgetEndedThreads(target);
   if (met_torch_ && target.torch_ns == 0) target.torch_ns = MonotonicNs();
-  if (target.torch_ns != 0 && target.hooks_asked < 2) SayIfNoHooks(target);
+  if (!target.no_hooks.empty()) {
+    TakeBackIfHooksCame(target);
+  } else if (target.torch_ns != 0 && target.hooks_asked < 2) {
+    SayIfNoHooks(target);
+  }
 }
 
 // Of several processes that lack them for one reason the first is named.
@@ -253,9 +259,24 @@ void StackSampler::SayIfNoHooks(Target& target) {
   const std::string pid = std::to_string(target.what.number);
   const auto why = WhyNoHooks(root_ / "proc" / pid, may_be_loaded);
   if (!why || !said_.insert(*why).second) return;
+  target.no_hooks = *why;
+  target.hooks_due_ns = MonotonicNs() + kHooksComeNs;
   encoder_.Fact(fact::kNoHooks + pid,
                 fmt::format("{} (process {}) uses torch without trainprof's hooks: {}",
                             target.what.text, pid, *why));
+}
+
+// Ever less often.
+void StackSampler::TakeBackIfHooksCame(Target& target) {
+  const int64_t now = MonotonicNs();
+  if (now < target.hooks_due_ns) return;
+  target.hooks_due_ns = now + std::max(kHooksComeNs, (now - target.torch_ns) / 10);
+  const std::string pid = std::to_string(target.what.number);
+  if (!HasCollector(root_ / "proc" / pid)) return;
+  said_.erase(target.no_hooks);
+  target.no_hooks.clear();
+  target.hooks_asked = 2;
+  encoder_.Fact(fact::kNoHooks + pid, "");
 }
 
 void StackSampler::Sample() {

@@ -63,9 +63,11 @@ class StackSampler {
     int64_t next_try_ns = 0;
     int64_t try_after_ns = 0;
     uint32_t failures = 0;
-    std::string refusal;   // to be said at its end, unless its memory comes
-    int64_t torch_ns = 0;  // when torch was first seen on a stack; 0: not yet
-    int hooks_asked = 0;   // when it was, and when its hooks would have loaded our library
+    std::string refusal;       // to be said at its end, unless its memory comes
+    int64_t torch_ns = 0;      // when torch was first seen on a stack; 0: not yet
+    int hooks_asked = 0;       // when it was, and when its hooks would have loaded our library
+    std::string no_hooks;      // why it lacks them, if that was said
+    int64_t hooks_due_ns = 0;  // when it is looked again whether they came with CUDA or NVTX
     std::map<int64_t, Thread> threads;
   };
   struct Status {
@@ -81,6 +83,7 @@ class StackSampler {
   void SayOnce(const std::string& text);
   void SampleProcess(Target& target);
   void SayIfNoHooks(Target& target);
+  void TakeBackIfHooksCame(Target& target);
   void SampleThread(Target& target, Thread& thread, const PythonThread& python);
   Thread& ThreadOf(Target& target, int64_t tid);
   Status ReadStatus(ProcFile& file);

@@ -8,6 +8,7 @@
 #include "collectors/core/thread_writer.h"
 #include "collectors/nvtx/payloads.h"
 #include "collectors/nvtx/wide_text.h"
+#include "collectors/python/late_start.h"
 
 namespace trainprof::collectors {
 namespace {
@@ -333,6 +334,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
   const auto* callbacks =
       static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->GetModuleFunctionTable == nullptr) return 0;
+  StartHooksLate();
   const bool core = FillCore(callbacks);
   const bool core2 = FillCore2(callbacks);
   return core || core2 ? 1 : 0;

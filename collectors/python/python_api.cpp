@@ -24,10 +24,24 @@ bool FindAll(PythonApi* api) {
          Find("PyUnicode_CompareWithASCIIString", &api->compare) && Find("Py_IncRef", &api->keep) &&
          Find("Py_DecRef", &api->drop) && Find("PyErr_Occurred", &api->error) &&
          Find("PyErr_ExceptionMatches", &api->error_is) && Find("PyErr_Clear", &api->clear_error) &&
-         Find("PyExc_Exception", &api->any_exception);
+         Find("PyExc_Exception", &api->any_exception) && Find("Py_CompileString", &api->compile) &&
+         Find("PyEval_EvalCode", &api->evaluate) && Find("PyDict_New", &api->new_dictionary) &&
+         Find("PyDict_SetItemString", &api->set_item) && Find("PyEval_GetBuiltins", &api->builtins);
 }
 
 }  // namespace
+
+void PythonApi::run_apart(const char* text) const {
+  constexpr int kFileInput = 257;  // Py_file_input
+  PyObject* const names = new_dictionary();
+  PyObject* const code = compile(text, "<trainprof>", kFileInput);
+  if (names != nullptr && code != nullptr && set_item(names, "__builtins__", builtins()) == 0) {
+    if (PyObject* const result = evaluate(code, names, names)) drop(result);
+  }
+  clear_error();
+  if (code != nullptr) drop(code);
+  if (names != nullptr) drop(names);
+}
 
 const PythonApi* FindPython() {
   static PythonApi api;

@@ -44,6 +44,15 @@ struct PythonApi {
   void (*fetch_error)(PyObject** kind, PyObject** value, PyObject** trace);
   void (*restore_error)(PyObject* kind, PyObject* value, PyObject* trace);
   PyObject** any_exception;  // class Exception: Ctrl-C is none
+
+  // Runs a program among names of its own. What it raises is lost.
+  void run_apart(const char* text) const;
+
+  PyObject* (*compile)(const char* text, const char* file, int start);
+  PyObject* (*evaluate)(PyObject* code, PyObject* globals, PyObject* locals);
+  PyObject* (*new_dictionary)();
+  int (*set_item)(PyObject* dictionary, const char* key, PyObject* value);
+  PyObject* (*builtins)();  // borrowed
 };
 
 // nullptr where this process has no Python of ours.

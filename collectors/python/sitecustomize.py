@@ -89,10 +89,23 @@ def _chain():
             sys.modules.setdefault("sitecustomize", ours)
 
 
-if sys.version_info >= _OLDEST:
-    if __import__("os").environ.get("TRAINPROF_DIR"):
-        sys.meta_path.insert(0, _Package)
+def late():
+    """In a process that got our library without this file (collectors/python/late_start.h)."""
+    torch = sys.modules.get("torch")
+    if sys.version_info < _OLDEST or any(getattr(finder, "__name__", "") == "_Package" for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, _Package)
+    if torch is None:
         After({"torch": _install})
-    else:
-        sys.meta_path.append(_Package)
-_chain()
+    elif not getattr(torch.__spec__, "_initializing", False):
+        _install(torch)
+
+
+if __name__ == "sitecustomize":
+    if sys.version_info >= _OLDEST:
+        if __import__("os").environ.get("TRAINPROF_DIR"):
+            sys.meta_path.insert(0, _Package)
+            After({"torch": _install})
+        else:
+            sys.meta_path.append(_Package)
+    _chain()

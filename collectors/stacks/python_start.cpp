@@ -87,7 +87,8 @@ bool IsPython(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with("python");
 }
 
-// Whether our library is there, which the hooks load.
+}  // namespace
+
 bool HasCollector(const fs::path& proc_folder) {
   std::ifstream maps(proc_folder / "maps");
   for (std::string line; std::getline(maps, line);) {
@@ -95,8 +96,6 @@ bool HasCollector(const fs::path& proc_folder) {
   }
   return false;
 }
-
-}  // namespace
 
 std::string OptionThatHidesHooks(const std::vector<std::string>& program) {
   if (program.empty()) return "";

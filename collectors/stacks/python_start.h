@@ -23,4 +23,7 @@ std::string_view RemedyFor(std::string_view option);
 // long ago that hooks would have loaded our library.
 std::optional<std::string> WhyNoHooks(const std::filesystem::path& proc_folder, bool may_be_loaded);
 
+// Whether our library is there, which the hooks load, or which loads them (python/late_start.h).
+bool HasCollector(const std::filesystem::path& proc_folder);
+
 }  // namespace trainprof

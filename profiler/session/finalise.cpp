@@ -6,6 +6,7 @@
 // promise neither.
 #include "profiler/session/finalise.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -94,9 +95,10 @@ class HookFacts : public recording::StackSink {
   void OnStack(uint32_t, uint32_t) override {}
   void OnSample(const Sample&) override {}
   void OnFact(std::string_view key, std::string_view text) override {
-    if (key.starts_with(fact::kNoHooks)) texts.emplace_back(text);
+    if (key.starts_with(fact::kNoHooks)) texts[std::string(key)] = text;
   }
-  std::vector<std::string> texts;
+  // By process. Empty: taken back.
+  std::map<std::string, std::string> texts;
 };
 
 std::vector<std::string> WithoutHooks(const std::vector<std::filesystem::path>& sampler_files,
@@ -110,7 +112,11 @@ std::vector<std::string> WithoutHooks(const std::vector<std::filesystem::path>& 
     const auto file = recording::ReadHostFile(path);
     if (file.ok()) (void)recording::DecodeStackFrames(file.value().frames, facts);
   }
-  return std::move(facts.texts);
+  std::vector<std::string> texts;
+  for (auto& [key, text] : facts.texts) {
+    if (!text.empty()) texts.push_back(std::move(text));
+  }
+  return texts;
 }
 
 }  // namespace

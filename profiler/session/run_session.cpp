@@ -344,8 +344,10 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.facts = outcome.facts;
     card.sampled = !sampler_files.empty();
     card.notes = run.warnings;
-    // The sampler says the same, and of which process.
-    if (!outcome.facts.without_hooks.empty()) std::erase(card.notes, preparation.hides_hooks);
+    // The sampler says the same, and of which process; and CUDA or NVTX may have brought the hooks.
+    if (!outcome.facts.without_hooks.empty() || outcome.facts.processes > 0) {
+      std::erase(card.notes, preparation.hides_hooks);
+    }
     if (card.facts.processes == 0 && !end.asked_to_end) {
       const std::string trouble = DriverTrouble(inbox);
       if (!trouble.empty()) card.notes.push_back("GPU: " + trouble);

@@ -6,7 +6,7 @@ import json
 import os
 
 import harness
-from python_test import Torch, line_of
+from python_test import TORCH_PYTHON, Torch, line_of
 
 VIRTUAL_GPU = os.environ["TRAINPROF_TEST_VIRTUAL_GPU"]
 
@@ -37,6 +37,20 @@ class Gpu(Torch):
         self.assertEqual(len(stacks), 1, stacks)
         self.assertRegex(stacks.pop(), r"gpu_calls\.py\(%d\): Loss\.item;[^;]*gpu_calls\.py\(%d\): <module>$" % (item, module))
         self.assertEqual([stack for stack in calls if "_PyEval" in stack], [])
+
+    def test_hooks_that_python_was_kept_from_come_with_cuda(self):
+        """-S alone would hide torch, too, where it is installed for a virtual environment."""
+        for option in ("-I", "-E"):
+            command = [TORCH_PYTHON, option, "gpu_calls.py", VIRTUAL_GPU]
+            result = self.trainprof("run", "-o", "run", "--force", "--", *command)
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            rank = self.rank()
+            self.assertEqual(rank["steps"]["source"], "optimizer")
+            self.assertIn("torch.version", self.report["environment"])
+            account = {it["class"]: it["ms_per_step"] for it in rank["host_account"]}
+            self.assertGreater(account["backward"], 0)
+            self.assertNotIn(b"without trainprof's hooks", result.stderr)
+            self.assertNotIn(b"hides trainprof", result.stderr)
 
 
 if __name__ == "__main__":

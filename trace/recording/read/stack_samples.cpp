@@ -67,6 +67,7 @@ class SampleMaker : public StackSink {
   void OnFact(std::string_view key, std::string_view text) override {
     bool repaired = false;
     facts[std::string(key)] = RepairUtf8(text, &repaired);
+    if (text.empty()) facts.erase(std::string(key));  // taken back
   }
 
   std::map<std::string, std::string> facts;
