@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include <atomic>
 
 #include "collectors/core/old_glibc.h"
+#include "collectors/core/own_thread.h"
 #include "collectors/python/python_api.h"
 
 namespace trainprof::collectors {
@@ -13,14 +16,14 @@ namespace {
 
 constinit std::atomic<bool> g_asked{false};
 
-// sitecustomize.py, under another name than that of the user's own.
+// sitecustomize.py, under another name than that of the user's own; nothing is imported for it.
 constexpr char kText[] = R"(
-import importlib.util, os
+import os, sys
 place = os.path.join(os.environ["TRAINPROF_PYTHON"], "sitecustomize.py")
-spec = importlib.util.spec_from_file_location("trainprof_start", place)
-start = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(start)
-start.late()
+loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("trainprof_start", place)
+names = {"__name__": "trainprof_start", "__file__": place}
+exec(loader.get_code("trainprof_start"), names)
+names["late"]()
 )";
 
 // On the main thread, between two instructions of Python.
@@ -29,15 +32,47 @@ int Start(void*) {
   return 0;
 }
 
+// Takes this library out of LD_PRELOAD, where `trainprof run` has put it last: neither the program nor
+// what it starts is to see it there. False where it does not stand there.
+bool WasPreloaded() {
+  char* const preload = getenv("LD_PRELOAD");
+  Dl_info here;
+  if (preload == nullptr || dladdr(reinterpret_cast<void*>(&Start), &here) == 0) return false;
+  char* const last_colon = strrchr(preload, ':');
+  if (strcmp(last_colon == nullptr ? preload : last_colon + 1, here.dli_fname) != 0) return false;
+  if (last_colon == nullptr) {
+    unsetenv("LD_PRELOAD");
+  } else {
+    *last_colon = 0;
+  }
+  return true;
+}
+
+// From the program's start until the interpreter is up, some ten milliseconds.
+void AwaitInterpreter() {
+  constexpr timespec kMoment = {0, 100'000};
+  constexpr int kMoments = 100'000;
+  for (int i = 0; i < kMoments && !StartHooksLate(); ++i) nanosleep(&kMoment, nullptr);
+}
+
+// Shells that start the interpreter hand the library on to it.
+[[gnu::constructor]] void AskAfterPreload() {
+  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr || !WasPreloaded()) return;
+  StartOwnThread("trainprof-start", AwaitInterpreter);
+}
+
 }  // namespace
 
-void StartHooksLate() {
-  if (getenv("TRAINPROF_PYTHON") == nullptr) return;
+bool StartHooksLate() {
+  if (getenv("TRAINPROF_PYTHON") == nullptr) return false;
   const auto is_up = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
   const auto add =
       reinterpret_cast<int (*)(int (*)(void*), void*)>(dlsym(RTLD_DEFAULT, "Py_AddPendingCall"));
-  if (is_up == nullptr || add == nullptr || is_up() == 0 || g_asked.exchange(true)) return;
-  if (add(Start, nullptr) != 0) g_asked = false;  // its list is full
+  if (is_up == nullptr || add == nullptr || is_up() == 0) return false;
+  if (g_asked.exchange(true)) return true;
+  const bool added = add(Start, nullptr) == 0;
+  if (!added) g_asked = false;  // its list is full
+  return added;
 }
 
 }  // namespace trainprof::collectors

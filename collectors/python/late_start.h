@@ -6,6 +6,7 @@ namespace trainprof::collectors {
 
 // The interpreter of this process, if it has one, is asked to load the hooks as soon as it comes to it, where it has not
 // done so itself. For who loads the library without Python's doing; on any thread, without the GIL, as often as one likes.
-void StartHooksLate();
+// False where there is no interpreter that could be asked, or not yet.
+bool StartHooksLate();
 
 }  // namespace trainprof::collectors

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 namespace trainprof {
@@ -87,6 +88,12 @@ bool IsPython(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with("python");
 }
 
+// As the end of a sentence.
+std::string_view RemedyFor(std::string_view option) {
+  return option == "-S" ? "start it without"
+                        : "start it without, or install trainprof there (pip install trainprof)";
+}
+
 }  // namespace
 
 bool HasCollector(const fs::path& proc_folder) {
@@ -118,15 +125,11 @@ std::string OptionThatHidesHooks(const std::vector<std::string>& program) {
   return "";
 }
 
-std::string_view RemedyFor(std::string_view option) {
-  return option == "-S" ? "start it without"
-                        : "start it without, or install trainprof there (pip install trainprof)";
-}
-
 std::optional<std::string> WhyNoHooks(const fs::path& proc_folder, bool may_be_loaded) {
   const std::vector<std::string> program = WordsOf(proc_folder / "cmdline");
   const std::vector<std::string> environment = WordsOf(proc_folder / "environ");
   if (program.empty()) return std::nullopt;  // it is ending
+  if (HasCollector(proc_folder)) return std::nullopt;
   if (const std::string option = OptionThatHidesHooks(program); !option.empty()) {
     return fmt::format("Python's {} keeps them out: {}", option, RemedyFor(option));
   }
@@ -150,7 +153,7 @@ std::optional<std::string> WhyNoHooks(const fs::path& proc_folder, bool may_be_l
   if (!may_be_loaded) return std::nullopt;
   std::error_code error;
   const std::string executable = fs::read_symlink(proc_folder / "exe", error).string();
-  if (error || IsPython(executable) || HasCollector(proc_folder)) return std::nullopt;
+  if (error || IsPython(executable)) return std::nullopt;
   return fmt::format(
       "the Python in {} imports no sitecustomize, as frozen programs do. Start the "
       "script with python itself",

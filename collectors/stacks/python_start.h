@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace trainprof {
@@ -14,12 +13,9 @@ namespace trainprof {
 // where trainprof is installed with that interpreter, which then needs no PYTHONPATH.
 std::string OptionThatHidesHooks(const std::vector<std::string>& program);
 
-// What to do about it, as the end of a sentence.
-std::string_view RemedyFor(std::string_view option);
-
 // Why a process that runs Python lacks our hooks, and what to do, in a sentence or two: an option,
 // an environment that was emptied or changed, or an interpreter that imports no sitecustomize.
-// nullopt: nothing keeps them out. `proc_folder`: /proc/PID; `may_be_loaded`: torch was imported so
+// nullopt: nothing keeps them out, or they are there. `proc_folder`: /proc/PID; `may_be_loaded`: torch was imported so
 // long ago that hooks would have loaded our library.
 std::optional<std::string> WhyNoHooks(const std::filesystem::path& proc_folder, bool may_be_loaded);
 

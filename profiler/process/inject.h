@@ -20,6 +20,7 @@ inline constexpr char kPythonFolder[] = "trainprof-python";
 // Names that folder for a Python that has trainprof installed and does not read PYTHONPATH
 // (packaging/trainprof.pth).
 inline constexpr char kPythonFolderVariable[] = "TRAINPROF_PYTHON";
+inline constexpr char kPreloadVariable[] = "LD_PRELOAD";
 // Overrides the folder in which the collector's library is looked for.
 inline constexpr char kLibraryFolderVariable[] = "TRAINPROF_LIB_DIR";
 

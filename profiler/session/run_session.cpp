@@ -47,7 +47,6 @@ struct Preparation {
   RunPlace place;
   recording::RunDescription run;
   std::vector<std::pair<std::string, std::string>> variables{};
-  std::string hides_hooks{};  // of run.warnings: that the command line keeps them out; or ""
   std::optional<recording::ClockLog> clocks{};
   std::optional<MemoryDoor> memory_door{};
   std::optional<HostSampler> sampler{};
@@ -159,6 +158,16 @@ Result<std::filesystem::path> UsableCollector(Instead& instead) {
   return FindCollector();
 }
 
+// The library lies in the interpreter from its beginning, and asks it for our hooks.
+void AddPreload(const std::filesystem::path& collector, Preparation& preparation) {
+  if (collector.string().find_first_of(": ") != std::string::npos)
+    return;  // LD_PRELOAD splits there
+  const char* users = std::getenv(kPreloadVariable);
+  const bool has_own = users != nullptr && *users != 0;
+  preparation.variables.emplace_back(
+      kPreloadVariable, (has_own ? std::string(users) + ":" : "") + collector.string());
+}
+
 // Python finds our hooks before the user's own folders, which stay.
 void AddPython(const std::filesystem::path& collector, const RunSettings& settings,
                Preparation& preparation) {
@@ -169,12 +178,7 @@ void AddPython(const std::filesystem::path& collector, const RunSettings& settin
   preparation.variables.emplace_back(kPythonPathVariable,
                                      folder.string() + (has_own ? std::string(":") + users : ""));
   preparation.variables.emplace_back(kPythonFolderVariable, folder.string());
-  const std::string option = OptionThatHidesHooks(settings.program);
-  if (option.empty()) return;
-  preparation.hides_hooks =
-      fmt::format("Python's {} hides trainprof from the script, whose steps are not recorded: {}",
-                  option, RemedyFor(option));
-  preparation.run.warnings.push_back(preparation.hides_hooks);
+  if (!OptionThatHidesHooks(settings.program).empty()) AddPreload(collector, preparation);
 }
 
 // Processes hand in their memory where our sampler, which is none of their ancestors, may not read it.
@@ -344,10 +348,6 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
     card.facts = outcome.facts;
     card.sampled = !sampler_files.empty();
     card.notes = run.warnings;
-    // The sampler says the same, and of which process; and CUDA or NVTX may have brought the hooks.
-    if (!outcome.facts.without_hooks.empty() || outcome.facts.processes > 0) {
-      std::erase(card.notes, preparation.hides_hooks);
-    }
     if (card.facts.processes == 0 && !end.asked_to_end) {
       const std::string trouble = DriverTrouble(inbox);
       if (!trouble.empty()) card.notes.push_back("GPU: " + trouble);

@@ -216,10 +216,8 @@ class Start(InEnvironment):
             if option == "-P" and sys.version_info < (3, 11):
                 continue
             with self.subTest(option):
-                card = self.record(self.program, self.python, option, "-c", STEPS).stderr
-                self.assertNotIn("hides trainprof", card)
+                self.record(self.program, self.python, option, "-c", STEPS)
                 self.assertEqual(self.steps_of_the_run(self.program)["source"], "explicit")
-        self.assertIn("-S hides trainprof", self.record(self.program, self.python, "-S", "-c", "pass").stderr)
 
     def test_hooks_start_where_another_start_up_file_comes_first(self):
         write(os.path.join(self.cwd, "mine/sitecustomize.py"), "print('the user started')")

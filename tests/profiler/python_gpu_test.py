@@ -39,9 +39,10 @@ class Gpu(Torch):
         self.assertEqual([stack for stack in calls if "_PyEval" in stack], [])
 
     def test_hooks_that_python_was_kept_from_come_with_cuda(self):
-        """-S alone would hide torch, too, where it is installed for a virtual environment."""
+        """-S alone would hide torch, too, where it is installed for a virtual environment. The interpreter is not the
+        program itself, which would have the library from its beginning."""
         for option in ("-I", "-E"):
-            command = [TORCH_PYTHON, option, "gpu_calls.py", VIRTUAL_GPU]
+            command = ["sh", "-c", '"$@"; exit $?', "sh", TORCH_PYTHON, option, "gpu_calls.py", VIRTUAL_GPU]
             result = self.trainprof("run", "-o", "run", "--force", "--", *command)
             self.assertEqual(result.returncode, 0, result.stderr.decode())
             rank = self.rank()
@@ -50,7 +51,6 @@ class Gpu(Torch):
             account = {it["class"]: it["ms_per_step"] for it in rank["host_account"]}
             self.assertGreater(account["backward"], 0)
             self.assertNotIn(b"without trainprof's hooks", result.stderr)
-            self.assertNotIn(b"hides trainprof", result.stderr)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 import weakref
 
 from trainprof import _phases
+from trainprof._patching import followed, preceded
 from trainprof._tracebacks import unseen
 
 _MOST_NAMES = 1 << 14
@@ -57,41 +58,18 @@ def _give_way(module, observer):
     """To profiles that the script makes: from before they are prepared to after they have ended."""
     yielded = []  # one entry: the script has the observer's place
 
-    def begins(original):
-        @functools.wraps(original)
-        def wrapper(*arguments, **keywords):
-            if observer.switching:
-                return original(*arguments, **keywords)
-            if observer.off():
-                yielded.append(True)
-            try:
-                return original(*arguments, **keywords)
-            except BaseException as error:
-                unseen(error)
-                if yielded:
-                    yielded.clear()
-                    observer.on()
-                raise
+    def give(arguments):
+        if not observer.switching and observer.off():
+            yielded.append(True)
 
-        return wrapper
+    def take_back():
+        if yielded and not observer.switching:
+            yielded.clear()
+            observer.on()
 
-    disable = module._disable_profiler
-
-    @functools.wraps(disable)
-    def _disable_profiler(*arguments, **keywords):
-        try:
-            return disable(*arguments, **keywords)
-        except BaseException as error:
-            unseen(error)
-            raise
-        finally:
-            if yielded and not observer.switching:
-                yielded.clear()
-                observer.on()
-
-    module._prepare_profiler = begins(module._prepare_profiler)
-    module._enable_profiler = begins(module._enable_profiler)
-    module._disable_profiler = _disable_profiler
+    for name in ("_prepare_profiler", "_enable_profiler"):
+        setattr(module, name, preceded(getattr(module, name), give, take_back))
+    module._disable_profiler = followed(module._disable_profiler, take_back)
 
 
 def _cost_ns(torch, observer):

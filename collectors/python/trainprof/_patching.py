@@ -31,6 +31,38 @@ def timed(original, name, is_compiling=never, ended=_phases.range_ended):
     return wrapper
 
 
+def preceded(original, before, undo):
+    """`original` after before(its arguments), which undo() takes back where it fails."""
+
+    @functools.wraps(original)
+    def wrapper(*arguments, **keywords):
+        before(arguments)
+        try:
+            return original(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            undo()
+            raise
+
+    return wrapper
+
+
+def followed(original, after):
+    """`original`, and after() when it has ended, however that is."""
+
+    @functools.wraps(original)
+    def wrapper(*arguments, **keywords):
+        try:
+            return original(*arguments, **keywords)
+        except BaseException as error:
+            unseen(error)
+            raise
+        finally:
+            after()
+
+    return wrapper
+
+
 def inner(original, name):
     """The same, of what says nothing new of its place."""
     return timed(original, name, ended=_recorder.hook("place_left"))

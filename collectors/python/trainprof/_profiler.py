@@ -3,10 +3,8 @@ is prepared, and takes it back when the profile has ended. On a machine without 
 alone, nothing is to be done.
 
 emit_nvtx and emit_itt use no Kineto: they enable and disable, but never prepare."""
-import functools
-
 from trainprof import _recorder
-from trainprof._tracebacks import unseen
+from trainprof._patching import followed, preceded
 
 
 def _uses_gpu(torch, arguments):
@@ -27,27 +25,9 @@ def _lend(torch, arguments):
 
 def watch(torch, is_compiling):
     module = torch.autograd.profiler
-    prepare, disable = module._prepare_profiler, module._disable_profiler
 
-    @functools.wraps(prepare)
-    def _prepare_profiler(*arguments, **keywords):
-        _lend(torch, arguments)
-        try:
-            return prepare(*arguments, **keywords)
-        except BaseException as error:
-            unseen(error)
-            _recorder.hand_over(0)
-            raise
+    def take_back():
+        _recorder.hand_over(0)
 
-    @functools.wraps(disable)
-    def _disable_profiler(*arguments, **keywords):
-        try:
-            return disable(*arguments, **keywords)
-        except BaseException as error:
-            unseen(error)
-            raise
-        finally:
-            _recorder.hand_over(0)
-
-    module._prepare_profiler = _prepare_profiler
-    module._disable_profiler = _disable_profiler
+    module._prepare_profiler = preceded(module._prepare_profiler, lambda arguments: _lend(torch, arguments), take_back)
+    module._disable_profiler = followed(module._disable_profiler, take_back)
