@@ -12,10 +12,11 @@ struct Call {
   recording::CallDomain domain;
   uint16_t cbid;
   bool blocks;  // or copies: its stack is taken when it takes long
+  const char* name;
 };
 
-// Launches, copies, memsets, synchronizations, allocations, event records and waits. `*count` of
-// them. A version that does not know a number refuses it, which is harmless.
+// Launches, copies, memsets, synchronizations, allocations, event records and waits, and what loads modules or makes
+// graphs. `*count` of them. A version that does not know a number refuses it, which is harmless.
 const Call* RecordedCalls(uint32_t* count);
 
 // Where a copy's arguments give its direction and size (both families begin alike).

@@ -19,7 +19,11 @@ with open(os.path.join(os.path.dirname(__file__), "../../docs/report.schema.json
     SCHEMA = json.load(schema)
 
 TRACES_ITSELF = '''
-import torch, torch._dynamo, tracemalloc
+import torch, tracemalloc
+try:
+    import torch._dynamo  # 1.13 has none
+except ImportError:
+    pass
 tracemalloc.start(3)  # not while these are imported, which would take a minute
 exec(compile(open("leaks.py").read(), "leaks.py", "exec"))
 snapshot = tracemalloc.take_snapshot()

@@ -15,6 +15,9 @@
 namespace trainprof {
 namespace {
 
+// A device's times are interpolated: some microseconds of difference are the rule.
+constexpr Duration kClocksAgreeWithin = Milliseconds(1);
+
 Duration WidthOf(const Trace& trace, uint32_t call) {
   return trace.api.end[call] - trace.api.begin[call];
 }
@@ -385,14 +388,24 @@ void JoinLaunches(Trace& trace) {
   }
   int64_t kernels_alone = 0;
   int64_t copies_alone = 0;
+  int64_t too_early = 0;
   for (uint32_t row = 0; row < ops.size(); ++row) {
-    if (ops.launch[row] != kNoRow) continue;
-    ++(ops.kind[row] == DeviceOpKind::kKernel ? kernels_alone : copies_alone);
+    if (ops.launch[row] == kNoRow) {
+      ++(ops.kind[row] == DeviceOpKind::kKernel ? kernels_alone : copies_alone);
+    } else if (ops.begin[row] + kClocksAgreeWithin < trace.api.begin[Index(ops.launch[row])]) {
+      ++too_early;
+    }
   }
   trace.quality.Count("kernel_without_launch", QualitySeverity::kInfo, kernels_alone,
                       "kernels whose launching call is not in the trace");
   trace.quality.Count("copy_without_launch", QualitySeverity::kInfo, copies_alone,
                       "copies and memsets whose launching call is not in the trace");
+  const bool ours = trace.source == SourceKind::kRecording;
+  trace.quality.Count(
+      "device_before_launch", ours ? QualitySeverity::kDataLoss : QualitySeverity::kWarning,
+      too_early,
+      "device operations that begin more than 1 ms before the call that launched them: "
+      "the clocks of host and device do not agree");
   trace.quality.Count("ambiguous_correlation", QualitySeverity::kWarning, ambiguous,
                       "device operations whose correlation id occurs in several processes, any of "
                       "which may have launched them; left without a launch");

@@ -439,6 +439,45 @@ TEST_F(DeviceRows, LostRecordsAreCountedByKind) {
   EXPECT_EQ(t.device_ops.size(), 0u);
 }
 
+TEST_F(DeviceRows, TimesThatCannotBeAreLoss) {
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  const int64_t ms = 1'000'000;
+  const auto add = [&](uint32_t correlation, int64_t launch, int64_t begin, int64_t end) {
+    writer_.Row(CallOf(launch, launch + 5, correlation, name));
+    writer_.Row(RowOf(DeviceRowType::kKernel, begin, end, correlation));
+  };
+  add(1, 5 * ms, 6 * ms, 7 * ms);
+  add(2, 5 * ms, 4 * ms + 1, 7 * ms);  // interpolated times are a little off
+  add(3, 5 * ms, 4 * ms - 1, 7 * ms);
+  add(4, 5 * ms, 7 * ms, 7 * ms - 1);
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.size(), 3u);
+  EXPECT_EQ(t.quality.CountOf("device_before_launch"), 1);
+  EXPECT_EQ(t.quality.CountOf("reversed_records"), 1);
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 0) << "it was answered";
+  for (const QualityItem& item : t.quality.items()) {
+    EXPECT_EQ(item.severity, QualitySeverity::kDataLoss) << item.kind;
+  }
+}
+
+TEST_F(DeviceRows, WhatSpansAPauseOfTheRecordingWasStampedLate) {
+  writer_.Gap(1000, 5000, GapReason::kDevice);
+  writer_.Gap(8000, 9000, GapReason::kLent);
+  writer_.Gap(12'000, 13'000, GapReason::kWindow);  // the host's alone: devices are recorded in it
+  uint32_t correlation = 0;
+  const auto kernel = [&](int64_t begin, int64_t end) {
+    writer_.Row(RowOf(DeviceRowType::kKernel, begin, end, ++correlation));
+  };
+  kernel(900, 4999);  // its end was delivered with it
+  kernel(999, 5000);
+  kernel(1000, 6000);  // begins in the pause
+  kernel(7999, 9001);
+  kernel(11'000, 14'000);
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("straddling_records"), 2);
+  EXPECT_EQ(t.device_ops.size(), 3u);
+}
+
 TEST_F(DeviceRows, WhatHadNotBeenDeliveredAtTheEndIsAGap) {
   writer_.header().clean_exit.store(0);
   const uint32_t name = writer_.String("cudaLaunchKernel");

@@ -24,6 +24,9 @@ DeviceDecoder::DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, H
   for (const auto& [ordinal, device] : scan_.devices) {
     device_of_ordinal_[ordinal] = FindOrAddDevice(device);
   }
+  for (const Gap& gap : builder_.trace().gaps) {
+    if (gap.process == process_ && gap.kind == GapKind::kDevice) pauses_.push_back(gap.interval);
+  }
 }
 
 // Processes of one rank may see one device under different ordinals, or different ones under the
@@ -79,13 +82,28 @@ TrackId DeviceDecoder::Stream(uint32_t device, uint32_t context, uint32_t stream
   return it->second;
 }
 
-// False: CUPTI could not stamp it.
+// What is under way when CUPTI stops recording may have its end stamped when it records again.
+bool DeviceDecoder::Straddles(const DeviceRow& row) const {
+  const Interval times = {At(row.begin_ns), At(row.end_ns)};
+  return std::any_of(pauses_.begin(), pauses_.end(), [&](const Interval& pause) {
+    return times.begin < pause.begin && pause.end <= times.end;
+  });
+}
+
+// False: its times are not those of the work.
 bool DeviceDecoder::CountDeviceWork(const DeviceRow& row) {
   ++device_rows_;
   answered_.Add(row.correlation);
-  last_device_ns_ = std::max(last_device_ns_, row.end_ns);
-  if (row.begin_ns > 0 && row.end_ns > 0) return true;
-  ++zero_start_;
+  if (row.begin_ns <= 0 || row.end_ns <= 0) {
+    ++zero_start_;
+  } else if (row.end_ns < row.begin_ns) {
+    ++reversed_;
+  } else if (Straddles(row)) {
+    ++straddling_;
+  } else {
+    last_device_ns_ = std::max(last_device_ns_, row.end_ns);
+    return true;
+  }
   return false;
 }
 

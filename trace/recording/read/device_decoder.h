@@ -25,8 +25,8 @@ namespace trainprof::recording {
 
 class DeviceDecoder {
  public:
-  // Keeps references. Adds the segment's devices to the trace. `calls`: how many are to come,
-  // about.
+  // Keeps references. Adds the segment's devices to the trace, which has its gaps. `calls`: how many
+  // are to come, about.
   DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base, ProcessId process,
                 size_t calls, CallStacks& stacks, TraceBuilder& builder);
 
@@ -89,6 +89,7 @@ class DeviceDecoder {
   DeviceId DeviceOf(uint32_t ordinal);
   void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
   bool CountDeviceWork(const DeviceRow& row);
+  bool Straddles(const DeviceRow& row) const;
   // `row` has the look of all rows of the run; its times are written over.
   void AddKernels(Look& look, DeviceRow& row, const Run& run, const WriterStrings& names);
   LaunchConfigId ConfigOf(const DeviceRow& row);
@@ -172,6 +173,9 @@ class DeviceDecoder {
   uint64_t device_rows_ = 0;
   uint64_t call_rows_ = 0;
   uint64_t zero_start_ = 0;
+  uint64_t reversed_ = 0;
+  uint64_t straddling_ = 0;
+  std::vector<Interval> pauses_;    // in which devices are not recorded
   int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
   int64_t last_call_ns_ = INT64_MIN;
   uint64_t launches_of_graphs_ = 0;

@@ -153,9 +153,15 @@ void DeviceDecoder::CountLosses() {
   for (const Loss& loss : kLosses) {
     builder_.quality().Count(loss.kind, loss.severity, NumberIn(Fact(loss.fact)), loss.detail);
   }
-  builder_.quality().Count("zero_start_records", QualitySeverity::kDataLoss,
-                           static_cast<int64_t>(zero_start_),
-                           "device records without a start time; left out");
+  const auto count = [&](const char* kind, uint64_t records, const char* detail) {
+    builder_.quality().Count(kind, QualitySeverity::kDataLoss, static_cast<int64_t>(records),
+                             detail);
+  };
+  count("zero_start_records", zero_start_, "device records without a start time; left out");
+  count("reversed_records", reversed_, "device records that end before they begin; left out");
+  count("straddling_records", straddling_,
+        "device records that begin before a pause of the recording and end behind it, where CUPTI "
+        "noticed their end; left out");
 }
 
 // What a reader of the figures wants to know, although nothing was lost by it.

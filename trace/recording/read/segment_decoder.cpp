@@ -44,6 +44,7 @@ class Decoder {
   void Run() {
     DescribeProcess();
     NameCells();
+    AddGaps();
     CallStacks stacks(segment_, scan_, builder_);
     const size_t calls = RowsOf(segment_, scan_).calls;
     DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
@@ -51,7 +52,6 @@ class Decoder {
     DecodeChunks();
     device.Finish(At(scan_.last_ticks));
     JoinStarts();
-    AddGaps();
     NameThreads();
     CountLosses();
   }
