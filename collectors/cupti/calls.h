@@ -8,10 +8,16 @@
 
 namespace trainprof::collectors {
 
+enum class CallUse : uint8_t {
+  kQuick,   // returns at once, as a rule
+  kWaits,   // or copies: its stack is taken when it takes long
+  kLaunch,  // of kernels: a record of the device answers it
+};
+
 struct Call {
   recording::CallDomain domain;
   uint16_t cbid;
-  bool blocks;  // or copies: its stack is taken when it takes long
+  CallUse use;
   const char* name;
 };
 

@@ -1,5 +1,10 @@
 // The thread that calls CUPTI: switches recording on and off as the schedule and the user's window
 // say, and flushes once a second.
+//
+// Recording ends in steps: calls are no longer recorded; CUPTI is flushed until each recorded launch
+// has been answered, or kDrainNs are over; then the device's kinds are switched off. CUPTI holds the
+// records of work that is under way when its kind is switched off, and gives it the end at which it is
+// switched on again (kineto#1105).
 #include "collectors/core/lending.h"
 #include "collectors/core/process_state.h"
 #include "collectors/core/window.h"
@@ -14,6 +19,8 @@ namespace {
 using recording::MonotonicNs;
 
 constexpr int64_t kFlushEveryNs = recording::kNsPerSecond;
+constexpr int64_t kDrainNs = 2 * recording::kNsPerSecond;
+constexpr int64_t kFlushDrainingNs = 100'000'000;
 constexpr uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
 CUpti_ActivityKind Kind(ActivityKind kind) { return static_cast<CUpti_ActivityKind>(kind); }
@@ -24,6 +31,7 @@ struct SwitchedKind {
   ActivityKind kind;
   const char* enable;  // the call, as it is reported when CUPTI refuses it
 };
+constexpr SwitchedKind kKernels = {kKernelActivity, "cuptiActivityEnable(CONCURRENT_KERNEL)"};
 constexpr SwitchedKind kSwitchedKinds[] = {
     {kMemcpyActivity, "cuptiActivityEnable(MEMCPY)"},
     {kPeerMemcpyActivity, "cuptiActivityEnable(MEMCPY2)"},
@@ -37,13 +45,19 @@ constexpr SwitchedKind kGraphs = {kGraphActivity, "cuptiActivityEnable(GRAPH_TRA
 constexpr SwitchedKind kAllCalls[] = {{kRuntimeActivity, "cuptiActivityEnable(RUNTIME)"},
                                       {kDriverActivity, "cuptiActivityEnable(DRIVER)"}};
 
+CUptiResult EnableKind(Session& session, const SwitchedKind& switched) {
+  return Watched(session, switched.enable,
+                 [&] { return session.library.api.enable(Kind(switched.kind)); });
+}
+
+void DisableKind(Session& session, const SwitchedKind& switched) {
+  Watched(session, "cuptiActivityDisable",
+          [&] { return session.library.api.disable(Kind(switched.kind)); });
+}
+
 void SwitchKind(Session& session, const SwitchedKind& switched, bool on) {
-  const CuptiApi& api = session.library.api;
-  if (on) {
-    NoteRefusal(session, api.enable(Kind(switched.kind)), switched.enable);
-  } else {
-    api.disable(Kind(switched.kind));
-  }
+  if (!on) return DisableKind(session, switched);
+  NoteRefusal(session, EnableKind(session, switched), switched.enable);
 }
 
 void SwitchCalls(Session& session, bool on) {
@@ -56,13 +70,12 @@ void SwitchCalls(Session& session, bool on) {
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
     const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
-    const CUptiResult result =
-        (runtime ? api.enable_runtime_api : api.enable_driver_api)(calls[i].cbid, on ? 1 : 0);
+    const char* name = runtime ? "cuptiActivityEnableRuntimeApi" : "cuptiActivityEnableDriverApi";
+    const CUptiResult result = Watched(session, name, [&] {
+      return (runtime ? api.enable_runtime_api : api.enable_driver_api)(calls[i].cbid, on ? 1 : 0);
+    });
     // Numbers that an older version does not know are refused for a good reason.
-    if (result != CUPTI_ERROR_INVALID_PARAMETER) {
-      NoteRefusal(session, result,
-                  runtime ? "cuptiActivityEnableRuntimeApi" : "cuptiActivityEnableDriverApi");
-    }
+    if (result != CUPTI_ERROR_INVALID_PARAMETER) NoteRefusal(session, result, name);
   }
 }
 
@@ -71,55 +84,48 @@ void SwitchCallbacks(Session& session, bool on) {
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
-    if (!calls[i].blocks) continue;
+    if (calls[i].use != CallUse::kWaits) continue;
     const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
-    const CUptiResult result = session.library.api.enable_callback(
-        on ? 1 : 0, session.subscriber,
-        runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, calls[i].cbid);
+    const CUptiResult result = Watched(session, "cuptiEnableCallback", [&] {
+      return session.library.api.enable_callback(
+          on ? 1 : 0, session.subscriber,
+          runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, calls[i].cbid);
+    });
     if (result != CUPTI_ERROR_INVALID_PARAMETER) {
       NoteRefusal(session, result, "cuptiEnableCallback");
     }
   }
 }
 
-CUptiResult SwitchDeviceKinds(Session& session, bool on) {
-  const CuptiApi& api = session.library.api;
-  const CUpti_ActivityKind kernels = Kind(kKernelActivity);
-  const CUptiResult result = on ? api.enable(kernels) : api.disable(kernels);
-  if (on && result != CUPTI_SUCCESS) return result;
-  if (g_runtime.options.whole_graphs) SwitchKind(session, kGraphs, on);
-  for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, on);
+CUptiResult EnableDeviceKinds(Session& session) {
+  const CUptiResult result = EnableKind(session, kKernels);
+  if (result != CUPTI_SUCCESS) return result;
+  if (g_runtime.options.whole_graphs) SwitchKind(session, kGraphs, true);
+  for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, true);
   return CUPTI_SUCCESS;
 }
 
-void ApplySchedule(Session& session) {
-  constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
-  const bool room = (g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) == 0;
-  const bool want = session.schedule.Want(PresentInput()) && room && !session.failed.load();
-  if (want != session.recording) SwitchRecording(session, want);
-  g_runtime.state->signal_at_step.store(session.schedule.NextStep());
+void DisableDeviceKinds(Session& session) {
+  if (MayDisableKernels(session.library.api.version)) DisableKind(session, kKernels);
+  if (g_runtime.options.whole_graphs) DisableKind(session, kGraphs);
+  for (const SwitchedKind& kind : kSwitchedKinds) DisableKind(session, kind);
 }
 
 void Flush(Session& session, uint32_t flag) {
-  session.flush_since_ns.store(MonotonicNs());
-  const CUptiResult flushed = session.library.api.flush_all(flag);
+  const CUptiResult flushed = Watched(session, "cuptiActivityFlushAll",
+                                      [&] { return session.library.api.flush_all(flag); });
   size_t dropped = 0;
-  const CUptiResult asked = session.library.api.get_dropped(nullptr, 0, &dropped);
+  const CUptiResult asked = Watched(session, "cuptiActivityGetNumDroppedRecords", [&] {
+    return session.library.api.get_dropped(nullptr, 0, &dropped);
+  });
   if (asked == CUPTI_SUCCESS) session.dropped.fetch_add(dropped, std::memory_order_relaxed);
-  session.flush_since_ns.store(0);
   NoteRefusal(session, flushed, "cuptiActivityFlushAll");
   NoteRefusal(session, asked, "cuptiActivityGetNumDroppedRecords");
 }
 
 // All kinds that come and go. False when kernels cannot be recorded; kCuptiState tells why then.
-bool SwitchKinds(Session& session, bool on) {
-  if (!on) {
-    SwitchCallbacks(session, false);
-    SwitchCalls(session, false);
-    SwitchDeviceKinds(session, false);
-    return true;
-  }
-  const CUptiResult result = SwitchDeviceKinds(session, true);
+bool EnableAll(Session& session) {
+  const CUptiResult result = EnableDeviceKinds(session);
   if (result != CUPTI_SUCCESS) {
     char text[512];
     DescribeFailure(session.library, result, "cuptiActivityEnable", "", text, sizeof text);
@@ -127,15 +133,52 @@ bool SwitchKinds(Session& session, bool on) {
     session.failed.store(true);
     return false;
   }
+  {
+    Locked lock(session.writer_lock);
+    session.converter.EndPause(MonotonicNs());  // no call has been recorded yet
+  }
   SwitchCalls(session, true);
   SwitchCallbacks(session, true);
   return true;
 }
 
+void DisableCalls(Session& session) {
+  SwitchCallbacks(session, false);
+  SwitchCalls(session, false);
+}
+
+void BeginDraining(Session& session) {
+  WriteGap(session, true, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));
+  DisableCalls(session);
+  session.recording = false;
+  session.drained_by_ns = MonotonicNs() + kDrainNs;
+}
+
+void EndDraining(Session& session) {
+  DisableDeviceKinds(session);
+  Flush(session, kForced);
+  session.drained_by_ns = 0;
+}
+
+bool IsDrained(const Session& session) {
+  return session.converter.unanswered() == 0 || MonotonicNs() >= session.drained_by_ns;
+}
+
+void ApplySchedule(Session& session) {
+  constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
+  const bool room = (g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) == 0;
+  const bool want = session.schedule.Want(PresentInput()) && room && !session.failed.load();
+  if (session.drained_by_ns != 0 && (want || IsDrained(session))) EndDraining(session);
+  if (want != session.recording) want ? void(BeginRecording(session)) : BeginDraining(session);
+  g_runtime.state->signal_at_step.store(session.schedule.NextStep());
+}
+
 // The other tool finds CUPTI as if nobody had used it.
 void Lend(Session& session) {
   WriteGap(session, true, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
-  if (session.recording) SwitchKinds(session, false);
+  if (session.recording) DisableCalls(session);
+  if (session.recording || session.drained_by_ns != 0) DisableDeviceKinds(session);
+  session.drained_by_ns = 0;
   GiveUpCupti(session);
   Flush(session, kForced);
   session.lent = true;
@@ -146,7 +189,7 @@ void TakeBack(Session& session) {
   session.was_lent = true;
   if (session.failed.load()) return;
   if (!TakeCupti(session)) return session.failed.store(true);  // the gap lasts
-  if (session.recording && !SwitchKinds(session, true)) return;
+  if (session.recording && !EnableAll(session)) return;
   WriteGap(session, false, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
 }
 
@@ -161,20 +204,18 @@ void ApplyLending(Session& session) {
 void WriteGap(Session& session, bool begins, recording::GapReason reason, uint64_t ticks) {
   Locked lock(session.writer_lock);
   session.writer->Gap(begins, reason, ticks);
+  if (begins && reason == recording::GapReason::kDevice)
+    session.converter.BeginPause(MonotonicNs());
 }
 
 ScheduleInput PresentInput() {
   return {MonotonicNs(), g_runtime.state->steps_begun.load(), WindowIsOpen()};
 }
 
-bool SwitchRecording(Session& session, bool on) {
-  const uint64_t before = recording::ReadTicks(g_runtime.clock);
-  if (!on) WriteGap(session, true, recording::GapReason::kDevice, before);
-  if (!SwitchKinds(session, on)) return false;
-  session.recording = on;
-  if (on) {
-    WriteGap(session, false, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));
-  }
+bool BeginRecording(Session& session) {
+  if (!EnableAll(session)) return false;
+  session.recording = true;
+  WriteGap(session, false, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));
   return true;
 }
 
@@ -185,10 +226,13 @@ void RunControl() {
   while (session.ending.load(std::memory_order_acquire) == 0) {
     const uint32_t signal = state.step_signal.load(std::memory_order_acquire);
     ApplyLending(session);
+    const bool was_recording = session.recording;
     if (!session.lent) ApplySchedule(session);
+    if (was_recording && !session.recording) next_flush = 0;  // at once
     if (MonotonicNs() >= next_flush) {
-      if (!session.lent) Flush(session, 0);
-      next_flush = MonotonicNs() + kFlushEveryNs;
+      // Not within cuInit, which may hold CUPTI's locks for long.
+      if (!session.lent && session.requested.load() != 0) Flush(session, 0);
+      next_flush = MonotonicNs() + (session.drained_by_ns != 0 ? kFlushDrainingNs : kFlushEveryNs);
     }
     const uint64_t next_step = session.schedule.NextStep();
     const bool step_came = next_step != 0 && state.steps_begun.load() == next_step;

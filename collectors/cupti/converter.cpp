@@ -48,7 +48,10 @@ void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process,
   namer_ = namer;
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
-  for (uint32_t i = 0; i < count; ++i) wanted_.Add(calls[i].domain, calls[i].cbid);
+  for (uint32_t i = 0; i < count; ++i) {
+    wanted_.Add(calls[i].domain, calls[i].cbid);
+    if (calls[i].use == CallUse::kLaunch) launches_.Add(calls[i].domain, calls[i].cbid);
+  }
 }
 
 void Converter::SetLast(const DeviceRow* device, const CallRow* call) {
@@ -84,16 +87,18 @@ uint32_t Converter::NextRecord(const char* buffer, uint32_t at, uint32_t valid_b
   return valid_bytes;
 }
 
-void Converter::NoteRuntimeCalls(const char* buffer, uint32_t from, uint32_t valid_bytes) {
+void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes) {
   for (uint32_t at = from; at < valid_bytes;) {
     at = NextRecord(buffer, at, valid_bytes);
     if (at >= valid_bytes) return;
     const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
     uint32_t kind = 0;
     memcpy(&kind, buffer + at, sizeof kind);
-    if (kind == kRuntimeActivity) {
+    if (kind == kRuntimeActivity || kind == kDriverActivity) {
       const uint32_t correlation = ReadRecord<ApiRecord>(buffer + at, size).correlation;
-      runtime_calls_[correlation % kRuntimeCalls] = correlation;
+      if (kind == kRuntimeActivity) runtime_calls_[correlation % kRuntimeCalls] = correlation;
+      if (static_cast<int32_t>(correlation - last_correlation_) > 0)
+        last_correlation_ = correlation;
     }
     at += size;
   }
@@ -106,7 +111,8 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
   first_begin_ns_ = INT64_MAX;
   last_begin_ns_ = 0;
   uint32_t at = done_bytes->load(std::memory_order_relaxed);
-  NoteRuntimeCalls(buffer, at, valid_bytes);
+  NoteCalls(buffer, at, valid_bytes);
+  if (early_count_ != 0) WriteEarly();
   while (at < valid_bytes) {
     const uint32_t next = NextRecord(buffer, at, valid_bytes);
     if (!held) counts_.unreadable += next - at;
@@ -180,8 +186,29 @@ void Converter::NoteTimes(int64_t begin_ns, int64_t end_ns) {
   if (begin_ns > last_begin_ns_) last_begin_ns_ = begin_ns;
 }
 
+bool Converter::IsOfPause(const DeviceRow& row) const {
+  if (static_cast<int32_t>(row.correlation - last_correlation_) <= 0) return false;
+  if (row.begin_ns == 0) return pause_.end_ns == INT64_MAX;
+  return row.begin_ns >= pause_.begin_ns && row.begin_ns < pause_.end_ns;
+}
+
+// What a recorded call has asked for, as it turns out.
+void Converter::WriteEarly() {
+  const uint32_t count = early_count_;
+  early_count_ = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const DeviceRow row = early_[i];
+    Write(row);  // or keeps it again
+  }
+}
+
 bool Converter::Write(const DeviceRow& row) {
   const bool may_lack_time = row.type == DeviceRowType::kEvent;
+  if (IsOfPause(row)) {
+    if (row.begin_ns != 0 && early_count_ < kMostEarly) early_[early_count_++] = row;
+    return false;
+  }
+  if (recording::IsDeviceWork(row.type)) open_launches_.Answered(row.correlation);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
     if (!held_) ++counts_.untimed;
     return false;
@@ -330,6 +357,9 @@ void Converter::Api(const ApiRecord& record) {
   }
   if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;
   if (!runtime && runtime_calls_[record.correlation % kRuntimeCalls] == record.correlation) return;
+  if (record.result == 0 && launches_.Has(domain, record.cbid)) {
+    open_launches_.Launched(record.correlation);
+  }
   CallRow row;
   memset(static_cast<void*>(&row), 0, sizeof row);
   row.begin_ns = HostTimeOf(record.start, header_->time_offset_ns);

@@ -7,6 +7,7 @@
 
 #include "collectors/core/row_writer.h"
 #include "collectors/cupti/calls.h"
+#include "collectors/cupti/open_launches.h"
 #include "collectors/cupti/records.h"
 #include "collectors/cupti/slot_file.h"
 
@@ -40,6 +41,16 @@ class Converter {
   // nullptr.
   void SetLast(const recording::DeviceRow* device, const recording::CallRow* call);
 
+  // Between the two, in CLOCK_MONOTONIC, calls are not recorded, and what devices did is no row unless
+  // a recorded call asked for it.
+  void BeginPause(int64_t now_ns) { pause_ = {now_ns, INT64_MAX}; }
+  void EndPause(int64_t now_ns) {
+    if (pause_.end_ns == INT64_MAX) pause_.end_ns = now_ns;
+    early_count_ = 0;
+  }
+  // Recorded launches that no record of a device has answered. Any thread may ask.
+  uint32_t unanswered() const { return open_launches_.count(); }
+
   const Counts& counts() const { return counts_; }
   // CLOCK_MONOTONIC: the latest end of a row.
   int64_t last_end_ns() const { return last_end_ns_; }
@@ -54,7 +65,7 @@ class Converter {
   // where several records follow each other; in a held buffer, nowhere.
   uint32_t NextRecord(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
   bool ChainBegins(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
-  void NoteRuntimeCalls(const char* buffer, uint32_t from, uint32_t valid_bytes);
+  void NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes);
   void ConvertOne(const char* data, uint32_t size);
   void Kernel(const KernelRecord& record);
   void Copy(const MemcpyRecord& record);
@@ -75,9 +86,17 @@ class Converter {
                              uint64_t end);
   // False: it is no row.
   bool Write(const recording::DeviceRow& row);
+  bool IsOfPause(const recording::DeviceRow& row) const;
+  void WriteEarly();
   uint32_t NameAt(uint64_t pointer);
   uint32_t NameOfCall(recording::CallDomain domain, uint32_t kind, uint32_t cbid);
   void NoteTimes(int64_t begin_ns, int64_t end_ns);
+
+  // The last pause; all zero before the first.
+  struct Pause {
+    int64_t begin_ns;
+    int64_t end_ns;
+  };
 
   static constexpr uint32_t kRuntimeCalls = 16 * 1024;
   static constexpr uint32_t kContexts = 256;
@@ -95,7 +114,16 @@ class Converter {
   int64_t last_end_ns_;
   int64_t first_begin_ns_;
   int64_t last_begin_ns_;
+  static constexpr uint32_t kMostEarly = 32;
+
+  Pause pause_;
+  // Of the pause, as it seems: the call that asked for it may come with the next buffer.
+  recording::DeviceRow early_[kMostEarly];
+  uint32_t early_count_;
+  uint32_t last_correlation_;  // of the recorded calls
+  OpenLaunches open_launches_;
   CallSet wanted_;
+  CallSet launches_;
   // Correlation ids of the runtime's calls that were met last: a driver's call with the same id is
   // nested in one.
   uint32_t runtime_calls_[kRuntimeCalls];

@@ -39,9 +39,9 @@ void FinishSession() {
   session->ending.store(1, std::memory_order_release);
   SignalFollowers();
   // Where that is not enough, our other thread writes the message.
-  const int64_t since = session->flush_since_ns.load();
+  const int64_t since = session->call_since_ns.load();
   const int64_t used = since == 0 ? 0 : recording::MonotonicNs() - since;
-  Await(session->control_done, kFlushLimitNs - used);
+  Await(session->control_done, kCallLimitNs - used);
   session->ending.store(2, std::memory_order_release);
   WakeWorker(*session);
   Await(session->worker_done, kRowsLimitNs);

@@ -34,7 +34,10 @@ void CUPTIAPI BufferRequested(uint8_t** buffer, size_t* size, size_t* most_recor
   *most_records = 0;  // as many as fit
   Session* session = Active();
   char* data = nullptr;
-  if (session != nullptr) data = session->ring.Take(MayRefuseBuffers(session->library.api.version));
+  if (session != nullptr) {
+    session->requested.store(1, std::memory_order_relaxed);
+    data = session->ring.Take(MayRefuseBuffers(session->library.api.version));
+  }
   *buffer = reinterpret_cast<uint8_t*>(data);
   *size = data == nullptr ? 0 : kSlotBytes;
 }
@@ -135,6 +138,10 @@ void WriteFacts(Session& session, int slot_error) {
     WriteFact(session, fact::kDriverVersion, "%d.%d", library.driver_version / 1000,
               library.driver_version % 1000 / 10);
   }
+  if (!MayDisableKernels(library.api.version)) {
+    WriteFact(session, fact::kCuptiKeptOn,
+              "kernels: CUPTI 13.0.0 may hang where they are switched off under load");
+  }
   WriteFact(session, fact::kCuptiGraphs, "%s", g_runtime.options.whole_graphs ? "graph" : "node");
   if (!session.ring.is_file()) {
     WriteFact(session, fact::kCuptiBuffers, "in memory (%s): a crash may lose 1 s",
@@ -182,7 +189,7 @@ bool StartRecording(Session& session) {
   const bool wanted = session.schedule.Want(PresentInput());
   if (!wanted) WriteGap(session, true, recording::GapReason::kDevice, opened);
   if (session.lent) session.recording = wanted;
-  return !wanted || session.lent || SwitchRecording(session, true);
+  return !wanted || session.lent || BeginRecording(session);
 }
 
 // Records from here on, or kCuptiState says why not.

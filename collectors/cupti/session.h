@@ -65,6 +65,8 @@ struct Session {
 
   // Of the control thread: the schedule wants rows; another tool has CUPTI meanwhile (core/lending.h).
   bool recording;
+  int64_t
+      drained_by_ns;  // recording is ending, and what was launched is awaited until then; 0: it is not
   bool lent;
   bool was_lent;             // at any time
   std::atomic<bool> failed;  // fact::kCuptiState tells why nothing is recorded (any more)
@@ -72,22 +74,42 @@ struct Session {
   std::atomic<uint64_t> stacks_skipped;
   std::atomic<uint64_t> repeated_callbacks;
   std::atomic<uint32_t> forks;
-  std::atomic<int64_t> flush_since_ns;  // 0: no flush under way
+  // The call into CUPTI that is under way: since when (0: none), and its name.
+  std::atomic<int64_t> call_since_ns;
+  std::atomic<const char*> call;
+  std::atomic<int64_t> longest_call_ns;
 
-  std::atomic<uint32_t> work;  // raised when there is a delivered buffer
+  std::atomic<uint32_t> requested;  // CUPTI has had a buffer: there is something to flush
+  std::atomic<uint32_t> work;       // raised when there is a delivered buffer
   std::atomic<uint32_t> worker_sleeps;
   std::atomic<uint32_t> ending;  // 1: final flush, 2: last rows
   std::atomic<uint32_t> control_done;
   std::atomic<uint32_t> worker_done;
 };
 
-// One flush is granted so long, whenever it began.
-inline constexpr int64_t kFlushLimitNs = 5 * recording::kNsPerSecond;
+// One call into CUPTI is granted so long.
+inline constexpr int64_t kCallLimitNs = 5 * recording::kNsPerSecond;
 
 // nullptr before StartSession.
 Session* TheSession();
 // Sets up everything for this process, once. What stands in the way becomes fact::kCuptiState.
 void StartSession();
+
+// The result of call(), one into CUPTI by this name: the other of our threads sees how long it takes. To be
+// used by one thread at a time.
+template <class Call>
+CUptiResult Watched(Session& session, const char* name, Call call) {
+  const int64_t begin = recording::MonotonicNs();
+  session.call.store(name, std::memory_order_relaxed);
+  session.call_since_ns.store(begin, std::memory_order_release);
+  const CUptiResult result = call();
+  const int64_t took = recording::MonotonicNs() - begin;
+  if (took > session.longest_call_ns.load(std::memory_order_relaxed)) {
+    session.longest_call_ns.store(took, std::memory_order_relaxed);
+  }
+  session.call_since_ns.store(0, std::memory_order_release);
+  return result;
+}
 
 // Writes a fact; printf-like.
 [[gnu::format(printf, 3, 4)]] void WriteFact(Session& session, const char* key, const char* format,
@@ -102,9 +124,9 @@ void NoteRefusal(Session& session, CUptiResult result, const char* call);
 bool TakeCupti(Session& session);
 void GiveUpCupti(Session& session);
 
-// control.cpp: switches what is recorded on or off; to be called by one thread at a time. False
-// when kernels cannot be recorded; kCuptiState tells why then.
-bool SwitchRecording(Session& session, bool on);
+// control.cpp: begins to record; to be called by one thread at a time. False when kernels cannot be
+// recorded; kCuptiState tells why then.
+bool BeginRecording(Session& session);
 void WriteGap(Session& session, bool begins, recording::GapReason reason, uint64_t ticks);
 ScheduleInput PresentInput();
 void RunControl();

@@ -14,6 +14,7 @@ namespace {
 using recording::kNsPerSecond;
 using recording::MonotonicNs;
 
+constexpr int64_t kLongCallMs = 100;     // is worth a fact
 constexpr int64_t kPollNs = 50'000'000;  // of the user's delay and duration
 
 // Numbers that become facts when they change.
@@ -29,6 +30,7 @@ struct Reported {
   uint64_t stacks_skipped;
   uint64_t forks;
   uint64_t largest_age_ms;
+  uint64_t longest_call_ms;
 };
 
 struct Worker {
@@ -38,7 +40,7 @@ struct Worker {
   int64_t former_begin_ns = 0;  // the earliest in the buffer that came last
   uint64_t reordered = 0;       // buffers all of whose rows are older than that
   int64_t next_second = 0;
-  bool flush_reported = false;
+  int64_t told_of_ns = 0;  // when the call began that takes too long
 
   void Report(const char* key, uint64_t now, uint64_t* before) {
     if (now == *before) return;
@@ -85,16 +87,26 @@ struct Worker {
     Report(fact::kCuptiForks, session.forks.load(), &reported.forks);
     Report(fact::kCuptiLargestUndeliveredMs, static_cast<uint64_t>(largest_age_ns / 1'000'000),
            &reported.largest_age_ms);
+    const int64_t longest_call_ms = session.longest_call_ns.load() / 1'000'000;
+    if (longest_call_ms >= kLongCallMs) {
+      Report(fact::kCuptiLongestCallMs, static_cast<uint64_t>(longest_call_ms),
+             &reported.longest_call_ms);
+    }
   }
 
   // `ending`: the process does not wait any longer.
-  void WatchFlush(bool ending) {
-    const int64_t since = session.flush_since_ns.load();
-    if (since == 0 || flush_reported || (MonotonicNs() - since < kFlushLimitNs && !ending)) return;
-    flush_reported = true;
+  void WatchCalls(bool ending) {
+    const int64_t since = session.call_since_ns.load(std::memory_order_acquire);
+    if (told_of_ns != 0 && since != told_of_ns) {
+      told_of_ns = 0;
+      if (!session.failed.load()) WriteFact(session, fact::kCuptiState, "%s", fact::kGpuRecording);
+    }
+    if (since == 0 || told_of_ns != 0 || (MonotonicNs() - since < kCallLimitNs && !ending)) return;
+    told_of_ns = since;
     const int64_t last = session.converter.last_end_ns();
     WriteFact(session, fact::kCuptiState,
-              "CUPTI flush exceeded 5 s; leaving it. Last event %.1f s ago; data saved.",
+              "%s exceeded %lld s; leaving it. Last event %.1f s ago; data saved.",
+              session.call.load(), static_cast<long long>(kCallLimitNs / kNsPerSecond),
               last == 0 ? 0.0 : static_cast<double>(MonotonicNs() - last) / 1e9);
   }
 
@@ -125,7 +137,7 @@ struct Worker {
       session.writer->Clock();
     }
     ReportNumbers();
-    WatchFlush(false);
+    WatchCalls(false);
   }
 
   void Run() {
@@ -143,7 +155,7 @@ struct Worker {
       session.worker_sleeps.store(0);
     }
     ReportNumbers();
-    WatchFlush(true);
+    WatchCalls(true);
   }
 };
 

@@ -3,12 +3,10 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <atomic>
 
 #include "collectors/core/old_glibc.h"
-#include "collectors/core/own_thread.h"
 #include "collectors/python/python_api.h"
 
 namespace trainprof::collectors {
@@ -26,7 +24,7 @@ exec(loader.get_code("trainprof_start"), names)
 names["late"]()
 )";
 
-// On the main thread, between two instructions of Python.
+// On the main thread, where Python may run.
 int Start(void*) {
   if (const PythonApi* python = FindPython()) python->run_apart(kText);
   return 0;
@@ -48,31 +46,28 @@ bool WasPreloaded() {
   return true;
 }
 
-// From the program's start until the interpreter is up, some ten milliseconds.
-void AwaitInterpreter() {
-  constexpr timespec kMoment = {0, 100'000};
-  constexpr int kMoments = 100'000;
-  for (int i = 0; i < kMoments && !StartHooksLate(); ++i) nanosleep(&kMoment, nullptr);
+// An audit hook, of all that the interpreter tells such: it begins the program.
+int SeesTheProgramBegin(const char* event, void*, void*) {
+  if (strncmp(event, "cpython.run_", 12) == 0 && !g_asked.exchange(true)) Start(nullptr);
+  return 0;
 }
 
-// Shells that start the interpreter hand the library on to it.
-[[gnu::constructor]] void AskAfterPreload() {
-  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr || !WasPreloaded()) return;
-  StartOwnThread("trainprof-start", AwaitInterpreter);
+// Before the interpreter begins, in whatever process the library lies: shells that start it hand it on.
+[[gnu::constructor]] void AwaitProgram() {
+  const auto add = reinterpret_cast<int (*)(int (*)(const char*, void*, void*), void*)>(
+      dlsym(RTLD_DEFAULT, "PySys_AddAuditHook"));
+  if (add != nullptr && WasPreloaded()) add(SeesTheProgramBegin, nullptr);
 }
 
 }  // namespace
 
-bool StartHooksLate() {
-  if (getenv("TRAINPROF_PYTHON") == nullptr) return false;
+void StartHooksLate() {
+  if (getenv("TRAINPROF_PYTHON") == nullptr) return;
   const auto is_up = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
   const auto add =
       reinterpret_cast<int (*)(int (*)(void*), void*)>(dlsym(RTLD_DEFAULT, "Py_AddPendingCall"));
-  if (is_up == nullptr || add == nullptr || is_up() == 0) return false;
-  if (g_asked.exchange(true)) return true;
-  const bool added = add(Start, nullptr) == 0;
-  if (!added) g_asked = false;  // its list is full
-  return added;
+  if (is_up == nullptr || add == nullptr || is_up() == 0 || g_asked.exchange(true)) return;
+  if (add(Start, nullptr) != 0) g_asked = false;  // its list is full
 }
 
 }  // namespace trainprof::collectors

@@ -93,21 +93,6 @@ def _chain():
             sys.modules.setdefault("sitecustomize", ours)
 
 
-def _when_imported(spec, call):
-    """call(module) when what is being imported has been: importlib sets the last attribute of a spec, whatever loads."""
-    kind = type(spec)
-
-    def set_initializing(spec, value):
-        spec.__class__ = kind
-        spec._initializing = value
-        module = sys.modules.get(spec.name)
-        if getattr(module, "__spec__", None) is spec:  # else it has failed
-            call(module)
-
-    during = property(lambda spec: True, set_initializing)
-    spec.__class__ = type(kind.__name__, (kind,), {"_initializing": during})
-
-
 def late():
     """In a process that got our library without this file (collectors/python/late_start.h)."""
     torch = sys.modules.get("torch")
@@ -117,9 +102,7 @@ def late():
     sys.meta_path.insert(0, _Package)
     if torch is None:
         After({"torch": _install})
-    elif getattr(torch.__spec__, "_initializing", False):
-        _when_imported(torch.__spec__, _install)
-    else:
+    elif not getattr(torch.__spec__, "_initializing", False):
         _install(torch)
 
 

@@ -126,7 +126,7 @@ TEST(CuptiFaults, AHangingFlushIsLeftAfterFiveSeconds) {
   const auto begin = std::chrono::steady_clock::now();
   const FaultRun run = RunWith("flush_hangs");
   const auto took = std::chrono::steady_clock::now() - begin;
-  EXPECT_EQ(run.state.rfind("CUPTI flush exceeded 5 s; leaving it. Last event ", 0), 0u)
+  EXPECT_EQ(run.state.rfind("cuptiActivityFlushAll exceeded 5 s; leaving it. Last event ", 0), 0u)
       << run.state;
   EXPECT_LT(took, std::chrono::seconds(12));
 }

@@ -57,8 +57,8 @@ FAULTS = {
         ("launches_without_kernel", "CUPTI dropped"),
     ]),
     "flush_hangs": (MIXED, {}, [
-        ("card", "CUPTI flush exceeded 5 s; leaving it"),
-        ("gpu_recording_ended", "CUPTI flush exceeded 5 s"),
+        ("card", "cuptiActivityFlushAll exceeded 5 s; leaving it"),
+        ("gpu_recording_ended", "cuptiActivityFlushAll exceeded 5 s"),
     ]),
     "out_of_order": (("kernels", "20000"), {"VGPU_SETTINGS": "scale=0"}, [
         ("reordered_buffers", "after younger ones"),

@@ -470,9 +470,10 @@ TEST_F(DeviceRows, WhatSpansAPauseOfTheRecordingWasStampedLate) {
   };
   kernel(900, 4999);  // its end was delivered with it
   kernel(999, 5000);
-  kernel(1000, 6000);  // begins in the pause
+  kernel(1000, 6000);  // launched in the pause
   kernel(7999, 9001);
   kernel(11'000, 14'000);
+  kernel(5000, 5001);
   const Trace t = Read();
   EXPECT_EQ(t.quality.CountOf("straddling_records"), 2);
   EXPECT_EQ(t.device_ops.size(), 3u);

@@ -82,12 +82,17 @@ TrackId DeviceDecoder::Stream(uint32_t device, uint32_t context, uint32_t stream
   return it->second;
 }
 
-// What is under way when CUPTI stops recording may have its end stamped when it records again.
-bool DeviceDecoder::Straddles(const DeviceRow& row) const {
+// Whether it ends behind a pause that it did not begin behind: CUPTI gives what is under way when
+// kinds are switched off the end at which they are switched on again. What began in the pause as well was
+// launched in it: it is no loss.
+bool DeviceDecoder::SpansAPausesEnd(const DeviceRow& row) {
   const Interval times = {At(row.begin_ns), At(row.end_ns)};
-  return std::any_of(pauses_.begin(), pauses_.end(), [&](const Interval& pause) {
-    return times.begin < pause.begin && pause.end <= times.end;
-  });
+  for (const Interval& pause : pauses_) {
+    if (times.begin >= pause.end || times.end < pause.end) continue;
+    straddling_ += times.begin < pause.begin ? 1 : 0;
+    return true;
+  }
+  return false;
 }
 
 // False: its times are not those of the work.
@@ -98,9 +103,7 @@ bool DeviceDecoder::CountDeviceWork(const DeviceRow& row) {
     ++zero_start_;
   } else if (row.end_ns < row.begin_ns) {
     ++reversed_;
-  } else if (Straddles(row)) {
-    ++straddling_;
-  } else {
+  } else if (!SpansAPausesEnd(row)) {
     last_device_ns_ = std::max(last_device_ns_, row.end_ns);
     return true;
   }

@@ -89,7 +89,7 @@ class DeviceDecoder {
   DeviceId DeviceOf(uint32_t ordinal);
   void AddDeviceRow(const DeviceRow& row, const WriterStrings& names);
   bool CountDeviceWork(const DeviceRow& row);
-  bool Straddles(const DeviceRow& row) const;
+  bool SpansAPausesEnd(const DeviceRow& row);
   // `row` has the look of all rows of the run; its times are written over.
   void AddKernels(Look& look, DeviceRow& row, const Run& run, const WriterStrings& names);
   LaunchConfigId ConfigOf(const DeviceRow& row);
@@ -175,7 +175,7 @@ class DeviceDecoder {
   uint64_t zero_start_ = 0;
   uint64_t reversed_ = 0;
   uint64_t straddling_ = 0;
-  std::vector<Interval> pauses_;    // in which devices are not recorded
+  std::vector<Interval> pauses_;        // in which devices are not recorded
   int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
   int64_t last_call_ns_ = INT64_MIN;
   uint64_t launches_of_graphs_ = 0;

@@ -28,6 +28,10 @@ inline constexpr char kCuptiAnswerUs[] = "cupti.answer_us";
 inline constexpr char kCuptiSetupUs[] = "cupti.setup_us";
 // The longest that CUPTI held a record back, in milliseconds.
 inline constexpr char kCuptiLargestUndeliveredMs[] = "cupti.largest_undelivered_ms";
+// The longest that a call into CUPTI took, in milliseconds; absent where none took long.
+inline constexpr char kCuptiLongestCallMs[] = "cupti.longest_call_ms";
+// What of CUPTI stays switched on between two windows, and why, in words.
+inline constexpr char kCuptiKeptOn[] = "cupti.kept_on";
 
 // Counts of what was lost, or is odd.
 inline constexpr char kCuptiDropped[] = "cupti.dropped";                     // records, by CUPTI

@@ -22,6 +22,13 @@ enum class DeviceRowType : uint8_t {
   kOverhead = 9,  // CUPTI's own work on the host; detail: OverheadDetail()
 };
 
+// What keeps a device busy, and answers the call that asked for it.
+constexpr bool IsDeviceWork(DeviceRowType type) {
+  return type == DeviceRowType::kKernel || type == DeviceRowType::kCopy ||
+         type == DeviceRowType::kPeerCopy || type == DeviceRowType::kMemset ||
+         type == DeviceRowType::kGraph;
+}
+
 // CUpti_ActivityOverheadKind in a byte: CUPTI's own kinds are multiples of 1 << 16.
 constexpr uint8_t OverheadDetail(uint32_t kind) {
   return static_cast<uint8_t>(kind < 0x10000 ? kind : 16 + (kind >> 16));
