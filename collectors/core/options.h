@@ -22,6 +22,7 @@ struct Options {
   uint64_t end_step;
   int64_t delay_ns;      // 0: none
   int64_t duration_ns;   // 0: without end
+  int64_t pause_ns;      // between samples of GPU detail; 0: as ever
   char capture[128];     // "": record at once
   bool gpu_off;          // no GPU recording ("gpu=off")
   bool whole_graphs;     // a graph launch is one row ("graphs=graph"), else one a node

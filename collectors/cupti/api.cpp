@@ -1,6 +1,7 @@
 #include "collectors/cupti/api.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 
 #include "collectors/core/old_glibc.h"
 #include "collectors/cupti/records.h"
@@ -75,10 +76,16 @@ CUptiResult SubscribeTo(const CuptiApi& api, CUpti_SubscriberHandle* subscriber,
                         bool* unnamed) {
   holder[0] = 0;
   if (api.subscribe_v2 != nullptr) {
-    SubscriberParams params = {sizeof(SubscriberParams), "trainprof", holder, sizeof holder};
-    const CUptiResult result = api.subscribe_v2(subscriber, callback, context, &params);
-    *unnamed = result == CUPTI_ERROR_API_NOT_IMPLEMENTED;
-    if (!*unnamed) return result;
+    // The size that a version knows; those in between know either.
+    constexpr size_t kSizes[] = {sizeof(SubscriberParams),
+                                 offsetof(SubscriberParams, allow_others)};
+    for (const size_t bytes : kSizes) {
+      SubscriberParams params = {bytes, "trainprof", holder, sizeof holder, 0};
+      const CUptiResult result = api.subscribe_v2(subscriber, callback, context, &params);
+      *unnamed =
+          result == CUPTI_ERROR_API_NOT_IMPLEMENTED || result == CUPTI_ERROR_INVALID_PARAMETER;
+      if (!*unnamed) return result;
+    }
   }
   return api.subscribe(subscriber, callback, context);
 }

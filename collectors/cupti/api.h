@@ -10,12 +10,13 @@
 
 namespace trainprof::collectors {
 
-// CUpti_SubscriberParams, which older headers lack.
+// CUpti_SubscriberParams, which older headers lack; until 13.2 without its last member.
 struct SubscriberParams {
   size_t struct_bytes;
   const char* name;
   char* holder;  // receives the name of who is subscribed already
   size_t holder_bytes;
+  uint64_t allow_others;  // a byte, and padding
 };
 
 // CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN is 64.

@@ -237,8 +237,9 @@ void RunControl() {
     const uint64_t next_step = session.schedule.NextStep();
     const bool step_came = next_step != 0 && state.steps_begun.load() == next_step;
     if (step_came && !session.lent) continue;  // meanwhile
-    if (session.ending.load() == 0)
-      SleepWhile(&state.step_signal, signal, next_flush - MonotonicNs());
+    const int64_t next_change = session.schedule.NextNs();
+    const int64_t next = next_change < next_flush ? next_change : next_flush;
+    if (session.ending.load() == 0) SleepWhile(&state.step_signal, signal, next - MonotonicNs());
   }
   StopAnswering();
   if (!session.lent) Flush(session, kForced);

@@ -96,9 +96,8 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
     memcpy(&kind, buffer + at, sizeof kind);
     if (kind == kRuntimeActivity || kind == kDriverActivity) {
       const uint32_t correlation = ReadRecord<ApiRecord>(buffer + at, size).correlation;
-      if (kind == kRuntimeActivity) runtime_calls_[correlation % kRuntimeCalls] = correlation;
-      if (static_cast<int32_t>(correlation - last_correlation_) > 0)
-        last_correlation_ = correlation;
+      calls_[correlation % kNotedCalls] = correlation;
+      if (kind == kRuntimeActivity) runtime_calls_[correlation % kNotedCalls] = correlation;
     }
     at += size;
   }
@@ -186,19 +185,22 @@ void Converter::NoteTimes(int64_t begin_ns, int64_t end_ns) {
   if (begin_ns > last_begin_ns_) last_begin_ns_ = begin_ns;
 }
 
-bool Converter::IsOfPause(const DeviceRow& row) const {
-  if (static_cast<int32_t>(row.correlation - last_correlation_) <= 0) return false;
-  if (row.begin_ns == 0) return pause_.end_ns == INT64_MAX;
-  return row.begin_ns >= pause_.begin_ns && row.begin_ns < pause_.end_ns;
+bool Converter::IsRecorded(uint32_t correlation) const {
+  return calls_[correlation % kNotedCalls] == correlation;
 }
 
-// What a recorded call has asked for, as it turns out.
+bool Converter::IsOfPause(const DeviceRow& row) const {
+  // Where CUPTI gave no times: what it lost of a recorded call counts as loss.
+  const bool begins_in =
+      row.begin_ns == 0 || (row.begin_ns >= pause_.begin_ns && row.begin_ns < pause_.end_ns);
+  return pause_.begin_ns != 0 && begins_in && row.correlation != 0 && !IsRecorded(row.correlation);
+}
+
 void Converter::WriteEarly() {
   const uint32_t count = early_count_;
   early_count_ = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const DeviceRow row = early_[i];
-    Write(row);  // or keeps it again
+    if (IsRecorded(early_[i].correlation)) Write(early_[i]);
   }
 }
 
@@ -356,7 +358,7 @@ void Converter::Api(const ApiRecord& record) {
     return;
   }
   if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;
-  if (!runtime && runtime_calls_[record.correlation % kRuntimeCalls] == record.correlation) return;
+  if (!runtime && runtime_calls_[record.correlation % kNotedCalls] == record.correlation) return;
   if (record.result == 0 && launches_.Has(domain, record.cbid)) {
     open_launches_.Launched(record.correlation);
   }

@@ -46,7 +46,6 @@ class Converter {
   void BeginPause(int64_t now_ns) { pause_ = {now_ns, INT64_MAX}; }
   void EndPause(int64_t now_ns) {
     if (pause_.end_ns == INT64_MAX) pause_.end_ns = now_ns;
-    early_count_ = 0;
   }
   // Recorded launches that no record of a device has answered. Any thread may ask.
   uint32_t unanswered() const { return open_launches_.count(); }
@@ -65,6 +64,7 @@ class Converter {
   // where several records follow each other; in a held buffer, nowhere.
   uint32_t NextRecord(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
   bool ChainBegins(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
+  bool IsRecorded(uint32_t correlation) const;
   void NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes);
   void ConvertOne(const char* data, uint32_t size);
   void Kernel(const KernelRecord& record);
@@ -98,7 +98,7 @@ class Converter {
     int64_t end_ns;
   };
 
-  static constexpr uint32_t kRuntimeCalls = 16 * 1024;
+  static constexpr uint32_t kNotedCalls = 16 * 1024;
   static constexpr uint32_t kContexts = 256;
 
   RowWriter* writer_;
@@ -120,13 +120,13 @@ class Converter {
   // Of the pause, as it seems: the call that asked for it may come with the next buffer.
   recording::DeviceRow early_[kMostEarly];
   uint32_t early_count_;
-  uint32_t last_correlation_;  // of the recorded calls
   OpenLaunches open_launches_;
   CallSet wanted_;
   CallSet launches_;
-  // Correlation ids of the runtime's calls that were met last: a driver's call with the same id is
-  // nested in one.
-  uint32_t runtime_calls_[kRuntimeCalls];
+  // Correlation ids of the calls that were met last, and of the runtime's among them: a driver's call
+  // with the same id is nested in one.
+  uint32_t calls_[kNotedCalls];
+  uint32_t runtime_calls_[kNotedCalls];
   uint32_t call_names_[2][kMostCbids];
   uint32_t device_of_context_[kContexts];
 };

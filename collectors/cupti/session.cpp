@@ -109,15 +109,38 @@ void DecideCalls(Session& session, bool after_another) {
             why);
 }
 
+// CUpti_ActivityAttribute: older headers lack some.
+constexpr int kDeviceBufferLimit = 2;
+constexpr int kZeroedBuffers = 5;
+constexpr int kDeviceBuffersAhead = 6;
+constexpr int kBuffersPerThread = 9;
+
+// Of 3.2 MB, for some 100,000 operations each that have not been flushed.
+constexpr size_t kMostDeviceBuffers = 32;
+
+template <class Value>
+void SetAttribute(Session& session, int attribute, Value value) {
+  size_t bytes = sizeof value;
+  const CUptiResult result = session.library.api.set_attribute(
+      static_cast<CUpti_ActivityAttribute>(attribute), &bytes, &value);
+  // What an older version does not know it does not need.
+  if (result != CUPTI_ERROR_INVALID_PARAMETER) {
+    NoteRefusal(session, result, "cuptiActivitySetAttribute");
+  }
+}
+
 // What newer versions can be asked for; a version that lacks a function does without.
 void SetHabits(Session& session) {
   const CuptiApi& api = session.library.api;
   if (api.set_thread_id_type != nullptr) {
     NoteRefusal(session, api.set_thread_id_type(kSystemThreadIds), "cuptiSetThreadIdType");
   }
-  uint8_t zeroed = 1;
-  size_t size = sizeof zeroed;
-  api.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+  SetAttribute<uint8_t>(session, kZeroedBuffers, 1);
+  // From 12.3 on, where it is the default from 13.0 on: else one lock is all launching threads'.
+  SetAttribute<uint8_t>(session, kBuffersPerThread, 1);
+  // Of the device's memory, which a training job fills to the last: CUPTI would take 10 to 800 MB a context.
+  SetAttribute<size_t>(session, kDeviceBufferLimit, kMostDeviceBuffers);
+  SetAttribute<size_t>(session, kDeviceBuffersAhead, 1);
   // Queries that found a stream or event busy are no waits: without them a polling loop is silent.
   if (api.enable_all_sync_records != nullptr) {
     NoteRefusal(session, api.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
@@ -171,7 +194,7 @@ bool OpenOutput(Session& session, int* slot_error) {
 void StartSchedule(Session& session) {
   const Options& options = g_runtime.options;
   const Schedule::Plan plan = {options.full || options.HasWindow(), options.has_steps,
-                               options.first_step};
+                               options.first_step, options.pause_ns};
   session.schedule.Start(plan, PresentInput());
 }
 

@@ -36,6 +36,7 @@ struct Reported {
 struct Worker {
   Session& session;
   Reported reported{};
+  Converter::Counts seen{};  // a second ago
   int64_t largest_age_ns = 0;
   int64_t former_begin_ns = 0;  // the earliest in the buffer that came last
   uint64_t reordered = 0;       // buffers all of whose rows are older than that
@@ -129,6 +130,20 @@ struct Worker {
     SignalFollowers();
   }
 
+  // CUPTI stamps no more where its buffers on the device are used up, which it does not say.
+  void WatchTimes() {
+    constexpr uint64_t kFew = 50;
+    const Converter::Counts& counts = session.converter.counts();
+    const uint64_t untimed = counts.untimed - seen.untimed;
+    const uint64_t all = untimed + counts.rows - seen.rows;
+    seen = counts;
+    if (untimed <= kFew || untimed * 100 <= all || session.failed.exchange(true)) return;
+    WriteFact(
+        session, fact::kCuptiState,
+        "%llu of %llu records of a second have no times: CUPTI ran out of buffers on the device",
+        static_cast<unsigned long long>(untimed), static_cast<unsigned long long>(all));
+  }
+
   void EachSecond() {
     if (MonotonicNs() < next_second) return;
     next_second = MonotonicNs() + kNsPerSecond;
@@ -137,6 +152,7 @@ struct Worker {
       session.writer->Clock();
     }
     ReportNumbers();
+    WatchTimes();
     WatchCalls(false);
   }
 

@@ -185,6 +185,29 @@ int Steps(long count, long milliseconds) {
   return 0;
 }
 
+// Steps that wait for nothing, and threads that launch beside them, so that work is under way at any time.
+int Loaded(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 300'000);
+  std::atomic<bool> ends = false;
+  const auto launch_on = [&](const std::atomic<bool>* until) {
+    cudaStream_t stream = nullptr;
+    Check(cudaStreamCreate(&stream), "stream");
+    for (long i = 0; until != nullptr ? !until->load() : i < count; ++i) {
+      if (until == nullptr) nvtxRangePushA("step");
+      Launch(kernel, stream);
+      Launch(kernel, stream);
+      usleep(500);
+      if (until == nullptr) nvtxRangePop();
+    }
+    Check(cudaStreamSynchronize(stream), "synchronize");
+  };
+  std::thread beside([&] { launch_on(&ends); });
+  launch_on(nullptr);
+  ends = true;
+  beside.join();
+  return 0;
+}
+
 // A range as NCCL makes them: a schema with a number of its own, the payload in the event.
 int Payload(long count) {
   struct AllReduce {
@@ -268,6 +291,7 @@ int main(int argc, char** argv) {
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);
   if (mode == "payload") code = Payload(count);
+  if (mode == "loaded") code = Loaded(count);
   if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
   if (mode == "second_client") {
     const void* kernel = Declare("_Z6kernelPf", 1000);

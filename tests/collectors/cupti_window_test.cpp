@@ -1,7 +1,9 @@
 // When GPU detail is recorded, and what bounds it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "collectors/cupti/schedule.h"
 #include "tests/collectors/cuda_run.h"
@@ -15,21 +17,62 @@ using recording::DeviceRowType;
 
 constexpr int64_t kSecond = recording::kNsPerSecond;
 
-TEST(CuptiSchedule, FortyStepsThenTenEveryFiveMinutes) {
+// The steps, from 1, at which recording goes on and off where each takes so long. Asked as the collector
+// asks: when a step begins that NextStep() names, at NextNs(), and each second.
+std::vector<uint64_t> SwitchedAt(int64_t step_ns, uint64_t steps) {
   Schedule schedule{};
   schedule.Start({}, {0, 0, true});
-  std::vector<uint64_t> opened;
-  std::vector<uint64_t> closed;
+  std::vector<uint64_t> switched;
   bool open = true;
-  for (uint64_t step = 1; step <= 2000; ++step) {  // one a second
-    const bool want = schedule.Want({static_cast<int64_t>(step) * kSecond, step, true});
-    if (want != open) (want ? opened : closed).push_back(step);
-    open = want;
+  int64_t next_second = 0;
+  for (uint64_t step = 1; step <= steps; ++step) {
+    const auto begin = static_cast<int64_t>(step) * step_ns;
+    const auto ask = [&](int64_t now) {
+      const bool want = schedule.Want({now, step, true});
+      if (want != open) switched.push_back(step);
+      open = want;
+    };
+    if (step == 1 || step == schedule.NextStep()) ask(begin);
+    int asked = 0;
+    for (;;) {
+      const int64_t now = std::min(next_second, schedule.NextNs());
+      if (now >= begin + step_ns) break;
+      EXPECT_LT(++asked, 100) << "it may not ask for ever";
+      if (asked == 100) return switched;
+      ask(std::max(now, begin));
+      if (now == next_second) next_second += kSecond;
+    }
   }
-  EXPECT_EQ(closed.at(0), 41u) << "warm-up and 30 steps are whole";
-  EXPECT_EQ(opened.at(0), 41u + 301) << "with a step, past the pause";
-  EXPECT_EQ(closed.at(1) - opened.at(0), 11u) << "ten whole steps";
-  EXPECT_EQ(opened.at(1) - closed.at(1), 301u);
+  return switched;
+}
+
+TEST(CuptiSchedule, FortyStepsThenTenAtAHundredAndSixtyAtHalfAMinuteAndEveryFiveMinutes) {
+  const std::vector<uint64_t> fast = SwitchedAt(kSecond / 100, 70'000);
+  ASSERT_GE(fast.size(), 8u);
+  EXPECT_EQ(fast[0], 41u) << "warm-up and 30 steps are whole";
+  EXPECT_EQ(fast[1], 160u);
+  EXPECT_EQ(fast[2], 171u) << "ten whole steps";
+  EXPECT_NEAR(static_cast<double>(fast[3]), 3000, 3) << "half a minute";
+  EXPECT_EQ(fast[4] - fast[3], 11u);
+  EXPECT_NEAR(static_cast<double>(fast[5]), 33'000, 20) << "five minutes after that";
+  EXPECT_EQ(fast[6] - fast[5], 11u);
+  EXPECT_NEAR(static_cast<double>(fast[7] - fast[5]), 30'000, 20);
+}
+
+TEST(CuptiSchedule, WhatIsRecordedAnywayIsNotSampledAgain) {
+  // The first forty last beyond half a minute.
+  const std::vector<uint64_t> slow = SwitchedAt(kSecond, 1000);
+  ASSERT_GE(slow.size(), 5u);
+  EXPECT_EQ(slow[0], 41u);
+  EXPECT_EQ(slow[1], 160u);
+  EXPECT_EQ(slow[2], 171u);
+  EXPECT_NEAR(static_cast<double>(slow[3]), 171 + 301, 2);
+  EXPECT_EQ(slow[4] - slow[3], 11u);
+  // Half a minute lies within the sample at step 160.
+  const std::vector<uint64_t> middling = SwitchedAt(30 * kSecond / 165, 2000);
+  ASSERT_GE(middling.size(), 4u);
+  EXPECT_EQ(middling[2], 171u);
+  EXPECT_NEAR(static_cast<double>(middling[3]), 171 + 10 * 165, 5);
 }
 
 TEST(CuptiSchedule, WithoutStepsByTime) {
@@ -49,11 +92,12 @@ TEST(CuptiSchedule, LateStepsStillGetTheirFirstForty) {
   EXPECT_TRUE(schedule.Want({100 * kSecond, 1, true}));
   EXPECT_TRUE(schedule.Want({139 * kSecond, 40, true}));
   EXPECT_FALSE(schedule.Want({140 * kSecond, 41, true}));
+  EXPECT_EQ(schedule.NextStep(), 160u);
 }
 
 TEST(CuptiSchedule, AWindowOfTheUsersIsRecordedWholeAndAStepAhead) {
   Schedule schedule{};
-  schedule.Start({true, true, 100}, {0, 0, false});
+  schedule.Start({true, true, 100, 0}, {0, 0, false});
   EXPECT_FALSE(schedule.Want({0, 99, false}));
   EXPECT_EQ(schedule.NextStep(), 100u);
   EXPECT_TRUE(schedule.Want({0, 100, false})) << "step 99 has begun";
@@ -94,6 +138,46 @@ TEST(CuptiWindow, StepsAskedForAreThereWhole) {
   EXPECT_EQ(rows.gaps_ended, 1);
   EXPECT_EQ(rows.gaps_begun, 2);
 }
+
+struct Edge {
+  const char* version;
+  const char* faults;
+};
+class CuptiWindowEnds : public ::testing::TestWithParam<Edge> {};
+
+// Some twenty windows a run, each closed while work is under way.
+TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
+  CudaRun run;
+  run.environment[recording::kEnvOptions] = "pause_ms=20";
+  run.environment["VGPU_CUPTI_VERSION"] = GetParam().version;
+  run.environment["VGPU_FAULTS"] = GetParam().faults;
+  ASSERT_EQ(run.Run({"loaded", "600"}), 0);
+  const RecordedRows rows = run.Rows();
+  EXPECT_EQ(rows.Fact("cupti.state"), "recording");
+  EXPECT_GE(rows.gaps_ended, kIsSanitized ? 2 : 8);
+  std::set<uint32_t> answered;
+  for (const recording::DeviceRow& kernel : rows.Of(DeviceRowType::kKernel)) {
+    answered.insert(kernel.correlation);
+    // As long as it takes, and twice as long where the other stream's run beside it.
+    EXPECT_LT(kernel.end_ns - kernel.begin_ns, 2'000'000) << kernel.correlation;
+  }
+  std::set<uint32_t> launched;
+  for (const recording::CallRow& call : rows.calls) {
+    if (rows.names[call.name] == "cudaLaunchKernel") launched.insert(call.correlation);
+  }
+  EXPECT_GT(launched.size(), 100u);
+  for (const uint32_t launch : launched) EXPECT_TRUE(answered.count(launch)) << launch;
+  // Nothing of what was launched between windows takes room.
+  int64_t alone = 0;
+  for (const uint32_t kernel : answered) alone += launched.count(kernel) == 0 ? 1 : 0;
+  EXPECT_LE(alone, 4 * rows.gaps_begun);
+  EXPECT_EQ(rows.Fact("cupti.untimed"), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, CuptiWindowEnds,
+                         ::testing::Values(Edge{"13.1", ""}, Edge{"13.1", "disable_holds"},
+                                           Edge{"12.8", "disable_holds,complete_at_flush"},
+                                           Edge{"13.0.0", "disable_hangs"}));
 
 TEST(CuptiWindow, DelayRunsWithoutNvtx) {
   CudaRun run;

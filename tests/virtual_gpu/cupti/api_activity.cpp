@@ -85,6 +85,7 @@ CUptiResult EnableKind(CUpti_ActivityKind kind) {
       (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && cupti.KindOn(CUPTI_ACTIVITY_KIND_KERNEL))) {
     return CUPTI_ERROR_NOT_COMPATIBLE;
   }
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) cupti.buffers.Release();
   cupti.kinds[kind] = true;
   if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) cupti.buffers.tell_requests = true;
   if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) cupti.recorded[kRuntime].SetKind(true);
@@ -93,6 +94,15 @@ CUptiResult EnableKind(CUpti_ActivityKind kind) {
   if (of_calls && FindContext(1) != nullptr) cupti.ActivateApiRecords();
   cupti.Attach();
   return CUPTI_SUCCESS;
+}
+
+void KernelsDisabled() {
+  Buffers& buffers = TheCupti().buffers;
+  if (Has(Fault::disable_hangs) && buffers.AnyIncomplete()) {
+    TheCupti().deadlocked = true;
+    TheCupti().WaitIfDeadlocked();
+  }
+  if (Has(Fault::disable_holds)) buffers.HoldIncomplete();
 }
 
 CUptiResult EnableSingle(ApiDomain domain, CUpti_CallbackId cbid, uint8_t enable) {
@@ -124,6 +134,10 @@ Attribute attributes[] = {
     {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof(uint8_t), 1},
 };
 
+bool KnowsAttribute(CUpti_ActivityAttribute id) {
+  return id != CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER || EmulatedToolkit() >= 12030;
+}
+
 Attribute* FindAttribute(CUpti_ActivityAttribute id) {
   for (Attribute& attribute : attributes) {
     if (attribute.id == id) return &attribute;
@@ -152,6 +166,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   Cupti& cupti = TheCupti();
   if (static_cast<size_t>(kind) >= kMaxKind) return CUPTI_SUCCESS;
   cupti.kinds[kind] = false;
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) KernelsDisabled();
   if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) cupti.buffers.tell_requests = false;
   if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) cupti.recorded[kRuntime].SetKind(false);
   if (kind == CUPTI_ACTIVITY_KIND_DRIVER) cupti.recorded[kDriver].SetKind(false);
@@ -246,7 +261,7 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute id, size_t* bytes,
   VGPU_NEED_POINTER(bytes);
   VGPU_NEED_POINTER(value);
   Attribute* attribute = FindAttribute(id);
-  if (attribute == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (attribute == nullptr || !KnowsAttribute(id)) return CUPTI_ERROR_INVALID_PARAMETER;
   if (*bytes < attribute->bytes) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
   attribute->value = 0;
   memcpy(&attribute->value, value, attribute->bytes);
@@ -263,9 +278,12 @@ CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute id, size_t* bytes,
   VGPU_NEED_POINTER(bytes);
   VGPU_NEED_POINTER(value);
   const Attribute* attribute = FindAttribute(id);
-  if (attribute == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (attribute == nullptr || !KnowsAttribute(id)) return CUPTI_ERROR_INVALID_PARAMETER;
   if (*bytes < attribute->bytes) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
-  memcpy(value, &attribute->value, attribute->bytes);
+  const bool per_thread = TheCupti().buffers.per_thread;
+  const bool asked = id == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER;
+  memcpy(value, asked ? static_cast<const void*>(&per_thread) : &attribute->value,
+         attribute->bytes);
   return CUPTI_SUCCESS;
 }
 

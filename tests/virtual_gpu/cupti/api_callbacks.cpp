@@ -78,6 +78,9 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                               void* userdata, CUpti_SubscriberParams* params) {
   VGPU_NEED_DRIVER(cuptiSubscribe_v2);
+  // The last member came with 13.2: others than the size that the library knows are refused.
+  const size_t size = EmulatedToolkit() >= 13020 ? 40 : 32;
+  if (params == nullptr || params->structSize != size) return CUPTI_ERROR_INVALID_PARAMETER;
   return Subscribe(subscriber, callback, userdata, params);
 }
 

@@ -135,7 +135,7 @@ void Buffers::PutIncomplete(const void* record, size_t bytes, const PendingTimes
   }
   ++buffer->incomplete;
   sink.pending.push(std::move(pending));
-  Complete(sink, NowNs());
+  if (!Has(Fault::complete_at_flush)) Complete(sink, NowNs());
 }
 
 void Buffers::Complete(Sink& sink, int64_t now_ns) {
@@ -170,11 +170,40 @@ void Buffers::Collect(Sink& sink, bool forced) {
   if (!forced && Has(Fault::withheld_until_exit)) return;
   if (forced) {
     sink.pending = {};  // the client gets those records without their times
+    sink.held.clear();
     for (auto& buffer : sink.waiting) Deliver(std::move(buffer));
     sink.waiting.clear();
   }
   if (sink.current == nullptr) return;
   if (forced || sink.current->incomplete == 0) Deliver(std::move(sink.current));
+}
+
+bool Buffers::AnyIncomplete() {
+  for (const auto& sink : Sinks()) {
+    const std::lock_guard guard(sink->lock);
+    Complete(*sink, NowNs());
+    if (!sink->pending.empty()) return true;
+  }
+  return false;
+}
+
+void Buffers::HoldIncomplete() {
+  for (const auto& sink : Sinks()) {
+    const std::lock_guard guard(sink->lock);
+    Complete(*sink, NowNs());
+    for (; !sink->pending.empty(); sink->pending.pop()) sink->held.push_back(sink->pending.top());
+  }
+}
+
+void Buffers::Release() {
+  for (const auto& sink : Sinks()) {
+    const std::lock_guard guard(sink->lock);
+    for (Pending& held : sink->held) {
+      held.times.end_ns = NowNs();
+      sink->pending.push(std::move(held));
+    }
+    sink->held.clear();
+  }
 }
 
 void Buffers::Flush(bool forced) {
@@ -217,6 +246,7 @@ bool Buffers::DeliverNext(std::unique_lock<std::mutex>& guard, bool all) {
 void Buffers::Work() {
   for (;;) {
     for (const auto& sink : Sinks()) {
+      if (Has(Fault::complete_at_flush)) break;
       const std::lock_guard guard(sink->lock);
       Complete(*sink, NowNs());
     }

@@ -1,7 +1,7 @@
 // Activity buffers as the real library handles them. A record gets its place when the work is
 // issued, and its times when the work has ended; a buffer goes back to the client when it is full
 // and all its records are complete (on the library's own thread), or on a flush (on the flushing
-// thread). Each thread fills buffers of its own unless the client chose otherwise.
+// thread). Each thread fills buffers of its own, before 13.0 only where the client chose that.
 #pragma once
 
 #include <cupti.h>
@@ -44,6 +44,12 @@ class Buffers {
   // Returns buffers that hold complete records only; forced: all. Blocks until the client has them.
   void Flush(bool forced);
 
+  // Whether some record has no times yet.
+  bool AnyIncomplete();
+  // What is under way gets its times no more; Release: it ends now.
+  void HoldIncomplete();
+  void Release();
+
   // Records that found no buffer, since the last call.
   size_t TakeDropped() { return dropped_.exchange(0); }
   void CountDropped() { dropped_.fetch_add(1, std::memory_order_relaxed); }
@@ -76,6 +82,7 @@ class Buffers {
     std::unique_ptr<Buffer> current;
     std::vector<std::unique_ptr<Buffer>> waiting;  // full, not complete
     std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending;
+    std::vector<Pending> held;
   };
 
   Sink& SinkOfThread();

@@ -45,7 +45,9 @@ uint32_t ProcessNumber() {
 Cupti& TheCupti() {
   static Cupti* const cupti = [] {
     pthread_atfork(nullptr, nullptr, [] { forked = true; });
-    return new Cupti;  // calls come in until the process ends
+    auto* const cupti = new Cupti;  // calls come in until the process ends
+    cupti->buffers.per_thread = EmulatedToolkit() >= 13000;
+    return cupti;
   }();
   return *cupti;
 }
@@ -153,7 +155,12 @@ void Cupti::PutExternal(uint32_t correlation) {
   Put(body);
 }
 
+void Cupti::WaitIfDeadlocked() const {
+  while (deadlocked) sleep(1);
+}
+
 void Cupti::Issued(const vgpu::Work& work) {
+  WaitIfDeadlocked();
   if (!buffers.registered()) return;
   const CUpti_ActivityKind kind = KindOf(work);
   const bool serial_kernel = work.kind == WorkKind::kKernel && KindOn(CUPTI_ACTIVITY_KIND_KERNEL);

@@ -106,6 +106,8 @@ class Cupti : public Tool {
   Buffers buffers{clock};
 
   std::atomic<bool> kinds[kMaxKind] = {};
+  std::atomic<bool> deadlocked = false;  // with fault disable_hangs
+  void WaitIfDeadlocked() const;
   ApiSelection recorded[2];  // by ApiDomain
   std::atomic<bool> latency_timestamps = false;
   std::atomic<bool> event_timestamps = false;

@@ -76,32 +76,44 @@ constexpr Size kSizes[] = {
      sizeof(CUpti_ActivityConfidentialComputeRotation), 12090, 0},
 };
 
-uint32_t ParseToolkit() {
+struct Version {
+  uint32_t toolkit;
+  int update;  // -1: not said
+};
+
+Version ParseVersion() {
   if (Has(Fault::wrong_libcupti)) {
-    return static_cast<uint32_t>(FaultNumber(Fault::wrong_libcupti, kThisToolkit));
+    return {static_cast<uint32_t>(FaultNumber(Fault::wrong_libcupti, kThisToolkit)), -1};
   }
   const char* text = getenv("VGPU_CUPTI_VERSION");
-  if (text == nullptr || *text == '\0') return kDefaultToolkit;
+  if (text == nullptr || *text == '\0') return {kDefaultToolkit, -1};
   unsigned major = 0;
   unsigned minor = 0;
-  if (sscanf(text, "%u.%u", &major, &minor) != 2) {
+  int update = -1;
+  if (sscanf(text, "%u.%u.%d", &major, &minor, &update) < 2) {
     fprintf(stderr, "virtual GPU: VGPU_CUPTI_VERSION: \"%s\" is no version like 12.4\n", text);
     exit(2);
   }
-  return major * 1000 + minor * 10;
+  return {major * 1000 + minor * 10, update};
+}
+
+const Version& TheVersion() {
+  static const Version version = ParseVersion();
+  return version;
 }
 
 }  // namespace
 
-uint32_t EmulatedToolkit() {
-  static const uint32_t toolkit = ParseToolkit();
-  return toolkit;
-}
+uint32_t EmulatedToolkit() { return TheVersion().toolkit; }
 
 uint32_t EmulatedApiVersion() {
   const uint32_t toolkit = EmulatedToolkit();
+  const bool readable = toolkit >= 13000;  // xxyyzz since 13.0
+  if (readable && TheVersion().update >= 0) {
+    return toolkit * 10 + static_cast<uint32_t>(TheVersion().update);
+  }
   if (toolkit == kThisToolkit) return CUPTI_API_VERSION;
-  if (toolkit > kThisToolkit) return toolkit * 10;  // xxyyzz since 13.0
+  if (readable) return toolkit * 10;
   struct Known {
     uint32_t toolkit;
     uint32_t api;
