@@ -163,7 +163,7 @@ void WriteFacts(Session& session, int slot_error) {
   }
   if (!MayDisableKernels(library.api.version)) {
     WriteFact(session, fact::kCuptiKeptOn,
-              "kernels: CUPTI 13.0.0 may hang where they are switched off under load");
+              "CUPTI 13.0.0 may hang where kernels are switched off under load");
   }
   WriteFact(session, fact::kCuptiGraphs, "%s", g_runtime.options.whole_graphs ? "graph" : "node");
   if (!session.ring.is_file()) {

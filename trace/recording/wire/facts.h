@@ -30,7 +30,7 @@ inline constexpr char kCuptiSetupUs[] = "cupti.setup_us";
 inline constexpr char kCuptiLargestUndeliveredMs[] = "cupti.largest_undelivered_ms";
 // The longest that a call into CUPTI took, in milliseconds; absent where none took long.
 inline constexpr char kCuptiLongestCallMs[] = "cupti.longest_call_ms";
-// What of CUPTI stays switched on between two windows, and why, in words.
+// Why kernels stay switched on between two windows, in words; absent where they do not.
 inline constexpr char kCuptiKeptOn[] = "cupti.kept_on";
 
 // Counts of what was lost, or is odd.

@@ -1,0 +1,187 @@
+// What is told of device rows that are missing, late, or cannot be true.
+#include <gtest/gtest.h>
+
+#include "tests/support/trace_text.h"
+#include "tests/trace/recording/device_rows_fixture.h"
+#include "tests/trace/recording/rows_of.h"
+
+namespace trainprof::testing {
+namespace {
+
+using namespace recording;
+
+class DeviceLosses : public DeviceRows {};
+
+std::string DetailOf(const Trace& trace, std::string_view kind) {
+  for (const QualityItem& item : trace.quality.items()) {
+    if (item.kind == kind) return item.detail;
+  }
+  return {};
+}
+
+TEST_F(DeviceLosses, LaunchesWithoutAnyKernelSayWhy) {
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  for (uint32_t i = 1; i <= 3; ++i) writer_.Row(CallOf(10 * i, 10 * i + 5, i, name));
+  CallRow failed = CallOf(90, 95, 4, name);
+  failed.result = 9;
+  writer_.Row(failed);
+  writer_.Fact("cupti.state", "CUPTI is held by 'nsys'.");
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 3);
+  EXPECT_EQ(DetailOf(t, "launches_without_kernel"),
+            "3 launches but 0 kernel records: CUPTI is held by 'nsys'.");
+  EXPECT_EQ(t.environment.back(),
+            (std::pair<std::string, std::string>("cupti.state", "CUPTI is held by 'nsys'.")));
+}
+
+// Copies had their records: the launches behind them are not on their way.
+TEST_F(DeviceLosses, LaunchesWithoutAnyKernelAreToldAmongOtherRecordsToo) {
+  writer_.Row(CallOf(10, 15, 1, writer_.String("cudaMemsetAsync")));
+  writer_.Row(RowOf(DeviceRowType::kMemset, 20, 30, 1));
+  writer_.Row(CallOf(40, 45, 2, writer_.String("cudaLaunchKernel")));
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 0);
+  EXPECT_EQ(DetailOf(t, "launches_without_kernel"),
+            "1 launches but 0 kernel records: the cause is not recorded");
+  EXPECT_TRUE(t.gaps.empty());
+}
+
+TEST_F(DeviceLosses, CallsThatFailedAreToldByTheirNameAndError) {
+  CallRow full = CallOf(10, 20, 1, writer_.String("cudaMalloc"));
+  full.result = 2;
+  CallRow busy = CallOf(30, 40, 2, writer_.String("cudaEventQuery"));
+  busy.result = 600;  // not ready: an answer, no failure
+  CallRow strange = CallOf(50, 60, 3, writer_.String("cudaLaunchKernel"));
+  strange.result = 98;
+  for (const CallRow& row : {full, busy, strange}) writer_.Row(row);
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("failed_calls"), 2);
+  EXPECT_EQ(DetailOf(t, "failed_calls"),
+            "1 x cudaMalloc gives error 2 (out of memory); 1 x cudaLaunchKernel gives error 98");
+}
+
+TEST_F(DeviceLosses, WaitsWithoutRecordsOfThemAreTold) {
+  writer_.Row(CallOf(10, 20, 1, writer_.String("cudaDeviceSynchronize")));
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 5, 9));
+  EXPECT_EQ(Read().quality.CountOf("no_sync_records"), 1);
+}
+
+TEST_F(DeviceLosses, WhatCuptiRefusedIsToldInItsWords) {
+  writer_.Fact("cupti.refused", "a gives 1; b gives 2");
+  writer_.Fact("cupti.setup_us", "512345");
+  writer_.Fact("cupti.largest_undelivered_ms", "4210");
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("cupti_calls_refused"), 2);
+  EXPECT_EQ(DetailOf(t, "cupti_calls_refused"), "a gives 1; b gives 2");
+  EXPECT_EQ(DetailOf(t, "slow_cupti_setup"),
+            "CUPTI set-up took 512 ms; the step that it fell into is set aside");
+  EXPECT_EQ(DetailOf(t, "late_delivery"),
+            "CUPTI held records back for up to 4.2 s; a kill loses as much");
+}
+
+TEST_F(DeviceLosses, LostRecordsAreCountedByKind) {
+  writer_.Fact("cupti.dropped", "17");
+  writer_.Row(RowOf(DeviceRowType::kMemset, -SegmentWriter::kOriginNs, 10, 2));  // begins at 0 of the clock
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("dropped_device_records"), 17);
+  EXPECT_EQ(t.quality.CountOf("zero_start_records"), 1);
+  EXPECT_EQ(t.device_ops.size(), 0u);
+}
+
+TEST_F(DeviceLosses, TimesThatCannotBeAreLoss) {
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  const int64_t ms = 1'000'000;
+  const auto add = [&](uint32_t correlation, int64_t launch, int64_t begin, int64_t end) {
+    writer_.Row(CallOf(launch, launch + 5, correlation, name));
+    writer_.Row(RowOf(DeviceRowType::kKernel, begin, end, correlation));
+  };
+  add(1, 5 * ms, 6 * ms, 7 * ms);
+  add(2, 5 * ms, 4 * ms + 1, 7 * ms);  // interpolated times are a little off
+  add(3, 5 * ms, 4 * ms - 1, 7 * ms);
+  add(4, 5 * ms, 7 * ms, 7 * ms - 1);
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.size(), 3u);
+  EXPECT_EQ(t.quality.CountOf("device_before_launch"), 1);
+  EXPECT_EQ(t.quality.CountOf("reversed_records"), 1);
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 0) << "it was answered";
+  for (const QualityItem& item : t.quality.items()) {
+    EXPECT_EQ(item.severity, QualitySeverity::kDataLoss) << item.kind;
+  }
+}
+
+TEST_F(DeviceLosses, WhatSpansAPauseOfTheRecordingWasStampedLate) {
+  writer_.Gap(1000, 5000, GapReason::kDevice);
+  writer_.Gap(8000, 9000, GapReason::kLent);
+  writer_.Gap(12'000, 13'000, GapReason::kWindow);  // the host's alone: devices are recorded in it
+  uint32_t correlation = 0;
+  const auto kernel = [&](int64_t begin, int64_t end) {
+    writer_.Row(RowOf(DeviceRowType::kKernel, begin, end, ++correlation));
+  };
+  kernel(900, 4999);  // its end was delivered with it
+  kernel(999, 5000);
+  kernel(1000, 6000);  // launched in the pause
+  kernel(7999, 9001);
+  kernel(11'000, 14'000);
+  kernel(5000, 5001);
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("straddling_records"), 2);
+  EXPECT_EQ(t.device_ops.size(), 3u);
+}
+
+TEST_F(DeviceLosses, WhatHadNotBeenDeliveredAtTheEndIsAGap) {
+  writer_.header().clean_exit.store(0);
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  for (uint32_t i = 1; i <= 5; ++i) writer_.Row(CallOf(100 * i, 100 * i + 5, i, name));
+  for (uint32_t i = 1; i <= 3; ++i) {
+    if (i != 2) writer_.Row(RowOf(DeviceRowType::kKernel, 100 * i + 50, 100 * i + 60, i));
+  }
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 1);
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 2);
+  ASSERT_EQ(t.gaps.size(), 1u);
+  EXPECT_EQ(t.gaps[0].kind, GapKind::kDevice);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{400}, {501}}));
+}
+
+// NVTX ranges of a running or killed process reach to its last moment, what CUPTI tells does not.
+TEST_F(DeviceLosses, StepsBehindTheLastDeliveryAreAGap) {
+  writer_.header().clean_exit.store(0);
+  writer_.Row(RowOf(DeviceRowType::kMemset, 100, 200, 1));
+  writer_.Row(CallOf(50, 350, 1, writer_.String("cudaMemsetAsync")));
+  writer_.Push("step", 300);
+  writer_.Pop(5000);
+  const Trace t = Read();
+  ASSERT_EQ(t.gaps.size(), 1u);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{200}, {5000}}));
+  EXPECT_EQ(t.gaps[0].kind, GapKind::kDevice);
+}
+
+TEST_F(DeviceLosses, AGapOfTheDeviceIsNoGapOfTheHost) {
+  writer_.Push("step", 100);
+  writer_.Gap(200, 300, GapReason::kDevice);
+  writer_.Gap(250, 400);
+  writer_.Pop(500);
+  const Trace t = Read();
+  ASSERT_EQ(t.gaps.size(), 2u);
+  EXPECT_EQ(t.gaps[0].kind, GapKind::kAll);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{250}, {400}}));
+  EXPECT_EQ(t.gaps[1].kind, GapKind::kDevice);
+  EXPECT_EQ(t.gaps[1].interval, (Interval{{200}, {300}}));
+}
+
+// The process died between the row and the note that its record is one.
+TEST_F(DeviceLosses, ASalvagedRowIsNotCountedTwice) {
+  DeviceRow row = RowOf(DeviceRowType::kKernel, 0, 10, 1);
+  row.name = writer_.String("kernel");
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 5, 9));
+  writer_.Row(row);
+  writer_.BeginWriter(1, 100, "salvage");
+  row.name = writer_.String("kernel");
+  writer_.Row(row);
+  writer_.Row(RowOf(DeviceRowType::kKernel, 20, 30, 2));
+  const Trace t = Read();
+  EXPECT_EQ(t.device_ops.size(), 3u);
+}
+
+}  // namespace
+}  // namespace trainprof::testing
