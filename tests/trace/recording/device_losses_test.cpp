@@ -81,7 +81,8 @@ TEST_F(DeviceLosses, WhatCuptiRefusedIsToldInItsWords) {
 
 TEST_F(DeviceLosses, LostRecordsAreCountedByKind) {
   writer_.Fact("cupti.dropped", "17");
-  writer_.Row(RowOf(DeviceRowType::kMemset, -SegmentWriter::kOriginNs, 10, 2));  // begins at 0 of the clock
+  writer_.Row(
+      RowOf(DeviceRowType::kMemset, -SegmentWriter::kOriginNs, 10, 2));  // begins at 0 of the clock
   const Trace t = Read();
   EXPECT_EQ(t.quality.CountOf("dropped_device_records"), 17);
   EXPECT_EQ(t.quality.CountOf("zero_start_records"), 1);

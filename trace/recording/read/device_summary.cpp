@@ -179,8 +179,9 @@ void DeviceDecoder::CountOddities() {
                   1 + std::count(refused.begin(), refused.end(), ';'), refused);
   }
   if (const std::string kept = Fact(fact::kCuptiKeptOn); !kept.empty()) {
-    quality.Count("kernels_kept_on", kInfo, 1,
-                  "between its samples the recording costs the program as much as in them: " + kept);
+    quality.Count(
+        "kernels_kept_on", kInfo, 1,
+        "between its samples the recording costs the program as much as in them: " + kept);
   }
   if (const int64_t ms = NumberIn(Fact(fact::kCuptiSetupUs)) / 1000; ms >= kSlowSetupMs) {
     quality.Count(
