@@ -123,7 +123,7 @@ void BeginRecording(const CuptiApi& api) {
   Announce("cuptiGetVersion");
   g_report.error = api.get_version(&api.version);
   if (g_report.error != CUPTI_SUCCESS) EndWith(LibraryVerdict::kRefuses);
-  g_report.cupti_version = CudaVersionOf(api.version);
+  g_report.cupti_version = CudaVersionOf(api.version, g_report.cupti_version / 1000);
   if (!FitsDriver(g_report.cupti_version / 1000, g_report.driver_version)) {
     EndWith(LibraryVerdict::kTooNew);
   }

@@ -89,6 +89,7 @@ bool Try(CuptiLibrary* library, const char* name) {
   const LibraryReport& report = answer.report;
   if (report.driver_version != 0) library->driver_version = report.driver_version;
   const char* path = report.path[0] == 0 ? name : report.path;
+  library->cuda_version = report.cupti_version;
   if (report.verdict == LibraryVerdict::kUsable) return Load(library, path);
   // What is not there is no candidate; of a name the loader knows where to look.
   const bool absent = report.verdict == LibraryVerdict::kNotLoaded &&

@@ -23,6 +23,7 @@ struct CuptiLibrary {
   TriedFile tried[kMostTriedFiles];
   int tried_count;
   int64_t answers_ns;  // what asking took, of the set-up
+  int cuda_version;    // that it came with: 13000 for 13.0
   int driver_version;  // as cuDriverGetVersion gives it; 0: unknown
   bool found;
   char why_not[1536];  // when not found, in words for the user

@@ -18,7 +18,7 @@ constexpr int kWslDevice = 45;
 
 void DescribeUnknown(const CuptiLibrary& library, CUptiResult result, const char* call, char* out,
                      size_t size) {
-  const int version = CudaVersionOf(library.api.version);
+  const int version = library.cuda_version;
   const int driver = library.driver_version;
   char trouble[256];
   if (driver != 0 && DriverTrouble(library, trouble, sizeof trouble)) {

@@ -151,7 +151,7 @@ constexpr ActivityKind kLastingKinds[] = {kDeviceActivity, kContextActivity, kSt
 
 void WriteFacts(Session& session, int slot_error) {
   const CuptiLibrary& library = session.library;
-  const int version = CudaVersionOf(library.api.version);
+  const int version = library.cuda_version;
   WriteFact(session, fact::kCuptiVersion, "%d.%d (%u)", version / 1000, version % 1000 / 10,
             library.api.version);
   WriteFact(session, fact::kCuptiPath, "%s", library.path);

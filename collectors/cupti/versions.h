@@ -19,6 +19,12 @@ constexpr int CudaVersionOf(uint32_t cupti_version) {
   return v < kFirst ? 0 : kVersions[(v < kLast ? v : kLast) - kFirst];
 }
 
+// The same of a library whose SONAME has this major version: CUPTI 12.0 and 12.1 give the number of 11.8.
+constexpr int CudaVersionOf(uint32_t cupti_version, int soname_major) {
+  const int version = CudaVersionOf(cupti_version);
+  return version / 1000 < soname_major ? soname_major * 1000 : version;
+}
+
 // The major version of CUDA in a library's SONAME: 13 of "libcupti.so.13", 11 of
 // "libcupti.so.11.8". 0: none stands there (2025 of "libcupti.so.2025.1.0" is none).
 constexpr int MajorOf(const char* soname) {

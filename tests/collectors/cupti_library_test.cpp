@@ -19,6 +19,14 @@ TEST(CuptiLibrary, SonamesTellTheMajorVersion) {
   EXPECT_EQ(MajorOf(""), 0);
 }
 
+TEST(CuptiLibrary, TheSonameCorrectsTheNumber) {
+  EXPECT_EQ(CudaVersionOf(18, 11), 11080);
+  EXPECT_EQ(CudaVersionOf(18, 12), 12000) << "libcupti 12.1.105";
+  EXPECT_EQ(CudaVersionOf(22, 12), 12040);
+  EXPECT_EQ(CudaVersionOf(130001, 13), 13000);
+  EXPECT_EQ(CudaVersionOf(22, 0), 12040) << "no SONAME";
+}
+
 TEST(CuptiLibrary, ADriverServesItsMajorVersionAndThoseBefore) {
   EXPECT_TRUE(FitsDriver(13, 13000));
   EXPECT_TRUE(FitsDriver(12, 12080));

@@ -17,6 +17,7 @@ STUB = os.environ["TRAINPROF_TEST_STUB_DRIVER"]
 PROGRAM = os.environ["TRAINPROF_TEST_STUB_PROGRAM"]
 FAKES = os.environ["TRAINPROF_TEST_FAKE_CUPTI"]
 WHEELS = os.environ["TRAINPROF_TEST_WHEELS"]
+CALLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../collectors/cupti/calls.cpp")
 PINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cupti_wheels.txt")
 OUTPUT = b"output: 0 signals, no child, descriptor 3\n"
 
@@ -159,7 +160,8 @@ def fetch(pin):
             return None, (pip.stderr.decode().strip().splitlines() or ["pip says nothing"])[-1]
         unpacked = os.path.join(work, "unpacked")
         with zipfile.ZipFile(wheels[0]) as archive:
-            archive.extractall(unpacked, [f for f in archive.namelist() if "/lib/libcupti" in f])
+            wanted = ("/lib/libcupti", "_cbid.h")
+            archive.extractall(unpacked, [f for f in archive.namelist() if any(it in f for it in wanted)])
         os.rename(unpacked, folder)
     return glob.glob(pattern)[0], ""
 
@@ -167,7 +169,9 @@ def fetch(pin):
 def fetch_all():
     """The libraries by version; or None and why not."""
     with open(PINS, encoding="utf-8") as file:
-        pins = [line.strip() for line in file if not line.startswith("#")]
+        lines = [line.strip() for line in file if not line.startswith("#")]
+    everything = bool(os.environ.get("TRAINPROF_TEST_ALL_LIBCUPTI"))
+    pins = [line.split()[0] for line in lines if everything or not line.endswith("# on request")]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         fetched = list(pool.map(fetch, pins))
     why_not = [reason for library, reason in fetched if library is None]
@@ -179,37 +183,48 @@ def fetch_all():
 class Wheels(LibcuptiTest):
     """NVIDIA's own, which have no GPU here: every one of them must be told from a good one."""
 
-    # What is said where the driver is of their major version.
-    WORDS = {
-        "12.8.90": "cuptiSubscribe gives CUPTI_ERROR_NOT_INITIALIZED",
-        "13.0.48": "cuptiSubscribe gives CUPTI_ERROR_UNKNOWN",
-        "13.2.86": "not loaded, as cuptiGetVersion crashes with signal 11",
-        "13.5.25": "cuptiGetVersion gives CUPTI_ERROR_UNKNOWN",
-    }
-
     libraries = {}  # filled before the tests run
 
-    def check(self, version, drivers=(12080, 13000, 13030, "fails")):
-        for driver in drivers:
-            with self.subTest(driver=driver):
-                environment = self.surroundings(self.libraries[version], driver)
-                note = self.run_and_check(environment, driver)
-                too_new = version.startswith("13") and driver == 12080
-                words = "driver 12.8: install the CUPTI of" if too_new else self.WORDS[version]
-                self.assertIn(words, note)
-                self.assert_doctor_agrees(environment, note, driver)
+    @staticmethod
+    def words_of(version):
+        """What is said where the driver is of their major version."""
+        number = tuple(map(int, version.split(".")[:2]))
+        if number < (13, 0):
+            return "cuptiSubscribe gives CUPTI_ERROR_NOT_INITIALIZED"
+        if number < (13, 2):
+            return "cuptiSubscribe gives CUPTI_ERROR_UNKNOWN"
+        if number == (13, 2):
+            return "not loaded, as cuptiGetVersion crashes with signal 11"
+        return "cuptiGetVersion gives CUPTI_ERROR_UNKNOWN"
 
-    def test_12_8(self):
-        self.check("12.8.90")
+    def test_each_is_harmless_and_told(self):
+        for version, library in self.libraries.items():
+            for driver in (12080, 13000, 13030, "fails"):
+                with self.subTest(library=version, driver=driver):
+                    environment = self.surroundings(library, driver)
+                    note = self.run_and_check(environment, driver)
+                    too_new = version.startswith("13") and driver == 12080
+                    self.assertRegex(note, r"libcupti %s\b|libcupti at |^cuptiSubscribe" % version.split(".")[0])
+                    self.assertIn("driver 12.8: install the CUPTI of" if too_new else self.words_of(version), note)
+                    self.assert_doctor_agrees(environment, note, driver)
+                    if os.environ.get("TRAINPROF_TEST_ALL_LIBCUPTI"):
+                        print(f"{version:9} driver {driver}: {note.replace(library, 'LIBCUPTI')}")
 
-    def test_13_0(self):
-        self.check("13.0.48")
-
-    def test_13_2_which_crashes(self):
-        self.check("13.2.86")
-
-    def test_13_5_which_gives_an_error_to_everything(self):
-        self.check("13.5.25")
+    def test_calls_have_the_numbers_of_the_newest_headers(self):
+        """CuptiCalls has those of the build's."""
+        newest = max(self.libraries, key=lambda version: tuple(map(int, version.split("."))))
+        include = os.path.join(os.path.dirname(self.libraries[newest]), "..", "include")
+        with open(CALLS, encoding="utf-8") as file:
+            calls = re.findall(r'\{([RD]), (\d+), \w+, "(\w+)"\}', file.read())
+        self.assertGreater(len(calls), 300)
+        known = 0
+        for domain, name in (("R", "runtime"), ("D", "driver")):
+            with open(os.path.join(include, f"cupti_{name}_cbid.h"), encoding="utf-8") as file:
+                numbers = dict(re.findall(r"_TRACE_CBID_(\w+)\s*=\s*(\d+)", file.read()))
+            for _, number, call in (it for it in calls if it[0] == domain):
+                known += call in numbers
+                self.assertEqual(numbers.get(call, number), number, call)
+        self.assertGreater(known, len(calls) - 5)  # two were taken out of CUDA
 
 
 if __name__ == "__main__":
