@@ -22,7 +22,7 @@ constexpr int CudaVersionOf(uint32_t cupti_version) {
 // The same of a library whose SONAME has this major version: CUPTI 12.0 and 12.1 give the number of 11.8.
 constexpr int CudaVersionOf(uint32_t cupti_version, int soname_major) {
   const int version = CudaVersionOf(cupti_version);
-  return version / 1000 < soname_major ? soname_major * 1000 : version;
+  return version == 11080 && soname_major == 12 ? 12000 : version;
 }
 
 // The major version of CUDA in a library's SONAME: 13 of "libcupti.so.13", 11 of
