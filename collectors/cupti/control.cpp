@@ -177,7 +177,9 @@ void ApplySchedule(Session& session) {
 void Lend(Session& session) {
   WriteGap(session, true, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
   if (session.recording) DisableCalls(session);
-  if (session.recording || session.drained_by_ns != 0) DisableDeviceKinds(session);
+  DisableDeviceKinds(session);
+  // Nothing is under way: who asks has waited for the device.
+  DisableKind(session, kKernels);
   session.drained_by_ns = 0;
   GiveUpCupti(session);
   Flush(session, kForced);

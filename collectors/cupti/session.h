@@ -65,8 +65,7 @@ struct Session {
 
   // Of the control thread: the schedule wants rows; another tool has CUPTI meanwhile (core/lending.h).
   bool recording;
-  int64_t
-      drained_by_ns;  // recording is ending, and what was launched is awaited until then; 0: it is not
+  int64_t drained_by_ns;  // until when an ending window waits for what was launched; 0: none ends
   bool lent;
   bool was_lent;             // at any time
   std::atomic<bool> failed;  // fact::kCuptiState tells why nothing is recorded (any more)
