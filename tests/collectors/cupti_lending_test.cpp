@@ -56,10 +56,13 @@ TEST(CuptiLending, BothHaveTheirRecordsAndAGapSaysWhoseTheRestAre) {
   }
 }
 
-TEST(CuptiLending, OldVersionsToo) {
-  const Lent run = RunBeside("stays", "12.4");
-  EXPECT_EQ(run.output, "output\nsecond client: 100 kernels\n");
-  ExpectOursOutsideOfGaps(run, 3);
+TEST(CuptiLending, OtherVersionsToo) {
+  for (const char* version : {"12.4", "13.0.0", "13.1"}) {
+    SCOPED_TRACE(version);
+    const Lent run = RunBeside("stays", version);
+    EXPECT_EQ(run.output, "output\nsecond client: 100 kernels\n");
+    ExpectOursOutsideOfGaps(run, 3);
+  }
 }
 
 // What CUDA does before, from its first use on, is the other's, or nobody's.
