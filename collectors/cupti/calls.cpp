@@ -396,6 +396,13 @@ const Call* RecordedCalls(uint32_t* count) {
   return kCalls;
 }
 
+const char* NameOfRecorded(CallDomain domain, uint32_t cbid) {
+  for (const Call& call : kCalls) {
+    if (call.domain == domain && call.cbid == cbid) return call.name;
+  }
+  return nullptr;
+}
+
 CopyArguments ArgumentsOf(CallDomain domain, uint32_t cbid) {
   if (domain == R) {
     const bool plain = cbid == 31 || cbid == 215 || cbid == 41 || cbid == 225;

@@ -25,6 +25,9 @@ struct Call {
 // graphs. `*count` of them. A version that does not know a number refuses it, which is harmless.
 const Call* RecordedCalls(uint32_t* count);
 
+// nullptr: it is none of them.
+const char* NameOfRecorded(recording::CallDomain domain, uint32_t cbid);
+
 // Where a copy's arguments give its direction and size (both families begin alike).
 enum class CopyArguments : uint8_t { kNone, kRuntime, kDriverToDevice };
 CopyArguments ArgumentsOf(recording::CallDomain domain, uint32_t cbid);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/recording/wire/tick_clock.h"
+
 namespace trainprof::collectors {
 
 using recording::CallDomain;
@@ -77,12 +79,37 @@ bool Converter::ChainBegins(const char* buffer, uint32_t at, uint32_t valid_byte
   return true;
 }
 
+bool Converter::IsCompleteInHeld(const char* data, uint32_t room) const {
+  constexpr int64_t kLongestNs = 3600 * recording::kNsPerSecond;
+  // Places are given in the order of launches; the one before may have waited long.
+  constexpr int64_t kOlderNs = 60 * recording::kNsPerSecond;
+  const uint32_t size = SizeAt(data, room);
+  if (size == 0) return false;
+  uint32_t kind = 0;
+  memcpy(&kind, data, sizeof kind);
+  uint64_t start = 0;
+  uint64_t end = 0;
+  if (kind == kKernelActivity) {
+    const auto record = ReadRecord<KernelRecord>(data, size);
+    start = record.start, end = record.end;
+  } else if (kind == kRuntimeActivity || kind == kDriverActivity) {
+    const auto record = ReadRecord<ApiRecord>(data, size);
+    start = record.start, end = record.end;
+  }
+  const int64_t begin_ns = HostTimeOf(start, header_->time_offset_ns);
+  const int64_t end_ns = HostTimeOf(end, header_->time_offset_ns);
+  return start != 0 && begin_ns > held_ns_ - kOlderNs && end_ns >= begin_ns &&
+         end_ns - begin_ns < kLongestNs;
+}
+
 uint32_t Converter::NextRecord(const char* buffer, uint32_t at, uint32_t valid_bytes) const {
   if (SizeAt(buffer + at, valid_bytes - at) != 0) return at;
-  if (held_) return valid_bytes;
   constexpr uint32_t kStep = 8;  // records begin at multiples of it
   for (at += kStep; at < valid_bytes; at += kStep) {
-    if (ChainBegins(buffer, at, valid_bytes)) return at;
+    if (held_ns_ != 0 ? IsCompleteInHeld(buffer + at, valid_bytes - at)
+                      : ChainBegins(buffer, at, valid_bytes)) {
+      return at;
+    }
   }
   return valid_bytes;
 }
@@ -104,8 +131,8 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
 }
 
 void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
-                        bool held) {
-  held_ = held;
+                        int64_t held_ns) {
+  held_ns_ = held_ns;
   at_first_ = true;
   first_begin_ns_ = INT64_MAX;
   last_begin_ns_ = 0;
@@ -114,7 +141,7 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
   if (early_count_ != 0) WriteEarly();
   while (at < valid_bytes) {
     const uint32_t next = NextRecord(buffer, at, valid_bytes);
-    if (!held) counts_.unreadable += next - at;
+    if (held_ns == 0) counts_.unreadable += next - at;
     if (next >= valid_bytes) break;
     const uint32_t size = SizeAt(buffer + next, valid_bytes - next);
     ConvertOne(buffer + next, size);
@@ -212,7 +239,7 @@ bool Converter::Write(const DeviceRow& row) {
   }
   if (recording::IsDeviceWork(row.type)) open_launches_.Answered(row.correlation);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
-    if (!held_) ++counts_.untimed;
+    if (held_ns_ == 0) ++counts_.untimed;
     return false;
   }
   const bool again = row.type == last_device_.type && row.correlation == last_device_.correlation &&
@@ -239,8 +266,8 @@ uint32_t Converter::NameOfCall(CallDomain domain, uint32_t kind, uint32_t cbid) 
   uint32_t& id = call_names_[domain == CallDomain::kDriver ? 0 : 1][cbid];
   if (id != 0) return id;
   const uint64_t key = CallKey(kind, cbid);
-  if (namer_ == nullptr) return id = names_.Find(key);
-  const char* text = namer_(domain, cbid);
+  if (namer_ == nullptr && (id = names_.Find(key)) != 0) return id;
+  const char* text = namer_ == nullptr ? NameOfRecorded(domain, cbid) : namer_(domain, cbid);
   if (text == nullptr) return 0;
   char name[kMostNameBytes];
   WithoutVersion(text, name);
@@ -354,7 +381,7 @@ void Converter::Api(const ApiRecord& record) {
   const bool runtime = record.kind == kRuntimeActivity;
   const CallDomain domain = runtime ? CallDomain::kRuntime : CallDomain::kDriver;
   if (record.start == 0 || record.end == 0) {
-    if (!held_) ++counts_.untimed;
+    if (held_ns_ == 0) ++counts_.untimed;
     return;
   }
   if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;

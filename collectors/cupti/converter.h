@@ -31,10 +31,11 @@ class Converter {
   // header.
   void Init(RowWriter* writer, SlotFileHeader* header, bool in_process, CallNamer namer);
 
-  // Makes rows of the records in [*done, valid) of a buffer, moving *done behind each. `held`:
-  // CUPTI had not delivered it; what is incomplete there is passed over.
+  // Makes rows of the records in [*done, valid) of a buffer, moving *done behind each. `held_ns`: 0, or
+  // since when (CLOCK_MONOTONIC) CUPTI has had it, and not delivered it; what is incomplete there is
+  // passed over.
   void Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
-               bool held);
+               int64_t held_ns);
 
   // Rows that were written last: the first record of a buffer that makes one of them again is
   // passed over, since the process may have died between a row and the note of it. Either may be
@@ -60,9 +61,11 @@ class Converter {
  private:
   // The bytes of the record at `data`; 0: unknown.
   uint32_t SizeAt(const char* data, uint32_t room) const;
-  // Where the next record of a known size begins, from `at` on. Behind one of unknown size that is
-  // where several records follow each other; in a held buffer, nowhere.
+  // Where the next record of a known size begins, from `at` on. Behind one of unknown size, which in a
+  // held buffer may be one that is not written yet, that is where several records follow each other; in
+  // a held one, where a kernel or a call begins whose times can be.
   uint32_t NextRecord(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
+  bool IsCompleteInHeld(const char* data, uint32_t room) const;
   bool ChainBegins(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
   bool IsRecorded(uint32_t correlation) const;
   void NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes);
@@ -106,7 +109,7 @@ class Converter {
   KeptNames names_;
   CallNamer namer_;
   bool in_process_;
-  bool held_;
+  int64_t held_ns_;
   bool at_first_;  // of the records of this buffer
   recording::DeviceRow last_device_;
   recording::CallRow last_call_;

@@ -65,7 +65,7 @@ struct Worker {
       {
         Locked lock(session.writer_lock);
         session.converter.Convert(session.ring.DataOf(slot), slot->valid_bytes.load(),
-                                  &slot->done_bytes, false);
+                                  &slot->done_bytes, 0);
       }
       NoteDelivery(*slot);
       session.ring.Recycle(slot);

