@@ -112,20 +112,32 @@ class Preloaded(Kept):
         self.assertNotIn(b"without trainprof's hooks", result.stderr)
         return result
 
+    def assert_hooked(self):
+        """What only hooks tell. Whether their times are true, python.Phases says."""
+        rank = self.rank()
+        self.assertEqual(rank["steps"]["source"], "optimizer")
+        self.assertNotIn("host_account_source", rank)
+        seen = {it["class"]: it["ms_per_step"] for it in rank["host_account"]}
+        for phase in ("input_wait", "forward", "backward", "optimizer"):
+            self.assertGreater(seen[phase], 0, phase)
+        self.assertEqual(self.report["environment"]["loader.workers"], "0")
+        self.assertNotIn("python.unwatched", self.report["environment"])
+
     def test_it_brings_the_hooks(self):
         """python.Start has every option."""
         # -I keeps the script's own folder from it as well.
         with open(self.path("start.py"), "w", encoding="utf-8") as file:
             file.write("import sys; sys.path[:0] = %r; import hookless" % [self.cwd, self.folder_of_torch()])
-        self.record_as_timed(TORCH_PYTHON, "-I", "start.py")
-        self.assertNotIn("python.unwatched", self.report["environment"])
+        self.record(TORCH_PYTHON, "-I", "start.py")
+        self.assert_hooked()
         self.assert_first_finding("TP101", "truth.py", line_of("truth.py", "next(iterator)"))
 
     def test_a_shell_in_between_hands_it_on(self):
         with open(self.path("python3"), "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\nexec %s "$@"\n' % TORCH_PYTHON)
         os.chmod(self.path("python3"), 0o755)
-        self.record_as_timed(self.path("python3"), "-S", "hookless.py", self.folder_of_torch())
+        self.record(self.path("python3"), "-S", "hookless.py", self.folder_of_torch())
+        self.assert_hooked()
 
     def test_the_program_sees_nothing_of_it(self):
         code = ("import os, subprocess, sys, threading; "
