@@ -33,10 +33,9 @@ def errors_of(result):
     return [re.sub(r"\b0x[0-9a-f]+|/tmp/tmp\w+", "X", line) for line in lines]
 
 
-def tracebacks_show_hooks():
-    """Python 3.10 raises on with a traceback that was taken before."""
-    newer = subprocess.run([TORCH_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False)
-    return newer.returncode != 0
+def torchs_python_is_at_least(*version):
+    test = "import sys; sys.exit(sys.version_info < %r)" % (version,)
+    return subprocess.run([TORCH_PYTHON, "-c", test], check=False).returncode == 0
 
 
 class Start(TrainprofTest):
@@ -376,7 +375,7 @@ class Transparency(Torch):
             self.assertEqual(result.returncode, 1)
             return errors_of(result)
 
-        if tracebacks_show_hooks():
+        if not torchs_python_is_at_least(3, 11):
             self.skipTest("Python 3.10 raises on with tracebacks that cannot be changed")
         command = [TORCH_PYTHON, "fails.py"]
         self.assertEqual(errors(self.run_plain([TRAINPROF, "run", "--quiet", "--", *command])),
@@ -392,7 +391,8 @@ class Transparency(Torch):
         self.assertEqual(plain.returncode, 0, plain.stderr)
         result = self.record("profiled.py")
         self.assertEqual(result.stdout.decode(), plain.stdout.decode())
-        self.assertEqual(self.rank()["steps"]["source"], "loader")  # a compiled step is dynamo's
+        # A compiled step is dynamo's; but on 3.13 it breaks this one's graph where we are.
+        self.assertEqual(self.rank()["steps"]["source"], "optimizer" if torchs_python_is_at_least(3, 13) else "loader")
 
     def test_cupti_is_handed_to_torchs_profiler_while_it_may_use_it(self):
         told = ["begin", "profile", 0, "end", "begin", 1, "profile", 0, "end", "begin", "profile", 0, "end",

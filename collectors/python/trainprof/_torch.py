@@ -44,14 +44,17 @@ def _optimizer_step(torch, is_compiling):
             step_ended(optimizer)
 
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
-    if version > (2, 0):
+    if version > (2, 0) and sys.version_info < (3, 13):
         module.register_optimizer_step_pre_hook(begins)
         module.register_optimizer_step_post_hook(ends)
         return
-    # 1.13 has no such hooks, and in 2.0 dynamo takes them off with torch's own wrapper: ours stands within that.
+    # 1.13 has no such hooks, in 2.0 dynamo takes them off with torch's own wrapper, and since Python 3.13 it traces
+    # none that runs any: ours stands within that.
     def within(step):
         @functools.wraps(step)
         def wrapper(optimizer, *arguments, **keywords):
+            if is_compiling():
+                return step(optimizer, *arguments, **keywords)
             begins(optimizer, arguments, keywords)
             try:
                 result = step(optimizer, *arguments, **keywords)
