@@ -35,10 +35,11 @@ class After:
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name, path=None, target=None):
-        if name not in self.waiting:
+        if name not in self.waiting or self not in sys.meta_path:
             return None
-        for finder in list(sys.meta_path):
-            find = None if finder is self else getattr(finder, "find_spec", None)
+        finders = list(sys.meta_path)
+        for finder in finders[finders.index(self) + 1:]:  # those before it have been asked
+            find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
             if spec is not None:
                 self.watch(name, spec.loader)
@@ -47,9 +48,11 @@ class After:
 
     def watch(self, name, loader):
         execute = getattr(loader, "exec_module", None)
+        if execute is None or isinstance(loader, type):  # as that of built-in modules, all of them
+            return
 
         def exec_module(module):
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)  # another may wait for the same module
             call = self.waiting.pop(name, None)
             if not self.waiting and self in sys.meta_path:
                 sys.meta_path.remove(self)

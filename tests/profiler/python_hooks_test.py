@@ -203,6 +203,18 @@ class Hooks(TrainprofTest):
             frames = "%s(%d): train;%s(%d): <module>" % (script, line_of[comment], script, line_of["loop"])
             self.assertEqual({stack[-len(frames):] for stack in stacks.get(name)}, {frames}, name)
 
+    def test_several_may_wait_for_a_module(self):
+        text = ("After, told, before = type(sys.meta_path[0]), [], sys.meta_path[:]\n"
+                "def wait(i): After({'colorsys': lambda module: told.append((i, module.rgb_to_hsv(0, 0, 1)))})\n"
+                "for i in range(3): wait(i)\n"
+                "import colorsys\n"
+                "print(sorted(told), sys.meta_path == before, 'exec_module' in vars(colorsys.__loader__))\n")
+        for version, python in pythons().items():
+            with self.subTest(python=version):
+                result = self.run_script(python, text)
+                color = (0.6666666666666666, 1.0, 1)
+                self.assertEqual(result.stdout.decode(), "%r True False\n" % [(i, color) for i in range(3)])
+
     def test_nothing_harms_the_script(self):
         for version, python in pythons().items():
             with self.subTest(python=version):

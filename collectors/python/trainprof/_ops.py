@@ -111,7 +111,7 @@ class _Names:
             self._known[id(module)] = (weakref.ref(module), name)
 
 
-def _modules(torch, is_compiling):
+def _modules(torch, is_compiling, after):
     push, pop = torch._C._itt.rangePush, torch._C._itt.rangePop
     original = torch.nn.Module.__call__
     name_of = _Names().of
@@ -130,9 +130,11 @@ def _modules(torch, is_compiling):
             pop()
 
     torch.nn.Module.__call__ = call
+    if not hasattr(torch, "compiler"):  # 2.0, whose dynamo takes a program apart that has any other, and 1.13
+        after({"torch._dynamo": lambda dynamo: setattr(torch.nn.Module, "__call__", original)})
 
 
-def watch(torch, is_compiling):
+def watch(torch, is_compiling, after):
     if os.environ.get("TRAINPROF_OPS") != "1":
         return
     if not torch.profiler.itt.is_available():
@@ -140,6 +142,6 @@ def watch(torch, is_compiling):
     observer = _Observer(torch.autograd.profiler.emit_itt)
     _give_way(torch.autograd.profiler, observer)
     _phases.settings.add("ops.cost_ns", _cost_ns(torch, observer))
-    _modules(torch, is_compiling)
+    _modules(torch, is_compiling, after)
     observer.on()
     atexit.register(observer.off)

@@ -154,7 +154,7 @@ def _waiting(torch, is_compiling):
 
 def _first_module(torch, is_compiling, after):
     watch = _modules.watch(torch, is_compiling)
-    if is_compiling is never and "torch._dynamo" not in sys.modules:  # 2.0, which imports it to compile, and 1.13
+    if not hasattr(torch, "compiler"):  # 2.0, which imports dynamo to compile, and 1.13
         after({"torch._dynamo": lambda dynamo: watch.forbid()})
 
 
@@ -195,16 +195,16 @@ def install(torch, after):
         return
     install.done = True
     # Without it nothing may be patched that a compiled program calls: 2.0 breaks its graphs there.
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", never)
+    is_compiling = getattr(getattr(torch, "compiler", torch._utils), "is_compiling", never)
     _sites.passes_over(os.path.dirname(os.path.abspath(torch.__file__)))
     _phases.answer(torch)
     facts = _phases.settings.process
     facts["python.version"] = "%d.%d.%d" % tuple(sys.version_info[:3])
     facts["torch.version"] = torch.__version__
     missing = []
-    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES, _ops.watch,
-                                                              _memory.watch)]
-    late = (_first_module, (torch, is_compiling, after)), (_logging.loggers, (after,)), (_notebook.cells, (after,))
+    patches = [(watch, (torch, is_compiling)) for watch in (*_PATCHES, *_ddp.PATCHES, *_loader.PATCHES, _memory.watch)]
+    late = ((_first_module, (torch, is_compiling, after)), (_ops.watch, (torch, is_compiling, after)),
+            (_logging.loggers, (after,)), (_notebook.cells, (after,)))
     for watch, arguments in (*patches, *late):
         try:
             watch(*arguments)
