@@ -42,6 +42,8 @@ const char* FindFunctions(void* library, CuptiApi* api) {
   Find(library, "cuptiActivityEnableRuntimeApi", &api->enable_runtime_api);
   Find(library, "cuptiActivityEnableDriverApi", &api->enable_driver_api);
   Find(library, "cuptiActivityEnableAllSyncRecords", &api->enable_all_sync_records);
+  Find(library, "cuptiActivityGetAttribute", &api->get_attribute);
+  Find(library, "cuptiActivityGetEnabledKinds", &api->get_enabled_kinds);
   Find(library, "cuptiActivityGetStructSize", &api->get_struct_size);
   return nullptr;
 }

@@ -38,6 +38,7 @@ struct CuptiApi {
   decltype(&cuptiActivityGetNextRecord) get_next_record;
   decltype(&cuptiActivitySetAttribute) set_attribute;
   // nullptr in versions that lack them:
+  decltype(&cuptiActivityGetAttribute) get_attribute;
   CUptiResult (*set_thread_id_type)(int type);
   CUptiResult (*register_timestamp)(uint64_t (*now)());
   CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*,
@@ -45,6 +46,9 @@ struct CuptiApi {
   CUptiResult (*enable_runtime_api)(CUpti_CallbackId, uint8_t);  // from 12.5 on
   CUptiResult (*enable_driver_api)(CUpti_CallbackId, uint8_t);
   CUptiResult (*enable_all_sync_records)(uint8_t);  // from 12.8 on
+  // From 13.2 on: of all clients' activity kinds those that are on, where no subscriber is named.
+  CUptiResult (*get_enabled_kinds)(CUpti_SubscriberHandle, CUpti_ActivityKind* kinds,
+                                   uint32_t* room, uint32_t* count);
   // From 13.3 on; version 0: this library's own.
   CUptiResult (*get_struct_size)(CUpti_ActivityKind, uint32_t version, size_t*);
 

@@ -10,6 +10,7 @@
 #include "collectors/core/window.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/session.h"
+#include "collectors/cupti/takeover.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
@@ -164,18 +165,37 @@ bool IsDrained(const Session& session) {
   return session.converter.unanswered() == 0 || MonotonicNs() >= session.drained_by_ns;
 }
 
+// Or another client has, which is told.
+bool StillHave(Session& session) {
+  if (IsOurs(session)) {
+    session.ours_until_ticks = recording::ReadTicks(g_runtime.clock);
+    return true;
+  }
+  WriteGap(session, true, recording::GapReason::kLent, session.ours_until_ticks);
+  WriteFact(session, fact::kCuptiState, "%s", fact::kGpuTaken);
+  WriteFact(session, fact::kCuptiTaken, "%llu",
+            static_cast<unsigned long long>(++session.times_taken));
+  session.taken = true;
+  return false;
+}
+
 void ApplySchedule(Session& session) {
   constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
   const bool room = (g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) == 0;
   const bool want = session.schedule.Want(PresentInput()) && room && !session.failed.load();
-  if (session.drained_by_ns != 0 && (want || IsDrained(session))) EndDraining(session);
+  const bool is_drained = session.drained_by_ns != 0 && (want || IsDrained(session));
+  if ((is_drained || want != session.recording) && !StillHave(session)) return;
+  if (is_drained) EndDraining(session);
   if (want != session.recording) want ? void(BeginRecording(session)) : BeginDraining(session);
   g_runtime.state->signal_at_step.store(session.schedule.NextStep());
 }
 
 // The other tool finds CUPTI as if nobody had used it.
 void Lend(Session& session) {
-  WriteGap(session, true, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
+  if (!session.taken) {
+    WriteGap(session, true, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
+  }
+  session.taken = false;
   if (session.recording) DisableCalls(session);
   DisableDeviceKinds(session);
   // Nothing is under way: who asks has waited for the device.
@@ -188,17 +208,36 @@ void Lend(Session& session) {
 
 void TakeBack(Session& session) {
   session.lent = false;
-  session.was_lent = true;
+  session.taken = false;
+  session.was_away = true;
   if (session.failed.load()) return;
   if (!TakeCupti(session)) return session.failed.store(true);  // the gap lasts
   if (session.recording && !EnableAll(session)) return;
   WriteGap(session, false, recording::GapReason::kLent, recording::ReadTicks(g_runtime.clock));
 }
 
+// Another client may have left on what it does not use itself.
+void TakeBackFromOther(Session& session) {
+  DisableCalls(session);
+  DisableDeviceKinds(session);
+  session.drained_by_ns = 0;
+  TakeBack(session);
+  if (session.failed.load()) return;
+  Locked lock(session.writer_lock);
+  session.converter.ForgetLaunches();  // the other has their kernels
+  session.writer->Fact(fact::kCuptiState, fact::kGpuRecording);
+}
+
 void ApplyLending(Session& session) {
   const bool wanted = CuptiIsWanted();
   if (wanted != session.lent) wanted ? Lend(session) : TakeBack(session);
   AnswerLending(session.lent);
+}
+
+// What is due every second: a flush; and whether it is ours to be flushed.
+void KeepCupti(Session& session) {
+  if (!session.taken && StillHave(session)) return Flush(session, 0);
+  if (OthersAreDone(session)) TakeBackFromOther(session);
 }
 
 }  // namespace
@@ -229,22 +268,22 @@ void RunControl() {
     const uint32_t signal = state.step_signal.load(std::memory_order_acquire);
     ApplyLending(session);
     const bool was_recording = session.recording;
-    if (!session.lent) ApplySchedule(session);
+    if (!session.lent && !session.taken) ApplySchedule(session);
     if (was_recording && !session.recording) next_flush = 0;  // at once
     if (MonotonicNs() >= next_flush) {
       // Not within cuInit, which may hold CUPTI's locks for long.
-      if (!session.lent && session.requested.load() != 0) Flush(session, 0);
+      if (!session.lent && session.requested.load() != 0) KeepCupti(session);
       next_flush = MonotonicNs() + (session.drained_by_ns != 0 ? kFlushDrainingNs : kFlushEveryNs);
     }
     const uint64_t next_step = session.schedule.NextStep();
     const bool step_came = next_step != 0 && state.steps_begun.load() == next_step;
-    if (step_came && !session.lent) continue;  // meanwhile
+    if (step_came && !session.lent && !session.taken) continue;  // meanwhile
     const int64_t next_change = session.schedule.NextNs();
     const int64_t next = next_change < next_flush ? next_change : next_flush;
     if (session.ending.load() == 0) SleepWhile(&state.step_signal, signal, next - MonotonicNs());
   }
   StopAnswering();
-  if (!session.lent) Flush(session, kForced);
+  if (!session.lent && !session.taken) Flush(session, kForced);
   session.control_done.store(1, std::memory_order_release);
   Wake(&session.control_done);
 }

@@ -16,6 +16,8 @@ using recording::RecordType;
 namespace {
 
 constexpr uint32_t kMostNameBytes = 128;
+// Times of devices are converted, by clocks that drift.
+constexpr int64_t kMostSkewNs = recording::kNsPerSecond;
 
 // CUpti_ActivityObjectKind.
 constexpr uint32_t kProcessObject = 1;
@@ -48,6 +50,7 @@ void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process,
   names_ = KeptNames(header->names);
   in_process_ = in_process;
   namer_ = namer;
+  earliest_ns_ = in_process ? recording::MonotonicNs() - kMostSkewNs : INT64_MIN;
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
@@ -133,6 +136,7 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
 void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
                         int64_t held_ns) {
   held_ns_ = held_ns;
+  latest_ns_ = recording::MonotonicNs() + kMostSkewNs;
   at_first_ = true;
   first_begin_ns_ = INT64_MAX;
   last_begin_ns_ = 0;
@@ -231,6 +235,12 @@ void Converter::WriteEarly() {
   }
 }
 
+bool Converter::IsMisdated(int64_t begin_ns, int64_t end_ns) {
+  if (begin_ns >= earliest_ns_ && end_ns <= latest_ns_) return false;
+  ++counts_.misdated;
+  return true;
+}
+
 bool Converter::Write(const DeviceRow& row) {
   const bool may_lack_time = row.type == DeviceRowType::kEvent;
   if (IsOfPause(row)) {
@@ -242,6 +252,7 @@ bool Converter::Write(const DeviceRow& row) {
     if (held_ns_ == 0) ++counts_.untimed;
     return false;
   }
+  if (!may_lack_time && IsMisdated(row.begin_ns, row.end_ns)) return false;
   const bool again = row.type == last_device_.type && row.correlation == last_device_.correlation &&
                      row.begin_ns == last_device_.begin_ns && row.end_ns == last_device_.end_ns &&
                      row.graph_node == last_device_.graph_node;
@@ -402,6 +413,7 @@ void Converter::Api(const ApiRecord& record) {
   const bool again = row.domain == last_call_.domain && row.correlation == last_call_.correlation &&
                      row.begin_ns == last_call_.begin_ns && row.tid == last_call_.tid;
   if (at_first_ && again) return;
+  if (IsMisdated(row.begin_ns, row.end_ns)) return;
   NoteTimes(row.begin_ns, row.end_ns);
   counts_.rows += writer_->Write(row) ? 1 : 0;
 }

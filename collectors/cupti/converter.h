@@ -21,6 +21,7 @@ class Converter {
   struct Counts {
     uint64_t rows;
     uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
+    uint64_t misdated;    // likewise, their times are from before this converter, or ahead of now
     uint64_t unreadable;  // bytes of records of unknown size
     uint64_t nameless;    // kernels that CUPTI gave no name
     uint64_t unnamed;     // kernels whose name was not kept when the process died
@@ -50,6 +51,7 @@ class Converter {
   }
   // Recorded launches that no record of a device has answered. Any thread may ask.
   uint32_t unanswered() const { return open_launches_.count(); }
+  void ForgetLaunches() { open_launches_.Forget(); }
 
   const Counts& counts() const { return counts_; }
   // CLOCK_MONOTONIC: the latest end of a row.
@@ -90,6 +92,7 @@ class Converter {
   // False: it is no row.
   bool Write(const recording::DeviceRow& row);
   bool IsOfPause(const recording::DeviceRow& row) const;
+  bool IsMisdated(int64_t begin_ns, int64_t end_ns);
   void WriteEarly();
   uint32_t NameAt(uint64_t pointer);
   uint32_t NameOfCall(recording::CallDomain domain, uint32_t kind, uint32_t cbid);
@@ -110,7 +113,9 @@ class Converter {
   CallNamer namer_;
   bool in_process_;
   int64_t held_ns_;
-  bool at_first_;  // of the records of this buffer
+  int64_t earliest_ns_;  // that a record may begin
+  int64_t latest_ns_;    // that one may end
+  bool at_first_;        // of the records of this buffer
   recording::DeviceRow last_device_;
   recording::CallRow last_call_;
   Counts counts_;

@@ -26,6 +26,12 @@ class OpenLaunches {
     if (place->state == State::kLaunched) count_.fetch_sub(1, std::memory_order_relaxed);
     place->state = State::kAnswered;
   }
+  // Nothing will answer what was launched.
+  void Forget() {
+    for (Place& place : places_) {
+      if (place.state == State::kLaunched) Answered(place.correlation);
+    }
+  }
   // To be asked by any thread.
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
 

@@ -11,6 +11,7 @@
 #include "collectors/core/process_state.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/stacks.h"
+#include "collectors/cupti/takeover.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/recording/wire/tick_clock.h"
 
@@ -68,7 +69,8 @@ void SetClock(Session& session) {
   const CuptiApi& api = session.library.api;
   if (api.register_timestamp != nullptr) {
     const CUptiResult result = api.register_timestamp(TimestampNow);
-    if (result == CUPTI_SUCCESS) return;
+    session.has_own_clock = result == CUPTI_SUCCESS;
+    if (session.has_own_clock) return;
     NoteRefusal(session, result, "cuptiActivityRegisterTimestampCallback");
   }
   uint64_t theirs = 0;
@@ -113,13 +115,12 @@ void DecideCalls(Session& session, bool after_another) {
 constexpr int kDeviceBufferLimit = 2;
 constexpr int kZeroedBuffers = 5;
 constexpr int kDeviceBuffersAhead = 6;
-constexpr int kBuffersPerThread = 9;
 
 // Of 3.2 MB, for some 100,000 operations each that have not been flushed.
 constexpr size_t kMostDeviceBuffers = 32;
 
 template <class Value>
-void SetAttribute(Session& session, int attribute, Value value) {
+bool SetAttribute(Session& session, int attribute, Value value) {
   size_t bytes = sizeof value;
   const CUptiResult result = session.library.api.set_attribute(
       static_cast<CUpti_ActivityAttribute>(attribute), &bytes, &value);
@@ -127,6 +128,7 @@ void SetAttribute(Session& session, int attribute, Value value) {
   if (result != CUPTI_ERROR_INVALID_PARAMETER) {
     NoteRefusal(session, result, "cuptiActivitySetAttribute");
   }
+  return result == CUPTI_SUCCESS;
 }
 
 // What newer versions can be asked for; a version that lacks a function does without.
@@ -137,7 +139,7 @@ void SetHabits(Session& session) {
   }
   SetAttribute<uint8_t>(session, kZeroedBuffers, 1);
   // From 12.3 on, where it is the default from 13.0 on: else one lock is all launching threads'.
-  SetAttribute<uint8_t>(session, kBuffersPerThread, 1);
+  session.has_own_buffers = SetAttribute<uint8_t>(session, kBuffersPerThread, 1);
   // Of the device's memory, which a training job fills to the last: CUPTI would take 10 to 800 MB a context.
   SetAttribute<size_t>(session, kDeviceBufferLimit, kMostDeviceBuffers);
   SetAttribute<size_t>(session, kDeviceBuffersAhead, 1);
@@ -276,8 +278,9 @@ bool TakeCupti(Session& session) {
   char holder[kHolderBytes];
   // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed. A tool
   // that has handed it over may stay subscribed; then there are no stacks of calls.
-  CUptiResult result = Subscribe(session, holder);
-  if (session.was_lent) {
+  CUptiResult result = CUPTI_SUCCESS;
+  if (session.subscriber == nullptr) result = Subscribe(session, holder);
+  if (session.was_away) {
     NoteRefusal(session, result, "cuptiSubscribe after torch.profiler");
     if (result != CUPTI_SUCCESS) session.subscriber = nullptr;
   } else if (result != CUPTI_SUCCESS) {
@@ -291,7 +294,8 @@ bool TakeCupti(Session& session) {
     SetState(session, result, "cuptiActivityRegisterCallbacks", "");
     return false;
   }
-  DecideCalls(session, session.was_lent);
+  session.ours_until_ticks = recording::ReadTicks(g_runtime.clock);
+  DecideCalls(session, session.was_away);
   for (const ActivityKind kind : kLastingKinds) {
     const CUptiResult enabled = api.enable(static_cast<CUpti_ActivityKind>(kind));
     NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");

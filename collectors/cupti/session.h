@@ -67,8 +67,14 @@ struct Session {
   bool recording;
   int64_t drained_by_ns;  // until when an ending window waits for what was launched; 0: none ends
   bool lent;
-  bool was_lent;             // at any time
-  std::atomic<bool> failed;  // fact::kCuptiState tells why nothing is recorded (any more)
+  bool was_away;  // at any time: lent or taken
+  // Of the control thread, too (takeover.h).
+  bool has_own_clock;    // CUPTI has taken ours
+  bool has_own_buffers;  // likewise, a buffer for each thread
+  bool taken;            // another client has taken CUPTI over
+  uint64_t times_taken;
+  uint64_t ours_until_ticks;  // when it was ours still
+  std::atomic<bool> failed;   // fact::kCuptiState tells why nothing is recorded (any more)
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
   std::atomic<uint64_t> repeated_callbacks;

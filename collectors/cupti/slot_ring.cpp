@@ -118,15 +118,35 @@ char* SlotRing::Take(bool may_refuse) {
   refused_.fetch_add(1, std::memory_order_relaxed);
   if (may_refuse) return nullptr;
   if (char* data = StealDelivered()) return data;
-  // CUPTI holds all of them, and would crash without this one. Its records are lost.
-  return static_cast<char*>(AllocatePages(kSlotBytes));
+  return TakeBeyond();
+}
+
+// CUPTI holds all of them, and would crash without this one. Its records are lost.
+char* SlotRing::TakeBeyond() {
+  for (std::atomic<char*>& place : beyond_) {
+    char* none = nullptr;
+    if (place.load(std::memory_order_relaxed) != nullptr) continue;
+    char* const pages = static_cast<char*>(AllocatePages(kSlotBytes));
+    if (pages == nullptr || place.compare_exchange_strong(none, pages)) return pages;
+    ReleasePages(pages, kSlotBytes);
+  }
+  return nullptr;
+}
+
+bool SlotRing::ReleaseBeyond(char* buffer) {
+  for (std::atomic<char*>& place : beyond_) {
+    char* ours = buffer;
+    if (!place.compare_exchange_strong(ours, nullptr)) continue;
+    ReleasePages(buffer, kSlotBytes);
+    return true;
+  }
+  return false;
 }
 
 bool SlotRing::Deliver(char* buffer, uint32_t valid_bytes) {
   const auto distance = static_cast<uint64_t>(buffer - reinterpret_cast<char*>(header_));
   if (distance % kSlotBytes != 0 || distance / kSlotBytes - 1 >= slots()) {
-    lost_bytes_.fetch_add(valid_bytes, std::memory_order_relaxed);
-    ReleasePages(buffer, kSlotBytes);
+    if (ReleaseBeyond(buffer)) lost_bytes_.fetch_add(valid_bytes, std::memory_order_relaxed);
     return false;
   }
   Slot& slot = header_->slot[distance / kSlotBytes - 1];

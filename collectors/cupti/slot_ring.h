@@ -19,7 +19,8 @@ class SlotRing {
   // that; else a delivered one whose records are not rows yet (they are lost, and counted), or
   // memory beyond the bound.
   char* Take(bool may_refuse);
-  // False when the buffer lies beyond the bound: it is released, its records are lost and counted.
+  // False when the buffer lies beyond the bound: it is released, its records are lost and counted; or
+  // when it is another client's, which is left alone.
   bool Deliver(char* buffer, uint32_t valid_bytes);
 
   // Our thread: a delivered slot to be emptied, oldest first, or nullptr; then Recycle it.
@@ -36,6 +37,8 @@ class SlotRing {
  private:
   char* TakeFree();
   char* StealDelivered();
+  char* TakeBeyond();
+  bool ReleaseBeyond(char* buffer);
   bool Grow(uint32_t count);
   uint32_t CountFree() const;
   char* DataAt(uint32_t index) const {
@@ -47,6 +50,8 @@ class SlotRing {
   uint32_t most_slots_;
   std::atomic<uint32_t> growing_;
   std::atomic<uint32_t> next_take_;  // where the search for a free one begins
+  static constexpr uint32_t kMostBeyond = 1024;
+  std::atomic<char*> beyond_[kMostBeyond];  // what CUPTI has beyond the bound
   std::atomic<uint64_t> lost_bytes_;
   std::atomic<uint64_t> refused_;
   char path_[3520];

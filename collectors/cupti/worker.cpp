@@ -21,6 +21,7 @@ constexpr int64_t kPollNs = 50'000'000;  // of the user's delay and duration
 struct Reported {
   uint64_t dropped;
   uint64_t untimed;
+  uint64_t misdated;
   uint64_t nameless;
   uint64_t reordered;
   uint64_t repeated;
@@ -78,6 +79,7 @@ struct Worker {
     const Converter::Counts& counts = session.converter.counts();
     Report(fact::kCuptiDropped, session.dropped.load(), &reported.dropped);
     Report(fact::kCuptiUntimed, counts.untimed, &reported.untimed);
+    Report(fact::kCuptiMisdated, counts.misdated, &reported.misdated);
     Report(fact::kCuptiNamelessKernels, counts.nameless, &reported.nameless);
     Report(fact::kCuptiReorderedBuffers, reordered, &reported.reordered);
     Report(fact::kCuptiRepeatedCallbacks, session.repeated_callbacks.load(), &reported.repeated);

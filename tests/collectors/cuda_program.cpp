@@ -306,9 +306,11 @@ int main(int argc, char** argv) {
   if (mode == "payload") code = Payload(count);
   if (mode == "loaded") code = Loaded(count);
   if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
-  if (mode == "second_client") {
+  if (mode == "second_client" || mode == "rude_client") {
     const void* kernel = Declare("_Z6kernelPf", 1000);
-    code = cuda_program::SecondClient([kernel, count] { LaunchMany(kernel, count); }, argv[3]);
+    const auto client =
+        mode == "rude_client" ? cuda_program::RudeClient : cuda_program::SecondClient;
+    code = client([kernel, count] { LaunchMany(kernel, count); }, argv[3]);
   }
   if (mode == "held") code = Held(count);
   if (mode == "killed") code = Killed(argv[2]);

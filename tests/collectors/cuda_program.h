@@ -18,4 +18,7 @@ struct Progress {
 // the client "stays" subscribed, "leaves", never was ("without"), or was there before ("early").
 int SecondClient(const std::function<void()>& launch, const std::string& how);
 
+// Likewise, and the collector is told nothing. `how`: the client lets go of it ("leaves") or "keeps" it.
+int RudeClient(const std::function<void()>& launch, const std::string& how);
+
 }  // namespace cuda_program

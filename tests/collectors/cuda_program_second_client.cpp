@@ -1,12 +1,16 @@
 // Another client of CUPTI in the program, as torch.profiler has one: it takes buffers, clock and kinds,
-// and switches them off when it is done.
+// and switches them off when it is done. We are asked before (SecondClient), or not (RudeClient).
 #include <cupti.h>
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 
 #include "tests/collectors/cuda_program.h"
 
@@ -23,6 +27,7 @@ struct Cupti {
   decltype(&cuptiActivityEnable) enable;
   decltype(&cuptiActivityDisable) disable;
   decltype(&cuptiActivityFlushAll) flush;
+  decltype(&cuptiActivitySetAttribute) set_attribute;
   decltype(&cuptiActivityGetNextRecord) next;
 };
 Cupti cupti;
@@ -71,7 +76,41 @@ void FindCupti() {
   Find(library, "cuptiActivityEnable", &cupti.enable);
   Find(library, "cuptiActivityDisable", &cupti.disable);
   Find(library, "cuptiActivityFlushAll", &cupti.flush);
+  Find(library, "cuptiActivitySetAttribute", &cupti.set_attribute);
   Find(library, "cuptiActivityGetNextRecord", &cupti.next);
+}
+
+// As Kineto has it: what it did not give out is passed over.
+std::mutex pages_lock;
+std::set<uint8_t*> pages;
+
+void RequestPages(uint8_t** data, size_t* size, size_t* most_records) {
+  constexpr size_t kPage = 4096;
+  *size = kBufferBytes;
+  *most_records = 0;
+  *data = static_cast<uint8_t*>(std::aligned_alloc(kPage, kBufferBytes));
+  const std::lock_guard guard(pages_lock);
+  pages.insert(*data);
+}
+
+void CompletePages(CUcontext, uint32_t, uint8_t* data, size_t, size_t valid) {
+  const std::lock_guard guard(pages_lock);
+  if (!pages.contains(data)) return;
+  CUpti_Activity* record = nullptr;
+  while (cupti.next(data, valid, &record) == CUPTI_SUCCESS) {
+    kernels += record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? 1 : 0;
+  }
+}
+
+uint64_t WallClock() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+void SetBuffersPerThread(uint8_t on) {
+  constexpr auto kBuffersPerThread = static_cast<CUpti_ActivityAttribute>(9);  // since 12.3
+  size_t bytes = sizeof on;
+  cupti.set_attribute(kBuffersPerThread, &bytes, &on);
 }
 
 }  // namespace
@@ -106,6 +145,35 @@ int SecondClient(const std::function<void()>& launch, const std::string& how) {
     launch();
   }
   std::printf("second client: %ld kernels\n", kernels);
+  return 0;
+}
+
+int RudeClient(const std::function<void()>& launch, const std::string& how) {
+  // Within it the collector flushes CUPTI: what lies in its buffers when the other comes is lost to both.
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1300)); };
+  FindCupti();
+  launch();
+  for (int round = 0; round < 2; ++round) {
+    wait();
+    SetBuffersPerThread(1);
+    cupti.set_callbacks(RequestPages, CompletePages);
+    cupti.set_clock(WallClock);
+    for (const CUpti_ActivityKind kind : kKinds) cupti.enable(kind);
+    launch();
+    wait();
+    launch();
+    if (how == "keeps") break;
+    for (const CUpti_ActivityKind kind : kKinds) cupti.disable(kind);
+    cupti.flush(1);
+    SetBuffersPerThread(0);
+    wait();
+    launch();
+  }
+  cupti.flush(1);
+  const std::lock_guard guard(pages_lock);
+  long bytes = 0;
+  for (const uint8_t* page : pages) bytes += *page != 0 ? 1 : 0;
+  std::printf("rude client: %ld kernels, %s\n", kernels, bytes > 0 ? "intact" : "empty");
   return 0;
 }
 

@@ -1,5 +1,8 @@
-// torch.profiler in the same process: it and we have CUPTI in turn.
+// torch.profiler in the same process: it and we have CUPTI in turn, by agreement or without.
 #include <gtest/gtest.h>
+
+#include <future>
+#include <map>
 
 #include "tests/collectors/cuda_run.h"
 
@@ -15,10 +18,11 @@ struct Lent {
 };
 
 // 50 kernels in each of the stretches before, while, after, while and after the other has CUPTI.
-Lent RunBeside(const std::string& how, const std::string& version = "13.0") {
+Lent RunBeside(const std::string& how, const std::string& version = "13.0",
+               const std::string& client = "second_client") {
   CudaRun run;
   run.environment["VGPU_CUPTI_VERSION"] = version;
-  EXPECT_EQ(run.Run({"second_client", "50", how}), 0) << how;
+  EXPECT_EQ(run.Run({client, "50", how}), 0) << how;
   return {run.Rows(), run.ReadOne(), run.output()};
 }
 
@@ -77,6 +81,41 @@ TEST(CuptiLending, WhatASubscriberThatStaysCostsIsTold) {
   EXPECT_NE(RunBeside("stays").rows.Fact("cupti.refused").find("after torch.profiler"),
             std::string::npos);
   EXPECT_EQ(RunBeside("leaves").rows.Fact("cupti.refused"), "");
+}
+
+std::string DetailOf(const Lent& run, std::string_view kind) {
+  for (const QualityItem& item : run.trace.quality.items()) {
+    if (item.kind == kind) return item.detail;
+  }
+  return "";
+}
+
+TEST(CuptiTakeover, IsNoticedAndWhatFollowsIsOursAgain) {
+  std::map<const char*, std::future<Lent>> runs;  // of some seconds of waiting each
+  for (const char* version : {"12.4", "13.0", "13.1"}) {
+    runs[version] = std::async(RunBeside, "leaves", version, "rude_client");
+  }
+  for (auto& [version, running] : runs) {
+    SCOPED_TRACE(version);
+    const Lent run = running.get();
+    EXPECT_EQ(run.output, "output\nrude client: 200 kernels, intact\n");
+    ExpectOursOutsideOfGaps(run, 3);
+    EXPECT_EQ(run.rows.Fact("cupti.taken_over"), "2");
+    EXPECT_NE(DetailOf(run, "cupti_taken_over"), "");
+  }
+}
+
+TEST(CuptiTakeover, NothingIsTakenBackFromOneThatStaysAtIt) {
+  // 12.1 does not show that the other has left.
+  for (const auto& [how, version] : {std::pair{"keeps", "13.0"}, std::pair{"leaves", "12.1"}}) {
+    SCOPED_TRACE(how);
+    const Lent run = RunBeside(how, version, "rude_client");
+    EXPECT_EQ(run.output, std::string("output\nrude client: ") + (how[0] == 'k' ? "100" : "200") +
+                              " kernels, intact\n");
+    EXPECT_EQ(run.rows.Of(DeviceRowType::kKernel).size(), 50u);
+    ASSERT_EQ(run.trace.gaps.size(), 1u);
+    EXPECT_NE(DetailOf(run, "gpu_recording_ended").find("has taken CUPTI over"), std::string::npos);
+  }
 }
 
 }  // namespace

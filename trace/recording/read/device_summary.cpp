@@ -46,6 +46,11 @@ constexpr Loss kLosses[] = {
      "processes forked after CUDA was set up; GPU recording is off in them"},
     {fact::kCuptiReorderedBuffers, "reordered_buffers", QualitySeverity::kInfo,
      "buffers that CUPTI delivered after younger ones; their records were put in order"},
+    {fact::kCuptiTaken, "cupti_taken_over", QualitySeverity::kWarning,
+     "times another profiler in the process took CUPTI over: what the GPU did meanwhile, and up to a "
+     "second before, is not recorded"},
+    {fact::kCuptiMisdated, "misdated_records", QualitySeverity::kDataLoss,
+     "records whose times are not of this run; left out"},
     {fact::kCuptiRepeatedCallbacks, "repeated_callbacks", QualitySeverity::kInfo,
      "callbacks that CUPTI gave once more; each call is taken once"},
 };

@@ -13,6 +13,9 @@ inline constexpr char kCuptiState[] = "cupti.state";
 // Its values where no GPU work is missing that the user wanted.
 inline constexpr char kGpuRecording[] = "recording";
 inline constexpr char kGpuOff[] = "off: ";  // begins it; the option that the user gave follows
+// Another client of CUPTI in the process registered its own buffers and clock, and has not ended.
+inline constexpr char kGpuTaken[] =
+    "another profiler in this process has taken CUPTI over, as torch.profiler may";
 inline constexpr char kGpuForked[] = "forked after CUDA init";  // is in it; no child can use CUDA
 
 inline constexpr char kDriverVersion[] = "driver.version";  // "12.4": the CUDA that it serves
@@ -33,9 +36,13 @@ inline constexpr char kCuptiLongestCallMs[] = "cupti.longest_call_ms";
 // Why kernels stay switched on between two windows, in words; absent where they do not.
 inline constexpr char kCuptiKeptOn[] = "cupti.kept_on";
 
+// How often another profiler took CUPTI over without a word.
+inline constexpr char kCuptiTaken[] = "cupti.taken_over";
+
 // Counts of what was lost, or is odd.
 inline constexpr char kCuptiDropped[] = "cupti.dropped";                     // records, by CUPTI
 inline constexpr char kCuptiUntimed[] = "cupti.untimed";                     // records left out
+inline constexpr char kCuptiMisdated[] = "cupti.misdated";                   // by another's clock
 inline constexpr char kCuptiUnreadableBytes[] = "cupti.unreadable_bytes";    // of its buffers
 inline constexpr char kCuptiOverwrittenBytes[] = "cupti.overwritten_bytes";  // no buffer was free
 inline constexpr char kCuptiRefusedBuffers[] = "cupti.refused_buffers";      // CUPTI asked in vain
