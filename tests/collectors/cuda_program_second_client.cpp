@@ -82,7 +82,7 @@ void FindCupti() {
 
 // As Kineto has it: what it did not give out is passed over.
 std::mutex pages_lock;
-std::set<uint8_t*> pages;
+auto& pages = *new std::set<uint8_t*>;  // CUPTI may write into them to the very end
 
 void RequestPages(uint8_t** data, size_t* size, size_t* most_records) {
   constexpr size_t kPage = 4096;
