@@ -289,6 +289,7 @@ bool TakeCupti(Session& session) {
   }
   SetClock(session);
   SetHabits(session);
+  NoteWhatIsOurs(session);
   result = api.register_callbacks(BufferRequested, BufferCompleted);
   if (result != CUPTI_SUCCESS) {
     SetState(session, result, "cuptiActivityRegisterCallbacks", "");

@@ -69,9 +69,9 @@ struct Session {
   bool lent;
   bool was_away;  // at any time: lent or taken
   // Of the control thread, too (takeover.h).
-  bool has_own_clock;    // CUPTI has taken ours
-  bool has_own_buffers;  // likewise, a buffer for each thread
-  bool taken;            // another client has taken CUPTI over
+  bool has_own_clock;       // CUPTI has taken ours, and calls it when it is asked for the time
+  bool has_own_buffers;     // likewise, a buffer for each thread
+  std::atomic<bool> taken;  // another client has taken CUPTI over
   uint64_t times_taken;
   uint64_t ours_until_ticks;  // when it was ours still
   std::atomic<bool> failed;   // fact::kCuptiState tells why nothing is recorded (any more)

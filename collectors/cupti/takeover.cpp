@@ -27,10 +27,6 @@ bool ThreadsHaveBuffers(Session& session) {
   return on != 0;
 }
 
-bool TellsOfBuffers(const Session& session) {
-  return session.has_own_buffers && session.library.api.get_attribute != nullptr;
-}
-
 // Of kernels and calls.
 bool AnyIsOn(Session& session) {
   constexpr uint32_t kMost = 128;
@@ -50,13 +46,20 @@ bool AnyIsOn(Session& session) {
 
 }  // namespace
 
+void NoteWhatIsOurs(Session& session) {
+  session.has_own_clock = session.has_own_clock && CallsOurClock(session);
+  session.has_own_buffers = session.has_own_buffers &&
+                            session.library.api.get_attribute != nullptr &&
+                            ThreadsHaveBuffers(session);
+}
+
 bool IsOurs(Session& session) {
   if (session.has_own_clock && !CallsOurClock(session)) return false;
-  return !TellsOfBuffers(session) || ThreadsHaveBuffers(session);
+  return !session.has_own_buffers || ThreadsHaveBuffers(session);
 }
 
 bool OthersAreDone(Session& session) {
-  if (!TellsOfBuffers(session) || ThreadsHaveBuffers(session)) return false;
+  if (!session.has_own_buffers || ThreadsHaveBuffers(session)) return false;
   return session.library.api.get_enabled_kinds == nullptr || !AnyIsOn(session);
 }
 

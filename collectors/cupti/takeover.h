@@ -3,13 +3,16 @@
 // since August 2026). From then on CUPTI fills its buffers, none of ours, and calls its clock.
 //
 // That is seen by asking. cuptiGetTimestamp calls the clock that is registered: ours, or the answer is
-// of another time (so their machine code has it from 12.4 to 13.5). Kineto's last act is to throw a
-// switch that we have set, that each thread has a buffer.
+// of another time (so has it the machine code of 12.1 to 13.5). Kineto's last act is to throw a switch
+// that we have set, that each thread has a buffer.
 #pragma once
 
 #include "collectors/cupti/session.h"
 
 namespace trainprof::collectors {
+
+// To be called when our clock and switch are set: a CUPTI that does not tell of one then never does.
+void NoteWhatIsOurs(Session& session);
 
 // False: another client has CUPTI. To be called while it is not lent, by the control thread.
 bool IsOurs(Session& session);

@@ -102,7 +102,8 @@ struct Worker {
     const int64_t since = session.call_since_ns.load(std::memory_order_acquire);
     if (told_of_ns != 0 && since != told_of_ns) {
       told_of_ns = 0;
-      if (!session.failed.load()) WriteFact(session, fact::kCuptiState, "%s", fact::kGpuRecording);
+      const char* state = session.taken.load() ? fact::kGpuTaken : fact::kGpuRecording;
+      if (!session.failed.load()) WriteFact(session, fact::kCuptiState, "%s", state);
     }
     if (since == 0 || told_of_ns != 0 || (MonotonicNs() - since < kCallLimitNs && !ending)) return;
     told_of_ns = since;

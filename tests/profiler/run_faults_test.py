@@ -75,6 +75,7 @@ FAULTS = {
     "disable_hangs": (("loaded", "400"), {"VGPU_CUPTI_VERSION": "13.0.0"}, [
         ("kernels_kept_on", "CUPTI 13.0.0 may hang"),
     ]),
+    "own_timestamps": (("loaded", "4000"), {}, [("cupti.state", "recording")]),
     "complete_at_flush": (("kernels", "2000"), {}, [("cupti.state", "recording")]),
     "no_sync_records": (MIXED, {}, [("no_sync_records", "no synchronization record")]),
     "withheld_until_exit": (("steps", "38", "100"), {}, [("late_delivery", "CUPTI held records back")]),

@@ -25,6 +25,7 @@ namespace vgpu {
     "work under way when its kind is disabled ends, by its record, when the kind is enabled again") \
   X(disable_hangs, "",                                                                              \
     "disabling kernels while one is under way never returns, nor does any launch from then on")     \
+  X(own_timestamps, "", "cuptiGetTimestamp does not call the clock that is registered")             \
   X(complete_at_flush, "",                                                                          \
     "records get their times when the client flushes, and at no other time")                        \
   X(out_of_order, "", "buffers are delivered in reverse, in groups of four")                        \
