@@ -440,14 +440,15 @@ void Converter::Device(const DeviceRecord& record) {
 
 void Converter::Context(const ContextRecord& record) {
   device_of_context_[record.context % kContexts] = record.device;
-  const uint64_t word = record.context | uint64_t{record.device} << 32;
-  writer_->Record(RecordType::kContext, 0, 0, &word, 1);
+  const uint64_t words[2] = {record.context | uint64_t{record.device} << 32, record.null_stream};
+  writer_->Record(RecordType::kContext, 0, 0, words, 2);
 }
 
 void Converter::Stream(const StreamRecord& record) {
-  const uint64_t words[2] = {record.context | uint64_t{record.stream} << 32,
-                             static_cast<uint64_t>(static_cast<int32_t>(record.priority))};
-  writer_->Record(RecordType::kStream, 0, 0, words, 2);
+  const uint64_t words[3] = {record.context | uint64_t{record.stream} << 32,
+                             static_cast<uint64_t>(static_cast<int32_t>(record.priority)),
+                             record.flags};
+  writer_->Record(RecordType::kStream, 0, 0, words, 3);
 }
 
 }  // namespace trainprof::collectors

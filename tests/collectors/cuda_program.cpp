@@ -115,6 +115,29 @@ int Mixed(long) {
   return 0;
 }
 
+// A stream of device 1 waits for one of device 0; then the host for that one.
+int Dependencies(long) {
+  const void* kernel = Declare("_Z6kernelPf", 5000);
+  cudaStream_t urgent = nullptr;
+  cudaStream_t other = nullptr;
+  cudaEvent_t event = nullptr;
+  Check(cudaSetDevice(0), "device");
+  Check(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -1), "stream");
+  Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+  Launch(kernel, nullptr);
+  Launch(kernel, urgent);
+  Check(cudaEventRecord(event, urgent), "record");
+  Check(cudaSetDevice(1), "device");
+  Check(cudaStreamCreate(&other), "stream");
+  Check(cudaStreamWaitEvent(other, event, 0), "wait");
+  Launch(kernel, other);
+  Check(cudaStreamSynchronize(other), "synchronize");
+  Check(cudaSetDevice(0), "device");
+  Check(cudaEventSynchronize(event), "event synchronize");
+  Check(cudaDeviceSynchronize(), "synchronize");
+  return 0;
+}
+
 int Graph(long launches) {
   const void* kernel = Declare("_Z6kernelPf", 2000);
   cudaStream_t stream = nullptr;
@@ -300,6 +323,7 @@ int main(int argc, char** argv) {
   if (mode == "threads") code = Threads(count);
   if (mode == "devices") code = Devices(count);
   if (mode == "mixed") code = Mixed(count);
+  if (mode == "dependencies") code = Dependencies(count);
   if (mode == "graph") code = Graph(count);
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);

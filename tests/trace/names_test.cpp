@@ -214,6 +214,36 @@ TEST(Names, OfOtherPhasesAreKnownWithAnySeparators) {
   EXPECT_EQ(PhaseOfUserName("feed_forward"), Phase::kNone);
 }
 
+TEST(Names, ACallSaysWhatTheHostWaitsFor) {
+  const std::pair<const char*, HostWait> known[] = {
+      {"cudaStreamSynchronize", HostWait::kStream},
+      {"cuStreamSynchronize_ptsz", HostWait::kStream},
+      {"cudaEventSynchronize_v3020", HostWait::kEvent},
+      {"hipEventSynchronize", HostWait::kEvent},
+      {"cudaDeviceSynchronize", HostWait::kContext},
+      {"cuCtxSynchronize_v2", HostWait::kContext},
+      {"cudaFree", HostWait::kContext},
+      {"cuMemFree_v2", HostWait::kContext},
+      {"cudaFreeHost", HostWait::kContext},
+      {"cudaFreeAsync_ptsz_v11020", HostWait::kNone},
+      {"cuMemRelease", HostWait::kNone},
+      {"cudaHostUnregister", HostWait::kNone},
+      {"cudaMemcpy", HostWait::kItsCopy},
+      {"cuMemcpyDtoH_v2", HostWait::kItsCopy},
+      {"hipMemcpyWithStream", HostWait::kItsCopy},
+      {"cudaMemcpyAsync_ptsz_v7000", HostWait::kNone},
+      {"cudaMemcpy3DPeerAsync", HostWait::kNone},
+      {"cudaStreamWaitEvent", HostWait::kNone},
+      {"cudaMalloc", HostWait::kNone},
+      {"cudaLaunchKernel", HostWait::kNone},
+      {"aten::copy_", HostWait::kNone},
+      {"", HostWait::kNone},
+  };
+  for (const auto& [name, wait] : known) {
+    EXPECT_EQ(static_cast<int>(HostWaitOf(name)), static_cast<int>(wait)) << name;
+  }
+}
+
 struct NamedCall {
   const char* name;
   ApiKind kind;
@@ -228,6 +258,7 @@ TEST_P(NamesOfCalls, AreUnderstood) {
 
 constexpr NamedCall kCalls[] = {
     {"cudaLaunchKernel", ApiKind::kLaunch},
+    {"cudaStreamSynchronize_ptsz_v7000", ApiKind::kSync},
     {"cudaLaunchKernel_v7000", ApiKind::kLaunch},
     {"cudaLaunchKernelExC_v11060", ApiKind::kLaunch},
     {"cudaLaunchCooperativeKernel", ApiKind::kLaunch},

@@ -82,12 +82,14 @@ constexpr bool StartsWithOneOf(std::string_view text,
   return false;
 }
 
-// "cuCtxSynchronize_v2_ptsz" -> "cuCtxSynchronize".
+// "cuCtxSynchronize_v2_ptsz", "cuCtxSynchronize_ptsz_v7000" -> "cuCtxSynchronize".
 constexpr std::string_view WithoutVersion(std::string_view name) {
-  if (name.ends_with("_ptsz") || name.ends_with("_ptds")) name.remove_suffix(5);
-  size_t end = name.size();
-  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
-  if (end < name.size() && name.substr(0, end).ends_with("_v")) name = name.substr(0, end - 2);
+  for (int suffixes = 0; suffixes < 2; ++suffixes) {
+    if (name.ends_with("_ptsz") || name.ends_with("_ptds")) name.remove_suffix(5);
+    size_t end = name.size();
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
+    if (end < name.size() && name.substr(0, end).ends_with("_v")) name = name.substr(0, end - 2);
+  }
   return name;
 }
 
@@ -334,6 +336,36 @@ constexpr ApiKind ApiKindOf(std::string_view name) {
     return ApiKind::kFree;
   }
   return ApiKind::kOther;
+}
+
+// What a call of the host returns behind, beside its own work.
+enum class HostWait : uint8_t {
+  kNone,
+  kItsCopy,  // cudaMemcpy: for the copy itself, and so for all before it on its stream
+  kEvent,
+  kStream,
+  kContext,  // all streams: cudaDeviceSynchronize, and cudaFree, which may not say so in its name
+};
+
+// "cudaStreamSynchronize" -> kStream. By CUDA's manuals; a blocking copy to the device from pageable
+// memory of at most 64 KiB returns earlier, and whether memory that is given back had to be waited
+// for is the driver's business.
+constexpr HostWait HostWaitOf(std::string_view name) {
+  using names_internal::StartsWithOneOf;
+  std::string_view rest = names_internal::WithoutVersion(name);
+  const ApiKind kind = ApiKindOf(name);
+  if (kind == ApiKind::kSync) {
+    const auto says = [&](std::string_view word) { return rest.find(word) != rest.npos; };
+    if (says("EventSync")) return HostWait::kEvent;
+    return says("StreamSync") ? HostWait::kStream : HostWait::kContext;
+  }
+  const bool is_ordered = rest.ends_with("Async");  // by a stream
+  if (kind == ApiKind::kCopy) return is_ordered ? HostWait::kNone : HostWait::kItsCopy;
+  if (kind != ApiKind::kFree || is_ordered) return HostWait::kNone;
+  return StartsWithOneOf(rest, {"cudaHostUnregister", "cuMemHostUnregister", "hipHostUnregister",
+                                "cuMemRelease"})
+             ? HostWait::kNone
+             : HostWait::kContext;
 }
 
 // "prof.step()", "Profiler::Step": the profiler's own business, and not the line that matters.

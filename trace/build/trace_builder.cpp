@@ -14,6 +14,7 @@
 #include "trace/build/canonical_order.h"
 #include "trace/build/launch_join.h"
 #include "trace/build/missing_rows.h"
+#include "trace/build/sync_join.h"
 
 namespace trainprof {
 namespace {
@@ -440,6 +441,7 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   t.quality.Count("overlapping_ranges", QualitySeverity::kInfo, overlaps,
                   "ranges of one thread that overlap without nesting");
   JoinLaunches(t);
+  JoinSyncs(t);
   CountMissingRows(t);
   if (rebase) Rebase(t);
   CancelPoint();

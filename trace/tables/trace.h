@@ -41,13 +41,25 @@ struct Process {
 
 enum class TrackKind : uint8_t { kThread, kStream, kOther };
 
+// How a stream stands to its context's null stream, whose work waits for that of all blocking
+// streams and holds back what comes to them later. The numbers are those of CUpti_ActivityStreamFlag.
+enum class StreamOrder : uint8_t { kUnknown, kBlocking, kNonBlocking, kNull };
+inline constexpr std::string_view kStreamOrderNames[] = {"unknown", "blocking", "non-blocking",
+                                                         "null"};
+constexpr std::string_view Name(StreamOrder order) {
+  return kStreamOrderNames[static_cast<size_t>(order)];
+}
+
 struct Track {
   TrackKind kind = TrackKind::kThread;
   ProcessId process{};
   int64_t tid = 0;  // thread id; the stream's number for kStream
   StringId name = kEmptyString;
   int64_t sort_index = 0;
-  DeviceId device = kNoDevice;  // kStream only
+  // kStream only.
+  DeviceId device = kNoDevice;
+  StreamOrder order = StreamOrder::kUnknown;
+  int32_t priority = 0;  // lower numbers go first
 
   bool operator==(const Track&) const = default;
 };
@@ -179,14 +191,21 @@ struct SyncTable : EventColumns {
   std::vector<int64_t> context;
   std::vector<int64_t> waited_event;   // its number within the context
   std::vector<int64_t> waited_stream;  // on which the event was recorded
+  std::vector<int64_t> waited_device;  // whose stream that is, as Device::id
   std::vector<int64_t> waited_record;  // correlation of the call that recorded it
+  // Of the api rows: the call that waited, or asked the stream to; the one that recorded the event.
+  std::vector<Row> call;
+  std::vector<Row> record;
+  // The stream waited for: its own of a wait for a stream, the event's; kNoTrack where it is not
+  // known, or all of a context.
+  std::vector<TrackId> awaited;
 
   static constexpr std::string_view kTitle = "sync";
   static constexpr bool kOnStreams = true;
   static constexpr std::string_view kColumns[] = {"category", "correlation"};
   static auto OwnColumns(auto& t) {
     return std::tie(t.category, t.correlation, t.kind, t.context, t.waited_event, t.waited_stream,
-                    t.waited_record);
+                    t.waited_device, t.waited_record);
   }
   bool operator==(const SyncTable&) const = default;
 };
@@ -367,7 +386,7 @@ inline bool HasChromeWords(const Trace& trace) {
 // Each table lists its columns once, and the trace its tables. Whatever is done to all of them
 // (sorting, making room, removing, copying, measuring) goes through these two, so that a new column
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
-// launch) is not listed.
+// launch, a sync's call, record and awaited stream) is not listed.
 
 // Calls visit(column): a std::vector, or a RareColumn.
 template <class T, class Visit>

@@ -180,10 +180,11 @@ TEST_F(DeviceRows, AWaitNamesTheEventAndItsStream) {
   EXPECT_EQ(t.syncs.context, (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(t.syncs.waited_event, (std::vector<int64_t>{9, kNoCorrelation}));
   EXPECT_EQ(t.syncs.waited_stream, (std::vector<int64_t>{20, kNoCorrelation}));
+  EXPECT_EQ(t.syncs.waited_device, (std::vector<int64_t>{0, kNoCorrelation}));
   EXPECT_EQ(t.syncs.waited_record, (std::vector<int64_t>{5, kNoCorrelation}));
   EXPECT_EQ(t.syncs.args, decltype(t.syncs.args)(2));
   EXPECT_EQ(Spelled(t, Table::kSyncs, 0),
-            "cuda_sync_kind=Stream Wait Event wait_on_stream=20 "
+            "cuda_sync_kind=Stream Wait Event wait_on_stream=20 wait_on_device=0 "
             "wait_on_cuda_event_record_corr_id=5 wait_on_cuda_event_id=9 stream=7 device=0 "
             "context=1");
   EXPECT_EQ(t.Text(t.syncs.name[1]), "Context Sync");

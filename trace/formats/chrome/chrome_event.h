@@ -13,6 +13,10 @@
 
 namespace trainprof {
 
+// Metadata events of ours, of a stream's track: {"order": "non-blocking"}, {"priority": -5}.
+inline constexpr std::string_view kStreamOrderEvent = "stream_order";
+inline constexpr std::string_view kStreamPriorityEvent = "stream_priority";
+
 // A pid or tid: a number (also as text, "25738"; "stream 7" is 7), or a text.
 struct ChromeId {
   enum class Kind : uint8_t { kAbsent, kNumber, kStream, kText };

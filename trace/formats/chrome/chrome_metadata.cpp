@@ -19,6 +19,30 @@ constexpr size_t kMaxParsedMember = 1 << 20;
 // texts as pid; they are no activity.
 bool IsSpanProcess(std::string_view name) { return name == "Spans" || name == "Traces"; }
 
+// Metadata events that say something of a process or a track, by their one argument.
+struct KnownMetadata {
+  std::string_view what;
+  std::string_view key;
+  ArgValue::Type type;
+};
+constexpr KnownMetadata kMetadata[] = {
+    {"process_name", "name", ArgValue::Type::kString},
+    {"process_labels", "labels", ArgValue::Type::kString},
+    {"process_sort_index", "sort_index", ArgValue::Type::kInt},
+    {"thread_name", "name", ArgValue::Type::kString},
+    {"thread_sort_index", "sort_index", ArgValue::Type::kInt},
+    {kStreamOrderEvent, "order", ArgValue::Type::kString},
+    {kStreamPriorityEvent, "priority", ArgValue::Type::kInt},
+};
+
+StreamOrder OrderIn(std::string_view text) {
+  const auto* const name =
+      std::find(std::begin(kStreamOrderNames), std::end(kStreamOrderNames), text);
+  return name == std::end(kStreamOrderNames)
+             ? StreamOrder::kUnknown
+             : static_cast<StreamOrder>(name - std::begin(kStreamOrderNames));
+}
+
 int64_t IntegerAt(const Json& object, const char* key, int64_t otherwise) {
   const auto it = object.find(key);
   return it != object.end() && it->is_number_integer() ? it->get<int64_t>() : otherwise;
@@ -28,14 +52,11 @@ int64_t IntegerAt(const Json& object, const char* key, int64_t otherwise) {
 
 bool ChromeTables::AddMetadata(const ChromeEvent& event) {
   const std::string_view what = builder_.trace().Text(event.name);
-  const bool is_name = what == "process_name" || what == "thread_name";
-  const bool is_labels = what == "process_labels";
-  const bool is_sort = what == "process_sort_index" || what == "thread_sort_index";
-  if ((!is_name && !is_labels && !is_sort) || event.args.size() != 1) return false;
+  const auto* const known = std::find_if(std::begin(kMetadata), std::end(kMetadata),
+                                         [&](const auto& kind) { return kind.what == what; });
+  if (known == std::end(kMetadata) || event.args.size() != 1) return false;
   const Arg& arg = event.args[0];
-  const StringId key = is_name ? key_name_ : is_labels ? key_labels_ : key_sort_index_;
-  const auto type = is_sort ? ArgValue::Type::kInt : ArgValue::Type::kString;
-  if (arg.key != key || arg.value.type != type) {
+  if (builder_.trace().Text(arg.key) != known->key || arg.value.type != known->type) {
     notes_.Add(Note::kWrongType);
     return false;
   }
@@ -72,7 +93,7 @@ void ChromeTables::Finish() {
 void ChromeTables::ApplyMetadata() {
   for (const Metadata& metadata : metadata_) {
     const std::string_view what = builder_.trace().Text(metadata.what);
-    if (what == "thread_name" || what == "thread_sort_index") {
+    if (!what.starts_with("process_")) {
       ApplyThreadMetadata(metadata);
       continue;
     }
@@ -110,12 +131,16 @@ void ChromeTables::NameAfterTexts() {
 void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
   if (!MayAdd(metadata.pid, true)) return;
   const ProcessId process = builder_.FindOrAddProcess(metadata.pid);
-  const bool is_name = builder_.trace().Text(metadata.what) == "thread_name";
-  const auto apply = [&](TrackId track) {
-    if (is_name) {
-      builder_.track(track).name = metadata.text;
-    } else {
-      builder_.track(track).sort_index = metadata.number;
+  const std::string_view what = builder_.trace().Text(metadata.what);
+  const bool is_name = what == "thread_name";
+  const auto apply = [&](TrackId id) {
+    Track& track = builder_.track(id);
+    if (is_name) track.name = metadata.text;
+    if (what == "thread_sort_index") track.sort_index = metadata.number;
+    if (what == kStreamOrderEvent) track.order = OrderIn(builder_.trace().Text(metadata.text));
+    if (what == kStreamPriorityEvent) {
+      track.priority =
+          static_cast<int32_t>(std::clamp<int64_t>(metadata.number, INT32_MIN, INT32_MAX));
     }
   };
   const TrackId thread = builder_.FindThread(process, metadata.tid);
@@ -125,7 +150,7 @@ void ChromeTables::ApplyThreadMetadata(const Metadata& metadata) {
   if (thread != kNoTrack || stream != kNoTrack) return;
   if (lanes_.contains(Place{metadata.pid, metadata.tid}))
     return;  // its events are on the true stream
-  if (!MayAdd(metadata.pid, false)) return;
+  if (what.starts_with("stream_") || !MayAdd(metadata.pid, false)) return;
   const bool is_stream = is_name && builder_.trace().Text(metadata.text).starts_with("stream ");
   apply(is_stream ? builder_.FindOrAddStream(process, metadata.tid)
                   : builder_.FindOrAddThread(process, metadata.tid));

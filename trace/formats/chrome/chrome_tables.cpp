@@ -13,14 +13,7 @@ int64_t NumberForText(std::string_view text) {
 }
 
 ChromeTables::ChromeTables(TraceBuilder& builder, ImportNotes& notes, KeptArgs kept)
-    : builder_(builder),
-      notes_(notes),
-      arguments_(builder),
-      kept_(kept),
-      stacks_(builder),
-      key_name_(builder.Intern("name")),
-      key_labels_(builder.Intern("labels")),
-      key_sort_index_(builder.Intern("sort_index")) {}
+    : builder_(builder), notes_(notes), arguments_(builder), kept_(kept), stacks_(builder) {}
 
 ChromeTables::Class ChromeTables::ClassOfWord(std::string_view category) const {
   struct Entry {

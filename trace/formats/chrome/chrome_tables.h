@@ -167,7 +167,6 @@ class ChromeTables {
   int64_t last_end_ns_ = INT64_MIN;
   bool is_kineto_ = false;
   JsonWriter writer_;
-  StringId key_name_, key_labels_, key_sort_index_;
 };
 
 }  // namespace trainprof

@@ -70,7 +70,12 @@ class ChromeWriter {
   void WriteDevices();
   void WriteMetadata();
   void WriteProcess(int64_t pid, ProcessNames names);
-  void WriteThread(int64_t pid, int64_t tid, std::string_view name, int64_t sort_index);
+  void WriteThread(ChromeLanes::Place place, std::string_view name, int64_t sort_index);
+  void WriteStream(ChromeLanes::Place place, const Track& track);
+  // A metadata event: write_value() writes the value of its one argument.
+  template <class WriteValue>
+  void WriteFact(ChromeLanes::Place place, std::string_view what, std::string_view key,
+                 WriteValue write_value);
   void AddStack(StackId stack);
   void AddWord(std::string_view key, NamedValue auto value);
   void WriteRanges();

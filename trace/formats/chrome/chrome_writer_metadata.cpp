@@ -89,7 +89,8 @@ void ChromeWriter::WriteMetadata() {
       name =
           fmt::format("{} {}", track.kind == TrackKind::kStream ? "stream" : "thread", track.tid);
     }
-    WriteThread(place.pid, place.tid, name, track.sort_index);
+    WriteThread(place, name, track.sort_index);
+    if (track.kind == TrackKind::kStream) WriteStream(place, track);
   }
   for (const ChromeLanes::Lane& lane : lanes_.lanes()) {
     const Track& track = trace_.tracks[Index(lane.track)];
@@ -99,7 +100,7 @@ void ChromeWriter::WriteMetadata() {
             ? fmt::format("{} {} (lane {})", track.kind == TrackKind::kStream ? "stream" : "thread",
                           track.tid, lane.number + 1)
             : fmt::format("{} (lane {})", base, lane.number + 1);
-    WriteThread(PlaceOf(lane.track).pid, lane.tid, name, track.sort_index);
+    WriteThread({PlaceOf(lane.track).pid, lane.tid}, name, track.sort_index);
   }
   if (!is_recording_) return;
   constexpr int64_t kDevicesBelow =
@@ -127,43 +128,45 @@ void ChromeWriter::WriteProcess(int64_t pid, ProcessNames names) {
         rank * kSortStride + std::clamp(names.sort_index, int64_t{0}, kSortStride - 1);
     rank_->FindPid(pid, pid);
   }
-  const auto write = [&](std::string_view what, std::string_view key, auto value) {
-    BeginEvent();
-    w_.Raw("{\"ph\":\"M\",\"name\":\"");
-    w_.Raw(what);
-    w_.Raw("\",\"pid\":");
-    w_.Integer(pid);
-    w_.Raw(",\"tid\":0,\"args\":{\"");
-    w_.Raw(key);
-    w_.Raw("\":");
-    value();
-    w_.Raw("}}");
-    EndEvent();
-  };
-  if (!names.name.empty()) write("process_name", "name", [&] { w_.Quoted(names.name); });
-  if (!names.labels.empty()) write("process_labels", "labels", [&] { w_.Quoted(names.labels); });
-  write("process_sort_index", "sort_index", [&] { w_.Integer(names.sort_index); });
+  if (!names.name.empty()) {
+    WriteFact({pid, 0}, "process_name", "name", [&] { w_.Quoted(names.name); });
+  }
+  if (!names.labels.empty()) {
+    WriteFact({pid, 0}, "process_labels", "labels", [&] { w_.Quoted(names.labels); });
+  }
+  WriteFact({pid, 0}, "process_sort_index", "sort_index", [&] { w_.Integer(names.sort_index); });
 }
 
-void ChromeWriter::WriteThread(int64_t pid, int64_t tid, std::string_view name,
+void ChromeWriter::WriteThread(ChromeLanes::Place place, std::string_view name,
                                int64_t sort_index) {
-  const auto begin = [&](std::string_view head) {
-    BeginEvent();
-    w_.Raw(head);
-    w_.Integer(pid);
-    w_.Raw(",\"tid\":");
-    w_.Integer(tid);
-  };
-  if (!name.empty()) {
-    begin("{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":");
-    w_.Raw(",\"args\":{\"name\":");
-    w_.Quoted(name);
-    w_.Raw("}}");
-    EndEvent();
+  if (!name.empty()) WriteFact(place, "thread_name", "name", [&] { w_.Quoted(name); });
+  WriteFact(place, "thread_sort_index", "sort_index", [&] { w_.Integer(sort_index); });
+}
+
+// What is known of a stream and has no place in Chrome's format.
+void ChromeWriter::WriteStream(ChromeLanes::Place place, const Track& track) {
+  if (track.order != StreamOrder::kUnknown) {
+    WriteFact(place, kStreamOrderEvent, "order", [&] { w_.Quoted(Name(track.order)); });
   }
-  begin("{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":");
-  w_.Raw(",\"args\":{\"sort_index\":");
-  w_.Integer(sort_index);
+  if (track.priority != 0) {
+    WriteFact(place, kStreamPriorityEvent, "priority", [&] { w_.Integer(track.priority); });
+  }
+}
+
+template <class WriteValue>
+void ChromeWriter::WriteFact(ChromeLanes::Place place, std::string_view what, std::string_view key,
+                             WriteValue write_value) {
+  BeginEvent();
+  w_.Raw("{\"ph\":\"M\",\"name\":");
+  w_.Quoted(what);
+  w_.Raw(",\"pid\":");
+  w_.Integer(place.pid);
+  w_.Raw(",\"tid\":");
+  w_.Integer(place.tid);
+  w_.Raw(",\"args\":{");
+  w_.Quoted(key);
+  w_.Raw(":");
+  write_value();
   w_.Raw("}}");
   EndEvent();
 }

@@ -33,6 +33,7 @@ enum Key : uint32_t {
   kSequence,
   kSyncKind,
   kWaitedStream,
+  kWaitedDevice,  // not Kineto's
   kWaitedRecord,
   kWaitedEvent,
   kTotalAllocated,  // in the order of MemoryTotal
@@ -65,6 +66,7 @@ constexpr std::string_view kKeys[kKeyCount] = {"context",
                                                "Seq",
                                                "cuda_sync_kind",
                                                "wait_on_stream",
+                                               "wait_on_device",
                                                "wait_on_cuda_event_record_corr_id",
                                                "wait_on_cuda_event_id",
                                                "Total Allocated",
@@ -247,6 +249,7 @@ void SpellSync(const Trace& trace, size_t row, Spelling& args) {
   args.Add(kKeys[kSyncKind], Name(kind));
   if (kind == SyncKind::kEvent || kind == SyncKind::kStreamWaits) {
     args.Add(kKeys[kWaitedStream], or_none(syncs.waited_stream[row]));
+    args.AddKnown(kKeys[kWaitedDevice], or_none(syncs.waited_device[row]));
     args.Add(kKeys[kWaitedRecord], or_none(syncs.waited_record[row]));
     args.Add(kKeys[kWaitedEvent], or_none(syncs.waited_event[row]));
   }
@@ -370,6 +373,7 @@ void KinetoArguments::ReadColumns(std::span<const Arg> args, SyncTable& syncs) c
   const std::pair<Key, std::vector<int64_t>*> numbers[] = {{kContext, &syncs.context},
                                                            {kWaitedEvent, &syncs.waited_event},
                                                            {kWaitedStream, &syncs.waited_stream},
+                                                           {kWaitedDevice, &syncs.waited_device},
                                                            {kWaitedRecord, &syncs.waited_record}};
   for (const auto& [key, column] : numbers) column->back() = kNoCorrelation;
   for (const Arg& arg : args) {

@@ -131,6 +131,8 @@ class RankCopy {
     Track& made = builder_.track(copy);
     made.name = Copied(track.name);
     made.sort_index = track.sort_index;
+    made.order = track.order;
+    made.priority = track.priority;
     made.kind = track.kind;
     // An empty text as pid, which only the own number tells.
     if (track.kind == TrackKind::kThread && pid == NumberForText("")) made.kind = TrackKind::kOther;

@@ -46,6 +46,11 @@ constexpr SyncKind SyncKindOf(uint8_t type) {
   return type <= static_cast<uint8_t>(SyncKind::kContext) ? SyncKind{type} : SyncKind::kUnknown;
 }
 
+constexpr StreamOrder StreamOrderOf(uint64_t flag) {
+  return flag < std::size(kStreamOrderNames) ? static_cast<StreamOrder>(flag)
+                                             : StreamOrder::kUnknown;
+}
+
 // OverheadDetail of CUpti_ActivityOverheadKind.
 constexpr std::string_view OverheadName(uint8_t detail) {
   constexpr uint8_t kFirstOwn = 17;

@@ -73,10 +73,11 @@ TrackId DeviceDecoder::Stream(uint32_t device, uint32_t context, uint32_t stream
   it->second = builder_.FindOrAddStream(process_, id, number);
   Track& track = builder_.track(it->second);
   track.sort_index = number;
-  const auto priority = scan_.priority_of.find({context, stream});
   std::string name = number < 0 ? std::string("host waits") : fmt::format("stream {}", number);
-  if (priority != scan_.priority_of.end() && priority->second != 0) {
-    name += fmt::format(" (priority {})", priority->second);
+  if (const auto found = scan_.streams.find({context, stream}); found != scan_.streams.end()) {
+    track.order = StreamOrderOf(found->second.flag);
+    track.priority = static_cast<int32_t>(found->second.priority);
+    if (track.priority != 0) name += fmt::format(" (priority {})", track.priority);
   }
   track.name = builder_.Intern(name);
   return it->second;
@@ -137,8 +138,8 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
       return;
     }
     case DeviceRowType::kEvent: {
-      const EventRecord record{row.correlation, row.stream};
-      events_[{row.context, row.sync.event}][row.correlation] = record;
+      const EventRecord record{row.correlation, row.stream, row.device};
+      events_[{row.sync.event, row.context}][row.correlation] = record;
       if (row.sync.sync_id != 0) event_of_sync_[row.sync.sync_id] = record;
       if (row.begin_ns > 0) syncs_.push_back(row);
       return;

@@ -49,6 +49,7 @@ class DeviceDecoder {
   struct EventRecord {  // cudaEventRecord, as a wait refers to it
     uint32_t correlation = 0;
     uint32_t stream = 0;
+    uint32_t device = 0;
   };
   struct Launch {
     uint32_t correlation = 0;
@@ -100,6 +101,7 @@ class DeviceDecoder {
   void AddGraph(const DeviceRow& row);
   void AddOverhead(const DeviceRow& row);
   void AddSync(const DeviceRow& row);
+  EventRecord RecordWaitedFor(const DeviceRow& wait) const;
   void AddMemory(const DeviceRow& row);
   void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
   void NoteCall(const CallRow& row, ApiKind kind);
@@ -160,7 +162,7 @@ class DeviceDecoder {
   std::vector<DeviceRow> memory_;
   std::map<uint64_t, EventRecord> event_of_sync_;  // by sync id
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint32_t, EventRecord>>
-      events_;                                                 // (context, event), then correlation
+      events_;                                                 // (event, context), then correlation
   std::map<std::pair<uint32_t, bool>, int64_t> memory_total_;  // by ordinal; of the host or not
   std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
   std::vector<Launch> launches_;                               // calls that start work on a device

@@ -62,6 +62,25 @@ std::string DeviceDecoder::Fact(const char* name) const {
   return it == scan_.facts.end() ? std::string() : it->second;
 }
 
+// The last one before the wait, of correlation 0 where there is none. An event may be of another
+// device than the stream that waits for it: before 12.8, which pairs them, its number tells where only
+// one context has it.
+DeviceDecoder::EventRecord DeviceDecoder::RecordWaitedFor(const DeviceRow& wait) const {
+  const auto paired = event_of_sync_.find(wait.sync.sync_id);
+  if (wait.sync.sync_id != 0 && paired != event_of_sync_.end()) return paired->second;
+  const uint32_t event = wait.sync.event;
+  auto records = events_.find({event, wait.context});
+  if (records == events_.end()) {
+    records = events_.lower_bound({event, 0});
+    const auto is_it = [&](auto entry) {
+      return entry != events_.end() && entry->first.first == event;
+    };
+    if (!is_it(records) || is_it(std::next(records))) return {};
+  }
+  const auto after = records->second.upper_bound(wait.correlation);
+  return after == records->second.begin() ? EventRecord{} : std::prev(after)->second;
+}
+
 void DeviceDecoder::AddSync(const DeviceRow& row) {
   const SyncKind kind =
       row.type == DeviceRowType::kEvent ? SyncKind::kEventRecord : SyncKindOf(row.detail);
@@ -69,20 +88,14 @@ void DeviceDecoder::AddSync(const DeviceRow& row) {
   EventRecord waited;
   if (kind == SyncKind::kEvent || kind == SyncKind::kStreamWaits) {
     waited_event = row.sync.event;
-    const auto paired = event_of_sync_.find(row.sync.sync_id);
-    if (row.sync.sync_id != 0 && paired != event_of_sync_.end()) {
-      waited = paired->second;
-    } else if (const auto records = events_.find({row.context, row.sync.event});
-               records != events_.end()) {
-      const auto after = records->second.upper_bound(row.correlation);
-      if (after != records->second.begin()) waited = std::prev(after)->second;
-    }
+    waited = RecordWaitedFor(row);
   }
   const bool known = waited.correlation != 0;
   const TrackId track = Stream(row.device, row.context, row.stream);
   builder_.AddRow(builder_.trace().syncs, EventOf(row, builder_.Intern(Name(kind)), track),
                   kEmptyString, CorrelationOf(row.correlation), kind, int64_t{row.context},
                   waited_event, known ? int64_t{waited.stream} : kNoCorrelation,
+                  known ? builder_.device(DeviceOf(waited.device)).id : kNoCorrelation,
                   CorrelationOf(waited.correlation));
 }
 

@@ -127,9 +127,15 @@ class Scanner {
       }
       case RecordType::kContext:
         scan_.device_of_context[low] = high;
+        if (!record.extra.empty() && record.extra[0] != 0) {
+          constexpr uint64_t kNullStream = 3;  // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
+          const auto null_stream = static_cast<uint32_t>(record.extra[0]);
+          scan_.streams.insert_or_assign({low, null_stream}, ScannedStream{0, kNullStream});
+        }
         return;
       case RecordType::kStream:
-        scan_.priority_of[{low, high}] = static_cast<int64_t>(record.extra[0]);
+        scan_.streams[{low, high}] = {static_cast<int64_t>(record.extra[0]),
+                                      record.extra.size() > 1 ? record.extra[1] : 0};
         return;
       case RecordType::kModule:
         scan_.modules.push_back({FactsOf<ModuleFacts>(record), TextOf(record.id)});

@@ -60,6 +60,11 @@ struct ScannedModule {
   std::string path;
 };
 
+struct ScannedStream {
+  int64_t priority = 0;
+  uint64_t flag = 0;  // CUpti_ActivityStreamFlag; 0: unknown
+};
+
 // Stack ids are a writer's own.
 using StackKey = std::pair<uint32_t, uint32_t>;  // writer, id
 struct ScannedCall {
@@ -78,10 +83,10 @@ struct SegmentScan {
   std::vector<ClockSample> clocks;                                  // beside those of the headers
 
   std::map<std::string, std::string> facts;
-  std::map<uint32_t, ScannedDevice> devices;                     // by ordinal
-  std::map<uint32_t, uint32_t> device_of_context;                // ordinal
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> priority_of;  // (context, stream)
-  std::vector<ScannedModule> modules;                            // in the order of their records
+  std::map<uint32_t, ScannedDevice> devices;                       // by ordinal
+  std::map<uint32_t, uint32_t> device_of_context;                  // ordinal
+  std::map<std::pair<uint32_t, uint32_t>, ScannedStream> streams;  // by context, number
+  std::vector<ScannedModule> modules;                              // in the order of their records
   std::map<StackKey, std::vector<uint64_t>> stacks;  // return addresses, innermost first
   std::map<StackKey, std::string> scripts;           // a line a frame (FORMAT.md, record 24)
   std::map<uint32_t, ScannedCall> stack_of_call;     // by correlation

@@ -119,10 +119,12 @@ enum class RecordType : uint8_t {
   kClock = 13,       // ClockSample
   kFact = 14,     // what the collector found: key `id`; word 1 the value's string id. Last one wins
   kDevice = 15,   // DeviceFacts; `id` is the device's name
-  kContext = 16,  // word 1: context | device << 32
-  kStream = 17,   // word 1: context | stream << 32; word 2: priority (signed)
-  kModule = 18,   // a mapped file with code, path `id`: ModuleFacts
-  kStack = 19,    // `id` := these frames, innermost first. From word 1: return addresses
+  kContext = 16,  // word 1: context | device << 32; word 2: its null stream, 0 unknown
+  // word 1: context | stream << 32; word 2: priority (signed); word 3: CUpti_ActivityStreamFlag,
+  // which older recordings lack
+  kStream = 17,
+  kModule = 18,  // a mapped file with code, path `id`: ModuleFacts
+  kStack = 19,   // `id` := these frames, innermost first. From word 1: return addresses
   kCallStack =
       20,  // ticks; word 2: correlation | CallDomain << 32: the call's stack is `id`; word 3:
            // the text of the interpreter's own stack, 0: none
