@@ -43,9 +43,9 @@ auto WordsOf(SourceKind) {
   return words;
 }
 auto WordsOf(Table) {
-  constexpr auto words =
-      std::to_array<std::string_view>({"ranges", "api", "device_ops", "syncs", "instants",
-                                       "counters", "flows", "samples", "idle", "busy", "steps"});
+  constexpr auto words = std::to_array<std::string_view>(
+      {"ranges", "api", "device_ops", "syncs", "instants", "counters", "flows", "samples",
+       "cpu_times", "idle", "busy", "steps"});
   static_assert(static_cast<size_t>(Table::kSteps) + 1 == words.size());
   return words;
 }

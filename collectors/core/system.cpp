@@ -251,6 +251,17 @@ void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error)
   return nullptr;
 }
 
+ThreadUsage UsageOfThread() {
+  rusage usage;
+  memset(&usage, 0, sizeof usage);
+  syscall(SYS_getrusage, RUSAGE_THREAD, &usage);
+  const auto ns = [](const timeval& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_usec * 1000;
+  };
+  return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<uint32_t>(usage.ru_nvcsw),
+          static_cast<uint32_t>(usage.ru_nivcsw)};
+}
+
 int ThreadId() { return static_cast<int>(syscall(SYS_gettid)); }
 int ProcessId() { return static_cast<int>(syscall(SYS_getpid)); }
 int ParentProcessId() { return static_cast<int>(syscall(SYS_getppid)); }

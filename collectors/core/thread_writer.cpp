@@ -26,8 +26,13 @@ constexpr uint32_t kClockWords = 5;
 constexpr uint64_t kClockIntervalTsc = uint64_t{1} << 28;
 constexpr uint64_t kClockIntervalNs = 100'000'000;
 
-uint64_t ClockInterval() {
-  return g_runtime.clock == recording::ClockKind::kTsc ? kClockIntervalTsc : kClockIntervalNs;
+// 0.2 to 1 ms: what it costs to ask is less than a thousandth of that.
+constexpr uint64_t kUsageIntervalTsc = uint64_t{1} << 20;
+constexpr uint64_t kUsageIntervalNs = 500'000;
+constexpr uint32_t kUsageWords = 4;
+
+uint64_t OfClock(uint64_t tsc, uint64_t ns) {
+  return g_runtime.clock == recording::ClockKind::kTsc ? tsc : ns;
 }
 
 // A range's id: bit 0 recorded, bit 1 capture, then the count of the writer, the writer, and the
@@ -160,13 +165,25 @@ void ThreadWriter::Announce() {
 }
 
 void ThreadWriter::WriteClock(uint64_t ticks) {
-  next_clock_ = ticks + ClockInterval();
+  next_clock_ = ticks + OfClock(kClockIntervalTsc, kClockIntervalNs);
   if (cursor_ + kClockWords * 8 + reserve_bytes_ > end_) return;
   const recording::ClockSample sample = recording::SampleClockTriple(g_runtime.clock);
   uint64_t* words = Words();
   words[0] = PackHead(RecordType::kClock, kClockWords, 0, 0);
   memcpy(words + 1, &sample, sizeof sample);
   Commit(kClockWords);
+}
+
+void ThreadWriter::WriteUsage(uint64_t ticks) {
+  next_usage_ = ticks + OfClock(kUsageIntervalTsc, kUsageIntervalNs);
+  constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
+  if ((g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) != 0) return;
+  if (!WindowIsOpen() || !Room(kUsageWords, nullptr)) return;
+  const ThreadUsage usage = UsageOfThread();
+  const uint64_t values[] = {recording::ReadTicks(g_runtime.clock),
+                             static_cast<uint64_t>(usage.cpu_ns),
+                             usage.waits | uint64_t{usage.interruptions} << 32};
+  WriteRecord(RecordType::kThreadTime, 0, 0, values, kUsageWords - 1);
 }
 
 bool ThreadWriter::Define(CachedString* entry, const CachedString* used_by) {
@@ -283,7 +300,11 @@ int ThreadWriter::Push(const Domain* domain, const Name& name, const Attributes&
   if (entry != nullptr && entry->is_step && step_depth_ == 0) {
     step_depth_ = depth_;
     g_runtime.state->steps_are_ranges.store(1, std::memory_order_relaxed);
+    steps_ = true;
     CountStep();
+  }
+  if (recorded && UsageIsDue(last_ticks_)) [[unlikely]] {
+    WriteUsage(last_ticks_);
   }
   return static_cast<int>(level);
 }
@@ -315,6 +336,9 @@ int ThreadWriter::Pop(const Domain* domain) {
     last_ticks_ = ticks;
     if (ticks >= next_clock_) [[unlikely]] {
       WriteClock(ticks);
+    }
+    if (UsageIsDue(ticks)) [[unlikely]] {
+      WriteUsage(ticks);
     }
   } else if (gate == kGateWindow && WindowIsOpen() && segment != nullptr) {
     segment->cut_by_window.fetch_add(1, std::memory_order_relaxed);
@@ -365,6 +389,7 @@ bool ThreadWriter::StepBegins() {
     change = OnStep().change;
     WriteGap(change);
   }
+  steps_ = true;
   CountStep();
   return change == WindowChange::kOpened;
 }
@@ -407,6 +432,7 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   reserve_bytes_ = 0;
   last_ticks_ = 0;
   next_clock_ = 0;
+  next_usage_ = 0;
   busy_ = 0;
   announced_ = false;
   set_next_free(nullptr);
@@ -437,6 +463,8 @@ void ThreadWriter::ThreadEnds() {
   step_depth_ = 0;
   reserve_bytes_ = 0;
   announced_ = false;
+  steps_ = false;
+  next_usage_ = 0;
   end_ = cursor_;
   memset(hook_memory_, 0, sizeof hook_memory_);
 }

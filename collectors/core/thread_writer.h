@@ -208,6 +208,8 @@ class ThreadWriter {
     return ticks - last_ticks_ < uint64_t{1} << recording::kShortTicksBits;
   }
   void WriteClock(uint64_t ticks);
+  bool UsageIsDue(uint64_t ticks) const { return steps_ && ticks >= next_usage_; }
+  void WriteUsage(uint64_t ticks);
   // Writes a push, a start or a mark; *entry is the name's, for the caller's bookkeeping.
   template <class Name>
   bool WriteNamed(recording::RecordType type, const Domain* domain, const Name& name,
@@ -222,6 +224,7 @@ class ThreadWriter {
   uint64_t reserve_bytes_;  // for pops of open recorded ranges
   uint64_t last_ticks_;     // of the last timed record in this chunk; 0: none
   uint64_t next_clock_;     // ticks at which a clock record is due
+  uint64_t next_usage_;     // the same of what a thread that steps has used
   uint32_t depth_;          // open ranges in all domains
   uint32_t step_depth_;     // depth_ just inside the open step's range; 0: none is open
   uint32_t number_;
@@ -230,6 +233,7 @@ class ThreadWriter {
   uint64_t ranges_started_;
   std::atomic<ThreadWriter*> next_free_;
   bool announced_;    // the THREAD record of the present thread is written
+  bool steps_;        // the present thread has begun a step
   bool lost_detail_;  // why the last MakeRoom failed: thinned, or nothing left
   uint64_t domain_defined_[(recording::kMaxDomains + 64) / 64];
   DepthStack default_stack_;

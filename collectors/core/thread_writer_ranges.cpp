@@ -35,6 +35,7 @@ void ThreadWriter::Range(const Domain* domain, const Text& name, const Text* sta
                             stack_id};
   WriteRecord(RecordType::kRange, domain->number, name_id, words, kRangeWords - 1);
   if (ticks >= next_clock_) WriteClock(ticks);
+  if (UsageIsDue(ticks)) WriteUsage(ticks);
 }
 
 void ThreadWriter::Fact(const Text& key, const Text& value) {

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
                                                                   {"exec", Exec},
                                                                   {"spawned", Spawned},
                                                                   {"steps", Steps},
+                                                                  {"workingsteps", WorkingSteps},
                                                                   {"capture", Capture},
                                                                   {"signals", Signals},
                                                                   {"closeall", CloseAll},

@@ -28,14 +28,17 @@ int Fork(const Arguments& arguments);          // N children beside busy threads
 int RawFork(const Arguments& arguments);       // a child made by the bare system call
 int Exec(const Arguments& arguments);          // vfork + exec of itself
 int Spawned(const Arguments& arguments);       // a child process that records, by fork + exec
-int Steps(const Arguments& arguments);         // N MS: steps with a range inside and one around all
-int Capture(const Arguments& arguments);       // ranges in and outside of "capture"
-int Signals(const Arguments& arguments);       // NVTX calls from a signal handler
-int CloseAll(const Arguments& arguments);      // closes all descriptors between ranges
-int Late(const Arguments& arguments);          // NVTX calls in destructors of threads and of exit
-int Deep(const Arguments& arguments);          // N ranges deep
-int Long(const Arguments& arguments);          // names of 10^5 characters
-int Libraries(const Arguments& arguments);     // ranges of the program and of a library of it
+int WorkingSteps(
+    const Arguments&
+        arguments);  // N: steps of 3 ms of the CPU and 3 ms of sleep; prints its CPU time
+int Steps(const Arguments& arguments);      // N MS: steps with a range inside and one around all
+int Capture(const Arguments& arguments);    // ranges in and outside of "capture"
+int Signals(const Arguments& arguments);    // NVTX calls from a signal handler
+int CloseAll(const Arguments& arguments);   // closes all descriptors between ranges
+int Late(const Arguments& arguments);       // NVTX calls in destructors of threads and of exit
+int Deep(const Arguments& arguments);       // N ranges deep
+int Long(const Arguments& arguments);       // names of 10^5 characters
+int Libraries(const Arguments& arguments);  // ranges of the program and of a library of it
 // nvtx_program_hooks.cpp
 int HookRanges(
     const Arguments& arguments);        // what Python's hooks call; "unrecorded": not under a run

@@ -233,6 +233,35 @@ int Spawned(const Arguments&) {
   return WaitFor(child);
 }
 
+int WorkingSteps(const Arguments& arguments) {
+  std::thread([] {  // that does not step
+    for (int i = 0; i < 20; ++i) {
+      Range("beside");
+      usleep(1000);
+    }
+  })
+      .join();
+  const auto used_ns = [] {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1'000'000'000L + time.tv_nsec;
+  };
+  const long before_ns = used_ns();
+  for (long i = Number(arguments, 0, 10); i > 0; --i) {
+    nvtxRangePushA("step");
+    nvtxRangePushA("work");
+    for (const long begin_ns = used_ns(); used_ns() < begin_ns + 3'000'000;) {
+    }
+    nvtxRangePop();
+    nvtxRangePushA("sleep");
+    usleep(3000);
+    nvtxRangePop();
+    nvtxRangePop();
+  }
+  std::printf("%ld\n", used_ns() - before_ns);
+  return 0;
+}
+
 int Steps(const Arguments& arguments) {
   const auto wait_us = static_cast<useconds_t>(Number(arguments, 1, 0) * 1000);
   nvtxRangePushA("training");

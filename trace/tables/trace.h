@@ -250,6 +250,27 @@ struct SampleTable : EventColumns {
   bool operator==(const SampleTable&) const = default;
 };
 
+// What threads that step used of the CPU since the look before, by the system's account. Where a thread had
+// less of the CPU than time went by, and was never interrupted, it waited all the rest; where it never
+// waited, it was preempted all the rest.
+struct CpuTimeTable : EventColumns {
+  std::vector<StringId> category;
+  std::vector<int64_t> wall_ns;  // since the look before
+  std::vector<int64_t> cpu_ns;
+  std::vector<int64_t> waits;          // how often the thread gave the CPU up
+  std::vector<int64_t> interruptions;  // how often it was taken from the thread
+
+  static constexpr std::string_view kTitle = "CPU time";
+  static constexpr bool kHoldsEvents = false;
+  static constexpr bool kLasts = false;
+  static constexpr std::string_view kColumns[] = {"category", "wall_ns", "cpu_ns", "waits",
+                                                  "interruptions"};
+  static auto OwnColumns(auto& t) {
+    return std::tie(t.category, t.wall_ns, t.cpu_ns, t.waits, t.interruptions);
+  }
+  bool operator==(const CpuTimeTable&) const = default;
+};
+
 // Counter samples; the values are the args.
 struct CounterTable : EventColumns {
   CategoryColumn category;
@@ -307,6 +328,7 @@ enum class Table : uint8_t {
   kCounters,
   kFlows,
   kSamples,
+  kCpuTimes,
   // Not of the trace but of what an analysis makes of it.
   kIdle,   // a segment of a device's idle time
   kBusy,   // a segment of a device's busy time
@@ -345,6 +367,7 @@ struct Trace {
   CounterTable counters;
   FlowTable flows;
   SampleTable samples;
+  CpuTimeTable cpu_times;
   std::vector<OtherEvent> others;
   std::vector<Gap> gaps;
 
@@ -357,7 +380,7 @@ struct Trace {
   // In the order of Table.
   static auto Tables(auto& t) {
     return std::tie(t.ranges, t.api, t.device_ops, t.syncs, t.instants, t.counters, t.flows,
-                    t.samples);
+                    t.samples, t.cpu_times);
   }
   std::string_view Text(StringId id) const { return strings.View(id); }
   ProcessId ProcessOf(TrackId track) const { return tracks[Index(track)].process; }

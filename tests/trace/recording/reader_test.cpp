@@ -44,6 +44,30 @@ class Reader : public ::testing::Test {
   SegmentWriter writer_;
 };
 
+TEST_F(Reader, WhatThreadsUsedIsCountedFromLookToLook) {
+  constexpr auto kLook = recording::RecordType::kThreadTime;
+  const auto look = [&](uint64_t ticks, uint64_t cpu_ns, uint64_t waits, uint64_t interruptions) {
+    writer_.Raw({recording::PackHead(kLook, 4, 0, 0), ticks, cpu_ns, waits | interruptions << 32});
+  };
+  writer_.BeginWriter(0, 100, "main");
+  look(1000, 500, 7, UINT32_MAX);
+  look(2000, 1400, 8, 1);  // counts of 32 bits go round
+  look(2000, 1400, 8, 1);  // no time between
+  look(3000, 100, 8, 1);   // goes back: damage
+  writer_.Thread(4000, 101, "second");
+  look(5000, 900, 1, 0);
+  look(6000, 1000, 2, 0);
+  const Trace trace = Read();
+  const CpuTimeTable& times = trace.cpu_times;
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times.begin, (std::vector{TraceTime{2000}, TraceTime{6000}}));
+  EXPECT_EQ(times.wall_ns, (std::vector<int64_t>{1000, 1000}));
+  EXPECT_EQ(times.cpu_ns, (std::vector<int64_t>{900, 100}));
+  EXPECT_EQ(times.waits, (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(times.interruptions, (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(trace.tracks[Index(times.track[1])].tid, 101);
+}
+
 TEST_F(Reader, PairsPushesWithPopsShortAndLong) {
   writer_.BeginWriter(0, 100, "main");
   writer_.Push("step", 1000);

@@ -74,8 +74,8 @@ class ChromeWriter {
   void WriteStream(ChromeLanes::Place place, const Track& track);
   // A metadata event: write_value() writes the value of its one argument.
   template <class WriteValue>
-  void WriteFact(ChromeLanes::Place place, std::string_view what, std::string_view key,
-                 WriteValue write_value);
+  void WriteMetadataEvent(ChromeLanes::Place place, std::string_view what, std::string_view key,
+                          WriteValue write_value);
   void AddStack(StackId stack);
   void AddWord(std::string_view key, NamedValue auto value);
   void WriteRanges();

@@ -129,33 +129,35 @@ void ChromeWriter::WriteProcess(int64_t pid, ProcessNames names) {
     rank_->FindPid(pid, pid);
   }
   if (!names.name.empty()) {
-    WriteFact({pid, 0}, "process_name", "name", [&] { w_.Quoted(names.name); });
+    WriteMetadataEvent({pid, 0}, "process_name", "name", [&] { w_.Quoted(names.name); });
   }
   if (!names.labels.empty()) {
-    WriteFact({pid, 0}, "process_labels", "labels", [&] { w_.Quoted(names.labels); });
+    WriteMetadataEvent({pid, 0}, "process_labels", "labels", [&] { w_.Quoted(names.labels); });
   }
-  WriteFact({pid, 0}, "process_sort_index", "sort_index", [&] { w_.Integer(names.sort_index); });
+  WriteMetadataEvent({pid, 0}, "process_sort_index", "sort_index",
+                     [&] { w_.Integer(names.sort_index); });
 }
 
 void ChromeWriter::WriteThread(ChromeLanes::Place place, std::string_view name,
                                int64_t sort_index) {
-  if (!name.empty()) WriteFact(place, "thread_name", "name", [&] { w_.Quoted(name); });
-  WriteFact(place, "thread_sort_index", "sort_index", [&] { w_.Integer(sort_index); });
+  if (!name.empty()) WriteMetadataEvent(place, "thread_name", "name", [&] { w_.Quoted(name); });
+  WriteMetadataEvent(place, "thread_sort_index", "sort_index", [&] { w_.Integer(sort_index); });
 }
 
 // What is known of a stream and has no place in Chrome's format.
 void ChromeWriter::WriteStream(ChromeLanes::Place place, const Track& track) {
   if (track.order != StreamOrder::kUnknown) {
-    WriteFact(place, kStreamOrderEvent, "order", [&] { w_.Quoted(Name(track.order)); });
+    WriteMetadataEvent(place, kStreamOrderEvent, "order", [&] { w_.Quoted(Name(track.order)); });
   }
   if (track.priority != 0) {
-    WriteFact(place, kStreamPriorityEvent, "priority", [&] { w_.Integer(track.priority); });
+    WriteMetadataEvent(place, kStreamPriorityEvent, "priority",
+                       [&] { w_.Integer(track.priority); });
   }
 }
 
 template <class WriteValue>
-void ChromeWriter::WriteFact(ChromeLanes::Place place, std::string_view what, std::string_view key,
-                             WriteValue write_value) {
+void ChromeWriter::WriteMetadataEvent(ChromeLanes::Place place, std::string_view what,
+                                      std::string_view key, WriteValue write_value) {
   BeginEvent();
   w_.Raw("{\"ph\":\"M\",\"name\":");
   w_.Quoted(what);

@@ -10,6 +10,7 @@
 #include "trace/recording/read/memory_value.h"
 #include "trace/recording/read/payload_decoder.h"
 #include "trace/recording/read/text_stack.h"
+#include "trace/recording/read/thread_time.h"
 #include "trace/recording/wire/facts.h"
 
 namespace trainprof::recording {
@@ -130,6 +131,7 @@ class Decoder {
     strings_.Clear();
     writer_ = chunk.writer;
     track_is_known_ = false;  // until a THREAD record comes
+    thread_time_.Forget();
     last_ticks_ = 0;
   }
 
@@ -194,7 +196,11 @@ class Decoder {
                   "ranges that their thread left open; closed at its last event");
         track_ = builder_.FindOrAddThread(process_, static_cast<int64_t>(record.extra[0]));
         track_is_known_ = true;
+        thread_time_.Forget();
         return;
+      case RecordType::kThreadTime:
+        if (track_is_known_) thread_time_.Take(track_, At(record.value), record.extra);
+        break;
       case RecordType::kPush:
         Push(record);
         break;
@@ -449,6 +455,7 @@ class Decoder {
 
   ProcessId process_{};
   TrackId track_{};
+  ThreadTime thread_time_{builder_};
   bool track_is_known_ = false;
   uint32_t writer_ = 0;
   uint64_t last_ticks_ = 0;  // of the present writer

@@ -40,6 +40,8 @@ constexpr uint32_t LeastWords(RecordType type) {
     case RecordType::kPayloadSchema:
     case RecordType::kPayloadEnum:
       return 3;
+    case RecordType::kThreadTime:
+      return 4;
     case RecordType::kModule:
       return 1 + sizeof(ModuleFacts) / 8;
     case RecordType::kDevice:

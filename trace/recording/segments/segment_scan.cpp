@@ -88,6 +88,7 @@ class Scanner {
         break;
       case RecordType::kPop:
       case RecordType::kEnd:
+      case RecordType::kThreadTime:
         break;
       case RecordType::kCallStack:
         TakeCallStack(record);

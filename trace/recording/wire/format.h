@@ -140,6 +140,9 @@ enum class RecordType : uint8_t {
   // its begin and end in ns of CLOCK_MONOTONIC; word 4: id of the text of its stack, 0: none. A line
   // a frame, innermost first: "LINE FUNCTION FILE"
   kRange = 24,
+  // What the writer's thread, which steps, had used by then. word 1: ticks; word 2: ns of the CPU, in
+  // us; word 3: how often it gave the CPU up | how often it was taken << 32
+  kThreadTime = 25,
   kShortPush = 128,  // value: the id; the default domain, no attributes
   kShortPop = 129,   // value: the domain
 };
