@@ -405,6 +405,9 @@ constexpr bool IsGarbageCollection(std::string_view name) {
          name == "gc.collect" || name.starts_with("gc.collect (generation ");
 }
 
+// CUPTI's word for a call that waited until the device's queue had room.
+inline constexpr std::string_view kQueueFull = "Command Buffer Full";
+
 // The range that says how long a program waited for its GPU recording to be set up.
 inline constexpr std::string_view kCuptiSetup = "CUPTI set-up";
 

@@ -14,6 +14,7 @@
 #include "trace/build/canonical_order.h"
 #include "trace/build/launch_join.h"
 #include "trace/build/missing_rows.h"
+#include "trace/build/queue_full.h"
 #include "trace/build/sync_join.h"
 
 namespace trainprof {
@@ -442,6 +443,7 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
                   "ranges of one thread that overlap without nesting");
   JoinLaunches(t);
   JoinSyncs(t);
+  JoinQueueFull(t);
   CountMissingRows(t);
   if (rebase) Rebase(t);
   CancelPoint();

@@ -136,6 +136,7 @@ struct ApiTable : EventColumns {
   CategoryColumn category;
   std::vector<int64_t> correlation;
   StackColumn stack;
+  RareColumn<int64_t, 0> queue_full_ns;  // how long it waited for room in a device's queue
 
   static constexpr std::string_view kTitle = "call of the host";
   static auto OwnColumns(auto& t) { return std::tie(t.kind, t.category, t.correlation, t.stack); }
@@ -409,7 +410,7 @@ inline bool HasChromeWords(const Trace& trace) {
 // Each table lists its columns once, and the trace its tables. Whatever is done to all of them
 // (sorting, making room, removing, copying, measuring) goes through these two, so that a new column
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
-// launch, a sync's call, record and awaited stream) is not listed.
+// launch, queue_full_ns, a sync's call, record and awaited stream) is not listed.
 
 // Calls visit(column): a std::vector, or a RareColumn.
 template <class T, class Visit>

@@ -59,7 +59,7 @@ constexpr std::string_view OverheadName(uint8_t detail) {
                                        "Resource",
                                        "Runtime Triggered Module Loading",
                                        "Lazy Function Loading",
-                                       "Command Buffer Full",
+                                       kQueueFull,
                                        "Activity Buffer Request",
                                        "UVM Activity Init"};
   if (detail == 1) return "Driver Compiler";
