@@ -161,8 +161,12 @@ void EndDraining(Session& session) {
   session.drained_by_ns = 0;
 }
 
+// Of the nodes of a graph two flushes brought no more.
 bool IsDrained(const Session& session) {
-  return session.converter.unanswered() == 0 || MonotonicNs() >= session.drained_by_ns;
+  const int64_t now = MonotonicNs();
+  const bool has_all = session.converter.unanswered() == 0 &&
+                       now - session.converter.last_node_ns() >= 2 * kFlushDrainingNs;
+  return has_all || now >= session.drained_by_ns;
 }
 
 // Or another client has, which is told.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/names.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -56,6 +57,9 @@ void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process,
   for (uint32_t i = 0; i < count; ++i) {
     wanted_.Add(calls[i].domain, calls[i].cbid);
     if (calls[i].use == CallUse::kLaunch) launches_.Add(calls[i].domain, calls[i].cbid);
+    const CaptureEdge edge = CaptureEdgeOf(calls[i].name);
+    if (edge == CaptureEdge::kBegin) capture_begins_.Add(calls[i].domain, calls[i].cbid);
+    if (edge == CaptureEdge::kEnd) capture_ends_.Add(calls[i].domain, calls[i].cbid);
   }
 }
 
@@ -248,6 +252,7 @@ bool Converter::Write(const DeviceRow& row) {
     return false;
   }
   if (recording::IsDeviceWork(row.type)) open_launches_.Answered(row.correlation);
+  if (row.graph_node != 0) last_node_ns_.store(recording::MonotonicNs(), std::memory_order_relaxed);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
     if (held_ns_ == 0) ++counts_.untimed;
     return false;
@@ -388,6 +393,17 @@ void Converter::Overhead(const OverheadRecord& record) {
   if (in_process_) free(reinterpret_cast<void*>(record.data));
 }
 
+void Converter::NoteLaunch(CallDomain domain, const ApiRecord& record) {
+  const bool succeeded = record.result == 0;
+  if (succeeded && launches_.Has(domain, record.cbid)) open_launches_.Launched(record.correlation);
+  if (succeeded && capture_begins_.Has(domain, record.cbid)) {
+    open_launches_.CaptureBegan(record.correlation, record.thread);
+  }
+  if (capture_ends_.Has(domain, record.cbid)) {
+    open_launches_.CaptureEnded(record.correlation, record.thread);
+  }
+}
+
 void Converter::Api(const ApiRecord& record) {
   const bool runtime = record.kind == kRuntimeActivity;
   const CallDomain domain = runtime ? CallDomain::kRuntime : CallDomain::kDriver;
@@ -397,9 +413,7 @@ void Converter::Api(const ApiRecord& record) {
   }
   if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;
   if (!runtime && runtime_calls_[record.correlation % kNotedCalls] == record.correlation) return;
-  if (record.result == 0 && launches_.Has(domain, record.cbid)) {
-    open_launches_.Launched(record.correlation);
-  }
+  NoteLaunch(domain, record);
   CallRow row;
   memset(static_cast<void*>(&row), 0, sizeof row);
   row.begin_ns = HostTimeOf(record.start, header_->time_offset_ns);

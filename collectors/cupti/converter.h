@@ -52,6 +52,9 @@ class Converter {
   // Recorded launches that no record of a device has answered. Any thread may ask.
   uint32_t unanswered() const { return open_launches_.count(); }
   void ForgetLaunches() { open_launches_.Forget(); }
+  // CLOCK_MONOTONIC: when a graph's node of a recorded launch was last met; 0: never. A launch has many,
+  // the first of which answers it. Any thread may ask.
+  int64_t last_node_ns() const { return last_node_ns_.load(std::memory_order_relaxed); }
 
   const Counts& counts() const { return counts_; }
   // CLOCK_MONOTONIC: the latest end of a row.
@@ -82,6 +85,7 @@ class Converter {
   void Graph(const GraphRecord& record);
   void Overhead(const OverheadRecord& record);
   void Api(const ApiRecord& record);
+  void NoteLaunch(recording::CallDomain domain, const ApiRecord& record);
   void Device(const DeviceRecord& record);
   void Context(const ContextRecord& record);
   void Stream(const StreamRecord& record);
@@ -129,8 +133,11 @@ class Converter {
   recording::DeviceRow early_[kMostEarly];
   uint32_t early_count_;
   OpenLaunches open_launches_;
+  std::atomic<int64_t> last_node_ns_;
   CallSet wanted_;
   CallSet launches_;
+  CallSet capture_begins_;
+  CallSet capture_ends_;
   // Correlation ids of the calls that were met last, and of the runtime's among them: a driver's call
   // with the same id is nested in one.
   uint32_t calls_[kNotedCalls];

@@ -16,7 +16,7 @@ class OpenLaunches {
 
   void Launched(uint32_t correlation) {
     Place* place = PlaceOf(correlation);
-    if (place == nullptr || place->state != State::kNone) return;
+    if (place == nullptr || place->state != State::kNone || IsCaptured(correlation)) return;
     place->state = State::kLaunched;
     count_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -27,9 +27,23 @@ class OpenLaunches {
     place->state = State::kAnswered;
   }
   // Nothing will answer what was launched.
-  void Forget() {
-    for (Place& place : places_) {
-      if (place.state == State::kLaunched) Answered(place.correlation);
+  void Forget() { ForgetBetween(0, UINT32_MAX); }
+  // Between the two calls, which one thread makes as a rule, what is launched, by any thread, may become
+  // a graph's node, and is waited for no longer.
+  void CaptureBegan(uint32_t correlation, uint32_t thread) {
+    captures_[captures_begun_++ % kCaptures] = {correlation, 0, thread};
+    ForgetBetween(correlation, UINT32_MAX);
+  }
+  void CaptureEnded(uint32_t correlation, uint32_t thread) {
+    Capture* ended = nullptr;
+    for (Capture& capture : captures_) {
+      if (capture.begin == 0 || capture.end != 0) continue;
+      if (ended == nullptr || capture.thread == thread) ended = &capture;
+    }
+    if (ended != nullptr) {
+      ended->end = correlation;
+    } else {
+      ForgetBetween(0, correlation);  // began before calls were recorded
     }
   }
   // To be asked by any thread.
@@ -42,6 +56,28 @@ class OpenLaunches {
     State state;
   };
 
+  // By the correlation ids of its calls.
+  struct Capture {
+    uint32_t begin;  // 0: none
+    uint32_t end;    // 0: goes on
+    uint32_t thread;
+  };
+  static constexpr uint32_t kCaptures = 16;
+
+  bool IsCaptured(uint32_t correlation) const {
+    for (const Capture& capture : captures_) {
+      if (capture.begin == 0 || correlation < capture.begin) continue;
+      if (capture.end == 0 || correlation < capture.end) return true;
+    }
+    return false;
+  }
+  void ForgetBetween(uint32_t begin, uint32_t end) {
+    for (Place& place : places_) {
+      const bool is_between = place.correlation > begin && place.correlation < end;
+      if (is_between && place.state == State::kLaunched) Answered(place.correlation);
+    }
+  }
+
   // nullptr for ids that a younger one has followed.
   Place* PlaceOf(uint32_t correlation) {
     Place& place = places_[correlation % kPlaces];
@@ -53,6 +89,8 @@ class OpenLaunches {
   }
 
   Place places_[kPlaces];
+  Capture captures_[kCaptures];
+  uint32_t captures_begun_;
   std::atomic<uint32_t> count_;
 };
 

@@ -75,5 +75,22 @@ INSTANTIATE_TEST_SUITE_P(Versions, CuptiDependencies, ::testing::Values("12.4", 
                            return name;
                          });
 
+// A launch that finds the queue full waits in its call.
+TEST(CuptiQueueFull, IsPartOfItsLaunch) {
+  CudaRun run;
+  run.environment["VGPU_SETTINGS"] = "queue_depth=4";
+  ASSERT_EQ(run.Run({"unfinished", "12"}), 0) << run.output();
+  const Trace t = run.ReadOne();
+  int64_t waited = 0;
+  for (uint32_t row = 0; row < t.api.size(); ++row) {
+    const int64_t ns = t.api.queue_full_ns[row];
+    waited += ns > 0 ? 1 : 0;
+    EXPECT_LE(ns, t.api.interval(Row{row}).Length().ns + 2000);
+    if (ns > 0) EXPECT_EQ(t.api.kind[row], ApiKind::kLaunch);
+  }
+  EXPECT_GE(waited, 4);
+  EXPECT_EQ(t.quality.CountOf("queue_full_without_call"), 0);
+}
+
 }  // namespace
 }  // namespace trainprof::testing

@@ -368,6 +368,13 @@ constexpr HostWait HostWaitOf(std::string_view name) {
              : HostWait::kContext;
 }
 
+// Where a stream's work begins, or ends, to go into a CUDA graph instead of a device.
+enum class CaptureEdge : uint8_t { kNone, kBegin, kEnd };
+constexpr CaptureEdge CaptureEdgeOf(std::string_view call) {
+  if (call.find("StreamBeginCapture") != call.npos) return CaptureEdge::kBegin;
+  return call.find("StreamEndCapture") != call.npos ? CaptureEdge::kEnd : CaptureEdge::kNone;
+}
+
 // "prof.step()", "Profiler::Step": the profiler's own business, and not the line that matters.
 constexpr bool IsProfilerStep(std::string_view function) {
   const names_internal::Letters letters(function);

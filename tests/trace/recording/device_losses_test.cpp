@@ -110,6 +110,40 @@ TEST_F(DeviceLosses, TimesThatCannotBeAreLoss) {
   }
 }
 
+// What is launched between the two calls of a capture, on whichever thread, becomes a graph's node.
+TEST_F(DeviceLosses, CapturedLaunchesAreNone) {
+  const uint32_t launch = writer_.String("cudaLaunchKernel");
+  const uint32_t begin = writer_.String("cudaStreamBeginCapture");
+  const uint32_t end = writer_.String("cuStreamEndCapture");
+  int64_t at = 0;
+  const auto call = [&](uint32_t correlation, uint32_t name, uint32_t result = 0) {
+    at += 10;
+    CallRow row = CallOf(at, at + 5, correlation, name);
+    row.result = result;
+    writer_.Row(row);
+  };
+  call(2, launch);  // of a capture that began before calls were recorded
+  call(3, end);
+  call(4, launch);  // lost
+  call(5, begin, 900);
+  call(6, launch);  // lost: no capture began
+  call(7, begin);
+  call(8, launch);
+  call(9, begin);  // of another stream
+  call(10, launch);
+  call(11, end);
+  call(12, launch);
+  call(13, end, 901);
+  call(14, launch);
+  writer_.Row(RowOf(DeviceRowType::kKernel, 1000, 1100, 14));
+  call(15, begin);
+  call(16, launch);  // goes on when the recording ends
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("captured_launches"), 5);
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 2);
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 0);
+}
+
 TEST_F(DeviceLosses, WhatSpansAPauseOfTheRecordingWasStampedLate) {
   writer_.Gap(1000, 5000, GapReason::kDevice);
   writer_.Gap(8000, 9000, GapReason::kLent);

@@ -83,6 +83,7 @@ class DeviceDecoder {
     CommonFields common{.name = kUnnamed};
     LaunchConfigId launch_config = kNoLaunchConfig;
     ApiKind kind{};
+    CaptureEdge capture{};
     bool name_is_lost = false;
   };
 
@@ -104,7 +105,8 @@ class DeviceDecoder {
   EventRecord RecordWaitedFor(const DeviceRow& wait) const;
   void AddMemory(const DeviceRow& row);
   void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
-  void NoteCall(const CallRow& row, ApiKind kind);
+  void NoteCall(const CallRow& row, const Look& look);
+  int64_t TakeCaptured(std::vector<Launch>& launches) const;
   void NoteFailure(StringId call, uint32_t result, size_t calls);
   ArgsId CallArgs(const CallRow& row);
   void AddDeviceOp(const DeviceRow& row, StringId name, DeviceOpKind kind, CopyDirection direction,
@@ -180,7 +182,8 @@ class DeviceDecoder {
   std::vector<Interval> pauses_;        // in which devices are not recorded
   int64_t last_device_ns_ = INT64_MIN;  // the latest end of a row
   int64_t last_call_ns_ = INT64_MIN;
-  uint64_t launches_of_graphs_ = 0;
+  // Calls that begin (+1) or end (-1) a capture, by correlation.
+  std::map<uint32_t, int64_t> capture_edges_;
   uint64_t sync_calls_ = 0;                                   // that wait for a device
   std::map<std::pair<StringId, uint32_t>, size_t> failures_;  // by call and result
 };

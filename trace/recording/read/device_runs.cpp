@@ -99,6 +99,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
   if (common.name == kUnnamed) {
     common.name = NameOf(row.name, names, &look.name_is_lost);
     look.kind = builder_.Facts(common.name).api;
+    look.capture = CaptureEdgeOf(builder_.trace().Text(common.name));
     common.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
     common.args = CallArgs(row);
   }
@@ -108,7 +109,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     run.Fill(i, row);
     if (IsRepeated(row)) continue;
     ++calls;
-    NoteCall(row, look.kind);
+    NoteCall(row, look);
     const StackId stack = stacks_.Of(row.correlation);
     if (stack == kNoStack) {
       times_.push_back(TimesOf(row));
@@ -133,13 +134,15 @@ void DeviceDecoder::NoteFailure(StringId call, uint32_t result, size_t calls) {
   if (failures_.size() < kMost || failures_.contains(key)) failures_[key] += calls;
 }
 
-void DeviceDecoder::NoteCall(const CallRow& row, ApiKind kind) {
+void DeviceDecoder::NoteCall(const CallRow& row, const Look& look) {
+  const ApiKind kind = look.kind;
   ++call_rows_;
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
   if (StartsKernels(kind) && row.result == 0 && row.correlation != 0) {
     launches_.push_back({row.correlation, row.begin_ns});
-    if (kind == ApiKind::kGraphLaunch) ++launches_of_graphs_;
   }
+  if (look.capture == CaptureEdge::kBegin && row.result == 0) ++capture_edges_[row.correlation];
+  if (look.capture == CaptureEdge::kEnd) --capture_edges_[row.correlation];
   if (kind == ApiKind::kSync) ++sync_calls_;
   if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) {
     allocating_thread_[row.correlation] = row.tid;

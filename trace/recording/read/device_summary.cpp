@@ -259,6 +259,27 @@ std::string DeviceDecoder::CauseOfMissingKernels() const {
   return "the cause is not recorded";
 }
 
+// Takes out those that were made while a stream was being captured, whose work is a graph's. Ids count
+// up through all threads.
+int64_t DeviceDecoder::TakeCaptured(std::vector<Launch>& launches) const {
+  int64_t open = 0;
+  int64_t least = 0;
+  for (const auto& [id, edge] : capture_edges_) least = std::min(least, open += edge);
+  open = -least;  // begun before calls were recorded
+  std::sort(launches.begin(), launches.end(),
+            [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+  auto edge = capture_edges_.begin();
+  const auto is_captured = [&](const Launch& launch) {
+    for (; edge != capture_edges_.end() && edge->first < launch.correlation; ++edge) {
+      open += edge->second;
+    }
+    return open > 0;
+  };
+  const size_t before = launches.size();
+  launches.erase(std::remove_if(launches.begin(), launches.end(), is_captured), launches.end());
+  return static_cast<int64_t>(before - launches.size());
+}
+
 // Every launch is answered by a record of the device, or there is a reason why not. Those behind
 // the last that was answered are on their way, or died with the process; what they do is unknown.
 void DeviceDecoder::CountMissingKernels() {
@@ -271,8 +292,10 @@ void DeviceDecoder::CountMissingKernels() {
       missing.push_back(launch);
     }
   }
-  if (missing.empty()) return;
   using enum QualitySeverity;
+  builder_.quality().Count("captured_launches", kInfo, TakeCaptured(missing),
+                           "launches that became nodes of CUDA graphs");
+  if (missing.empty()) return;
   if (answered_.empty() || (info_.clean_exit && missing.size() == launches_.size())) {
     builder_.quality().Count("launches_without_kernel", kDataLoss,
                              static_cast<int64_t>(missing.size()),
@@ -284,12 +307,9 @@ void DeviceDecoder::CountMissingKernels() {
     return launch.begin_ns <= last_answered;
   });
   const auto inside = static_cast<int64_t>(behind - missing.begin());
-  builder_.quality().Count(
-      "launches_without_kernel", launches_of_graphs_ > 0 ? kInfo : kDataLoss, inside,
-      launches_of_graphs_ > 0
-          ? std::string("launches without a kernel record: captured into a CUDA graph, or lost")
-          : fmt::format("of {} launches, without a kernel record: {}", launches_.size(),
-                        CauseOfMissingKernels()));
+  builder_.quality().Count("launches_without_kernel", kDataLoss, inside,
+                           fmt::format("of {} launches, without a kernel record: {}",
+                                       launches_.size(), CauseOfMissingKernels()));
   if (behind == missing.end()) return;
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
