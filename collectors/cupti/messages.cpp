@@ -13,8 +13,6 @@ constexpr int kInsufficientPrivileges = 35;
 constexpr int kMultipleSubscribers = 39;
 constexpr int kVirtualizedPrivileges = 40;
 constexpr int kConfidentialComputing = 41;
-constexpr int kMigDevice = 43;
-constexpr int kWslDevice = 45;
 
 void DescribeUnknown(const CuptiLibrary& library, CUptiResult result, const char* call, char* out,
                      size_t size) {
@@ -53,15 +51,6 @@ void DescribeFailure(const CuptiLibrary& library, CUptiResult result, const char
           out, size,
           "CUPTI needs admin here: see RmProfilingAdminOnly in /proc/driver/nvidia/params; run "
           "with --cap-add=SYS_ADMIN or set NVreg_RestrictProfilingToAdminUsers=0.");
-      break;
-    case kWslDevice:
-      snprintf(
-          out, size,
-          "WSL: recording is not supported by the driver; changing permissions will not help.");
-      break;
-    case kMigDevice:
-      snprintf(out, size,
-               "MIG: the driver does not let CUPTI record this slice; record on a whole GPU.");
       break;
     case kConfidentialComputing:
       snprintf(out, size, "CUPTI is not supported on a GPU in confidential-computing mode.");

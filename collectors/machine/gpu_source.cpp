@@ -49,7 +49,7 @@ void GpuSource::AddGpu(unsigned index, HostEncoder& out) {
   unsigned pending = 0;
   if (nvml_.mig_mode != nullptr && nvml_.mig_mode(device, &mig, &pending) == Nvml::kSuccess &&
       mig != 0) {
-    gpu.mode = "MIG mode";
+    gpu.mode = fact::kMigMode;
   }
   const std::string text = fmt::format("{} {}", uuid, name);
   gpu.id = out.Add({.kind = HostEntityKind::kGpu, .number = index, .text = text});

@@ -234,7 +234,7 @@ std::optional<MachineCheck> CheckMig(const fs::path& root) {
       if (entry.path().filename().string().rfind("gi", 0) != 0) continue;
       return MachineCheck{"mig", "MIG", CheckState::kInfo,
                           gpu.path().filename().string() + " is cut into MIG slices",
-                          "should CUPTI refuse a slice, record on a whole GPU"};
+                          "CUPTI before 13.3 update 1 gives slices wrong UUIDs and no names"};
     }
   }
   return std::nullopt;
@@ -286,9 +286,9 @@ std::optional<MachineCheck> CheckWsl(const fs::path& root) {
   std::transform(release.begin(), release.end(), release.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (release.find("microsoft") == std::string::npos) return std::nullopt;
-  return MachineCheck{"wsl", "WSL", CheckState::kMissing,
-                      "GPU counters are not supported by the driver under WSL",
-                      "changing permissions will not help; the timeline is not affected"};
+  return MachineCheck{"wsl", "WSL", CheckState::kInfo,
+                      "CUPTI works in WSL 2 with NVIDIA's driver 525 or later",
+                      "an older one is updated on Windows"};
 }
 
 }  // namespace

@@ -60,9 +60,10 @@ TEST(CuptiFaults, WrongLibraryIsNamedWithBothVersions) {
   EXPECT_NE(newer.state.find("driver 12.4"), std::string::npos) << newer.state;
 }
 
-TEST(CuptiFaults, WslAndMigAreNamed) {
-  EXPECT_EQ(RunWith("wsl").state.rfind("WSL: ", 0), 0u);
-  EXPECT_EQ(RunWith("mig").state.rfind("MIG: ", 0), 0u);
+TEST(CuptiFaults, AMigSliceIsRecorded) {
+  const FaultRun run = RunWith("mig");
+  EXPECT_EQ(run.state, "recording");
+  EXPECT_EQ(Kernels(run), 50u);
 }
 
 TEST(CuptiFaults, UnknownErrorsNameTheCall) {

@@ -102,7 +102,8 @@ class Doctor(TrainprofTest):
         self.put("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n")
         self.assertNotIn("wsl", self.doctor())
         self.put("proc/sys/kernel/osrelease", "5.15.90.1-microsoft-standard-WSL2\n")
-        self.assertIn("will not help", self.doctor()["wsl"]["fix"])
+        self.assertIn("CUPTI works in WSL 2", self.doctor()["wsl"]["finding"])
+        self.assertEqual(self.doctor()["wsl"]["state"], "info")
 
     def test_torch_is_read_and_not_imported(self):
         cpu = self.fake_python("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n")

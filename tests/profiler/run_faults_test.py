@@ -8,8 +8,8 @@ from harness import TrainprofTest
 
 # What a fault needs to show itself: the program's mode, settings of the virtual GPU, its argument.
 MIXED = ("mixed", "50")
-# Where it is told: "card" (stderr of `run`), "doctor" (beforehand), else a kind of Trace quality or a
-# fact of the environment; and words that must stand there.
+# Where it is told: "card" (stderr of `run`), "doctor" (beforehand), "text" (the report), else a kind of
+# Trace quality or a fact of the environment; and words that must stand there.
 FAULTS = {
     "no_driver": (MIXED, {}, [
         ("doctor", "GPU recording    not here: see GPU driver"),
@@ -93,14 +93,9 @@ FAULTS = {
     ]),
     "callback_twice": (("stacks", "3"), {}, [("repeated_callbacks", "once more")]),
     "mig": (MIXED, {}, [
-        ("doctor", "GPU recording    MIG: "),
-        ("card", "note: GPU: MIG: "),
-        ("cupti.state", "MIG: "),
-    ]),
-    "wsl": (MIXED, {}, [
-        ("doctor", "GPU recording    WSL: "),
-        ("card", "note: GPU: WSL: "),
-        ("cupti.state", "WSL: "),
+        ("doctor", "ok    GPU recording"),
+        ("mig_uuid_unknown", "a MIG slice's UUID is wrong in CUPTI before 13.3 update 1"),
+        ("text", "GPU 0 Virtual GPU (trainprof) (compute capability 9.0, 132 multiprocessors, 80.0 GiB, a MIG slice)"),
     ]),
     "oom_at": (MIXED, {}, [("failed_calls", "cudaMalloc gives error 2 (out of memory)")]),
     "missing_function": (MIXED, {}, [
@@ -140,6 +135,9 @@ class Faults(TrainprofTest):
         for where, words in told:
             if where == "doctor":
                 self.assertIn(words, self.doctor(fault))
+                continue
+            if where == "text":
+                self.assertIn(words, text.stdout.decode())
                 continue
             said = card if where == "card" else quality.get(where, environment.get(where, ""))
             self.assertIn(words, said, f"{where}\n{card}\n{quality}\n{environment}")

@@ -88,12 +88,24 @@ TEST(VirtualGpuFaults, EnablingIsRefused) {
   Fault("insufficient_privileges");
   EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
   EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
-  vgpuClearFaults();
+}
+
+// As CUPTI before 13.3 update 1: CUDA knows the slice, the record says the whole GPU.
+TEST(VirtualGpuFaults, ASliceIsRecordedUnderTheUuidOfItsGpuAndWithoutAName) {
   Fault("mig");
-  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+  Start({CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(3);
+  EXPECT_EQ(Kernels().size(), 3u);
+  const auto devices = Select<CUpti_ActivityDevice5>(AllRecords(), CUPTI_ACTIVITY_KIND_DEVICE);
+  ASSERT_FALSE(devices.empty());
+  EXPECT_EQ(devices[0].isMigEnabled, 1);
+  EXPECT_EQ(devices[0].name, nullptr);
+  cudaDeviceProp properties;
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_NE(memcmp(&properties.uuid, &devices[0].uuid, sizeof properties.uuid), 0);
   vgpuClearFaults();
-  Fault("wsl");
-  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_EQ(memcmp(&properties.uuid, &devices[0].uuid, sizeof properties.uuid), 0);
 }
 
 TEST(VirtualGpuFaults, RecordsAreDroppedAndCounted) {

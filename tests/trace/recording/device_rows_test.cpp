@@ -310,6 +310,29 @@ TEST_F(DeviceRows, TheUuidTellsDevicesOfTwoProcessesApart) {
   ASSERT_EQ(t.device_ops.size(), 3u);
 }
 
+// The same, of MIG slices, whose UUIDs CUPTI before 13.3 update 1 gets wrong.
+TEST_F(DeviceRows, AWrongUuidOfASliceJoinsNothing) {
+  const auto devices = [this](const char* version) {
+    const ScratchFolder scratch;
+    for (int i = 1; i <= 2; ++i) {
+      SegmentWriter writer(scratch / "pid-1", SegmentWriter::kDeadPid - i);
+      writer.BeginWriter(0, 200, "one");
+      writer.Fact("cupti.version", version);
+      DeviceFacts facts = A100();
+      facts.flags = 1;
+      facts.uuid[0] = static_cast<char>(i);
+      writer.Device(facts, "GPU");
+      writer.Row(RowOf(DeviceRowType::kMemset, 0, 10, 1));
+      writer.Finish();
+    }
+    const Trace trace = std::move(recording::ReadRecording(scratch.path()).value().at(0).trace);
+    return std::pair(trace.devices.size(), trace.quality.CountOf("mig_uuid_unknown"));
+  };
+  EXPECT_EQ(devices("13.3 (130300)"), std::pair(size_t{1}, int64_t{2}));
+  EXPECT_EQ(devices("12.4 (22)"), std::pair(size_t{1}, int64_t{2}));
+  EXPECT_EQ(devices("13.3 (130301)"), std::pair(size_t{2}, int64_t{0}));
+}
+
 TEST_F(DeviceRows, OneIdInTwoProcessesJoinsWithinEach) {
   writer_.Row(RowOf(DeviceRowType::kMemset, 0, 10, 1));
   writer_.Row(CallOf(0, 5, 1, writer_.String("cudaMemsetAsync")));

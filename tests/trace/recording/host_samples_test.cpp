@@ -221,6 +221,34 @@ std::string Counters(const Trace& trace, std::string_view filter = "") {
   return text;
 }
 
+// The name of a device without one, on a machine of which NVML says these facts.
+std::string NameGiven(const std::vector<std::pair<std::string, std::string>>& facts) {
+  const ScratchFolder folder;
+  HostEncoder encoder(0);
+  for (const auto& [name, text] : facts) encoder.Fact(name, text);
+  encoder.Observe(encoder.Add({HostEntityKind::kMachine, 0, 0, 0, ""}), MachineMetric::kRunning, 1);
+  Writer writer;
+  writer.Append(encoder.TakeFrame(kBaseNs));
+  writer.WriteTo(folder);
+  TraceBuilder builder;
+  builder.FindOrAddDevice(0);
+  builder.device(builder.FindOrAddDevice(1)).name = builder.Intern("H200");
+  HostSamples(folder.path(), OneRank()).AddTo(0, kBaseNs, builder);
+  const Trace trace = std::move(builder).Build();
+  EXPECT_EQ(trace.Text(trace.devices[1].name), "H200");
+  return std::string(trace.Text(trace.devices[0].name));
+}
+
+TEST(HostFacts, NameADeviceThatCuptiDoesNotName) {
+  EXPECT_EQ(NameGiven({{"GPU 0", "GPU-1 NVIDIA H100, MIG mode"}, {"GPU 0 power", "GPU-x what"}}),
+            "NVIDIA H100");
+  EXPECT_EQ(NameGiven({{"GPU 0", "GPU-1 NVIDIA H100"}, {"GPU 1", "GPU-2 NVIDIA H100, MIG mode"}}),
+            "NVIDIA H100");
+  EXPECT_EQ(NameGiven({{"GPU 0", "GPU-1 NVIDIA H100"}, {"GPU 1", "GPU-2 NVIDIA A100"}}), "");
+  EXPECT_EQ(NameGiven({{"GPU 0", "not sampled: NVML does not give it"}}), "");
+  EXPECT_EQ(NameGiven({{"NVML", "absent"}}), "");
+}
+
 TEST(HostCounters, TotalsBecomeRatesFromTheSampleTheyBeginAt) {
   const ScratchFolder folder;
   SmallFile().WriteTo(folder);

@@ -76,10 +76,8 @@ CUptiResult EnableKind(CUpti_ActivityKind kind) {
   if (const CUptiResult refusal = RefusalOfKind(kind); refusal != CUPTI_SUCCESS) return refusal;
   if (FaultNumber(Fault::enable_fails, -1) == static_cast<int64_t>(kind))
     return CUPTI_ERROR_NOT_SUPPORTED;
-  if (IsGpuKind(kind)) {
-    if (Has(Fault::insufficient_privileges)) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    if (Has(Fault::mig)) return CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED;
-    if (Has(Fault::wsl)) return CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED;
+  if (IsGpuKind(kind) && Has(Fault::insufficient_privileges)) {
+    return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   }
   if ((kind == CUPTI_ACTIVITY_KIND_KERNEL && cupti.KindOn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) ||
       (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && cupti.KindOn(CUPTI_ACTIVITY_KIND_KERNEL))) {

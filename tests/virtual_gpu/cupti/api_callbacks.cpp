@@ -22,19 +22,12 @@ void TellHolder(const CUpti_SubscriberParams* params, const std::string& name) {
   snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", name.c_str());
 }
 
-CUptiResult RefusalOfDevice() {
-  if (Has(Fault::subscribe_unknown_error)) return CUPTI_ERROR_UNKNOWN;
-  if (Has(Fault::mig)) return CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED;
-  if (Has(Fault::wsl)) return CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED;
-  return CUPTI_SUCCESS;
-}
-
 CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                       void* userdata, const CUpti_SubscriberParams* params) {
   VGPU_NEED_POINTER(subscriber);
   const int64_t setup_ms = FaultNumber(Fault::slow_setup, 0);
   if (setup_ms > 0) WaitUntil(NowNs() + setup_ms * 1'000'000);
-  if (const CUptiResult refusal = RefusalOfDevice(); refusal != CUPTI_SUCCESS) return refusal;
+  if (Has(Fault::subscribe_unknown_error)) return CUPTI_ERROR_UNKNOWN;
   const std::lock_guard guard(subscribing);
   Cupti& cupti = TheCupti();
   if (const std::string* holder = FaultText(Fault::another_subscriber)) {

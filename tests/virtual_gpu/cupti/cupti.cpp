@@ -254,6 +254,27 @@ void Cupti::Memory(const MemoryOperation& operation) {
   Put(body);
 }
 
+namespace {
+
+// Before 13.3 update 1 the library did not know what it says of slices.
+constexpr uint32_t kKnowsSlices = 130301;
+
+void FillIdentity(CUpti_ActivityDevice5& body, const Device& device) {
+  body.id = static_cast<uint32_t>(device.ordinal);
+  body.name = "Virtual GPU (trainprof)";
+  const bool slice = Has(Fault::mig);
+  const bool knows = EmulatedApiVersion() >= kKnowsSlices;
+  DeviceUuid(device.ordinal, slice && knows, body.uuid.bytes);
+  body.isCudaVisible = 1;
+  body.isMigEnabled = slice;
+  if (!slice) return;
+  body.gpuInstanceId = 1;
+  if (knows) DeviceUuid(device.ordinal, true, body.migUuid.bytes);
+  if (!knows) body.name = nullptr;
+}
+
+}  // namespace
+
 void Cupti::PutDevice(const Device& device) {
   if (!KindOn(CUPTI_ACTIVITY_KIND_DEVICE) || !buffers.registered()) return;
   CUpti_ActivityDevice5 body = {};
@@ -278,12 +299,7 @@ void Cupti::PutDevice(const Device& device) {
   body.maxGridDimX = 2147483647;
   body.maxGridDimY = body.maxGridDimZ = 65535;
   body.computeCapabilityMajor = 9;
-  body.id = static_cast<uint32_t>(device.ordinal);
-  memcpy(body.uuid.bytes, "virtual gpu 000", 15);
-  body.uuid.bytes[15] = static_cast<char>(device.ordinal);
-  body.name = "Virtual GPU (trainprof)";
-  body.isCudaVisible = 1;
-  body.isMigEnabled = Has(Fault::mig);
+  FillIdentity(body, device);
   Put(body);
 }
 

@@ -124,8 +124,7 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   VGPU_DRIVER_CALL(cuDeviceGetUuid_v2, api_call_ns, uuid, device);
   if (!Exists(device)) return call.Return(CUDA_ERROR_INVALID_DEVICE);
-  memcpy(uuid->bytes, "virtual gpu 000", 15);
-  uuid->bytes[15] = static_cast<char>(device);
+  DeviceUuid(device, Has(Fault::mig), uuid->bytes);
   return call.Return(CUDA_SUCCESS);
 }
 

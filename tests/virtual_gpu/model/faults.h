@@ -41,8 +41,8 @@ namespace vgpu {
   X(huge_names, "70000", "kernel names are this many bytes long")                                   \
   X(garbage_kind, "777", "every hundredth device record is followed by one of this unknown kind")   \
   X(callback_twice, "", "every callback comes twice")                                               \
-  X(mig, "", "the GPU is a MIG slice: CUPTI says 43, NVML says MIG mode")                           \
-  X(wsl, "", "CUPTI says 45; /proc is the caller's to fake")                                        \
+  X(mig, "",                                                                                        \
+    "the GPU is a MIG slice; NVML says MIG mode, CUPTI before 13.3.1 the GPU's UUID and no name")   \
   X(oom_at, "1", "this allocation of device memory and all later ones fail")                        \
   X(missing_function, "cuptiSubscribe_v2", "this CUPTI function answers NOT_IMPLEMENTED (11)")      \
   X(nvml_missing_function, "nvmlDeviceGetCurrentClocksEventReasons",                                \

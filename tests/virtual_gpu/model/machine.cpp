@@ -1,6 +1,7 @@
 #include "tests/virtual_gpu/model/machine.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/faults.h"
@@ -186,6 +187,11 @@ int64_t Machine::DurationNs(const Operation& operation) {
 Machine& TheMachine() {
   static Machine* const machine = new Machine;
   return *machine;
+}
+
+void DeviceUuid(int ordinal, bool slice, char* bytes) {
+  memcpy(bytes, slice ? "virtual slice 0" : "virtual gpu 000", 15);
+  bytes[15] = static_cast<char>(ordinal);
 }
 
 int64_t Scaled(double nanoseconds) {

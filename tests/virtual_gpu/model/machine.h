@@ -120,6 +120,9 @@ class Machine {
 // since programs use CUDA in their own destructors.
 Machine& TheMachine();
 
+// The 16 bytes of a GPU's UUID, or of a slice of it.
+void DeviceUuid(int ordinal, bool slice, char* bytes);
+
 // scaled as all modelled durations are
 int64_t Scaled(double nanoseconds);
 

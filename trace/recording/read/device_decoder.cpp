@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "trace/base/large_columns.h"
 #include "trace/recording/read/cupti_names.h"
+#include "trace/recording/wire/facts.h"
 #include "trace/symbols/demangle.h"
 #include "trace/tables/occupancy.h"
 
@@ -13,6 +15,13 @@ namespace trainprof::recording {
 namespace {
 
 constexpr uint32_t kNoStream = UINT32_MAX;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE
+constexpr int64_t kKnowsSlices = 130301;    // CUPTI's own version, of 13.3 update 1
+
+// CUPTI's own version, which stands in parentheses behind CUDA's; 0 where it is not recorded.
+int64_t CuptiVersionIn(const std::string& fact) {
+  const size_t open = fact.find('(');
+  return open == std::string::npos ? 0 : std::atoll(fact.c_str() + open + 1);
+}
 
 }  // namespace
 
@@ -36,6 +45,14 @@ DeviceId DeviceDecoder::FindOrAddDevice(const ScannedDevice& found) {
   std::string uuid;
   for (char byte : facts.uuid) uuid += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   if (uuid.find_first_not_of('0') == std::string::npos) uuid.clear();
+  const bool slice = (facts.flags & 1) != 0;
+  if (slice && CuptiVersionIn(Fact(fact::kCuptiVersion)) < kKnowsSlices) {
+    uuid.clear();
+    builder_.quality().Count(
+        "mig_uuid_unknown", QualitySeverity::kInfo, 1,
+        "a MIG slice's UUID is wrong in CUPTI before 13.3 update 1: processes of a rank "
+        "that use different slices under one number are shown as one GPU");
+  }
   const StringId uuid_text = builder_.Intern(uuid);
   std::vector<Device>& devices = builder_.trace().devices;
   int64_t id = facts.ordinal;
@@ -55,7 +72,7 @@ DeviceId DeviceDecoder::FindOrAddDevice(const ScannedDevice& found) {
   device.num_sms = static_cast<int32_t>(facts.multiprocessors);
   device.memory_bytes_per_second = static_cast<int64_t>(facts.memory_bytes_per_second);
   device.clock_khz = static_cast<int64_t>(facts.clock_khz);
-  device.is_mig_slice = (facts.flags & 1) != 0;
+  device.is_mig_slice = slice;
   return builder_.FindOrAddDevice(id);
 }
 

@@ -89,10 +89,31 @@ class CounterMaker : public HostSink {
   void Finish() {
     for (auto& [id, series] : series_of_) series.Finish(false);
     for (auto& [key, text] : facts_) builder_.trace().environment.emplace_back(key, text);
+    NameDevices();
     CountNotSampled();
   }
 
  private:
+  // A device that CUPTI does not name is what all GPUs of the machine are, as NVML names them.
+  void NameDevices() {
+    std::string_view name;
+    for (const auto& [key, text] : facts_) {
+      const bool of_gpu =
+          key.starts_with(fact::kGpuPrefix) &&
+          key.find_first_not_of("0123456789", sizeof fact::kGpuPrefix - 1) == std::string::npos;
+      if (!of_gpu || text.starts_with(fact::kNotSampled)) continue;
+      std::string_view named =
+          std::string_view(text).substr(std::min(text.find(' ') + 1, text.size()));
+      const size_t mode = named.rfind(std::string(", ") + fact::kMigMode);
+      named = named.substr(0, mode);
+      if (!name.empty() && named != name) return;
+      name = named;
+    }
+    for (Device& device : builder_.trace().devices) {
+      if (device.name == kEmptyString) device.name = builder_.Intern(name);
+    }
+  }
+
   // "GPU 0 power, GPU 0 clocks: error 15 (GPU is lost)": what the first one's cause took from us.
   void CountNotSampled() {
     std::string keys;

@@ -91,6 +91,7 @@ inline constexpr char kLoaderStartMethod[] = "loader.start_method";
 
 // "GPU 0": UUID and name; also kNotSampled and why, as of "GPU 0 power".
 inline constexpr char kGpuPrefix[] = "GPU ";
+inline constexpr char kMigMode[] = "MIG mode";  // ends it, behind a comma, of a GPU cut into slices
 inline constexpr char kNotSampled[] = "not sampled: ";  // begins such a text; the cause follows
 inline constexpr char kNvml[] = "NVML";                 // its library and version, or its absence
 inline constexpr char kNvmlHang[] = "NVML hang";        // a call that does not return
