@@ -45,7 +45,7 @@ class GpuSource {
     Nvml::Device device;
     unsigned index;
     uint32_t id;
-    std::string mode;          // "MIG mode", or empty
+    std::string mode;          // kMigMode, or empty
     uint32_t unsupported = 0;  // bits of Question
     uint32_t failures[kQuestions] = {};
   };
