@@ -112,9 +112,11 @@ void DecideCalls(Session& session, bool after_another) {
 }
 
 // CUpti_ActivityAttribute: older headers lack some.
+constexpr int kDeviceBufferBytes = 0;
 constexpr int kDeviceBufferLimit = 2;
 constexpr int kZeroedBuffers = 5;
 constexpr int kDeviceBuffersAhead = 6;
+constexpr int kPinnedBuffers = 8;
 
 // Of 3.2 MB, for some 100,000 operations each that have not been flushed.
 constexpr size_t kMostDeviceBuffers = 32;
@@ -131,6 +133,30 @@ bool SetAttribute(Session& session, int attribute, Value value) {
   return result == CUPTI_SUCCESS;
 }
 
+// Of what was asked for CUPTI says what it keeps to; its manual adds that buffers may be somewhat larger.
+void TellDeviceMemory(Session& session) {
+  const CuptiApi& api = session.library.api;
+  const auto ask = [&api](int attribute, auto* value) {
+    size_t bytes = sizeof *value;
+    return api.get_attribute(static_cast<CUpti_ActivityAttribute>(attribute), &bytes, value) ==
+           CUPTI_SUCCESS;
+  };
+  size_t bytes = 0;
+  size_t most = 0;
+  size_t ahead = 0;
+  if (api.get_attribute == nullptr || !ask(kDeviceBufferBytes, &bytes) ||
+      !ask(kDeviceBufferLimit, &most) || !ask(kDeviceBuffersAhead, &ahead)) {
+    return;
+  }
+  uint8_t pinned = 0;  // an older version does not know it
+  const bool on_host = ask(kPinnedBuffers, &pinned) && pinned != 0;
+  const double each = static_cast<double>(bytes) / 1e6;
+  WriteFact(session, fact::kCuptiDeviceMemory,
+            "up to %.0f MB of %s a context: %zu buffers of %.1f MB, %zu at once",
+            each * static_cast<double>(most), on_host ? "pinned memory" : "GPU memory", most, each,
+            ahead);
+}
+
 // What newer versions can be asked for; a version that lacks a function does without.
 void SetHabits(Session& session) {
   const CuptiApi& api = session.library.api;
@@ -143,6 +169,7 @@ void SetHabits(Session& session) {
   // Of the device's memory, which a training job fills to the last: CUPTI would take 10 to 800 MB a context.
   SetAttribute<size_t>(session, kDeviceBufferLimit, kMostDeviceBuffers);
   SetAttribute<size_t>(session, kDeviceBuffersAhead, 1);
+  if (!session.was_away) TellDeviceMemory(session);
   // Queries that found a stream or event busy are no waits: without them a polling loop is silent.
   if (api.enable_all_sync_records != nullptr) {
     NoteRefusal(session, api.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");

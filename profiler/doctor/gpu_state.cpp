@@ -70,6 +70,7 @@ GpuState ReadGpuState(const std::filesystem::path& run_directory) {
       const bool trouble =
           !told.empty() && told != fact::kGpuRecording && told.rfind(fact::kGpuOff, 0) != 0;
       if (trouble && state.trouble.empty()) state.trouble = told;
+      if (state.memory.empty()) state.memory = facts[fact::kCuptiDeviceMemory];
     }
   }
   return state;

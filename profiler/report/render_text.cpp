@@ -8,6 +8,7 @@
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
+#include "profiler/report/gpu_text.h"
 #include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
@@ -182,34 +183,6 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   }
 }
 
-// " (compute capability 8.0, 108 multiprocessors, 39.6 GiB)", as far as known.
-std::string Facts(const DeviceReport& device) {
-  std::vector<std::string> facts;
-  if (!device.compute_capability.empty()) {
-    facts.push_back("compute capability " + device.compute_capability);
-  }
-  if (device.multiprocessors > 0) {
-    facts.push_back(fmt::format("{} multiprocessors", device.multiprocessors));
-  }
-  constexpr double kGiB = 1 << 30;
-  if (device.memory_bytes > 0) {
-    facts.push_back(fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / kGiB));
-  }
-  if (device.is_mig_slice) facts.push_back("a MIG slice");
-  return facts.empty() ? std::string() : fmt::format(" ({})", Join(facts));
-}
-
-// "GPU 0 NVIDIA H100", "GPU 0" where the trace does not name it.
-std::string GpuName(const DeviceReport& device) {
-  return fmt::format("GPU {}{}{}", device.id, device.name.empty() ? "" : " ", device.name);
-}
-
-// Why a recording shows no device, as far as the collector knew; "" where it has nothing to say.
-std::string_view GpuRecordingState(const RankAnalysis& rank) {
-  const std::string_view state = EnvironmentValue(rank.environment, fact::kCuptiState);
-  return state == fact::kGpuRecording ? "" : state;
-}
-
 void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& rank,
                 const Style& style) {
   AppendSteps(out, rank);
@@ -220,13 +193,14 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
                          device.busy.ToMilliseconds());
       continue;
     }
-    out += style.Bold(fmt::format("\n{}{}, {}\n", GpuName(device), Facts(device), unit));
+    out += style.Bold(fmt::format("\n{}{}, {}\n", GpuName(device), DeviceFactsText(device), unit));
     AppendAccount(out, {rank.device_window, rank.device_steps.divisor()}, device.account);
     if (device.occupancy >= 0) {
       out += fmt::format("  theoretical occupancy of its kernels, by time: {:.0f} %\n",
                          100 * device.occupancy);
     }
   }
+  out += CuptiMemoryText(rank);
   if (rank.devices.empty()) {
     out += rank.device_doubt.empty()
                ? "\nNo device work in the trace: this is the host's side only.\n"

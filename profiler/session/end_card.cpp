@@ -133,6 +133,9 @@ std::vector<std::string> VerdictLines(const CardContents& card, size_t room) {
 std::string RenderEndCard(const CardContents& card, bool colour) {
   const std::string folder = ShellQuoted(card.directory.lexically_normal().string());
   std::vector<std::string> tail = {Recorded(card.facts, card.sampled), Dropped(card.facts)};
+  if (!card.facts.gpu_memory.empty()) {
+    tail.push_back("CUPTI takes " + OneLine(card.facts.gpu_memory));
+  }
   for (std::string& note : Notes(card)) tail.push_back(std::move(note));
   tail.push_back("in " + folder);
   if (card.facts.processes > 0) {

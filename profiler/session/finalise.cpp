@@ -69,6 +69,7 @@ void ForEachField(Facts& facts, Do with) {
   with("left_raw", facts.left_raw);
   with("failed_processes", facts.failed_processes);
   with("gpu_trouble", facts.gpu_trouble);
+  with("gpu_memory", facts.gpu_memory);
   with("failure", facts.failure);
   with("without_hooks", facts.without_hooks);
 }
@@ -140,6 +141,7 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
       if (Clock::now() < deadline) (void)recording::SealHostFile(file).ok();  // raw reads as well
     }
     facts.gpu_trouble = gpu.trouble;
+    facts.gpu_memory = gpu.memory;
     facts.dropped_by_cupti = gpu.lost;
     return ToText(facts);
   };

@@ -41,6 +41,7 @@ struct RecordingFacts {
   uint64_t left_raw = 0;
   uint64_t failed_processes = 0;
   std::string gpu_trouble;  // why GPU work is missing, "" when it is not
+  std::string gpu_memory;   // what CUPTI may take of it; "" where it does not record
   std::string failure;      // first cause of a loss that is not the size bound
   // What the stack sampler said of processes that use torch without our hooks.
   std::vector<std::string> without_hooks;

@@ -71,6 +71,10 @@ FAULTS = {
     "zero_start_records=100000": (("loaded", "4000"), {}, [
         ("gpu_recording_ended", "CUPTI ran out of buffers on the device"),
     ]),
+    "device_buffers=1,complete_at_flush": (("kernels", "300000"), {"VGPU_SETTINGS": "scale=0"}, [
+        ("card", "dropped: 0 records; 200,000 records by CUPTI"),
+        ("zero_start_records", "without a start"),
+    ]),
     "disable_holds": (("loaded", "400"), {"VGPU_CUPTI_VERSION": "13.1"}, [("cupti.state", "recording")]),
     "disable_hangs": (("loaded", "400"), {"VGPU_CUPTI_VERSION": "13.0.0"}, [
         ("kernels_kept_on", "CUPTI 13.0.0 may hang"),
@@ -162,9 +166,12 @@ class Faults(TrainprofTest):
         os.mkdir(self.cwd)
 
     def test_without_any_nothing_is_told(self):
-        result, report, _ = self.run_cuda(("stacks", "3"))
+        result, report, text = self.run_cuda(("stacks", "3"))
         self.assertNotIn(b"note:", result.stderr)
         kinds = {item["kind"] for item in json.loads(report.stdout)["quality"]}
+        memory = b"CUPTI takes up to 102 MB of GPU memory a context: 32 buffers of 3.2 MB, 1 at once\n"
+        self.assertIn(b"\n" + memory, result.stderr)
+        self.assertIn(b"  recording them, " + memory, text.stdout)
         # A release's programs have no lines to name.
         self.assertEqual(kinds - {"stack_not_symbolised"}, set())
         self.assertIn("ok    GPU recording", self.doctor(""))

@@ -151,6 +151,52 @@ TEST(VirtualGpuFaults, SomeRecordsHaveNoTimes) {
             5);
 }
 
+size_t FreeBytes() {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  EXPECT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
+  return free_bytes;
+}
+
+void SetAttribute(CUpti_ActivityAttribute attribute, size_t value) {
+  size_t bytes = sizeof value;
+  ASSERT_EQ(cuptiActivitySetAttribute(attribute, &bytes, &value), CUPTI_SUCCESS);
+}
+
+size_t WithoutTimes() {
+  const auto kernels = Kernels();
+  return static_cast<size_t>(std::count_if(kernels.begin(), kernels.end(), [](const auto& kernel) {
+    return kernel.start == 0 && kernel.end == 0;
+  }));
+}
+
+TEST(VirtualGpuFaults, WorkBeyondTheBuffersOnTheDeviceHasNoTimes) {
+  Fault("device_buffers", "2");
+  Fault("complete_at_flush");
+  SetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 3200);  // 100 operations
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(250);
+  EXPECT_EQ(WithoutTimes(), 50u);
+  LaunchMany(200);  // the flush has made room
+  EXPECT_EQ(WithoutTimes(), 50u);
+}
+
+TEST(VirtualGpuFaults, BuffersOnTheDeviceAreOfItsMemory) {
+  ASSERT_EQ(vgpuSet("memory_mib", 1, 1), 0);
+  Fault("complete_at_flush");
+  SetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 3200);
+  const size_t all = FreeBytes();
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  EXPECT_EQ(all - FreeBytes(), 3 * 3200u);
+  LaunchMany(1000);
+  EXPECT_EQ(all - FreeBytes(), 10 * 3200u);
+  EXPECT_EQ(WithoutTimes(), 0u);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, FreeBytes() - 512), cudaSuccess);  // the program has the rest
+  LaunchMany(1200);
+  EXPECT_EQ(WithoutTimes(), 200u);
+}
+
 TEST(VirtualGpuFaults, NoSynchronizationIsRecorded) {
   Fault("no_sync_records");
   Start({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_RUNTIME});

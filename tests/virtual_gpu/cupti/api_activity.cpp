@@ -24,6 +24,7 @@ void PutExisting(CUpti_ActivityKind kind) {
   for (uint32_t uid = 1;; ++uid) {
     const Context* context = FindContext(uid);
     if (context == nullptr) return;
+    if (cupti.RecordsDevice()) cupti.device_buffers.PreAllocate(*context);
     if (kind == CUPTI_ACTIVITY_KIND_CONTEXT) cupti.PutContext(*context);
     if (kind == CUPTI_ACTIVITY_KIND_STREAM) cupti.PutStream(*context->null_stream, 0);
   }
@@ -268,6 +269,13 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute id, size_t* bytes,
     buffers.zeroed_by_client = attribute->value != 0;
   if (id == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
     buffers.per_thread = attribute->value != 0;
+  DeviceBuffers& device_buffers = TheCupti().device_buffers;
+  if (id == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE) device_buffers.bytes = attribute->value;
+  if (id == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT) device_buffers.limit = attribute->value;
+  if (id == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE)
+    device_buffers.ahead = attribute->value;
+  if (id == CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED)
+    device_buffers.pinned = attribute->value != 0;
   return CUPTI_SUCCESS;
 }
 

@@ -124,7 +124,10 @@ void Buffers::PutIncomplete(const void* record, size_t bytes, const PendingTimes
   Sink& sink = SinkOfThread();
   const std::lock_guard guard(sink.lock);
   uint8_t* place = Place(sink, bytes);
-  if (place == nullptr) return;
+  if (place == nullptr) {
+    if (times.pool != nullptr) DeviceBuffers::Leave(times.pool);
+    return;
+  }
   Buffer* buffer = sink.current.get();
   Pending pending = {buffer, static_cast<size_t>(place - buffer->data), times, {}};
   if (Has(Fault::blank_incomplete)) {
@@ -154,6 +157,7 @@ void Buffers::Complete(Sink& sink, int64_t now_ns) {
       write(done.times.end_offset, to_client(done.times.end_ns));
       write(done.times.completed_offset, to_client(done.times.end_ns));
     }
+    if (done.times.pool != nullptr) DeviceBuffers::Leave(done.times.pool);
     if (--done.buffer->incomplete == 0 && done.buffer->full) emptied = true;
     sink.pending.pop();
   }
@@ -164,13 +168,20 @@ void Buffers::Complete(Sink& sink, int64_t now_ns) {
   std::erase(sink.waiting, nullptr);
 }
 
+void Buffers::Forget(Sink& sink) {
+  for (; !sink.pending.empty(); sink.pending.pop()) sink.held.push_back(sink.pending.top());
+  for (const Pending& pending : sink.held) {
+    if (pending.times.pool != nullptr) DeviceBuffers::Leave(pending.times.pool);
+  }
+  sink.held.clear();
+}
+
 void Buffers::Collect(Sink& sink, bool forced) {
   const std::lock_guard guard(sink.lock);
   Complete(sink, NowNs());
   if (!forced && Has(Fault::withheld_until_exit)) return;
   if (forced) {
-    sink.pending = {};  // the client gets those records without their times
-    sink.held.clear();
+    Forget(sink);  // the client gets those records without their times
     for (auto& buffer : sink.waiting) Deliver(std::move(buffer));
     sink.waiting.clear();
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tests/virtual_gpu/cupti/client_clock.h"
+#include "tests/virtual_gpu/cupti/device_buffers.h"
 
 namespace vgpu {
 
@@ -27,6 +28,7 @@ struct PendingTimes {
   size_t completed_offset = 0;
   int64_t start_ns = 0;
   int64_t end_ns = 0;
+  DeviceBuffers::Pool* pool = nullptr;  // where they stand until then
 };
 
 class Buffers {
@@ -94,6 +96,7 @@ class Buffers {
   void Complete(Sink& sink, int64_t now_ns);
   void Collect(Sink& sink, bool forced);
   void Retire(Sink& sink);
+  static void Forget(Sink& sink);
 
   void Deliver(std::unique_ptr<Buffer> buffer);
   bool DeliverNext(std::unique_lock<std::mutex>& guard, bool all);

@@ -155,6 +155,12 @@ void Cupti::PutExternal(uint32_t correlation) {
   Put(body);
 }
 
+bool Cupti::RecordsDevice() const {
+  return KindOn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) || KindOn(CUPTI_ACTIVITY_KIND_KERNEL) ||
+         KindOn(CUPTI_ACTIVITY_KIND_MEMCPY) || KindOn(CUPTI_ACTIVITY_KIND_MEMCPY2) ||
+         KindOn(CUPTI_ACTIVITY_KIND_MEMSET) || KindOn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+}
+
 void Cupti::WaitIfDeadlocked() const {
   while (deadlocked) sleep(1);
 }
@@ -175,6 +181,12 @@ void Cupti::Issued(const vgpu::Work& work) {
   Record record = RecordOf(work, {latency_timestamps, event_timestamps});
   if (serial_kernel)
     memcpy(record.bytes, &(const CUpti_ActivityKind&)CUPTI_ACTIVITY_KIND_KERNEL, 4);
+  if (work.kind != WorkKind::kEvent) {
+    record.times.pool = device_buffers.Enter(*work.stream->context);
+    if (record.times.pool == nullptr) {
+      record.times.start_offset = record.times.end_offset = record.times.completed_offset = 0;
+    }
+  }
   buffers.PutIncomplete(record.bytes, record.size, record.times);
   thread_local uint64_t count = 0;
   if (Has(Fault::garbage_kind) && ++count % 100 == 0) {
@@ -331,6 +343,7 @@ void Cupti::PutStream(const Stream& stream, uint32_t correlation) {
 
 void Cupti::Created(const Context& context) {
   if (context.uid == 1) ActivateApiRecords();
+  if (RecordsDevice()) device_buffers.PreAllocate(context);
   PutDevice(*context.device);
   PutContext(context);
   CUpti_ResourceData data = {};

@@ -104,6 +104,9 @@ class Cupti : public Tool {
 
   ClientClock clock;
   Buffers buffers{clock};
+  DeviceBuffers device_buffers;
+  // Whether work of the device is recorded, of which the times need a place there.
+  bool RecordsDevice() const;
 
   std::atomic<bool> kinds[kMaxKind] = {};
   std::atomic<bool> deadlocked = false;  // with fault disable_hangs

@@ -60,6 +60,14 @@ uint64_t AllocateDevice(Context& context, uint64_t bytes) {
   return address;
 }
 
+bool ChargeDevice(Device& device, uint64_t bytes) {
+  const std::lock_guard guard(TheAddressSpace().lock);
+  if (bytes > CapacityBytes() - device.memory_used_bytes) return false;
+  device.memory_used_bytes += bytes;
+  NoteMemory(device.ordinal, device.memory_used_bytes);
+  return true;
+}
+
 uint64_t AllocateHost(Context& context, uint64_t bytes, MemoryKind kind) {
   void* pages = nullptr;
   if (posix_memalign(&pages, 4096, std::max<uint64_t>(bytes, 1)) != 0) return 0;

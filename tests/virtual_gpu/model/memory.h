@@ -30,6 +30,9 @@ bool RegisterHost(Context& context, uint64_t address, uint64_t bytes);
 // nothing of the kind does.
 Allocation Release(uint64_t address, MemoryKind kind);
 
+// Takes memory of the device for the driver's own use, without an address, for good. False: full.
+bool ChargeDevice(Device& device, uint64_t bytes);
+
 struct MemoryRoom {
   uint64_t free_bytes;
   uint64_t total_bytes;

@@ -29,6 +29,8 @@ inline constexpr char kCuptiRefused[] = "cupti.refused";    // "CALL gives RESUL
 // The program waited so long: microseconds for finding a libcupti, and for all set-up.
 inline constexpr char kCuptiAnswerUs[] = "cupti.answer_us";
 inline constexpr char kCuptiSetupUs[] = "cupti.setup_us";
+// What CUPTI may take of the GPU's memory, in words: "up to 102 MB of ...".
+inline constexpr char kCuptiDeviceMemory[] = "cupti.device_memory";
 // The longest that CUPTI held a record back, in milliseconds.
 inline constexpr char kCuptiLargestUndeliveredMs[] = "cupti.largest_undelivered_ms";
 // The longest that a call into CUPTI took, in milliseconds; absent where none took long.
