@@ -32,9 +32,11 @@ void ReadBuildId(const char* notes, size_t size, ModuleFacts* facts) {
   }
 }
 
-// The executable segment that holds `address`. The program headers are read from the mapped file,
-// not through dl_iterate_phdr: that takes the loader's lock.
-bool Describe(const LoadedObject& object, uint64_t address, ModuleFacts* facts) {
+}  // namespace
+
+// The program headers are read from the mapped file, not through dl_iterate_phdr: that takes the
+// loader's lock.
+bool DescribeModule(const LoadedObject& object, uint64_t address, ModuleFacts* facts) {
   ElfW(Ehdr) elf;
   memcpy(&elf, reinterpret_cast<const void*>(object.file_start), sizeof elf);
   if (memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_phentsize != sizeof(ElfW(Phdr))) {
@@ -63,9 +65,11 @@ bool Describe(const LoadedObject& object, uint64_t address, ModuleFacts* facts) 
   return found;
 }
 
+namespace {
+
 void WriteModule(const LoadedObject& object, uint64_t address, ThreadWriter& writer) {
   ModuleFacts facts{};
-  if (!Describe(object, address, &facts)) return;
+  if (!DescribeModule(object, address, &facts)) return;
   char path[kMostPath];
   const char* name = object.path;
   if (name[0] == 0) {

@@ -18,6 +18,9 @@ struct ModuleSet {
   bool Add(uint64_t key);
 };
 
+// The executable segment that holds `address`; false where there is none.
+bool DescribeModule(const LoadedObject& object, uint64_t address, recording::ModuleFacts* facts);
+
 // Writes a record for each object of these frames that is not in the recording yet.
 void WriteModules(ModuleSet& known, const Frames& frames, ThreadWriter& writer);
 

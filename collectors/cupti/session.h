@@ -77,6 +77,7 @@ struct Session {
   std::atomic<bool> failed;   // fact::kCuptiState tells why nothing is recorded (any more)
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
+  std::atomic<uint64_t> stacks_scanned;
   std::atomic<uint64_t> repeated_callbacks;
   std::atomic<uint32_t> forks;
   // The call into CUPTI that is under way: since when (0: none), and its name.

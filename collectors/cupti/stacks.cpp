@@ -1,5 +1,7 @@
 #include "collectors/cupti/stacks.h"
 
+#include <string.h>
+
 #include "collectors/cupti/modules.h"
 #include "collectors/cupti/session.h"
 #include "collectors/cupti/unwind.h"
@@ -120,7 +122,11 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
       writer->CallStack(frames.address, frames.count, correlation, domain, script);
       writer->Leave();
     }
+    if (frames.scanned) session.stacks_scanned.fetch_add(1, std::memory_order_relaxed);
   }
+  // A later scan would take what is left of them for frames.
+  memset(static_cast<void*>(&frames), 0, sizeof frames);
+  asm volatile("" : : "r"(&frames) : "memory");
   t_budget_ns -= MonotonicNs() - caller.now;
   t_walking = false;
 }

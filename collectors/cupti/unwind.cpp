@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "collectors/core/old_glibc.h"
+#include "collectors/cupti/stack_scan.h"
 
 namespace trainprof::collectors {
 namespace {
@@ -75,19 +76,9 @@ int FindAny(void* address, FoundObject* result) {
   return find(address, result);
 }
 
+// nvcc links cudart statically by default: its frames are then the program's, as far as can be told.
 constexpr const char* kCudaLibraries[] = {"libcuda.so", "libcudart", "libcupti",
                                           "libtrainprof_injection"};
-
-bool IsCuda(uint64_t address) {
-  LoadedObject object;
-  if (!FindObject(address, &object)) return false;
-  const char* base = strrchr(object.path, '/');
-  base = base == nullptr ? object.path : base + 1;
-  for (const char* library : kCudaLibraries) {
-    if (strncmp(base, library, strlen(library)) == 0) return true;
-  }
-  return false;
-}
 
 // So many frames without one of CUDA's: the program's own have begun.
 constexpr uint32_t kSettledFrames = 8;
@@ -98,6 +89,7 @@ struct WalkState {
   void* context;
   bool asked;
   bool refused;
+  uint64_t stack_in_cuda;  // of the latest frame if that is CUDA's, else 0
 
   bool Ask() {
     asked = true;
@@ -117,8 +109,10 @@ _Unwind_Reason_Code OnFrame(_Unwind_Context* unwind, void* context) {
   Frames& frames = *state->frames;
   if (!state->asked && IsCuda(address)) {
     frames.count = 0;  // what lies between CUDA's own frames is a wrapper's
+    state->stack_in_cuda = _Unwind_GetCFA(unwind);
     return _URC_NO_REASON;
   }
+  state->stack_in_cuda = 0;
   frames.address[frames.count++] = address;
   if (frames.count == kSettledFrames && !state->Ask()) return _URC_END_OF_STACK;
   return frames.count == ThreadWriter::kMostFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -134,6 +128,17 @@ int FindForUnwinder(void* address, void* result) {
   return FindAny(address, static_cast<FoundObject*>(result));
 }
 
+bool IsCuda(uint64_t address) {
+  LoadedObject object;
+  if (!FindObject(address, &object)) return false;
+  const char* base = strrchr(object.path, '/');
+  base = base == nullptr ? object.path : base + 1;
+  for (const char* library : kCudaLibraries) {
+    if (strncmp(base, library, strlen(library)) == 0) return true;
+  }
+  return false;
+}
+
 bool FindObject(uint64_t address, LoadedObject* object) {
   FoundObject found{};
   if (FindAny(reinterpret_cast<void*>(address), &found) != 0 || found.map == nullptr) return false;
@@ -146,8 +151,12 @@ bool FindObject(uint64_t address, LoadedObject* object) {
 
 bool Walk(Frames* frames, bool (*go_on)(uint64_t site, void* context), void* context) {
   frames->count = 0;
-  WalkState state = {frames, go_on, context, false, false};
+  WalkState state = {frames, go_on, context, false, false, 0};
   _Unwind_Backtrace(OnFrame, &state);
+  frames->scanned = state.stack_in_cuda != 0;
+  if (frames->scanned) {
+    frames->count = ScanStack(state.stack_in_cuda, frames->address, ThreadWriter::kMostFrames);
+  }
   if (!state.asked && frames->count > 0) state.Ask();
   return frames->count > 0 && !state.refused;
 }

@@ -1,4 +1,5 @@
-// Walks the calling thread's own frames by .eh_frame.
+// Walks the calling thread's own frames by .eh_frame; what stands above a frame of CUDA's that has none is looked
+// for on the stack (stack_scan.h).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@ struct Frames {
   uint32_t count;
   // Return addresses, innermost first, without CUDA's own.
   uint64_t address[ThreadWriter::kMostFrames];
+  bool scanned;  // a frame of CUDA's could not be unwound
 };
 
 // Where code lies: a loaded object. `file_start` is its ELF header in memory.
@@ -25,6 +27,9 @@ struct LoadedObject {
   uint64_t load_bias;
 };
 bool FindObject(uint64_t address, LoadedObject* object);
+
+// Whether it lies in a library of CUDA's, or in ours.
+bool IsCuda(uint64_t address);
 
 // Fills `frames`. Asks go_on(site) once, when it is sure of the nearest kSiteFrames frames (or the
 // stack ends): false ends the walk, and Walk then gives false.

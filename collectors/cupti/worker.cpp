@@ -29,6 +29,7 @@ struct Reported {
   uint64_t lost_bytes;
   uint64_t refused;
   uint64_t stacks_skipped;
+  uint64_t stacks_scanned;
   uint64_t forks;
   uint64_t largest_age_ms;
   uint64_t longest_call_ms;
@@ -87,6 +88,7 @@ struct Worker {
     Report(fact::kCuptiOverwrittenBytes, session.ring.lost_bytes(), &reported.lost_bytes);
     Report(fact::kCuptiRefusedBuffers, session.ring.refused(), &reported.refused);
     Report(fact::kCuptiStacksSkipped, session.stacks_skipped.load(), &reported.stacks_skipped);
+    Report(fact::kCuptiStacksScanned, session.stacks_scanned.load(), &reported.stacks_scanned);
     Report(fact::kCuptiForks, session.forks.load(), &reported.forks);
     Report(fact::kCuptiLargestUndeliveredMs, static_cast<uint64_t>(largest_age_ns / 1'000'000),
            &reported.largest_age_ms);

@@ -42,9 +42,11 @@ bool PassesThrough(const RecordedRows& rows, const RecordedStack& stack,
   return false;
 }
 
-class CuptiStacks : public ::testing::Test {
+// With a fault of the virtual GPU, or none.
+class CuptiStacks : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
+    run_.environment["VGPU_FAULTS"] = GetParam();
     ASSERT_EQ(run_.Run({"stacks", "30"}), 0);
     rows_ = run_.Rows();
   }
@@ -72,23 +74,23 @@ class CuptiStacks : public ::testing::Test {
   RecordedRows rows_;
 };
 
-TEST_F(CuptiStacks, ABlockingCopyLeadsToTheFunctionThatReadsTheLoss) {
+TEST_P(CuptiStacks, ABlockingCopyLeadsToTheFunctionThatReadsTheLoss) {
   const auto [stacks, right] = StacksOf("cudaMemcpy", "ReadsTheLoss");
   EXPECT_GE(stacks, 20);
   EXPECT_EQ(right, stacks);
 }
 
-TEST_F(CuptiStacks, ASmallCopyLeadsToTheFunctionThatMadeTheTensor) {
+TEST_P(CuptiStacks, ASmallCopyLeadsToTheFunctionThatMadeTheTensor) {
   const auto [stacks, right] = StacksOf("cudaMemcpyAsync", "MakesTensorsOnTheHost");
   EXPECT_GE(stacks, 8);
   EXPECT_EQ(right, stacks);
 }
 
-TEST_F(CuptiStacks, LaunchesHaveNone) {
+TEST_P(CuptiStacks, LaunchesHaveNone) {
   EXPECT_EQ(StacksOf("cudaLaunchKernel", "ReadsTheLoss").first, 0);
 }
 
-TEST_F(CuptiStacks, EveryFrameLiesInAModuleWithABuildId) {
+TEST_P(CuptiStacks, EveryFrameLiesInAModuleWithABuildId) {
   int unknown = 0;
   for (const RecordedStack& stack : rows_.stacks) {
     for (const uint64_t frame : stack.frames) {
@@ -104,6 +106,13 @@ TEST_F(CuptiStacks, EveryFrameLiesInAModuleWithABuildId) {
     EXPECT_GT(module.facts.build_id_bytes, 0u) << module.path;
   }
 }
+
+TEST_P(CuptiStacks, ThoseThatCannotBeUnwoundAreCounted) {
+  const bool can = GetParam()[0] == 0;
+  EXPECT_EQ(rows_.Fact("cupti.stacks_scanned").empty(), can);
+}
+
+INSTANTIATE_TEST_SUITE_P(Unwinding, CuptiStacks, ::testing::Values("", "no_unwind_info"));
 
 }  // namespace
 }  // namespace trainprof::testing

@@ -101,6 +101,10 @@ FAULTS = {
         ("mig_uuid_unknown", "a MIG slice's UUID is wrong in CUPTI before 13.3 update 1"),
         ("text", "GPU 0 Virtual GPU (trainprof) (compute capability 9.0, 132 multiprocessors, 80.0 GiB, a MIG slice)"),
     ]),
+    "no_unwind_info": (("stacks", "30"), {}, [
+        ("stacks_scanned", "cannot be unwound"),
+        ("text", "cuda_program.cpp:"),
+    ]),
     "oom_at": (MIXED, {}, [("failed_calls", "cudaMalloc gives error 2 (out of memory)")]),
     "missing_function": (MIXED, {}, [
         ("cupti_calls_refused", "cuptiSubscribe_v2 gives CUPTI_ERROR_API_NOT_IMPLEMENTED"),

@@ -1,6 +1,7 @@
 // Each fault by its name. Those that a process must have from its start are in injection_test.cpp.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <csignal>
@@ -266,6 +267,37 @@ TEST(VirtualGpuFaults, CallbacksComeTwice) {
   LaunchMany(1);
   EXPECT_EQ(Callbacks().size(), 4u);
 }
+
+int frames_of_callback = 0;
+
+int FramesOfCallback() {
+  CUpti_SubscriberHandle subscriber = nullptr;
+  const auto count = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+    if (static_cast<const CUpti_CallbackData*>(data)->callbackSite != CUPTI_API_EXIT) return;
+    frames_of_callback = 0;
+    _Unwind_Backtrace(
+        [](_Unwind_Context*, void*) {
+          ++frames_of_callback;
+          return _URC_NO_REASON;
+        },
+        nullptr);
+  };
+  EXPECT_EQ(cuptiSubscribe(&subscriber, count, nullptr), CUPTI_SUCCESS);
+  EXPECT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020),
+            CUPTI_SUCCESS);
+  LaunchMany(1);
+  cuptiUnsubscribe(subscriber);
+  return frames_of_callback;
+}
+
+#if defined(__x86_64__)
+TEST(VirtualGpuFaults, ACallbackCannotBeUnwound) {
+  const int all = FramesOfCallback();
+  Fault("no_unwind_info");
+  EXPECT_LT(FramesOfCallback(), all - 8);  // the test's own are gone
+}
+#endif
 
 TEST(VirtualGpuFaults, MemoryEndsAtAnAllocation) {
   Fault("oom_at", "3");

@@ -45,6 +45,8 @@ namespace vgpu {
   X(callback_twice, "", "every callback comes twice")                                               \
   X(mig, "",                                                                                        \
     "the GPU is a MIG slice; NVML says MIG mode, CUPTI before 13.3.1 the GPU's UUID and no name")   \
+  X(no_unwind_info, "",                                                                             \
+    "a frame of the driver's cannot be unwound: callbacks come through code without .eh_frame")     \
   X(oom_at, "1", "this allocation of device memory and all later ones fail")                        \
   X(missing_function, "cuptiSubscribe_v2", "this CUPTI function answers NOT_IMPLEMENTED (11)")      \
   X(nvml_missing_function, "nvmlDeviceGetCurrentClocksEventReasons",                                \

@@ -21,6 +21,39 @@ void CountCall() {
   if (fatal > 0 && count >= static_cast<uint64_t>(fatal)) kill(getpid(), SIGKILL);
 }
 
+// Code without unwind information: calls function(argument) from a frame of 264 bytes.
+#if defined(__x86_64__)
+extern "C" void VgpuCallWithoutUnwindInfo(void (*function)(void*), void* argument);
+asm(".text\n"
+    ".type VgpuCallWithoutUnwindInfo, @function\n"
+    "VgpuCallWithoutUnwindInfo:\n"
+    "  sub $264, %rsp\n"
+    "  mov %rdi, %rax\n"
+    "  mov %rsi, %rdi\n"
+    "  call *%rax\n"
+    "  add $264, %rsp\n"
+    "  ret\n"
+    ".size VgpuCallWithoutUnwindInfo, . - VgpuCallWithoutUnwindInfo\n");
+#else
+void VgpuCallWithoutUnwindInfo(void (*function)(void*), void* argument) { function(argument); }
+#endif
+
+struct ExitCall {
+  Tool* tool;
+  ApiCall* call;
+};
+
+void TellExit(Tool* tool, ApiCall& call) {
+  if (!Has(Fault::no_unwind_info)) return tool->Exit(call);
+  ExitCall exit = {tool, &call};
+  VgpuCallWithoutUnwindInfo(
+      [](void* argument) {
+        const auto& exit = *static_cast<ExitCall*>(argument);
+        exit.tool->Exit(*exit.call);
+      },
+      &exit);
+}
+
 }  // namespace
 
 std::atomic<Tool*> attached_tool = nullptr;
@@ -46,7 +79,7 @@ ApiScope::~ApiScope() {
   --depth;
   if (duration_ns_ > 0 && start_ns_ > 0) WaitUntil(start_ns_ + duration_ns_);
   if (tool_ == nullptr) return;
-  tool_->Exit(call_);
+  TellExit(tool_, call_);
   current_correlation = outer_correlation_;
 }
 

@@ -42,6 +42,9 @@ constexpr Loss kLosses[] = {
      "kernels that CUPTI gave no name"},
     {fact::kCuptiStacksSkipped, "stacks_skipped", QualitySeverity::kInfo,
      "calls without a stack: taking one would have cost the program more than 1 % of its time"},
+    {fact::kCuptiStacksScanned, "stacks_scanned", QualitySeverity::kInfo,
+     "stacks of calls whose frames in CUDA's libraries cannot be unwound: their lines were found on "
+     "the stack, and one may be an earlier call's"},
     {fact::kCuptiForks, "forked_after_cuda", QualitySeverity::kInfo,
      "processes forked after CUDA was set up; GPU recording is off in them"},
     {fact::kCuptiReorderedBuffers, "reordered_buffers", QualitySeverity::kInfo,

@@ -52,6 +52,8 @@ inline constexpr char kCuptiReorderedBuffers[] = "cupti.reordered_buffers";  // 
 inline constexpr char kCuptiNamelessKernels[] = "cupti.nameless_kernels";    // CUPTI has no name
 inline constexpr char kCuptiRepeatedCallbacks[] = "cupti.repeated_callbacks";
 inline constexpr char kCuptiStacksSkipped[] = "cupti.stacks_skipped";  // calls, to save time
+// Stacks above a frame of CUDA's that cannot be unwound.
+inline constexpr char kCuptiStacksScanned[] = "cupti.stacks_scanned";
 inline constexpr char kCuptiForks[] = "cupti.forks";  // children after CUDA's set-up
 // Written by salvage, into the recording of a process that died.
 inline constexpr char kCuptiSalvagedRows[] = "cupti.salvaged_rows";      // of its buffers
