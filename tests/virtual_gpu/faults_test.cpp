@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <unwind.h>
 
+#include <cuda.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
 #include "tests/virtual_gpu/cupti_client.h"
 #include "tests/virtual_gpu/vgpu.h"
@@ -196,6 +199,57 @@ TEST(VirtualGpuFaults, BuffersOnTheDeviceAreOfItsMemory) {
   ASSERT_EQ(cudaMalloc(&memory, FreeBytes() - 512), cudaSuccess);  // the program has the rest
   LaunchMany(1200);
   EXPECT_EQ(WithoutTimes(), 200u);
+}
+
+// How far the kernel's record begins behind its launch's, at most; a flush `later` ns after it.
+int64_t BeginsBehindLaunch(int64_t later) {
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME});
+  LaunchMany(1);
+  const timespec pause = {0, later};
+  nanosleep(&pause, nullptr);
+  const auto records = AllRecords();
+  const auto kernels =
+      Select<CUpti_ActivityKernel10>(records, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  const auto calls = Select<CUpti_ActivityAPI>(records, CUPTI_ACTIVITY_KIND_RUNTIME);
+  return static_cast<int64_t>(kernels.at(0).start - calls.at(0).start);
+}
+
+TEST(VirtualGpuFaults, TimesOfTheDeviceMayBeOff) {
+  ASSERT_EQ(vgpuSet("clock_jitter_ns", -900e6, -800e6), 0);
+  const int64_t behind = BeginsBehindLaunch(0);
+  EXPECT_GT(behind, -900'000'000);
+  EXPECT_LT(behind, -700'000'000);  // before its launch
+}
+
+TEST(VirtualGpuFaults, TheClockOfTheDeviceMayDrift) {
+  ASSERT_EQ(vgpuSet("clock_drift_ppm", 1e6, 1e6), 0);  // twice as fast
+  Fault("complete_at_flush");
+  EXPECT_LT(BeginsBehindLaunch(300'000'000), -250'000'000);
+}
+
+TEST(VirtualGpuFaults, WhileOneThreadIsInCuInitCuptiWaits) {
+  ASSERT_EQ(vgpuSet("cuinit_ms", 300, 300), 0);
+  const int64_t begin = vgpuNowNs();
+  std::thread other([] { cuInit(0); });
+  const timespec pause = {0, 50'000'000};
+  nanosleep(&pause, nullptr);
+  EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+  EXPECT_GE(vgpuNowNs() - begin, 300'000'000);
+  other.join();
+}
+
+TEST(VirtualGpuFaults, LaunchesWaitForAFlush) {
+  ASSERT_EQ(vgpuSet("flush_ms", 300, 300), 0);
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  LaunchMany(1);
+  std::thread other([] { cuptiActivityFlushAll(0); });
+  const timespec pause = {0, 50'000'000};
+  nanosleep(&pause, nullptr);
+  const int64_t begin = vgpuNowNs();
+  LaunchMany(1);
+  EXPECT_GE(vgpuNowNs() - begin, 150'000'000);
+  other.join();
+  EXPECT_EQ(Kernels().size(), 2u);
 }
 
 TEST(VirtualGpuFaults, NoSynchronizationIsRecorded) {

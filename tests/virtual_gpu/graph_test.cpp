@@ -131,5 +131,50 @@ TEST(VirtualGpuGraph, GraphsAreBuiltNodeByNodeToo) {
   ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
+// Launches the graph once; the correlations of its kernels less that of the launch.
+std::multiset<int64_t> KernelsOfLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  const size_t before = AllRecords().size();
+  EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  const auto all = AllRecords();
+  const std::vector<AnyRecord> records(all.begin() + static_cast<ptrdiff_t>(before), all.end());
+  int64_t launch = 0;
+  for (const auto& call : Select<CUpti_ActivityAPI>(records, CUPTI_ACTIVITY_KIND_RUNTIME)) {
+    if (call.cbid == CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000) launch = call.correlationId;
+  }
+  std::multiset<int64_t> offsets;
+  for (const auto& kernel :
+       Select<CUpti_ActivityKernel10>(records, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) {
+    offsets.insert(kernel.correlationId - launch);
+  }
+  return offsets;
+}
+
+TEST(VirtualGpuGraph, OneMadeWhileKernelsWereOffMayLeaveNone) {
+  ASSERT_EQ(vgpuSetFault("graph_needs_kind", nullptr), 0);
+  Start({CUPTI_ACTIVITY_KIND_RUNTIME});
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  const cudaGraphExec_t early = Diamond(stream);
+  ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  const cudaGraphExec_t late = Diamond(stream);
+  EXPECT_EQ(KernelsOfLaunch(early, stream).size(), 0u);
+  EXPECT_EQ(KernelsOfLaunch(late, stream).size(), 4u);
+  vgpuClearFaults();
+  EXPECT_EQ(KernelsOfLaunch(early, stream).size(), 4u);
+}
+
+TEST(VirtualGpuGraph, InALaterSessionKernelsMayNameAnotherCall) {
+  ASSERT_EQ(vgpuSetFault("late_session_correlation", nullptr), 0);
+  Start({CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  const cudaGraphExec_t exec = Diamond(stream);
+  EXPECT_EQ(KernelsOfLaunch(exec, stream), (std::multiset<int64_t>{0, 0, 0, 0}));
+  ASSERT_EQ(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  EXPECT_EQ(KernelsOfLaunch(exec, stream), (std::multiset<int64_t>{-1, -1, -1, -1}));
+}
+
 }  // namespace
 }  // namespace vgpu::testing

@@ -5,6 +5,7 @@
 
 #include "tests/virtual_gpu/cupti/api.h"
 #include "tests/virtual_gpu/cupti/names.h"
+#include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/faults.h"
 #include "tests/virtual_gpu/model/session.h"
 
@@ -85,7 +86,8 @@ CUptiResult EnableKind(CUpti_ActivityKind kind) {
     return CUPTI_ERROR_NOT_COMPATIBLE;
   }
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) cupti.buffers.Release();
-  cupti.kinds[kind] = true;
+  const bool was_on = cupti.kinds[kind].exchange(true);
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !was_on) ++cupti.kernel_sessions;
   if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) cupti.buffers.tell_requests = true;
   if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) cupti.recorded[kRuntime].SetKind(true);
   if (kind == CUPTI_ACTIVITY_KIND_DRIVER) cupti.recorded[kDriver].SetKind(true);
@@ -102,6 +104,20 @@ void KernelsDisabled() {
     TheCupti().WaitIfDeadlocked();
   }
   if (Has(Fault::disable_holds)) buffers.HoldIncomplete();
+}
+
+void TakeFlushTime() {
+  Cupti& cupti = TheCupti();
+  const std::lock_guard guard(cupti.flush_lock);
+  double ms;
+  {
+    const std::lock_guard machine_guard(TheMachine().lock);
+    ms = TheMachine().Draw(Get(Setting::flush_ms).least, Get(Setting::flush_ms).greatest);
+  }
+  cupti.flushing = true;
+  WaitUntil(NowNs() + static_cast<int64_t>(ms * 1e6));
+  cupti.flushing = false;
+  cupti.flushing.notify_all();
 }
 
 CUptiResult EnableSingle(ApiDomain domain, CUpti_CallbackId cbid, uint8_t enable) {
@@ -241,6 +257,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag) {
     while (nanosleep(&left, &left) != 0) {
     }
   }
+  if (Get(Setting::flush_ms).greatest > 0) TakeFlushTime();
   TheCupti().buffers.Flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
   return CUPTI_SUCCESS;
 }

@@ -143,7 +143,7 @@ void Buffers::PutIncomplete(const void* record, size_t bytes, const PendingTimes
 
 void Buffers::Complete(Sink& sink, int64_t now_ns) {
   if (sink.pending.empty() || sink.pending.top().times.end_ns > now_ns) return;
-  const ClientClock::Mapping to_client = clock_.MappingNow();
+  const ClientClock::Mapping to_client = clock_.DeviceMappingNow();
   bool emptied = false;
   while (!sink.pending.empty() && sink.pending.top().times.end_ns <= now_ns) {
     const Pending& done = sink.pending.top();

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "tests/virtual_gpu/model/clock.h"
+#include "tests/virtual_gpu/model/machine.h"
 
 namespace vgpu {
 
@@ -33,6 +34,20 @@ ClientClock::Mapping ClientClock::MappingNow() const {
     rate = static_cast<double>(client - first_client_) / static_cast<double>(now - first_ns_);
   }
   return {now, client, rate};
+}
+
+ClientClock::Mapping ClientClock::DeviceMappingNow() const {
+  Mapping mapping = MappingNow();
+  const Range jitter = Get(Setting::clock_jitter_ns);
+  const Range drift = Get(Setting::clock_drift_ppm);
+  if (jitter.least == 0 && jitter.greatest == 0 && drift.least == 0 && drift.greatest == 0) {
+    return mapping;
+  }
+  const std::lock_guard guard(TheMachine().lock);
+  const int64_t now = NowNs();
+  const int64_t off = static_cast<int64_t>(TheMachine().Draw(jitter.least, jitter.greatest));
+  const double per_ns = 1 + TheMachine().Draw(drift.least, drift.greatest) * 1e-6;
+  return {now, mapping(now) + static_cast<uint64_t>(off), mapping.client_per_ns * per_ns};
 }
 
 }  // namespace vgpu

@@ -1,6 +1,7 @@
 // The clock of CUPTI's time stamps: the client's callback where it registered one, else
 // CLOCK_REALTIME. Device times, which the model has in CLOCK_MONOTONIC, are converted as the real
-// library does: by where both clocks stand now and how fast the client's one runs.
+// library does: by where both clocks stand now and how fast the client's one runs; settings
+// clock_jitter_ns and clock_drift_ppm say how well.
 #pragma once
 
 #include <cupti.h>
@@ -25,6 +26,8 @@ class ClientClock {
     }
   };
   Mapping MappingNow() const;
+  // The same for times of the device, as well as the library knows how its clock runs.
+  Mapping DeviceMappingNow() const;
 
  private:
   CUpti_TimestampCallbackFunc callback_ = nullptr;

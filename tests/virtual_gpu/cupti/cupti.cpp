@@ -19,6 +19,8 @@ namespace {
 
 std::atomic<bool> forked = false;
 
+constexpr uint32_t kTrueGraphCorrelations = 130101;
+
 struct ExternalId {
   CUpti_ExternalCorrelationKind kind;
   uint64_t id;
@@ -61,6 +63,7 @@ CUptiResult Usable(const char* function) {
   if (missing != nullptr && *missing == function) return CUPTI_ERROR_API_NOT_IMPLEMENTED;
   if (Has(Fault::no_driver)) return CUPTI_ERROR_UNKNOWN;
   if (Has(Fault::old_driver) || Has(Fault::wrong_libcupti)) return CUPTI_ERROR_NOT_INITIALIZED;
+  WaitForInitialization();
   return CUPTI_SUCCESS;
 }
 
@@ -167,6 +170,7 @@ void Cupti::WaitIfDeadlocked() const {
 
 void Cupti::Issued(const vgpu::Work& work) {
   WaitIfDeadlocked();
+  flushing.wait(true);
   if (!buffers.registered()) return;
   const CUpti_ActivityKind kind = KindOf(work);
   const bool serial_kernel = work.kind == WorkKind::kKernel && KindOn(CUPTI_ACTIVITY_KIND_KERNEL);
@@ -174,11 +178,18 @@ void Cupti::Issued(const vgpu::Work& work) {
   // Tracing whole graphs leaves out their nodes.
   if (work.graph_node_id != 0 && KindOn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) return;
   if (work.kind == WorkKind::kKernel && Has(Fault::zero_kernel_records)) return;
+  const bool node = work.kind == WorkKind::kKernel && work.graph_node_id != 0;
+  if (node && !work.graph_knew_tool && Has(Fault::graph_needs_kind)) return;
   if (TakeOne(Fault::drop_records)) {
     buffers.CountDropped();
     return;
   }
-  Record record = RecordOf(work, {latency_timestamps, event_timestamps});
+  vgpu::Work told = work;
+  if (node && kernel_sessions > 1 && EmulatedApiVersion() < kTrueGraphCorrelations &&
+      Has(Fault::late_session_correlation)) {
+    --told.correlation;
+  }
+  Record record = RecordOf(told, {latency_timestamps, event_timestamps});
   if (serial_kernel)
     memcpy(record.bytes, &(const CUpti_ActivityKind&)CUPTI_ACTIVITY_KIND_KERNEL, 4);
   if (work.kind != WorkKind::kEvent) {

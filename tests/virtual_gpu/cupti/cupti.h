@@ -81,6 +81,9 @@ class Cupti : public Tool {
   void Enter(ApiCall& call) override;
   void Exit(ApiCall& call) override;
   void Issued(const vgpu::Work& work) override;
+  bool RecordsKernels() const override {
+    return KindOn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) || KindOn(CUPTI_ACTIVITY_KIND_KERNEL);
+  }
   void Synchronized(const Sync& sync) override;
   void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) override;
   void Memory(const MemoryOperation& operation) override;
@@ -109,9 +112,12 @@ class Cupti : public Tool {
   bool RecordsDevice() const;
 
   std::atomic<bool> kinds[kMaxKind] = {};
+  std::atomic<int> kernel_sessions = 0;  // how often they were switched on
   std::atomic<bool> deadlocked = false;  // with fault disable_hangs
   void WaitIfDeadlocked() const;
-  ApiSelection recorded[2];  // by ApiDomain
+  std::mutex flush_lock;
+  std::atomic<bool> flushing = false;  // the client flushes, which takes flush_ms: launches wait
+  ApiSelection recorded[2];            // by ApiDomain
   std::atomic<bool> latency_timestamps = false;
   std::atomic<bool> event_timestamps = false;
   std::atomic<bool> system_thread_ids = false;

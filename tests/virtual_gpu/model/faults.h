@@ -45,6 +45,10 @@ namespace vgpu {
   X(callback_twice, "", "every callback comes twice")                                               \
   X(mig, "",                                                                                        \
     "the GPU is a MIG slice; NVML says MIG mode, CUPTI before 13.3.1 the GPU's UUID and no name")   \
+  X(graph_needs_kind, "",                                                                           \
+    "a graph that was instantiated while kernels were not recorded leaves no records of kernels")   \
+  X(late_session_correlation, "",                                                                   \
+    "before 13.1.1: when kernels were enabled again, a graph's have the correlation before theirs") \
   X(no_unwind_info, "",                                                                             \
     "a frame of the driver's cannot be unwound: callbacks come through code without .eh_frame")     \
   X(oom_at, "1", "this allocation of device memory and all later ones fail")                        \

@@ -75,6 +75,7 @@ std::unique_ptr<GraphExec> Instantiate(const Graph& graph) {
   auto exec = std::make_unique<GraphExec>();
   exec->graph.id = ++last_graph;
   exec->source_id = graph.id;
+  if (const Tool* tool = AttachedTool()) exec->knew_tool = tool->RecordsKernels();
   std::unordered_map<const GraphNode*, GraphNode*> copy_of;
   for (const auto& node : graph.nodes) {
     std::vector<GraphNode*> after;
@@ -106,6 +107,7 @@ std::vector<Work> IssueNodes(GraphExec& exec, Stream& stream, int64_t now_ns) {
     Work work = machine.IssueNode(stream, node->operation, ready, now_ns);
     work.graph_id = exec.graph.id;
     work.graph_node_id = node->id;
+    work.graph_knew_tool = exec.knew_tool;
     end_of[node.get()] = work.end_ns;
     whole.start_ns = std::min(whole.start_ns, work.start_ns);
     whole.end_ns = std::max(whole.end_ns, work.end_ns);

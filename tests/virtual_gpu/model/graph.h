@@ -25,6 +25,7 @@ struct Graph {
 struct GraphExec {
   Graph graph;
   uint32_t source_id = 0;
+  bool knew_tool = false;  // a tool recorded kernels when it was made
 };
 
 struct Capture {

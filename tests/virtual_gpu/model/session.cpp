@@ -19,6 +19,7 @@ thread_local Context* current_context = nullptr;
 thread_local bool initializing = false;
 
 std::atomic<bool> initialized = false;
+std::atomic<bool> locked = false;  // by the thread that is in Initialize
 std::atomic<bool> forked = false;
 
 struct Contexts {
@@ -75,9 +76,17 @@ CUresult Initialize() {
     pthread_atfork(nullptr, nullptr, [] { forked = true; });
     initialized = true;
     LoadInjectedLibrary();
+    locked = true;
+    WaitUntil(NowNs() + static_cast<int64_t>(Least(Setting::cuinit_ms) * 1e6));
+    locked = false;
+    locked.notify_all();
     initializing = false;
   });
   return CUDA_SUCCESS;
+}
+
+void WaitForInitialization() {
+  if (!initializing) locked.wait(true);
 }
 
 CUresult Readiness() {

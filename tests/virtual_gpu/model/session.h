@@ -11,6 +11,8 @@ namespace vgpu {
 // What cuInit does: once, finds the devices and loads CUDA_INJECTION64_PATH. Later calls return the
 // same result. Faults and a fork since then are answered as the driver does.
 CUresult Initialize();
+// While another thread is in it, behind the injected library, where the driver holds its locks.
+void WaitForInitialization();
 // Whether Initialize() was called, and what calls get where it was not or where the driver does not
 // work.
 CUresult Readiness();

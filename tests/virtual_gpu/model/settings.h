@@ -21,6 +21,11 @@ namespace vgpu {
   X(copy_engines, 1, 1, "copies that may run at once, in each direction")                         \
   X(sm_count, 132, 132, "multiprocessors")                                                        \
   X(driver_version, 13000, 13000, "what cuDriverGetVersion says")                                 \
+  X(cuinit_ms, 0, 0,                                                                              \
+    "of cuInit, after the injected library: CUPTI calls of other threads wait; not scaled")       \
+  X(flush_ms, 0, 0, "of a flush of CUPTI's, while launches wait; not scaled")                     \
+  X(clock_jitter_ns, 0, 0, "how far times of the device are off, each time that CUPTI looks")     \
+  X(clock_drift_ppm, 0, 0, "how much faster the device's clock runs, until CUPTI looks again")    \
   X(context_create_ns, 0, 0, "first use of a device")                                             \
   X(api_call_ns, 200, 800, "host time of a call not named below")                                 \
   X(launch_call_ns, 1800, 4500, "host time of a kernel launch")                                   \

@@ -65,6 +65,7 @@ struct Work {
   // graphs: 0 outside
   uint32_t graph_id = 0;
   uint64_t graph_node_id = 0;
+  bool graph_knew_tool = false;  // when it was instantiated, the tool recorded kernels
 };
 
 enum class SyncKind : uint8_t { kEvent = 1, kStreamWaitsEvent, kStream, kContext };  // as in CUPTI
@@ -97,6 +98,7 @@ class Tool {
   virtual void Enter(ApiCall& call) = 0;
   virtual void Exit(ApiCall& call) = 0;
   virtual void Issued(const Work& work) = 0;
+  virtual bool RecordsKernels() const = 0;
   virtual void Synchronized(const Sync& sync) = 0;
   // An operation waited for room in the stream's queue.
   virtual void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) = 0;
