@@ -232,6 +232,30 @@ int Loaded(long count) {
   return 0;
 }
 
+// From step 120 on each launches a graph that was made there, between two windows of detail.
+int GraphSteps(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 1000);
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  Check(cudaStreamCreate(&stream), "stream");
+  for (long i = 0; i < count; ++i) {
+    nvtxRangePushA("step");
+    Launch(kernel, stream);
+    if (i == 120) {
+      Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+      Launch(kernel, stream);
+      Check(cudaStreamEndCapture(stream, &graph), "capture");
+      Check(cudaGraphInstantiate(&executable, graph, 0), "instantiate");
+    }
+    if (executable != nullptr) Check(cudaGraphLaunch(executable, stream), "graph launch");
+    Check(cudaStreamSynchronize(stream), "synchronize");
+    usleep(2000);
+    nvtxRangePop();
+  }
+  return 0;
+}
+
 // A range as NCCL makes them: a schema with a number of its own, the payload in the event.
 int Payload(long count) {
   struct AllReduce {
@@ -329,6 +353,7 @@ int main(int argc, char** argv) {
   if (mode == "stacks") code = Stacks(count);
   if (mode == "payload") code = Payload(count);
   if (mode == "loaded") code = Loaded(count);
+  if (mode == "graph_steps") code = GraphSteps(count);
   if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
   if (mode == "second_client" || mode == "rude_client") {
     const void* kernel = Declare("_Z6kernelPf", 1000);

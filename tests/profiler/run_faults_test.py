@@ -101,6 +101,12 @@ FAULTS = {
         ("mig_uuid_unknown", "a MIG slice's UUID is wrong in CUPTI before 13.3 update 1"),
         ("text", "GPU 0 Virtual GPU (trainprof) (compute capability 9.0, 132 multiprocessors, 80.0 GiB, a MIG slice)"),
     ]),
+    "graph_needs_kind": (("graph_steps", "300"), {}, [
+        ("launches_without_kernel", "captured into a CUDA graph, or lost"),
+    ]),
+    "late_session_correlation": (("graph_steps", "300"), {}, [
+        ("launches_without_kernel", "captured into a CUDA graph, or lost"),
+    ]),
     "no_unwind_info": (("stacks", "30"), {}, [
         ("stacks_scanned", "cannot be unwound"),
         ("text", "cuda_program.cpp:"),
