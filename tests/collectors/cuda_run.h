@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tests/collectors/recorded_rows.h"
 #include "tests/collectors/recorded_run.h"
 
@@ -16,6 +18,13 @@ class CudaRun : public RecordedRun {
   }
   RecordedRows Rows() const { return ReadOnlyRows(directory()); }
 };
+
+// Whether the virtual GPU has all of CUPTI's habits at once (docs/virtual_gpu.md): its clock is off by some
+// microseconds, and what has ended is known when the collector flushes, at most a second later.
+inline bool HardGpu() {
+  const char* text = getenv("VGPU_HARD");
+  return text != nullptr && *text != 0 && *text != '0';
+}
 
 class CuptiRows : public ::testing::Test {};
 

@@ -88,6 +88,7 @@ FAULTS = {
     "slow_setup": (MIXED, {}, [("slow_cupti_setup", "CUPTI set-up took ")]),
     "crash_at=30": (("kernels", "50"), {}, [
         ("card", "ended by signal 9"),
+        ("launches_without_kernel", "before CUPTI delivered") if harness.HARD_GPU else
         ("lost_name", "when the process ended"),
     ]),
     "null_name": (MIXED, {}, [("kernels_without_name", "gave no name")]),
@@ -169,6 +170,19 @@ class Faults(TrainprofTest):
             with self.subTest(fault):
                 self.setUpFolder()
                 self.check(fault, mode, variables, told)
+
+    def test_habits_that_are_no_errors_cost_nothing_unsaid(self):
+        for mode in (MIXED, ("loaded", "400"), ("graph_steps", "300"), ("stacks", "30"), ("threads", "500")):
+            for version in ("12.4", "13.1"):
+                with self.subTest(mode, version=version):
+                    self.setUpFolder()
+                    result, report, _ = self.run_cuda(mode, VGPU_FAULTS="", VGPU_HARD="1", VGPU_CUPTI_VERSION=version)
+                    self.assertEqual(result.returncode, 0)
+                    parsed = json.loads(report.stdout)
+                    lost = [item for item in parsed["quality"] if item["severity"] == "data_loss"]
+                    self.assertEqual(lost, [])
+                    self.assertNotIn("launches_without_kernel", {item["kind"] for item in parsed["quality"]})
+                    self.assertEqual(parsed["environment"]["cupti.state"], "recording")
 
     def setUpFolder(self):
         """Another recording is not in the way."""

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "tests/virtual_gpu/model/settings.h"
+
 namespace vgpu {
 namespace {
 
@@ -22,13 +24,7 @@ Entry table[] = {
 #undef VGPU_ONE
 };
 
-bool ReadEnvironment() {
-  const char* text = getenv("VGPU_FAULTS");
-  if (text == nullptr) return true;
-  if (std::string(text) == "help") {
-    fputs(DescribeFaults().c_str(), stdout);
-    exit(0);
-  }
+void SetAll(const char* text) {
   std::istringstream items(text);
   for (std::string item; std::getline(items, item, ',');) {
     const size_t equals = item.find('=');
@@ -38,6 +34,17 @@ bool ReadEnvironment() {
             item.c_str());
     exit(2);
   }
+}
+
+bool ReadEnvironment() {
+  if (Hard()) SetAll(kHardFaults);
+  const char* text = getenv("VGPU_FAULTS");
+  if (text == nullptr) return true;
+  if (std::string(text) == "help") {
+    fputs(DescribeFaults().c_str(), stdout);
+    exit(0);
+  }
+  SetAll(text);
   return true;
 }
 

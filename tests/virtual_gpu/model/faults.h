@@ -57,6 +57,9 @@ namespace vgpu {
     "this NVML function answers FUNCTION_NOT_FOUND (13)")                                           \
   X(nvml_lost, "10", "after this many NVML calls the GPU is lost (15)")
 
+// With VGPU_HARD=1 on from the start, without being named: habits, and no errors.
+inline constexpr char kHardFaults[] = "complete_at_flush,disable_holds";
+
 enum class Fault {
 #define VGPU_ONE(name, argument, meaning) name,
   VGPU_FAULTS_TABLE(VGPU_ONE)

@@ -42,21 +42,31 @@ bool SetFromText(const std::string& item) {
   return *end == '\0' && Set(item.substr(0, equals), range);
 }
 
+void SetAll(const char* text) {
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    if (!item.empty() && !SetFromText(item)) Refuse(item);
+  }
+}
+
 bool ReadEnvironment() {
+  if (Hard()) SetAll(kHardSettings);
   const char* text = getenv("VGPU_SETTINGS");
   if (text == nullptr) return true;
   if (std::string(text) == "help") {
     fputs(DescribeSettings().c_str(), stdout);
     exit(0);
   }
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, ',');) {
-    if (!item.empty() && !SetFromText(item)) Refuse(item);
-  }
+  SetAll(text);
   return true;
 }
 
 }  // namespace
+
+bool Hard() {
+  const char* text = getenv("VGPU_HARD");
+  return text != nullptr && *text != '\0' && std::string(text) != "0";
+}
 
 const Range& Get(Setting setting) {
   static const bool read = ReadEnvironment();

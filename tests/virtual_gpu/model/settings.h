@@ -59,6 +59,13 @@ namespace vgpu {
   X(pcie_width, 16, 16, "what NVML says of the link")                                             \
   X(clocks_event_reasons, 0, 0, "what NVML says: bit mask of nvmlClocksEventReason*")
 
+// With VGPU_HARD=1, where VGPU_SETTINGS and vgpuSet say nothing else.
+inline constexpr char kHardSettings[] =
+    "wakeup_ns=5000:60000,cuinit_ms=200,flush_ms=1:20,clock_jitter_ns=-5000:5000,"
+    "clock_drift_ppm=-20:20";
+// Whether VGPU_HARD is set, and not to 0.
+bool Hard();
+
 enum class Setting {
 #define VGPU_ONE(name, least, greatest, meaning) name,
   VGPU_SETTINGS_TABLE(VGPU_ONE)
