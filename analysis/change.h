@@ -21,6 +21,7 @@ struct Change {
   Edit edit;
   std::vector<Row> rows;        // of the table that the edit names, each once
   DeviceId device = kNoDevice;  // of kFillIdle
+  bool in_other_steps = false;  // the rows are of steps without GPU detail (RankModel::other_steps)
 };
 
 }  // namespace trainprof

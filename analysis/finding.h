@@ -39,10 +39,11 @@ struct Finding {
   std::string rule;  // slug; set by the engine
   std::string code;  // TPnnn; set by the engine
   Severity severity = Severity::kNote;
-  std::string title;                            // one line, with the figure
-  std::vector<Site> where;                      // most frequent first
-  int64_t count = 0;                            // instances in the window
-  Duration cost;                                // over the window; per step it is cost / steps
+  std::string title;        // one line, with the figure
+  std::vector<Site> where;  // most frequent first
+  int64_t count = 0;        // instances in the window
+  // Over the window of devices; per step it is cost / steps. What stands on other steps is scaled to them.
+  Duration cost;
   Gain gain;                                    // set by the engine
   double confidence = 1;                        // 0..1; a rule may lower it
   std::vector<std::string> confidence_reasons;  // why it is not higher

@@ -72,6 +72,18 @@ Gain OfInput(const RankModel& model, Duration exposed) {
   return {std::clamp(step - kContention * own_work, 0.0, kHidden * wait), high};
 }
 
+// The same of steps of which devices were not recorded, as far as the device's work, known from the
+// others, leaves room.
+Gain OfInputInOtherSteps(const RankModel& model, Duration held) {
+  const DetailCheck& check = model.detail_check;
+  const double step = check.other_step.ToMilliseconds();
+  const double wait = check.other_wait.ToMilliseconds();
+  const double room = std::max(0.0, step - check.device_work.ToMilliseconds());
+  const double high = HostRunsAhead(model, {}) ? room : std::min(wait, room);
+  return {std::clamp(step - kContention * (step - wait), 0.0, kHidden * model.PerStepMs(held)),
+          high};
+}
+
 // Idle time that a finding of its own explains is that one's gain; time in which the device may
 // have worked is nobody's.
 bool IsClaimed(DeviceClass c) {
@@ -104,7 +116,8 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
     case Edit::kRemoveWaits:
       return OfRemovedWaits(model, finding.cost, change.rows);
     case Edit::kFeedInput:
-      return OfInput(model, finding.cost);
+      return change.in_other_steps ? OfInputInOtherSteps(model, finding.cost)
+                                   : OfInput(model, finding.cost);
     case Edit::kFillIdle:
       return OfFilledIdle(model, change.device);
     case Edit::kOverlapCopies:  // a thread's wait may be for earlier kernels, which stay

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/host/timeline.h"
+#include "analysis/words.h"
 #include "trace/base/cancel.h"
 #include "trace/build/missing_rows.h"
 
@@ -70,6 +71,11 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
     devices = devices_and_strays.first(training);
+    detail_check = CheckDetail(trace, device_steps, other_steps, host, devices);
+    if (detail_check.is_unlike) {
+      quality.push_back({"steps_unlike_gpu_detail", QualitySeverity::kWarning, detail_check.others,
+                         UnlikeText(detail_check)});
+    }
   }
   device_doubt = DeviceDoubt(*this);
 }
@@ -78,7 +84,8 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
 // of them.
 bool RankModel::ChooseDeviceSteps() {
   if (trace.device_ops.size() == 0) return false;
-  Steps detail = WithDeviceDetail(steps, DeviceGaps(trace));
+  const IntervalSet gaps = DeviceGaps(trace);
+  Steps detail = WithDeviceDetail(steps, gaps);
   if (detail.window.Empty() && !steps.window.Empty()) {
     quality.push_back({"no_step_with_device_detail", QualitySeverity::kWarning,
                        static_cast<int64_t>(std::max<size_t>(1, steps.count())),
@@ -86,7 +93,19 @@ bool RankModel::ChooseDeviceSteps() {
     return false;
   }
   device_steps = std::move(detail);
+  other_steps = WithoutDeviceDetail(steps, gaps);
   return true;
+}
+
+std::string UnlikeText(const DetailCheck& check) {
+  const auto text = [](Duration d) { return TimeText(d.ToMilliseconds()); };
+  std::string all = fmt::format("steps without GPU detail take {}, those with it {}",
+                                text(check.other_step), text(check.step));
+  if (check.wait.ns > 0 || check.other_wait.ns > 0) {
+    all += fmt::format("; they wait {} and {} for the loader", text(check.other_wait),
+                       text(check.wait));
+  }
+  return all;
 }
 
 }  // namespace trainprof

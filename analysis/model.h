@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analysis/account/account.h"
+#include "analysis/account/detail_check.h"
 #include "analysis/host/call_sites.h"
-
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
 
@@ -26,6 +26,8 @@ struct RankModel {
   // What accounts of devices, the loader's wait and findings are over: `steps` without those during
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
   Steps device_steps;
+  Steps other_steps;  // of `steps`, those without any record of devices: WithoutDeviceDetail
+  DetailCheck detail_check;
   std::vector<bool> blocking_calls;  // per row of trace.api, see FindBlockingCalls
   SiteFinder sites;
   HostAccount host;  // over `steps`
@@ -57,5 +59,8 @@ struct RankModel {
   RankModel(const Trace& trace, DeviceOrder order);
   bool ChooseDeviceSteps();
 };
+
+// "steps without GPU detail take 2.6 ms, those with it 1.9 ms; they wait 0.7 ms for the loader, ..."
+std::string UnlikeText(const DetailCheck& check);
 
 }  // namespace trainprof

@@ -113,6 +113,11 @@ std::vector<Weakness> WeaknessesOf(const RankAnalysis& rank) {
     std::replace(kind.begin(), kind.end(), '_', ' ');
     weaknesses.push_back({0.8, fmt::format("records were lost: {} x {}", item.count, kind)});
   }
+  if (const DetailCheck& check = rank.detail_check; check.is_unlike) {
+    const auto [less, more] = std::minmax(check.step.ns, check.other_step.ns);
+    const double apart = 1 - static_cast<double>(less) / static_cast<double>(more);
+    weaknesses.push_back({1 - apart / 2, UnlikeText(check)});
+  }
   weaknesses.insert(weaknesses.end(), rank.weaknesses.begin(), rank.weaknesses.end());
   return weaknesses;
 }
@@ -159,6 +164,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.window = model.steps.window.Total();
   analysis.device_steps = model.device_steps;
   analysis.device_window = model.device_steps.window.Total();
+  analysis.detail_check = model.detail_check;
   analysis.host_facts = FindHostFacts(trace, model.steps);
   for (const DeviceAccount& account : model.devices_and_strays) {
     if (account.ops_in_window == 0) continue;

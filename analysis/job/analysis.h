@@ -88,6 +88,7 @@ struct RankAnalysis {
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
   Steps device_steps;
   Duration device_window;
+  DetailCheck detail_check;  // the counted steps without GPU detail, beside device_steps
   std::vector<DeviceReport> devices;
   // Why devices' figures are ranges, or there are none although the trace shows that devices
   // worked: rows are missing, or of kinds that nobody here knows. Empty where nothing is missing.

@@ -155,6 +155,8 @@ std::string Verdict(const RankAnalysis& rank) {
     text += LossText(rank, *biggest, rank.DevicePerStepMs(biggest->total),
                      rank.DeviceShare(biggest->total), texts.of_gpu_detail);
   }
+  // All that was said of the device is of the steps with detail.
+  if (rank.detail_check.is_unlike) text += "; but " + UnlikeText(rank.detail_check);
   return text + GilText(rank);
 }
 

@@ -1,6 +1,7 @@
 // input wait while the device stands idle > 5 % of the steps' time  =>  the loader is too slow
 //
-// On a recording without device work (a CPU run) every wait is exposed.
+// On a recording without device work (a CPU run) every wait is exposed. Where devices were recorded in
+// samples of steps and the loader is slower in the others, these are judged by their length.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@ constexpr double kWarnShare = 0.05;
 constexpr double kErrorShare = 0.20;
 // One slow batch is not a slow loader: at least half of the steps must wait.
 constexpr double kMinShareOfSteps = 0.5;
+// Confidence of what follows from the length of steps of which no device is recorded.
+constexpr double kByLength = 0.9;
 
 struct Wait {
   IntervalSet raw;      // the loader's ranges on the stepping thread
@@ -45,16 +48,16 @@ Wait WaitOf(const RankModel& model) {
   return wait;
 }
 
-double ShareOfStepsThatWait(const RankModel& model, const IntervalSet& exposed) {
-  if (model.device_steps.steps.empty()) return 1;
+double ShareOfStepsThatWait(const Steps& steps, const IntervalSet& waits) {
+  if (steps.steps.empty()) return 1;
   int64_t waiting = 0;
-  for (const Step& step : model.device_steps.steps) {
-    const Duration wait = exposed.TotalWithin(step.span);
+  for (const Step& step : steps.steps) {
+    const Duration wait = waits.TotalWithin(step.span);
     if (static_cast<double>(wait.ns) > kWarnShare * static_cast<double>(step.span.Length().ns)) {
       ++waiting;
     }
   }
-  return static_cast<double>(waiting) / static_cast<double>(model.device_steps.count());
+  return static_cast<double>(waiting) / static_cast<double>(steps.count());
 }
 
 struct Loader {
@@ -64,15 +67,16 @@ struct Loader {
   bool own_code = false;  // the loop gets its batches from no loader and no queue
 };
 
-Loader Describe(const RankModel& model, Finding& finding) {
+// The waits of `steps`, and where they are.
+Loader Describe(const RankModel& model, const Steps& steps, Finding& finding) {
   Loader loader;
   const RangeTable& ranges = model.trace.ranges;
-  const auto [first, last] = ranges.rows_of(model.device_steps.thread);
-  const std::vector<bool> waits = FindInputWaits(model.trace, model.device_steps.thread);
+  const auto [first, last] = ranges.rows_of(steps.thread);
+  const std::vector<bool> waits = FindInputWaits(model.trace, steps.thread);
   for (uint32_t i = first; i < last; ++i) {
     CancelPoint(i);
     if (!waits[i - first]) continue;
-    if (!model.InWindow(ranges.interval(Row{i}))) continue;
+    if (steps.window.TotalWithin(ranges.interval(Row{i})).ns == 0) continue;
     const Row parent = ranges.parent[i];
     if (parent != kNoRow && waits[Index(parent) - first]) continue;
     loader.waits.push_back(Row{i});
@@ -80,7 +84,7 @@ Loader Describe(const RankModel& model, Finding& finding) {
     loader.torch |= name.starts_with("enumerate(");
     loader.in_process |= name.find("_SingleProcessDataLoaderIter") != std::string_view::npos;
     loader.own_code |= name == kOwnBatch;
-    AddSite(finding.where, model.sites.Find(model.device_steps.thread, ranges.begin[i]));
+    AddSite(finding.where, model.sites.Find(steps.thread, ranges.begin[i]));
     finding.evidence.push_back(
         {fmt::format("{} took {}", name,
                      TimeText(ranges.interval(Row{i}).Length().ToMilliseconds())),
@@ -171,9 +175,11 @@ std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, d
 }
 
 // N workers that never rest make a batch in N steps each.
-std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
+std::string AdviceForWorkers(const RankModel& model, const Steps& steps, double wait) {
   const int64_t cores = CoresOfRank(model.trace);
-  const LoaderWorkers seen = FindLoaderWorkers(model.trace, model.device_steps);
+  const double step = steps.MeanMilliseconds();
+  const double rest = step - wait;
+  const LoaderWorkers seen = FindLoaderWorkers(model.trace, steps);
   if (seen.count == 0) {
     return fmt::format(
         "The DataLoader's workers do not keep up: workers needed = time to make one "
@@ -207,16 +213,75 @@ std::string AdviceForWorkers(const RankModel& model, double step, double rest) {
   return text + CheaperSamples(model) + ".";
 }
 
-std::string Advice(const RankModel& model, const Loader& loader, Duration raw) {
-  const double step = model.device_steps.MeanMilliseconds();
-  const double wait = model.PerStepMs(raw);
-  if (loader.torch && !loader.in_process) return AdviceForWorkers(model, step, step - wait);
+std::string Advice(const RankModel& model, const Steps& steps, const Loader& loader,
+                   const IntervalSet& waits) {
+  const double step = steps.MeanMilliseconds();
+  const double wait = waits.IntersectWith(steps.window).Total().ToMilliseconds() /
+                      static_cast<double>(steps.divisor());
+  if (loader.torch && !loader.in_process) return AdviceForWorkers(model, steps, wait);
   if (loader.in_process && wait < kHandOverMs) return AdviceForSmallBatches(wait, step - wait);
   return AdviceWithoutWorkers(model, loader, wait, step - wait);
 }
 
 std::string PerStepText(const RankModel& model, Duration total) {
   return TimeText(model.PerStepMs(total)) + (model.device_steps.count() > 0 ? "/step" : " in all");
+}
+
+Severity SeverityOf(double share) {
+  return share > kErrorShare ? Severity::kError : Severity::kWarning;
+}
+
+// What the steps without GPU detail say, whose loader is another one than that of the steps with
+// it (a queue that was full, files that were cached).
+struct Others {
+  enum { kNothing, kUnknown, kHeldUp } answer = kNothing;
+  double held_ns = 0;  // of a step, by the loader
+};
+
+// How long a step waited is recorded, and that it took longer; what the device did is not. It has
+// the work that it has with detail, and what of a step is left beyond that and beyond a step that
+// did not wait, the wait cost.
+Others JudgeOthers(const RankModel& model, const Wait& wait, double exposed_ns) {
+  const DetailCheck& check = model.detail_check;
+  if (check.others == 0 || !check.LoaderIsUnlike()) return {};
+  const auto ns = [](Duration d) { return static_cast<double>(d.ns); };
+  const double least = kWarnShare * ns(check.other_step);
+  const double room = ns(check.other_step) - ns(check.device_work);
+  if (std::min(ns(check.other_wait), room) <= least) return {};  // the device had work meanwhile
+  if (ShareOfStepsThatWait(model.other_steps, wait.raw) < kMinShareOfSteps) return {};
+  const double without = std::max(ns(check.device_work), ns(check.step) - exposed_ns);
+  const double held = std::min(ns(check.other_wait), ns(check.other_step) - without);
+  return held > least ? Others{Others::kHeldUp, held} : Others{Others::kUnknown, 0};
+}
+
+std::string WaitsText(const DetailCheck& check) {
+  return fmt::format("{} a step, and {} with it", TimeText(check.other_wait.ToMilliseconds()),
+                     TimeText(check.wait.ToMilliseconds()));
+}
+
+Diagnosis FindingOfOthers(const RankModel& model, const Wait& wait, double held_ns) {
+  const DetailCheck& check = model.detail_check;
+  const double share = held_ns / static_cast<double>(check.other_step.ns);
+  Finding finding;
+  finding.severity = SeverityOf(share);
+  finding.cost =
+      Duration{static_cast<int64_t>(held_ns * static_cast<double>(model.device_steps.divisor()))};
+  finding.title = fmt::format(
+      "Input wait: {}, {} of the mean step without GPU detail, which waits longer for its batch than one with it",
+      PerStepText(model, finding.cost), Percent(share));
+  finding.confidence = kByLength;
+  finding.confidence_reasons.push_back(fmt::format(
+      "it stands on the {} steps without GPU detail: that the GPU was idle meanwhile follows from "
+      "their length alone",
+      check.others));
+  const Loader loader = Describe(model, model.other_steps, finding);
+  finding.count = static_cast<int64_t>(loader.waits.size());
+  finding.advice = Advice(model, model.other_steps, loader, wait.raw);
+  finding.verify = fmt::format(
+      "Record again, with --full or --steps behind the first hundreds: {} should be below 5 % of the mean "
+      "step.",
+      Title(DeviceClass::kIdleInputWait));
+  return {std::move(finding), {Edit::kFeedInput, loader.waits, kNoDevice, true}};
 }
 
 RuleOutcome Check(const RankModel& model) {
@@ -231,20 +296,30 @@ RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty() && !model.device_doubt.empty()) return NoDevices(model);
   const Duration exposed = wait.exposed.IntersectWith(model.device_steps.window).Total();
   const double share = model.ShareOfWindow(exposed);
-  if (share <= kWarnShare || ShareOfStepsThatWait(model, wait.exposed) < kMinShareOfSteps) {
-    return std::vector<Diagnosis>{};
+  const double exposed_ns =
+      static_cast<double>(exposed.ns) / static_cast<double>(model.device_steps.divisor());
+  const Others others = JudgeOthers(model, wait, exposed_ns);
+  if (others.answer == Others::kHeldUp && others.held_ns > exposed_ns) {
+    return std::vector<Diagnosis>{FindingOfOthers(model, wait, others.held_ns)};
   }
-  const Duration raw = wait.raw.IntersectWith(model.device_steps.window).Total();
+  if (share <= kWarnShare ||
+      ShareOfStepsThatWait(model.device_steps, wait.exposed) < kMinShareOfSteps) {
+    if (others.answer == Others::kNothing) return std::vector<Diagnosis>{};
+    return Skipped{fmt::format(
+        "steps without GPU detail wait for the loader for {}: whether the GPU was idle meanwhile was not recorded "
+        "(--full records it)",
+        WaitsText(model.detail_check))};
+  }
   Finding finding;
-  finding.severity = share > kErrorShare ? Severity::kError : Severity::kWarning;
+  finding.severity = SeverityOf(share);
   finding.title = fmt::format("Input wait: {}, {} of the {}, {}", PerStepText(model, exposed),
                               Percent(share), model.device_steps.count() > 0 ? "mean step" : "time",
                               model.devices.empty() ? "the training loop waits for its batch"
                                                     : "the GPU stands idle for the next batch");
   finding.cost = exposed;
-  const Loader loader = Describe(model, finding);
+  const Loader loader = Describe(model, model.device_steps, finding);
   finding.count = static_cast<int64_t>(loader.waits.size());
-  finding.advice = Advice(model, loader, raw);
+  finding.advice = Advice(model, model.device_steps, loader, wait.raw);
   finding.verify = fmt::format("Record again: {} should fall below 5 % of the {}.",
                                Title(DeviceClass::kIdleInputWait),
                                model.device_steps.count() > 0 ? "mean step" : "time");

@@ -311,6 +311,12 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order) {
   return steps;
 }
 
+void CoverSpans(Steps& steps) {
+  std::vector<Interval> spans;
+  for (const Step& step : steps.steps) spans.push_back(step.span);
+  steps.window = IntervalSet::Union(std::move(spans));
+}
+
 }  // namespace
 
 Steps FindSteps(const Trace& trace, DeviceOrder& order) { return FindSteps(trace, &order); }
@@ -340,10 +346,17 @@ Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
     detail.window = steps.window.Minus(gaps);
     return detail;
   }
-  std::vector<Interval> spans;
-  for (const Step& step : detail.steps) spans.push_back(step.span);
-  detail.window = IntervalSet::Union(std::move(spans));
+  CoverSpans(detail);
   return detail;
+}
+
+Steps WithoutDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
+  Steps others = steps;
+  std::erase_if(others.steps, [&](const Step& step) {
+    return gaps.TotalWithin(step.span) != step.span.Length();
+  });
+  CoverSpans(others);
+  return others;
 }
 
 }  // namespace trainprof

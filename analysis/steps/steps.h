@@ -79,4 +79,8 @@ IntervalSet DeviceGaps(const Trace& trace);
 // `steps`; without gaps all of it.
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps);
 
+// The steps that lie within such gaps as a whole: what they show is the host's alone. None without
+// named steps.
+Steps WithoutDeviceDetail(const Steps& steps, const IntervalSet& gaps);
+
 }  // namespace trainprof

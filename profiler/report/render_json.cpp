@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.3";
+constexpr std::string_view kSchemaVersion = "1.4";
 
 Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
   const Duration window = steps.window.Total();
@@ -186,6 +186,15 @@ Json UncoveredJson(const RankAnalysis& rank) {
   return classes;
 }
 
+// null where there is nothing to compare.
+Json OtherStepsJson(const DetailCheck& check) {
+  if (check.others == 0) return nullptr;
+  return {{"count", check.others},
+          {"mean_ms", check.other_step.ToMilliseconds()},
+          {"loader_wait_ms_per_step", check.other_wait.ToMilliseconds()},
+          {"is_unlike", check.is_unlike}};
+}
+
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
@@ -200,6 +209,7 @@ Json RankJson(const RankAnalysis& rank) {
               {"window_ns", rank.device_window.ns},
               {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
                                                         : Json(nullptr)}}},
+            {"other_steps", OtherStepsJson(rank.detail_check)},
             {"host_account", AccountJson(rank.steps, rank.host_account)},
             {"host_other", OtherItemsJson(rank, rank.host_other.items)},
             {"loader_wait",

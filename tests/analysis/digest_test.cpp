@@ -250,9 +250,9 @@ std::string ErrorIn(const Json& json) { return DigestFromJson(json.dump(), "d.js
 TEST(Digest, AnErrorSaysWhatIsWrong) {
   const Json json = Json::parse(Sample());
   Json changed = json;
-  changed["version"] = 3;
+  changed["version"] = 2;
   EXPECT_EQ(ErrorIn(changed),
-            "d.json: not a rank's digest: it has version 3, and this trainprof reads 2");
+            "d.json: not a rank's digest: it has version 2, and this trainprof reads 3");
   changed = json;
   changed["analysis"]["steps"]["steps"][1].erase("span");
   EXPECT_EQ(ErrorIn(changed), "d.json: not a rank's digest: analysis.steps.steps.1 lacks \"span\"");

@@ -29,6 +29,7 @@ struct Options {
   int64_t log_every = 10;
   int workers = 4;
   double decode_us = 2'000;  // host work to make a batch
+  int queue = 0;  // batches made before the first step; 0: none, and two a worker at most
   int64_t batch_kib = 4'096;
   int kernels = 120;  // in a step
   double kernel_us = 60;
@@ -51,6 +52,7 @@ Options Parse(int argc, char** argv) {
   app.add_option("--log-every", o.log_every, "print the loss every N steps");
   app.add_option("--workers", o.workers, "loader threads; 0: the loop makes its batches itself");
   app.add_option("--decode-us", o.decode_us, "host work to make one batch");
+  app.add_option("--queue", o.queue, "batches made ahead; so many are there before the first step");
   app.add_option("--batch-kib", o.batch_kib, "size of a batch")->check(CLI::PositiveNumber);
   app.add_option("--kernels", o.kernels, "kernels in a step")->check(CLI::PositiveNumber);
   app.add_option("--kernel-us", o.kernel_us, "mean duration of a kernel");
@@ -91,11 +93,13 @@ class Range {
   bool marked_;
 };
 
-// Makes batches ahead in `workers` threads, at most two a worker, or on demand without.
+// Makes batches ahead in `workers` threads, or on demand without.
 class Loader {
  public:
   explicit Loader(const Options& options) : options_(options) {
     for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { Work(); });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return workers_.empty() || ready_ >= options_.queue; });
   }
   ~Loader() {
     {
@@ -116,7 +120,7 @@ class Loader {
 
  private:
   void Work() {
-    const int most = 2 * options_.workers;
+    const int most = options_.queue > 0 ? options_.queue : 2 * options_.workers;
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [&] { return stopping_ || ready_ + in_work_ < most; });

@@ -1,0 +1,73 @@
+#include "analysis/account/detail_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+struct Mean {
+  double ns = 0;
+  double error = 0;  // standard error
+};
+
+Mean MeanStep(const Steps& steps) {
+  const auto count = static_cast<double>(steps.count());
+  Mean mean{static_cast<double>(steps.window.Total().ns) / count, 0};
+  double squares = 0;
+  for (const Step& step : steps.steps) {
+    squares += std::pow(static_cast<double>(step.span.Length().ns) - mean.ns, 2);
+  }
+  if (count > 1) mean.error = std::sqrt(squares / (count - 1) / count);
+  return mean;
+}
+
+bool Differ(const Mean& a, const Mean& b) {
+  constexpr double kErrors = 2;  // about 95 % of what chance alone gives
+  const double difference = std::abs(a.ns - b.ns);
+  return difference > DetailCheck::kSteps * std::min(a.ns, b.ns) &&
+         difference > kErrors * std::hypot(a.error, b.error);
+}
+
+// Operations count for the step that launched them, whenever they ran: a host that runs ahead is
+// elsewhere by then.
+Duration DeviceWork(const Trace& trace, const Steps& detail, DeviceId device) {
+  const DeviceOpTable& ops = trace.device_ops;
+  std::vector<Interval> work;
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
+    if (trace.tracks[Index(ops.track[i])].device != device) continue;
+    const Interval issued =
+        ops.launch[i] == kNoRow ? ops.interval(Row{i}) : trace.api.interval(ops.launch[i]);
+    if (detail.window.TotalWithin(issued).ns > 0) work.push_back(ops.interval(Row{i}));
+  }
+  return IntervalSet::Union(std::move(work)).Total();
+}
+
+}  // namespace
+
+DetailCheck CheckDetail(const Trace& trace, const Steps& detail, const Steps& others,
+                        const HostAccount& host, std::span<const DeviceAccount> devices) {
+  DetailCheck check;
+  const auto count = static_cast<int64_t>(others.count());
+  if (count < DetailCheck::kFewest || detail.count() == 0 || devices.empty()) return check;
+  check.others = count;
+  const auto mean = [](Duration total, const Steps& steps) {
+    return Duration{total.ns / steps.divisor()};
+  };
+  const IntervalSet wait = host.InputWait();
+  check.step = mean(detail.window.Total(), detail);
+  check.other_step = mean(others.window.Total(), others);
+  check.wait = mean(wait.IntersectWith(detail.window).Total(), detail);
+  check.other_wait = mean(wait.IntersectWith(others.window).Total(), others);
+  for (const DeviceAccount& device : devices) {
+    check.device_work =
+        std::max(check.device_work, mean(DeviceWork(trace, detail, device.device), detail));
+  }
+  check.is_unlike = Differ(MeanStep(detail), MeanStep(others));
+  return check;
+}
+
+}  // namespace trainprof
