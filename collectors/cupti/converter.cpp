@@ -239,6 +239,12 @@ void Converter::WriteEarly() {
   }
 }
 
+void Converter::Settle() {
+  const InFlight::Rows rows = in_flight_.Settle();
+  counts_.in_flight += rows.in_flight;
+  counts_.untimed += rows.lost;
+}
+
 bool Converter::IsMisdated(int64_t begin_ns, int64_t end_ns) {
   if (begin_ns >= earliest_ns_ && end_ns <= latest_ns_) return false;
   ++counts_.misdated;
@@ -254,7 +260,7 @@ bool Converter::Write(const DeviceRow& row) {
   if (recording::IsDeviceWork(row.type)) open_launches_.Answered(row.correlation);
   if (row.graph_node != 0) last_node_ns_.store(recording::MonotonicNs(), std::memory_order_relaxed);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
-    if (held_ns_ == 0) ++counts_.untimed;
+    if (held_ns_ == 0 && !in_flight_.Take(row)) ++counts_.untimed;
     return false;
   }
   if (!may_lack_time && IsMisdated(row.begin_ns, row.end_ns)) return false;
@@ -263,6 +269,7 @@ bool Converter::Write(const DeviceRow& row) {
                      row.graph_node == last_device_.graph_node;
   if (at_first_ && again) return false;
   if (!may_lack_time) NoteTimes(row.begin_ns, row.end_ns);
+  if (!may_lack_time) in_flight_.Note(row);
   if (!writer_->Write(row)) return false;
   ++counts_.rows;
   return true;

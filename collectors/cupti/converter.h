@@ -7,6 +7,7 @@
 
 #include "collectors/core/row_writer.h"
 #include "collectors/cupti/calls.h"
+#include "collectors/cupti/in_flight.h"
 #include "collectors/cupti/open_launches.h"
 #include "collectors/cupti/records.h"
 #include "collectors/cupti/slot_file.h"
@@ -21,6 +22,7 @@ class Converter {
   struct Counts {
     uint64_t rows;
     uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
+    uint64_t in_flight;   // nor for these, which were under way when the program ended
     uint64_t misdated;    // likewise, their times are from before this converter, or ahead of now
     uint64_t unreadable;  // bytes of records of unknown size
     uint64_t nameless;    // kernels that CUPTI gave no name
@@ -49,6 +51,10 @@ class Converter {
   void EndPause(int64_t now_ns) {
     if (pause_.end_ns == INT64_MAX) pause_.end_ns = now_ns;
   }
+  // What is delivered from here on may have been under way.
+  void ProgramEnds() { in_flight_.ProgramEnds(); }
+  // Counts what was: after the last buffer.
+  void Settle();
   // Recorded launches that no record of a device has answered. Any thread may ask.
   uint32_t unanswered() const { return open_launches_.count(); }
   void ForgetLaunches() { open_launches_.Forget(); }
@@ -134,6 +140,7 @@ class Converter {
   uint32_t early_count_;
   OpenLaunches open_launches_;
   std::atomic<int64_t> last_node_ns_;
+  InFlight in_flight_;
   CallSet wanted_;
   CallSet launches_;
   CallSet capture_begins_;

@@ -21,6 +21,7 @@ constexpr int64_t kPollNs = 50'000'000;  // of the user's delay and duration
 struct Reported {
   uint64_t dropped;
   uint64_t untimed;
+  uint64_t in_flight;
   uint64_t misdated;
   uint64_t nameless;
   uint64_t reordered;
@@ -64,6 +65,7 @@ struct Worker {
     bool any = false;
     while (Slot* slot = session.ring.NextDelivered()) {
       any = true;
+      if (session.ending.load(std::memory_order_acquire) != 0) session.converter.ProgramEnds();
       {
         Locked lock(session.writer_lock);
         session.converter.Convert(session.ring.DataOf(slot), slot->valid_bytes.load(),
@@ -80,6 +82,7 @@ struct Worker {
     const Converter::Counts& counts = session.converter.counts();
     Report(fact::kCuptiDropped, session.dropped.load(), &reported.dropped);
     Report(fact::kCuptiUntimed, counts.untimed, &reported.untimed);
+    Report(fact::kCuptiInFlight, counts.in_flight, &reported.in_flight);
     Report(fact::kCuptiMisdated, counts.misdated, &reported.misdated);
     Report(fact::kCuptiNamelessKernels, counts.nameless, &reported.nameless);
     Report(fact::kCuptiReorderedBuffers, reordered, &reported.reordered);
@@ -175,6 +178,7 @@ struct Worker {
       SleepWhile(&session.work, work, g_runtime.options.HasWindow() ? kPollNs : kNsPerSecond);
       session.worker_sleeps.store(0);
     }
+    session.converter.Settle();
     ReportNumbers();
     WatchCalls(true);
   }

@@ -65,6 +65,21 @@ int Unfinished(long count) {
   return 0;
 }
 
+// Leaves `count` kernels of a stream under way, behind which another stream has gone on.
+int Leaves(long count) {
+  const void* brief = Declare("_Z5briefPf", 1000);
+  const void* kernel = Declare("_Z6kernelPf", 400e6);
+  LaunchMany(brief, 20);
+  cudaStream_t slow = nullptr;
+  cudaStream_t fast = nullptr;
+  Check(cudaStreamCreateWithFlags(&slow, cudaStreamNonBlocking), "stream");
+  Check(cudaStreamCreateWithFlags(&fast, cudaStreamNonBlocking), "stream");
+  for (long i = 0; i < count; ++i) Launch(kernel, slow);
+  for (int i = 0; i < 10; ++i) Launch(brief, fast);
+  Check(cudaStreamSynchronize(fast), "synchronize");
+  return 0;
+}
+
 int Threads(long count) {
   const void* kernel = Declare("_Z6kernelPf", 1000);
   std::vector<std::thread> threads;
@@ -344,6 +359,7 @@ int main(int argc, char** argv) {
   int code = 2;
   if (mode == "kernels") code = Kernels(count);
   if (mode == "unfinished") code = Unfinished(count);
+  if (mode == "leaves") code = Leaves(count);
   if (mode == "threads") code = Threads(count);
   if (mode == "devices") code = Devices(count);
   if (mode == "mixed") code = Mixed(count);

@@ -30,6 +30,9 @@ constexpr Loss kLosses[] = {
      "records that CUPTI dropped: its buffers were full"},
     {fact::kCuptiUntimed, "zero_start_records", QualitySeverity::kDataLoss,
      "device records without a start time; left out"},
+    {fact::kCuptiInFlight, "in_flight_at_exit", QualitySeverity::kInfo,
+     "operations of devices that were under way when the program ended, without waiting for them; left "
+     "out"},
     {fact::kCuptiUnreadableBytes, "unreadable_device_bytes", QualitySeverity::kDataLoss,
      "bytes of CUPTI's buffers that are no records"},
     {fact::kCuptiOverwrittenBytes, "overwritten_device_bytes", QualitySeverity::kDataLoss,
@@ -299,9 +302,12 @@ void DeviceDecoder::CountMissingKernels() {
   builder_.quality().Count("captured_launches", kInfo, TakeCaptured(missing),
                            "launches that became nodes of CUDA graphs");
   if (missing.empty()) return;
-  if (answered_.empty() || (info_.clean_exit && missing.size() == launches_.size())) {
-    builder_.quality().Count("launches_without_kernel", kDataLoss,
-                             static_cast<int64_t>(missing.size()),
+  // The program ended before these did.
+  const int64_t in_flight = NumberIn(Fact(fact::kCuptiInFlight));
+  const auto unanswered = static_cast<int64_t>(missing.size());
+  const bool none = answered_.empty() || (info_.clean_exit && missing.size() == launches_.size());
+  if (none && in_flight < unanswered) {
+    builder_.quality().Count("launches_without_kernel", kDataLoss, unanswered,
                              fmt::format("{} launches but 0 kernel records: {}", launches_.size(),
                                          CauseOfMissingKernels()));
     return;
@@ -309,7 +315,10 @@ void DeviceDecoder::CountMissingKernels() {
   const auto behind = std::partition(missing.begin(), missing.end(), [&](const Launch& launch) {
     return launch.begin_ns <= last_answered;
   });
-  const auto inside = static_cast<int64_t>(behind - missing.begin());
+  // Other streams may have gone on meanwhile.
+  const int64_t later = missing.end() - behind;
+  const int64_t inside =
+      std::max<int64_t>(0, behind - missing.begin() - std::max<int64_t>(0, in_flight - later));
   builder_.quality().Count("launches_without_kernel", kDataLoss, inside,
                            fmt::format("of {} launches, without a kernel record: {}",
                                        launches_.size(), CauseOfMissingKernels()));
@@ -321,7 +330,7 @@ void DeviceDecoder::CountMissingKernels() {
     last = std::max(last, it->begin_ns);
   }
   builder_.quality().Count(
-      "undelivered_at_end", kWarning, missing.end() - behind,
+      "undelivered_at_end", kWarning, later,
       fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered",
                   (static_cast<double>(last) - static_cast<double>(first)) * 1e-9));
   AddGap(At(first), At(last) + Nanoseconds(1));

@@ -42,9 +42,10 @@ inline constexpr char kCuptiKeptOn[] = "cupti.kept_on";
 inline constexpr char kCuptiTaken[] = "cupti.taken_over";
 
 // Counts of what was lost, or is odd.
-inline constexpr char kCuptiDropped[] = "cupti.dropped";                     // records, by CUPTI
-inline constexpr char kCuptiUntimed[] = "cupti.untimed";                     // records left out
-inline constexpr char kCuptiMisdated[] = "cupti.misdated";                   // by another's clock
+inline constexpr char kCuptiDropped[] = "cupti.dropped";             // records, by CUPTI
+inline constexpr char kCuptiUntimed[] = "cupti.untimed";             // records left out
+inline constexpr char kCuptiInFlight[] = "cupti.in_flight_at_exit";  // under way then; no loss
+inline constexpr char kCuptiMisdated[] = "cupti.misdated";           // by another's clock
 inline constexpr char kCuptiUnreadableBytes[] = "cupti.unreadable_bytes";    // of its buffers
 inline constexpr char kCuptiOverwrittenBytes[] = "cupti.overwritten_bytes";  // no buffer was free
 inline constexpr char kCuptiRefusedBuffers[] = "cupti.refused_buffers";      // CUPTI asked in vain
