@@ -9,6 +9,7 @@
 #include "collectors/core/lending.h"
 #include "collectors/core/own_thread.h"
 #include "collectors/core/process_state.h"
+#include "collectors/cupti/hw_trace.h"
 #include "collectors/cupti/messages.h"
 #include "collectors/cupti/stacks.h"
 #include "collectors/cupti/takeover.h"
@@ -193,6 +194,10 @@ void WriteFacts(Session& session, int slot_error) {
   if (!MayDisableKernels(library.api.version)) {
     WriteFact(session, fact::kCuptiKeptOn,
               "CUPTI 13.0.0 may hang where kernels are switched off under load");
+  }
+  char hw_trace[256];
+  if (DescribeHwTrace(library.api.version, hw_trace, sizeof hw_trace)) {
+    WriteFact(session, fact::kCuptiHwTrace, "%s", hw_trace);
   }
   WriteFact(session, fact::kCuptiGraphs, "%s", g_runtime.options.whole_graphs ? "graph" : "node");
   if (!session.ring.is_file()) {

@@ -75,9 +75,8 @@ bool IsSmallCopyToDevice(CallDomain domain, uint32_t cbid, const CUpti_CallbackD
     case CopyArguments::kRuntime: {
       // cudaMemcpy and cudaMemcpyAsync begin alike.
       const auto& arguments = *static_cast<const cudaMemcpy_v3020_params*>(call.functionParams);
-      if (arguments.kind != cudaMemcpyHostToDevice && arguments.kind != cudaMemcpyDefault) {
-        return false;
-      }
+      // Where the addresses decide (cudaMemcpyDefault), it may be one on the device, and asking would be a call.
+      if (arguments.kind != cudaMemcpyHostToDevice) return false;
       bytes = arguments.count;
       break;
     }

@@ -47,6 +47,9 @@ constexpr bool FitsDriver(int cupti_major, int driver_version) {
 // 13.0.0 may deadlock where kernels are switched off while others launch them (CUDA 13.0 Update 1, release notes).
 constexpr bool MayDisableKernels(uint32_t cupti_version) { return cupti_version != 130000; }
 
+// 13.4 Update 1, by its release notes.
+constexpr bool HasSafeHwTrace(uint32_t cupti_version) { return cupti_version >= 130401; }
+
 // From 12.9 on a request for a buffer may be refused (kineto#1534).
 constexpr bool MayRefuseBuffers(uint32_t cupti_version) {
   return CudaVersionOf(cupti_version) >= 12090;

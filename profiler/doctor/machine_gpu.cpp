@@ -12,6 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "collectors/cupti/hw_trace.h"
 #include "collectors/cupti/library_answer.h"
 #include "profiler/doctor/machine.h"
 #include "profiler/doctor/machine_probe.h"
@@ -192,6 +193,10 @@ MachineCheck CheckCupti(const std::vector<fs::path>& package_folders,
     check.state = CheckState::kOk;
     check.finding = fmt::format("libcupti {} at {}", CudaVersion(report.cupti_version), path);
     if (driver.loaded) check.finding += ", driver " + CudaVersion(driver.cuda_version);
+    char hw_trace[256];
+    if (collectors::DescribeHwTrace(report.cupti_version, hw_trace, sizeof hw_trace)) {
+      check.finding += fmt::format("; {}", hw_trace);
+    }
     return check;
   }
   check.finding = WhyNotUsed(collector.value(), *asked);

@@ -201,12 +201,19 @@ int Fork(long) {
   asm volatile("" : : "r"(values) : "memory");
 }
 
+[[gnu::noinline]] void CopiesOnTheDevice(void* device) {
+  char* const bytes = static_cast<char*>(device);
+  Check(cudaMemcpyAsync(bytes + 512, bytes, 256, cudaMemcpyDefault, nullptr), "copy");
+  asm volatile("" : : "r"(bytes) : "memory");
+}
+
 int Stacks(long count) {
   void* device = nullptr;
   Check(cudaMalloc(&device, 1024), "malloc");
   for (long i = 0; i < count; ++i) {
     ReadsTheLoss(device);
     MakesTensorsOnTheHost(device);
+    CopiesOnTheDevice(device);
   }
   Check(cudaDeviceSynchronize(), "synchronize");
   return 0;

@@ -86,6 +86,11 @@ TEST_P(CuptiStacks, ASmallCopyLeadsToTheFunctionThatMadeTheTensor) {
   EXPECT_EQ(right, stacks);
 }
 
+TEST_P(CuptiStacks, ASmallCopyOnTheDeviceHasNone) {
+  EXPECT_EQ(StacksOf("cudaMemcpyAsync", "CopiesOnTheDevice").second, 0);
+  EXPECT_GE(CorrelationsOf("cudaMemcpyAsync").size(), 40u) << "of both functions";
+}
+
 TEST_P(CuptiStacks, LaunchesHaveNone) {
   EXPECT_EQ(StacksOf("cudaLaunchKernel", "ReadsTheLoss").first, 0);
 }

@@ -135,8 +135,9 @@ class Faults(TrainprofTest):
         text = self.trainprof("report", folder, env=env)
         return result, report, text
 
-    def doctor(self, fault):
-        env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"], VGPU_FAULTS=fault)
+    def doctor(self, fault, **variables):
+        env = self.environment(LD_LIBRARY_PATH=os.environ["TRAINPROF_TEST_VIRTUAL_GPU"], VGPU_FAULTS=fault,
+                               **variables)
         return self.trainprof("doctor", env=env).stdout.decode()
 
     def check(self, fault, mode, variables, told):
@@ -189,9 +190,18 @@ class Faults(TrainprofTest):
         self.cwd = os.path.join(self.folder, str(len(os.listdir(self.folder))))
         os.mkdir(self.cwd)
 
+    def test_hardware_tracing_is_told_of(self):
+        setting = {"CUPTI_ENABLE_HW_TRACE": "1"}
+        _, report, text = self.run_cuda(MIXED, **setting)
+        said = {item["kind"]: item["detail"] for item in json.loads(report.stdout)["quality"]}["cupti_hw_trace"]
+        self.assertIn("CUPTI_ENABLE_HW_TRACE=1 is set: before 13.4 Update 1", said)
+        self.assertIn(said, text.stdout.decode())
+        self.assertIn("CUPTI_ENABLE_HW_TRACE=1 is set", self.doctor("", **setting))
+
     def test_without_any_nothing_is_told(self):
         result, report, text = self.run_cuda(("stacks", "3"))
         self.assertNotIn(b"note:", result.stderr)
+        self.assertNotIn("HW_TRACE", self.doctor("", CUPTI_ENABLE_HW_TRACE="0"))
         kinds = {item["kind"] for item in json.loads(report.stdout)["quality"]}
         memory = b"CUPTI takes up to 102 MB of GPU memory a context: 32 buffers of 3.2 MB, 1 at once\n"
         self.assertIn(b"\n" + memory, result.stderr)

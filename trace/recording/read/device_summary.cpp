@@ -207,6 +207,9 @@ void DeviceDecoder::CountOddities() {
         "kernels_kept_on", kInfo, 1,
         "between its samples the recording costs the program as much as in them: " + kept);
   }
+  if (const std::string hw_trace = Fact(fact::kCuptiHwTrace); !hw_trace.empty()) {
+    quality.Count("cupti_hw_trace", kInfo, 1, hw_trace);
+  }
   if (const int64_t ms = NumberIn(Fact(fact::kCuptiSetupUs)) / 1000; ms >= kSlowSetupMs) {
     quality.Count(
         "slow_cupti_setup", kInfo, 1,

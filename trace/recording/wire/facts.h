@@ -37,6 +37,8 @@ inline constexpr char kCuptiLargestUndeliveredMs[] = "cupti.largest_undelivered_
 inline constexpr char kCuptiLongestCallMs[] = "cupti.longest_call_ms";
 // Why kernels stay switched on between two windows, in words; absent where they do not.
 inline constexpr char kCuptiKeptOn[] = "cupti.kept_on";
+// That CUPTI_ENABLE_HW_TRACE is set, and what it does in this version; absent where it is not.
+inline constexpr char kCuptiHwTrace[] = "cupti.hw_trace";
 
 // How often another profiler took CUPTI over without a word.
 inline constexpr char kCuptiTaken[] = "cupti.taken_over";
