@@ -3,14 +3,18 @@
 # worth. One table on the terminal; recordings and figures in a folder. No root, no network.
 #
 #   scripts/gpu_acceptance.sh [--virtual] [--build FOLDER] [--out FOLDER] [--pairs N] [--steps N]
-#                              [--only CHECK,...]
+#                              [--only CHECK,...] [--repeat N] [--pause-steps N] [--cupti FILE,...]
 #
 #   --virtual  on the virtual GPU of tests/virtual_gpu instead: nothing is measured then, all is simulated
 #   --build    a build folder that holds the programs already; default: builds in build/acceptance
 #   --out      a folder that does not exist yet; default results in the build folder, replaced each time
 #   --pairs    interleaved runs of each comparison, default 5; 0 compares no times
 #   --steps    of each training, default 100
-#   --only     some of facts, transparent, complete, equality, overhead, habits, kill
+#   --repeat   runs in which the longest kernel is looked for, default 20
+#   --pause-steps  of each run that times steps between two samples of GPU detail, default 5000
+#   --cupti    files of libcupti that are to be tried as well, as in the wheels of nvidia-cuda-cupti
+#   --only     some of facts, start, slots, longest, inside, lines, memory, pause, versions, transparent, complete,
+#              equality, overhead, habits, kill; they are run in this order
 #
 # Needs CMake, g++ and the packages of scripts/install_packages.sh build (where there is no registry, see
 # scripts/offline_packages.sh); python3 with torch for the Python programs; a CUDA LibTorch (that torch's, or
@@ -29,7 +33,7 @@ mode=gpu
 out=
 checks=()
 
-usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 parse() {
   while [[ $# -gt 0 ]]; do
@@ -37,7 +41,7 @@ parse() {
       --virtual) mode=virtual ;;
       --build) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; folder=$2; built=true; shift ;;
       --out) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; out=$2; shift ;;
-      --pairs | --steps | --only) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; checks+=("$1" "$2"); shift ;;
+      --pairs | --steps | --only | --repeat | --pause-steps | --cupti) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; checks+=("$1" "$2"); shift ;;
       -h | --help) usage; exit 0 ;;
       *) usage >&2; exit 2 ;;
     esac
@@ -97,6 +101,7 @@ main() {
     step "Configuring in $folder" configure || exit 1
     step "Building" build || exit 1
   fi
+  "${CXX:-c++}" -O2 -std=c++17 -I. tests/acceptance/launches.cpp -o "$folder/bin/launches" -ldl || exit 1
   if [[ $mode == virtual ]]; then
     export LD_LIBRARY_PATH="$folder/lib/virtual_gpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   fi

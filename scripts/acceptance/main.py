@@ -2,7 +2,7 @@
 """Runs the acceptance checks and writes results.json and results.md; scripts/gpu_acceptance.sh calls it.
 
 usage: main.py --mode gpu|virtual --trainprof PROGRAM --binaries FOLDER --out FOLDER
-               [--pairs N] [--steps N] [--only CHECK,...]
+               [--pairs N] [--steps N] [--only CHECK,...] [--cupti LIBRARY,...]
 Exit status: 0 nothing failed, 1 a check failed, 2 usage.
 """
 
@@ -14,11 +14,14 @@ import subprocess
 import sys
 
 import checks
+import first
 import programs
 import runs
 from table import FAIL, OPEN, PASS, SKIP, Table
 
-CHECKS = ["facts", "transparent", "complete", "equality", "overhead", "habits", "kill"]
+# In the order in which they are run: what decides whether the rest means anything comes first.
+CHECKS = ["facts", "start", "slots", "longest", "inside", "lines", "memory", "pause", "versions", "transparent",
+          "complete", "equality", "overhead", "habits", "kill"]
 GPU_FACTS = "name,driver_version,memory.total,power.limit,pcie.link.gen.max,pcie.link.width.max"
 
 
@@ -31,7 +34,11 @@ def parse(arguments):
     parser.add_argument("--pairs", type=int, default=5, help="interleaved runs of each comparison; 0: none")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--only", default=",".join(CHECKS), help="some of " + ",".join(CHECKS))
+    parser.add_argument("--cupti", default="", help="files of libcupti that are to be tried as well")
+    parser.add_argument("--pause-steps", type=int, default=5000, help="of each run in which pauses are timed")
+    parser.add_argument("--repeat", type=int, default=20, help="runs in which the longest kernel is looked for")
     options = parser.parse_args(arguments)
+    options.cupti = [path for path in options.cupti.split(",") if path]
     options.only = options.only.split(",")
     unknown = set(options.only) - set(CHECKS)
     if unknown:
@@ -56,15 +63,45 @@ def facts(table, options, runner):
         table.add("doctor", "", line.strip())
 
 
+def run_first(table, options, runner, all_programs):
+    def check(name, program, function, *arguments):
+        if name in options.only:
+            checks.guarded(table, name, program, lambda t, p, r: function(t, p, r, *arguments), runner)
+
+    virtual = options.mode == "virtual"
+    counted, loop = programs.counted(options.binaries, "50"), all_programs[0]
+    long_loop = loop.with_flags("--steps", "400", "--log-every", "400")
+    graph = all_programs[-1].with_flags("--steps", "400", "--log-every", "400")
+    check("start", counted, first.start, virtual)
+    check("slots", programs.counted(options.binaries, "100", str(first.SPIN_S)), first.killed_slots)
+    check("longest", long_loop, first.longest, options.repeat)
+    check("longest", long_loop, first.longest, 1, first.SHORT_PAUSE_MS if not virtual else 100)
+    check("longest", graph, first.longest, 1, first.SHORT_PAUSE_MS if not virtual else 100)
+    if "inside" in options.only:
+        if virtual:
+            table.skip("torch.profiler inside", "", "torch does not know the virtual GPU")
+        else:
+            inside = runs.Command("torch.profiler inside", ())
+            checks.guarded(table, "torch.profiler inside", inside, lambda t, _: first.profiler_inside(t, runner))
+    if "lines" in options.only:
+        first.unwind_tables(table)
+    check("memory", loop, first.device_memory)
+    if options.pairs > 0:
+        check("pause", loop, first.pause, options.pairs, options.pause_steps, checks.MAX_OVERHEAD_PERCENT)
+    check("versions", counted, first.versions, options.cupti)
+
+
 def run_checks(table, options, runner, all_programs, habits):
     def each(name, check, *arguments):
         for program in all_programs:
             checks.guarded(table, name, program, check, runner, *arguments)
 
+    counted = programs.counted(options.binaries, "1000")
     if "transparent" in options.only:
         each("output unchanged", checks.transparent)
     if "complete" in options.only:
         each("device rows", checks.complete)
+        checks.guarded(table, "device rows", counted, checks.complete, runner)
     if "equality" in options.only:
         for program in all_programs:
             if program.python:
@@ -93,6 +130,7 @@ def main(arguments):
     table = Table()
     if "facts" in options.only:
         facts(table, options, runner)
+    run_first(table, options, runner, all_programs)
     run_checks(table, options, runner, all_programs, habits)
     table.write(options.out)
     print(f"\n{table.count(PASS)} passed, {table.count(FAIL)} failed, {table.count(OPEN)} left open by their "

@@ -22,6 +22,9 @@ class Program:
     def with_flags(self, *flags):
         return dataclasses.replace(self, command=self.command + flags)
 
+    def with_command(self, command):
+        return dataclasses.replace(self, command=command)
+
 
 @dataclasses.dataclass(frozen=True)
 class Habit:
@@ -55,6 +58,11 @@ def _habits(program, source, item, noise, loader=(), host_bound=()):
         Habit("pageable batches", program, ("--pin-memory", "off"), ("--pin-memory", "on"), "pageable-copy", source, ""),
         Habit("tensors made on the CPU", program, cpu_tensors, host_bound, "cpu-tensor", source, noise),
     ]
+
+
+def counted(binaries, *arguments):
+    """The program that counts its own launches (tests/acceptance/launches.cpp)."""
+    return Program("launches", (str(binaries / "launches"),) + arguments)
 
 
 def gpu_programs(binaries, folder, steps):

@@ -16,6 +16,12 @@ MEAN = re.compile(r"^mean of \d+ steps after warm-up: ([\d.]+) ms/step", re.MULT
 TIMEOUT_S = 240
 
 
+@dataclasses.dataclass(frozen=True)
+class Command:
+    name: str
+    command: tuple
+
+
 @dataclasses.dataclass
 class Outcome:
     exit_code: int
@@ -29,7 +35,7 @@ class Outcome:
 
     @property
     def truth(self):
-        """(kernels, copies, memsets) that the virtual GPU counted itself; None on a real one."""
+        """(kernels, copies, memsets) that the program or the virtual GPU counted itself; None without."""
         found = TRUTH.search(self.output)
         return tuple(int(count) for count in found.groups()) if found else None
 
@@ -50,13 +56,29 @@ class Runner:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
+    def timed(self, command, variables, limit_s):
+        """With more in its environment. The exit code is None where it did not end in time; all of it is then
+        killed."""
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**self.environment, **variables}) as process:
+            try:
+                output, errors = process.communicate(timeout=limit_s)
+                return Outcome(process.returncode, output, errors)
+            except subprocess.TimeoutExpired:
+                _kill_tree(process.pid)
+                output, errors = process.communicate()
+                return Outcome(None, output, errors)
+
+    def run_command(self, program, *flags, place=None):
+        return (self.trainprof, "run", *flags, "--output", str(place or self.next_place()), "--", *program.command)
+
     def plain(self, program):
         return self._need_mean(self._run(program.command), program.name)
 
     def recorded(self, program, *flags):
         """The outcome and the folder of the recording."""
-        place = self._place()
-        command = (self.trainprof, "run", *flags, "--output", str(place), "--", *program.command)
+        place = self.next_place()
+        command = self.run_command(program, *flags, place=place)
         return self._need_mean(self._run(command), f"trainprof run -- {program.name}"), place
 
     def under_torch_profiler(self, program, trace):
@@ -65,16 +87,30 @@ class Runner:
         return self._need_mean(self._run(command), f"torch.profiler around {program.name}")
 
     def killed(self, program, after_s):
-        """SIGKILLs the program, not its supervisor. Returns the recording's folder."""
-        place = self._place()
-        command = (self.trainprof, "run", "--full", "--output", str(place), "--", *program.command)
+        """SIGKILLs the program with all that it has started (torchrun's workers), not its supervisor. Returns the
+        recording's folder."""
+        place = self.next_place()
+        command = self.run_command(program, "--full", place=place)
         with subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment
         ) as supervisor:
             time.sleep(after_s)
             for child in _children(supervisor.pid):
-                _kill(child)
+                _kill_tree(child)
             supervisor.wait(TIMEOUT_S)
+        return place
+
+    def killed_at(self, program, word, after_s):
+        """SIGKILLs supervisor and program so long after the program has printed the word. Nothing is sealed then."""
+        place = self.next_place()
+        command = self.run_command(program, "--full", place=place)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              env=self.environment) as supervisor:
+            for line in supervisor.stdout:
+                if word in line:
+                    break
+            time.sleep(after_s)
+            _kill_tree(supervisor.pid)
         return place
 
     def report(self, place):
@@ -93,7 +129,7 @@ class Runner:
     def doctor(self):
         return self._run((self.trainprof, "doctor"))
 
-    def _place(self):
+    def next_place(self):
         self.recordings += 1
         return self.folder / f"recording-{self.recordings:03}"
 
@@ -108,6 +144,14 @@ class Runner:
 def _children(pid):
     listing = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
     return [int(child) for child in listing.read_text().split()] if listing.exists() else []
+
+
+def _kill_tree(pid):
+    """From the top: who is gone starts nothing in place of those that die."""
+    below = _children(pid)
+    _kill(pid)
+    for child in below:
+        _kill_tree(child)
 
 
 def _kill(pid):

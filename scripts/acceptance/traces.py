@@ -32,6 +32,16 @@ def _normal(name):
     return re.sub(r"\s+", "", name)
 
 
+# Of matrix products and convolutions.
+CHOSEN = re.compile(r"gemm|gemv|cutlass|xmma|cudnn|conv|wgrad|dgrad|splitK|nchwToNhwc|nhwcToNchw", re.IGNORECASE)
+
+
+def without_chosen(counts):
+    """Counts by (name, grid, block) without kernels that a library chooses, and how many those are."""
+    others = collections.Counter({key: count for key, count in counts.items() if not CHOSEN.search(key[0])})
+    return others, sum(counts.values()) - sum(others.values())
+
+
 def _triple(value):
     return tuple(value) if isinstance(value, list) else value
 

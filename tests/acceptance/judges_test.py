@@ -4,15 +4,19 @@ import gzip
 import json
 import math
 import pathlib
+import struct
+import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "acceptance"))
 import checks  # noqa: E402  # the folder of the script comes first
+import first  # noqa: E402
 import measures  # noqa: E402
 import programs  # noqa: E402
 import runs  # noqa: E402
+import slots  # noqa: E402
 import traces  # noqa: E402
 from table import FAIL, OPEN, PASS, Table  # noqa: E402
 
@@ -83,6 +87,90 @@ class Compare(unittest.TestCase):
 
     def test_nothing_is_equal_to_nothing_only_as_a_failure(self):
         self.assertEqual(verdicts([], [])["kernels by shape"], FAIL)
+
+
+    def test_kernels_that_a_library_chooses_count_as_a_family(self):
+        other = [kernel("ampere_sgemm_64x64_nn", 9.0, (4, 1, 1))] + self.base
+        chosen = [kernel("ampere_sgemm_128x64_nn", 9.0, (2, 1, 1))] + self.base
+        self.assertEqual(verdicts(other, chosen)["kernels by shape"], PASS)
+        self.assertEqual(verdicts(other, chosen)["kernels of libraries"], PASS)
+        self.assertEqual(verdicts(other, chosen + chosen[:1])["kernels of libraries"], FAIL)
+        self.assertEqual(verdicts(other, self.base)["kernels of libraries"], FAIL)
+        self.assertEqual(verdicts(other[:1], chosen[:1])["kernels by shape"], PASS)
+
+
+class Exported:
+    """A runner whose recordings hold these events."""
+
+    def __init__(self, folder, events):
+        self.folder, self.path = folder, folder / "trace.json"
+        self.path.write_text(json.dumps({"traceEvents": events}))
+        self.commands = []
+
+    def recorded(self, program):
+        self.commands.append(program.command)
+        place = self.folder / "recording"
+        place.mkdir()
+        return None, place
+
+    def export(self, _):
+        return self.path
+
+
+class First(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def verdict_of_longest(self, events, pause_ms=None):
+        table, runner = Table(), Exported(self.folder, events)
+        first.longest(table, programs.Program("p", ("run", "it")), runner, 2, pause_ms)
+        self.assertEqual(len(runner.commands), 2)
+        return table.rows[-1]["verdict"], runner.commands[0]
+
+    def test_a_kernel_that_lasts_as_long_as_a_pause_is_seen_and_so_is_none_at_all(self):
+        self.assertEqual(self.verdict_of_longest([kernel("a", 10.0)])[0], PASS)
+        self.assertEqual(self.verdict_of_longest([kernel("a", 10.0), kernel("a", 300e6)])[0], FAIL)
+        self.assertEqual(self.verdict_of_longest([])[0], FAIL)
+
+    def test_a_shorter_pause_reaches_the_program(self):
+        _, command = self.verdict_of_longest([kernel("a", 10.0)], pause_ms=7)
+        self.assertEqual(command, ("env", "TRAINPROF_OPTIONS=pause_ms=7", "run", "it"))
+
+    def test_slots_are_read_up_to_what_is_no_record(self):
+        sizes = [0] * slots.KINDS
+        sizes[5], sizes[10] = 48, 64
+        slot_bytes = 1 << 18
+        head = slots.HEADER.pack(slots.MAGIC, slot_bytes, 0, 0, 0, 2, 0) + struct.pack(f"<{slots.KINDS}I", *sizes)
+        head += bytes(16 * slots.KEPT_NAMES) + slots.SLOT.pack(0, 0, 0, 0, 0, 0) + slots.SLOT.pack(1, 0, 0, 0, 9, 0)
+        call = struct.pack("<IIQQ", 5, 1, 100, 200).ljust(48, b"\0")
+        done = struct.pack("<IIIIQQ", 10, 0, 0, 0, 300, 400).ljust(64, b"\0")
+        under_way = struct.pack("<IIIIQQ", 10, 0, 0, 0, 300, 0).ljust(64, b"\0")
+        path = self.folder / "pid-1.slots"
+        records = call + done + under_way + call + bytes(64) + call  # the last lies behind a hole
+        path.write_bytes(head.ljust(2 * slot_bytes, b"\0") + records.ljust(slot_bytes, b"\0"))
+        self.assertEqual(list(slots.describe(path)),
+                         ["slot 1 held: kind 5: 2 with times, 0 without; kind 10: 1 with times, 1 without"])
+        path.write_bytes(bytes(slot_bytes))
+        with self.assertRaises(ValueError):
+            list(slots.describe(path))
+
+    def test_what_does_not_end_in_time_is_killed_with_all_that_it_started(self):
+        pids = self.folder / "pids"
+        script = f"sh -c 'echo $$ >> {pids}; sleep 60; :' & echo $$ >> {pids}; wait"
+        runner = runs.Runner("trainprof", self.folder, {"PATH": "/usr/bin:/bin"})
+        self.assertIsNone(runner.timed(("sh", "-c", script), {}, 1).exit_code)
+        killed = [int(pid) for pid in pids.read_text().split()]
+        self.assertEqual(len(killed), 2)
+        states = subprocess.run(["ps", "-o", "stat=", "-p", ",".join(map(str, killed))], capture_output=True, text=True,
+                                check=False).stdout.split()
+        self.assertEqual([state for state in states if not state.startswith("Z")], [])
+
+    def test_what_ends_in_time_has_its_exit_code_and_its_variables(self):
+        runner = runs.Runner("trainprof", self.folder, {"PATH": "/usr/bin:/bin"})
+        outcome = runner.timed(("sh", "-c", "echo $A; exit 3"), {"A": "b"}, 10)
+        self.assertEqual((outcome.exit_code, outcome.output), (3, "b\n"))
 
 
 class Programs(unittest.TestCase):
