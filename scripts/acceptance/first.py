@@ -10,6 +10,7 @@ import threading
 import time
 
 import measures
+import programs
 import runs
 import slots
 import traces
@@ -80,6 +81,15 @@ def profiler_inside(table, runner):
     table.judge("torch.profiler inside", program.name,
                 f"it saw {theirs} kernels, we {ours} around it, losses {lost or 'none'}",
                 "both more than 0, no losses", theirs > 0 and ours > 0 and not lost)
+
+
+def source_line(table, program, runner, source, text):
+    """A read of the loss in every step is found at its own line, through libcuda's frames."""
+    _, place = runner.recorded(program.with_flags("--item-every", "1"))
+    places = [f"{str(site['file']).rsplit('/', 1)[-1]}:{site['line']}" for finding in runner.report(place)["findings"]
+              if finding["rule"] == "host-sync" for site in finding["where"]]
+    wanted = f"{source.name}:{programs.line_number(source, text)}"
+    table.judge("line of .item()", program.name, ", ".join(places[:3]) or "no place", wanted, wanted in places)
 
 
 def unwind_tables(table):

@@ -63,7 +63,7 @@ def facts(table, options, runner):
         table.add("doctor", "", line.strip())
 
 
-def run_first(table, options, runner, all_programs):
+def run_first(table, options, runner, all_programs, habits):
     def check(name, program, function, *arguments):
         if name in options.only:
             checks.guarded(table, name, program, lambda t, p, r: function(t, p, r, *arguments), runner)
@@ -85,6 +85,8 @@ def run_first(table, options, runner, all_programs):
             checks.guarded(table, "torch.profiler inside", inside, lambda t, _: first.profiler_inside(t, runner))
     if "lines" in options.only:
         first.unwind_tables(table)
+        for program, source, text in programs.item_lines(options.mode, all_programs, habits):
+            checks.guarded(table, "line of .item()", program, first.source_line, runner, source, text)
     check("memory", loop, first.device_memory)
     if options.pairs > 0:
         check("pause", loop, first.pause, options.pairs, options.pause_steps, checks.MAX_OVERHEAD_PERCENT)
@@ -130,7 +132,7 @@ def main(arguments):
     table = Table()
     if "facts" in options.only:
         facts(table, options, runner)
-    run_first(table, options, runner, all_programs)
+    run_first(table, options, runner, all_programs, habits)
     run_checks(table, options, runner, all_programs, habits)
     table.write(options.out)
     print(f"\n{table.count(PASS)} passed, {table.count(FAIL)} failed, {table.count(OPEN)} left open by their "

@@ -85,6 +85,13 @@ def gpu_programs(binaries, folder, steps):
     return programs, habits
 
 
+def item_lines(mode, all_programs, habits):
+    """(program, source, text of the line that reads the loss): the program with habits, and on a GPU its Python twin."""
+    lines = [(case.program, case.source, case.line) for case in habits if case.rule == "host-sync"]
+    twins = [program for program in all_programs if program.python][:1] if mode == "gpu" else []
+    return lines + [(twin, TWIN, "self.last_loss = loss.item()") for twin in twins]
+
+
 def virtual_programs(binaries, steps):
     loop = Program("training_loop", (str(binaries / "training_loop"), "--steps", str(steps)))
     programs = [

@@ -182,6 +182,12 @@ class Programs(unittest.TestCase):
         for text in ("loss.item<double>()", "torch::randn(batch.images.sizes(), made_on)"):
             self.assertGreater(programs.line_number(programs.TRAINING, text), 1)
 
+    def test_on_a_gpu_the_python_twin_shows_its_line_too(self):
+        everything, habits = programs.gpu_programs(pathlib.Path("/nowhere"), pathlib.Path("/nowhere"), 10)
+        lines = programs.item_lines("gpu", everything, habits)
+        self.assertEqual([program.name for program, _, _ in lines], ["train.py"])
+        self.assertGreater(programs.line_number(*lines[0][1:]), 1)
+
     def test_what_a_program_prints_is_read(self):
         outcome = runs.Outcome(0, "step 1 loss 2.5 1.0 ms/step\nmean of 9 steps after warm-up: 7.50 ms/step, of it\n"
                                   "device did 3 kernels, 2 copies, 1 memsets\n", "")
