@@ -86,7 +86,7 @@ def gpu_programs(binaries, folder, steps):
 
 
 def item_lines(mode, all_programs, habits):
-    """(program, source, text of the line that reads the loss): the program with habits, and on a GPU its Python twin."""
+    """(program, source, text of the line that reads the loss): with habits, and on a GPU the Python twin."""
     lines = [(case.program, case.source, case.line) for case in habits if case.rule == "host-sync"]
     twins = [program for program in all_programs if program.python][:1] if mode == "gpu" else []
     return lines + [(twin, TWIN, "self.last_loss = loss.item()") for twin in twins]
