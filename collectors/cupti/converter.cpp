@@ -240,7 +240,13 @@ void Converter::WriteEarly() {
 }
 
 void Converter::Settle() {
-  const InFlight::Rows rows = in_flight_.Settle();
+  const InFlight::Rows rows = in_flight_.Settle([&](uint32_t correlation) {
+    DeviceRow row;
+    memset(static_cast<void*>(&row), 0, sizeof row);
+    row.type = DeviceRowType::kInFlight;
+    row.correlation = correlation;
+    writer_->Write(row);
+  });
   counts_.in_flight += rows.in_flight;
   counts_.untimed += rows.lost;
 }

@@ -44,11 +44,13 @@ class InFlight {
   }
 
   // Of the rows taken: those that were under way, and those that were not. Once, after the last note.
+  // Calls under_way(correlation) for the launches of the former.
   struct Rows {
     uint64_t in_flight;
     uint64_t lost;
   };
-  Rows Settle() {
+  template <class UnderWay>
+  Rows Settle(UnderWay under_way) {
     Rows rows{};
     for (uint32_t i = 0; i < count_; ++i) {
       const Pending& pending = pending_[i];
@@ -56,6 +58,7 @@ class InFlight {
       const bool ended = IsOlder(pending.correlation, stream_ended_[pending.stream]) ||
                          IsOlder(pending.correlation, context_ended_[pending.context]);
       (ended ? rows.lost : rows.in_flight) += pending.rows;
+      if (!ended) under_way(pending.correlation);
     }
     count_ = 0;
     return rows;

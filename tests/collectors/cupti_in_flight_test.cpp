@@ -32,9 +32,10 @@ DeviceRow Sync(uint8_t kind, uint32_t correlation, uint32_t stream = 7) {
 
 struct InFlightRows : ::testing::Test {
   std::unique_ptr<InFlight> rows = std::make_unique<InFlight>();
+  std::vector<uint32_t> under_way;
 
   void Expect(uint64_t in_flight, uint64_t lost) {
-    const InFlight::Rows settled = rows->Settle();
+    const InFlight::Rows settled = rows->Settle([&](uint32_t id) { under_way.push_back(id); });
     EXPECT_EQ(settled.in_flight, in_flight);
     EXPECT_EQ(settled.lost, lost);
   }
@@ -67,6 +68,7 @@ TEST_F(InFlightRows, NodesOfAGraphHalfDoneWereUnderWay) {
   rows->Note(Kernel(11));
   for (int node = 0; node < 100'000; ++node) ASSERT_TRUE(rows->Take(Kernel(11)));
   Expect(100'000, 0);
+  EXPECT_EQ(under_way, std::vector<uint32_t>{11});
 }
 
 TEST_F(InFlightRows, WhatTheHostHasSeenEndIsLost) {

@@ -103,10 +103,10 @@ FAULTS = {
         ("text", "GPU 0 Virtual GPU (trainprof) (compute capability 9.0, 132 multiprocessors, 80.0 GiB, a MIG slice)"),
     ]),
     "graph_needs_kind": (("graph_steps", "300"), {}, [
-        ("launches_without_kernel", "captured into a CUDA graph, or lost"),
+        ("graph_launches_without_nodes", "of which CUPTI reported no node"),
     ]),
     "late_session_correlation": (("graph_steps", "300"), {}, [
-        ("launches_without_kernel", "captured into a CUDA graph, or lost"),
+        ("graph_launches_without_nodes", "of which CUPTI reported no node"),
     ]),
     "no_unwind_info": (("stacks", "30"), {}, [
         ("stacks_scanned", "cannot be unwound"),

@@ -374,6 +374,22 @@ class MergedJoin {
   std::set<std::pair<uint32_t, ProcessId>> taken_;            // call, the process of the device
 };
 
+// A node that seems to be another call's has that call's number by mistake.
+int64_t DropNodesOfOtherCalls(Trace& trace) {
+  DeviceOpTable& ops = trace.device_ops;
+  int64_t dropped = 0;
+  for (uint32_t row = 0; row < ops.size(); ++row) {
+    if (ops.launch[row] == kNoRow) continue;
+    const LaunchConfig* const config = trace.ConfigOf(Row{row});
+    if (config == nullptr || config->graph_node == LaunchConfig::kUnknown) continue;
+    const ApiKind kind = trace.api.kind[Index(ops.launch[row])];
+    if (!StartsWork(kind) || kind == ApiKind::kGraphLaunch) continue;
+    ops.launch[row] = kNoRow;
+    ++dropped;
+  }
+  return dropped;
+}
+
 }  // namespace
 
 void JoinLaunches(Trace& trace) {
@@ -386,6 +402,7 @@ void JoinLaunches(Trace& trace) {
   } else if (!JoinByIdAlone(trace)) {
     ambiguous = MergedJoin(trace).Run();
   }
+  const int64_t others = DropNodesOfOtherCalls(trace);
   int64_t kernels_alone = 0;
   int64_t copies_alone = 0;
   int64_t too_early = 0;
@@ -400,6 +417,10 @@ void JoinLaunches(Trace& trace) {
                       "kernels whose launching call is not in the trace");
   trace.quality.Count("copy_without_launch", QualitySeverity::kInfo, copies_alone,
                       "copies and memsets whose launching call is not in the trace");
+  trace.quality.Count(
+      "graph_nodes_of_other_calls", QualitySeverity::kWarning, others,
+      "nodes of CUDA graphs with the number of a call that launches no graph, as CUPTI before "
+      "13.1 update 1 may give them; left without a launch");
   const bool ours = trace.source == SourceKind::kRecording;
   trace.quality.Count(
       "device_before_launch", ours ? QualitySeverity::kDataLoss : QualitySeverity::kWarning,

@@ -62,8 +62,9 @@ void JoinQueueFull(Trace& trace) {
     column.push_back(ns);
   }
   column.resize(trace.api.size());
-  trace.quality.Count("queue_full_without_call", QualitySeverity::kInfo, alone,
-                      "waits for room in a device's queue that lie within no call, or within several");
+  trace.quality.Count(
+      "queue_full_without_call", QualitySeverity::kInfo, alone,
+      "waits for room in a device's queue that lie within no call, or within several");
 }
 
 }  // namespace trainprof

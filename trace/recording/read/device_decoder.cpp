@@ -145,6 +145,7 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
       break;
   }
   if (row.type == DeviceRowType::kOverhead) return AddOverhead(row);
+  if (row.type == DeviceRowType::kInFlight) return in_flight_.Add(row.correlation);
   ++device_rows_;
   switch (row.type) {
     case DeviceRowType::kMemory: {

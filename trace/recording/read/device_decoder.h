@@ -54,6 +54,7 @@ class DeviceDecoder {
   struct Launch {
     uint32_t correlation = 0;
     int64_t begin_ns = 0;
+    bool of_graph = false;
   };
 
   // Rows of a chunk that look the same.
@@ -169,6 +170,7 @@ class DeviceDecoder {
   std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
   std::vector<Launch> launches_;                               // calls that start work on a device
   CorrelationSet answered_;                                    // what devices did
+  CorrelationSet in_flight_;  // what they did when the program ended
 
   std::optional<DeviceRow> last_device_row_;  // of the present writer
   std::optional<CallRow> last_call_;

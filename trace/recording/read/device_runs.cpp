@@ -139,7 +139,7 @@ void DeviceDecoder::NoteCall(const CallRow& row, const Look& look) {
   ++call_rows_;
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
   if (StartsKernels(kind) && row.result == 0 && row.correlation != 0) {
-    launches_.push_back({row.correlation, row.begin_ns});
+    launches_.push_back({row.correlation, row.begin_ns, kind == ApiKind::kGraphLaunch});
   }
   if (look.capture == CaptureEdge::kBegin && row.result == 0) ++capture_edges_[row.correlation];
   if (look.capture == CaptureEdge::kEnd) --capture_edges_[row.correlation];

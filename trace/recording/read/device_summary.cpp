@@ -294,9 +294,16 @@ int64_t DeviceDecoder::TakeCaptured(std::vector<Launch>& launches) const {
 void DeviceDecoder::CountMissingKernels() {
   std::vector<Launch> missing;
   int64_t last_answered = INT64_MIN;
+  Interval unknown{TraceTime{INT64_MAX}, TraceTime{INT64_MIN}};
+  const auto is_unknown = [&](const Launch& launch) {
+    unknown.begin = std::min(unknown.begin, At(launch.begin_ns));
+    unknown.end = std::max(unknown.end, At(launch.begin_ns) + Nanoseconds(1));
+  };
   for (const Launch& launch : launches_) {
     if (answered_.Contains(launch.correlation)) {
       last_answered = std::max(last_answered, launch.begin_ns);
+    } else if (in_flight_.Contains(launch.correlation)) {
+      is_unknown(launch);
     } else {
       missing.push_back(launch);
     }
@@ -304,13 +311,10 @@ void DeviceDecoder::CountMissingKernels() {
   using enum QualitySeverity;
   builder_.quality().Count("captured_launches", kInfo, TakeCaptured(missing),
                            "launches that became nodes of CUDA graphs");
-  if (missing.empty()) return;
-  // The program ended before these did.
-  const int64_t in_flight = NumberIn(Fact(fact::kCuptiInFlight));
-  const auto unanswered = static_cast<int64_t>(missing.size());
-  const bool none = answered_.empty() || (info_.clean_exit && missing.size() == launches_.size());
-  if (none && in_flight < unanswered) {
-    builder_.quality().Count("launches_without_kernel", kDataLoss, unanswered,
+  const bool is_behind_nothing = answered_.empty() && in_flight_.empty();
+  if (is_behind_nothing || (info_.clean_exit && missing.size() == launches_.size())) {
+    builder_.quality().Count("launches_without_kernel", kDataLoss,
+                             static_cast<int64_t>(missing.size()),
                              fmt::format("{} launches but 0 kernel records: {}", launches_.size(),
                                          CauseOfMissingKernels()));
     return;
@@ -318,25 +322,27 @@ void DeviceDecoder::CountMissingKernels() {
   const auto behind = std::partition(missing.begin(), missing.end(), [&](const Launch& launch) {
     return launch.begin_ns <= last_answered;
   });
-  // Other streams may have gone on meanwhile.
-  const int64_t later = missing.end() - behind;
-  const int64_t inside =
-      std::max<int64_t>(0, behind - missing.begin() - std::max<int64_t>(0, in_flight - later));
-  builder_.quality().Count("launches_without_kernel", kDataLoss, inside,
+  const auto kernels =
+      std::partition(missing.begin(), behind, [](const Launch& launch) { return launch.of_graph; });
+  builder_.quality().Count(
+      "graph_launches_without_nodes", kDataLoss, kernels - missing.begin(),
+      "launches of CUDA graphs of which CUPTI reported no node: made while it recorded "
+      "no kernels, or, before CUPTI 13.1 update 1, taken for other calls' after a pause "
+      "of the recording (--full has none)");
+  builder_.quality().Count("launches_without_kernel", kDataLoss, behind - kernels,
                            fmt::format("of {} launches, without a kernel record: {}",
                                        launches_.size(), CauseOfMissingKernels()));
-  if (behind == missing.end()) return;
-  int64_t first = INT64_MAX;
-  int64_t last = INT64_MIN;
-  for (auto it = behind; it != missing.end(); ++it) {
-    first = std::min(first, it->begin_ns);
-    last = std::max(last, it->begin_ns);
+  if (behind != missing.end()) {
+    const auto [first, last] = std::minmax_element(
+        behind, missing.end(),
+        [](const Launch& a, const Launch& b) { return a.begin_ns < b.begin_ns; });
+    builder_.quality().Count(
+        "undelivered_at_end", kWarning, missing.end() - behind,
+        fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered",
+                    static_cast<double>((At(last->begin_ns) - At(first->begin_ns)).ns) * 1e-9));
+    std::for_each(behind, missing.end(), is_unknown);
   }
-  builder_.quality().Count(
-      "undelivered_at_end", kWarning, later,
-      fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered",
-                  (static_cast<double>(last) - static_cast<double>(first)) * 1e-9));
-  AddGap(At(first), At(last) + Nanoseconds(1));
+  AddGap(unknown.begin, unknown.end);
 }
 
 }  // namespace trainprof::recording

@@ -15,11 +15,12 @@ enum class DeviceRowType : uint8_t {
   kCopy = 2,      // between host and device, or within a device
   kPeerCopy = 3,  // between two devices
   kMemset = 4,
-  kSync = 5,      // detail: CUpti_ActivitySynchronizationType
-  kEvent = 6,     // cudaEventRecord as the device reached it; begin == end, 0 when unknown
-  kMemory = 7,    // an allocation or a release; begin == end; detail: memory operation
-  kGraph = 8,     // a whole graph launch, where nodes are not recorded
-  kOverhead = 9,  // CUPTI's own work on the host; detail: OverheadDetail()
+  kSync = 5,       // detail: CUpti_ActivitySynchronizationType
+  kEvent = 6,      // cudaEventRecord as the device reached it; begin == end, 0 when unknown
+  kMemory = 7,     // an allocation or a release; begin == end; detail: memory operation
+  kGraph = 8,      // a whole graph launch, where nodes are not recorded
+  kOverhead = 9,   // CUPTI's own work on the host; detail: OverheadDetail()
+  kInFlight = 10,  // no event: work of this correlation was under way when the program ended
 };
 
 // What keeps a device busy, and answers the call that asked for it.
