@@ -225,10 +225,13 @@ bool Converter::IsRecorded(uint32_t correlation) const {
 }
 
 bool Converter::IsOfPause(const DeviceRow& row) const {
+  if (pause_ == 0 || row.correlation == 0 || IsRecorded(row.correlation)) return false;
   // Where CUPTI gave no times: what it lost of a recorded call counts as loss.
-  const bool begins_in =
-      row.begin_ns == 0 || (row.begin_ns >= pause_.begin_ns && row.begin_ns < pause_.end_ns);
-  return pause_.begin_ns != 0 && begins_in && row.correlation != 0 && !IsRecorded(row.correlation);
+  if (row.begin_ns == 0) return true;
+  for (const Pause& pause : pauses_) {
+    if (row.begin_ns >= pause.begin_ns && row.begin_ns < pause.end_ns) return true;
+  }
+  return false;
 }
 
 void Converter::WriteEarly() {

@@ -47,9 +47,10 @@ class Converter {
 
   // Between the two, in CLOCK_MONOTONIC, calls are not recorded, and what devices did is no row unless
   // a recorded call asked for it.
-  void BeginPause(int64_t now_ns) { pause_ = {now_ns, INT64_MAX}; }
+  void BeginPause(int64_t now_ns) { pauses_[++pause_ % kPauses] = {now_ns, INT64_MAX}; }
   void EndPause(int64_t now_ns) {
-    if (pause_.end_ns == INT64_MAX) pause_.end_ns = now_ns;
+    Pause& last = pauses_[pause_ % kPauses];
+    if (last.end_ns == INT64_MAX) last.end_ns = now_ns;
   }
   // What is delivered from here on may have been under way.
   void ProgramEnds() { in_flight_.ProgramEnds(); }
@@ -108,7 +109,7 @@ class Converter {
   uint32_t NameOfCall(recording::CallDomain domain, uint32_t kind, uint32_t cbid);
   void NoteTimes(int64_t begin_ns, int64_t end_ns);
 
-  // The last pause; all zero before the first.
+  // All zero: none.
   struct Pause {
     int64_t begin_ns;
     int64_t end_ns;
@@ -134,7 +135,10 @@ class Converter {
   int64_t last_begin_ns_;
   static constexpr uint32_t kMostEarly = 32;
 
-  Pause pause_;
+  // Records may come later than the next pause begins, or several of them on a busy machine.
+  static constexpr uint32_t kPauses = 16;
+  Pause pauses_[kPauses];
+  uint32_t pause_;  // number of the last one
   // Of the pause, as it seems: the call that asked for it may come with the next buffer.
   recording::DeviceRow early_[kMostEarly];
   uint32_t early_count_;
