@@ -312,7 +312,7 @@ TEST_F(DeviceRows, TheUuidTellsDevicesOfTwoProcessesApart) {
 
 // The same, of MIG slices, whose UUIDs CUPTI before 13.3 update 1 gets wrong.
 TEST_F(DeviceRows, AWrongUuidOfASliceJoinsNothing) {
-  const auto devices = [this](const char* version) {
+  const auto devices = [](const char* version) {
     const ScratchFolder scratch;
     for (int i = 1; i <= 2; ++i) {
       SegmentWriter writer(scratch / "pid-1", SegmentWriter::kDeadPid - i);
