@@ -87,7 +87,17 @@ TEST_P(CuptiStacks, ASmallCopyLeadsToTheFunctionThatMadeTheTensor) {
 }
 
 TEST_P(CuptiStacks, ASmallCopyOnTheDeviceHasNone) {
-  EXPECT_EQ(StacksOf("cudaMemcpyAsync", "CopiesOnTheDevice").second, 0);
+  constexpr int64_t kNearlyLongNs = 10'000;  // a call that takes long has one, whatever it copies
+  const auto function = AddressesOf("CopiesOnTheDevice");
+  ASSERT_GT(function.second, 0u);
+  std::set<uint32_t> quick;
+  for (const auto& row : rows_.calls) {
+    if (row.end_ns - row.begin_ns < kNearlyLongNs) quick.insert(row.correlation);
+  }
+  for (const RecordedStack& stack : rows_.stacks) {
+    const bool is_quick = quick.count(stack.correlation) != 0;
+    EXPECT_FALSE(is_quick && PassesThrough(rows_, stack, function));
+  }
   EXPECT_GE(CorrelationsOf("cudaMemcpyAsync").size(), 40u) << "of both functions";
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "trace/formats/chrome/chrome_event.h"
 #include "trace/formats/chrome/chrome_writer.h"
 
 namespace trainprof {
