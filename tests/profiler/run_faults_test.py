@@ -72,7 +72,8 @@ FAULTS = {
         ("gpu_recording_ended", "CUPTI ran out of buffers on the device"),
     ]),
     "device_buffers=1,complete_at_flush": (("kernels", "300000"), {"VGPU_SETTINGS": "scale=0"}, [
-        ("card", "dropped: 0 records; 200,000 records by CUPTI"),
+        ("card", "dropped: 0 records; "),  # 200,000 by CUPTI, unless a busy machine lets a flush come between
+        ("card", " records by CUPTI"),
         ("zero_start_records", "without a start"),
     ]),
     "disable_holds": (("loaded", "400"), {"VGPU_CUPTI_VERSION": "13.1"}, [("cupti.state", "recording")]),
