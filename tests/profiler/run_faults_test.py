@@ -111,7 +111,7 @@ FAULTS = {
     ]),
     "no_unwind_info": (("stacks", "30"), {}, [
         ("stacks_scanned", "cannot be unwound"),
-        ("text", "cuda_program.cpp:"),
+        ("text", "ReadsTheLoss"),
     ]),
     "oom_at": (MIXED, {}, [("failed_calls", "cudaMalloc gives error 2 (out of memory)")]),
     "missing_function": (MIXED, {}, [
