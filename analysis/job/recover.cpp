@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "collectors/salvage/salvage.h"
+#include "collectors/salvage/slot_files.h"
 #include "trace/recording/files/recorded_files.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/files/run_lock.h"
@@ -107,6 +108,10 @@ std::string WhyLeft(const fs::path& slots, bool is_ours) {
            "the process may still be at work, in another container, on another machine or before "
            "this one's last boot";
   }
+  const auto folder = recording::OpenFolder(slots.parent_path(), Links::kRefuse);
+  if (!folder.ok()) return what + folder.error();
+  const auto found = collectors::FoundSlots::Find(folder.value(), slots.filename());
+  if (!found.ok()) return what + found.error();
   return what + "the file is damaged, or cannot be written to";
 }
 

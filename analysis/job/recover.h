@@ -22,7 +22,8 @@ struct Recovery {
 };
 
 // Makes rows of the buffers that dead processes have left in the run that `path` is or lies in.
-// Writes only where the run's folder belongs to the user, and nothing outside of it; touches no
+// Writes only where the run's folder belongs to the user, and nothing outside of it, where it removes the
+// run's own buffers (collectors/salvage/slot_files.h); touches no
 // process's buffers that may still be at work. Once `cancel` turns true it returns at once.
 Recovery RecoverDead(const std::filesystem::path& path, const std::atomic<bool>* cancel);
 

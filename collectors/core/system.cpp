@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "trace/base/held_signals.h"
@@ -163,6 +164,31 @@ bool FolderExists(const char* path) {
   const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (fd < 0) return false;
   CloseFile(fd);
+  return true;
+}
+
+int WriteFile(int fd, const void* data, size_t size) {
+  KeepErrno keep;
+  HeldSignals hold(SignalBit(SIGXFSZ));
+  for (size_t done = 0; done < size;) {
+    const int wrote = ToResult(
+        syscall(SYS_pwrite64, fd, static_cast<const char*>(data) + done, size - done, done));
+    if (wrote == -EINTR) continue;
+    if (wrote == -EFBIG) hold.Swallow();
+    if (wrote <= 0) return wrote < 0 ? wrote : -ENOSPC;
+    done += static_cast<size_t>(wrote);
+  }
+  return 0;
+}
+
+bool FileSystemOf(const char* folder, FileSystem* found) {
+  KeepErrno keep;
+  struct statfs status {};
+  if (ToResult(syscall(SYS_statfs, folder, &status)) != 0) return false;
+  // f_type is signed: magic numbers with the highest of 32 bits set come as negative ones.
+  found->type = static_cast<uint32_t>(status.f_type);
+  found->free_bytes =
+      static_cast<uint64_t>(status.f_bavail) * static_cast<uint64_t>(status.f_bsize);
   return true;
 }
 

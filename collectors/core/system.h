@@ -10,7 +10,7 @@
 #include <cstdint>
 
 // Of a variable of a thread. initial-exec: one load instead of a call that may allocate; all of
-// them together take some 60 bytes of the static surplus that glibc keeps for libraries loaded
+// them together take some 100 bytes of the static surplus that glibc keeps for libraries loaded
 // late.
 #define TRAINPROF_TLS __thread __attribute__((tls_model("initial-exec")))
 
@@ -34,6 +34,16 @@ int FolderMode(const char* path);
 // writing.
 int CreateFile(const char* path, int mode);
 bool FolderExists(const char* path);
+
+// Writes all of it at the file's beginning. 0, or a negative errno.
+int WriteFile(int fd, const void* data, size_t size);
+
+// What statfs says of the file system that the folder lies in. False: it does not answer.
+struct FileSystem {
+  uint64_t type;  // f_type, as linux/magic.h names it
+  uint64_t free_bytes;
+};
+bool FileSystemOf(const char* folder, FileSystem* found);
 
 // Gives the file real blocks for [offset, offset + length), so that writing through a mapping of it
 // cannot meet a full disk (SIGBUS). Never raises SIGXFSZ in the program.

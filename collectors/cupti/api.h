@@ -22,6 +22,21 @@ struct SubscriberParams {
 // CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN is 64.
 inline constexpr size_t kHolderBytes = 128;
 
+// From 13.3 on: the functions that name a subscriber, which older headers lack.
+struct ScopedApi {
+  using Request = void (*)(uint8_t**, size_t*, size_t*, void*);
+  using Complete = void (*)(uint8_t*, size_t, size_t, void*);
+  CUptiResult (*enable)(CUpti_SubscriberHandle, CUpti_ActivityKind, void* config);
+  CUptiResult (*disable)(CUpti_SubscriberHandle, CUpti_ActivityKind, void* config);
+  CUptiResult (*register_callbacks)(CUpti_SubscriberHandle, Request, Complete);
+  CUptiResult (*enable_runtime_api)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t);
+  CUptiResult (*enable_driver_api)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t);
+  CUptiResult (*set_attribute)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t*, void*);
+  CUptiResult (*get_attribute)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t*, void*);
+  CUptiResult (*get_dropped)(CUpti_SubscriberHandle, CUcontext, uint32_t stream, size_t*);
+  CUptiResult (*get_timestamp)(CUpti_SubscriberHandle, uint64_t*);
+};
+
 struct CuptiApi {
   decltype(&cuptiGetVersion) get_version;
   decltype(&cuptiGetTimestamp) get_timestamp;
@@ -51,6 +66,8 @@ struct CuptiApi {
                                    uint32_t* room, uint32_t* count);
   // From 13.3 on; version 0: this library's own.
   CUptiResult (*get_struct_size)(CUpti_ActivityKind, uint32_t version, size_t*);
+  ScopedApi scoped;
+  bool has_scoped;  // all of them
 
   uint32_t version;  // as cuptiGetVersion gives it
 };
@@ -59,16 +76,17 @@ struct CuptiApi {
 // must be there and is not, else nullptr.
 const char* FindFunctions(void* library, CuptiApi* api);
 
-// Asks cuptiActivityGetNextRecord for the size of each kind's records, by records made up so that
-// every size leads to the same kind again; newer versions can be asked directly where that fails. 0
-// for kinds that it does not know. False when it does not know kernels: then no buffer can be read.
+// The size of each kind's records, 0 for kinds that CUPTI does not know: from 13.3 on it can be asked,
+// and is not to be asked otherwise (client.h). Before, from cuptiActivityGetNextRecord, by records made
+// up so that every size leads to the same kind again. False when it does not know kernels: then no
+// buffer can be read.
 bool MeasureRecords(const CuptiApi& api, uint32_t* record_bytes);
 
-// Subscribes, with our name where CUPTI takes one; then `holder` gets the name of who is subscribed
+// Subscribes, with our name where CUPTI takes one, and beside others if so told; then `holder` gets the name of who is subscribed
 // already. *unnamed: it exports the function that takes a name, and refuses it.
 CUptiResult SubscribeTo(const CuptiApi& api, CUpti_SubscriberHandle* subscriber,
-                        CUpti_CallbackFunc callback, void* context, char (&holder)[kHolderBytes],
-                        bool* unnamed);
+                        CUpti_CallbackFunc callback, void* context, bool shares,
+                        char (&holder)[kHolderBytes], bool* unnamed);
 
 // "CUPTI_ERROR_NOT_INITIALIZED", also where CUPTI itself does not answer any more.
 const char* ResultName(const CuptiApi& api, CUptiResult result);

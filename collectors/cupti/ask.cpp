@@ -108,7 +108,8 @@ void BeginRecording(const CuptiApi& api) {
   char holder[kHolderBytes];
   bool unnamed = false;
   Announce("cuptiSubscribe");
-  if (SubscribeTo(api, &subscriber, NoCall, nullptr, holder, &unnamed) != CUPTI_SUCCESS) return;
+  if (SubscribeTo(api, &subscriber, NoCall, nullptr, false, holder, &unnamed) != CUPTI_SUCCESS)
+    return;
   Announce("cuptiActivityEnable");
   api.enable(static_cast<CUpti_ActivityKind>(kKernelActivity));
 }

@@ -9,9 +9,9 @@
 namespace trainprof::collectors {
 
 enum class CallUse : uint8_t {
-  kQuick,   // returns at once, as a rule
-  kWaits,   // or copies: its stack is taken when it takes long
-  kLaunch,  // of kernels: a record of the device answers it
+  kQuick,  // returns at once, as a rule
+  kWaits,  // or copies: its stack is taken when it takes long
+  kLaunch,  // of kernels: a record of the device answers it; its stack where it takes very long, at first
 };
 
 struct Call {

@@ -1,5 +1,5 @@
 // The thread that calls CUPTI: switches recording on and off as the schedule and the user's window
-// say, and flushes once a second.
+// say, and flushes once a second, or sooner when CUPTI holds most of the buffers.
 //
 // Recording ends in steps: calls are no longer recorded; CUPTI is flushed until each recorded launch
 // has been answered, or kDrainNs are over; then the device's kinds are switched off. CUPTI holds the
@@ -22,6 +22,8 @@ using recording::MonotonicNs;
 constexpr int64_t kFlushEveryNs = recording::kNsPerSecond;
 constexpr int64_t kDrainNs = 2 * recording::kNsPerSecond;
 constexpr int64_t kFlushDrainingNs = 100'000'000;
+// Launches may wait for a flush, and one may bring nothing back: what is under way is held.
+constexpr int64_t kFlushLowNs = 50'000'000;
 constexpr uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
 CUpti_ActivityKind Kind(ActivityKind kind) { return static_cast<CUpti_ActivityKind>(kind); }
@@ -31,6 +33,7 @@ CUpti_ActivityKind Kind(ActivityKind kind) { return static_cast<CUpti_ActivityKi
 struct SwitchedKind {
   ActivityKind kind;
   const char* enable;  // the call, as it is reported when CUPTI refuses it
+  int since = 0;       // the CUDA version whose CUPTI has it first
 };
 constexpr SwitchedKind kKernels = {kKernelActivity, "cuptiActivityEnable(CONCURRENT_KERNEL)"};
 constexpr SwitchedKind kSwitchedKinds[] = {
@@ -41,28 +44,37 @@ constexpr SwitchedKind kSwitchedKinds[] = {
     {kEventActivity, "cuptiActivityEnable(CUDA_EVENT)"},
     {kMemoryActivity, "cuptiActivityEnable(MEMORY2)"},
     {kOverheadActivity, "cuptiActivityEnable(OVERHEAD)"},
+    {kHostLaunchActivity, "cuptiActivityEnable(HOST_LAUNCH)", 13010},
 };
-constexpr SwitchedKind kGraphs = {kGraphActivity, "cuptiActivityEnable(GRAPH_TRACE)"};
+constexpr SwitchedKind kWholeGraphs = {kGraphActivity, "cuptiActivityEnable(GRAPH_TRACE)"};
+// Their other nodes have the kinds of what they do.
+constexpr SwitchedKind kHostNodes = {kGraphHostNodeActivity, "cuptiActivityEnable(GRAPH_HOST_NODE)",
+                                     13010};
 constexpr SwitchedKind kAllCalls[] = {{kRuntimeActivity, "cuptiActivityEnable(RUNTIME)"},
                                       {kDriverActivity, "cuptiActivityEnable(DRIVER)"}};
 
 CUptiResult EnableKind(Session& session, const SwitchedKind& switched) {
   return Watched(session, switched.enable,
-                 [&] { return session.library.api.enable(Kind(switched.kind)); });
+                 [&] { return session.client.Enable(Kind(switched.kind)); });
 }
 
 void DisableKind(Session& session, const SwitchedKind& switched) {
   Watched(session, "cuptiActivityDisable",
-          [&] { return session.library.api.disable(Kind(switched.kind)); });
+          [&] { return session.client.Disable(Kind(switched.kind)); });
 }
 
 void SwitchKind(Session& session, const SwitchedKind& switched, bool on) {
+  if (session.library.cuda_version < switched.since) return;
   if (!on) return DisableKind(session, switched);
   NoteRefusal(session, EnableKind(session, switched), switched.enable);
 }
 
+const SwitchedKind& KindOfGraphs() {
+  return g_runtime.options.whole_graphs ? kWholeGraphs : kHostNodes;
+}
+
 void SwitchCalls(Session& session, bool on) {
-  const CuptiApi& api = session.library.api;
+  const CuptiClient& client = session.client;
   if (session.ring.header()->whole_kinds != 0) {
     for (const SwitchedKind& kind : kAllCalls) SwitchKind(session, kind, on);
     return;
@@ -73,23 +85,25 @@ void SwitchCalls(Session& session, bool on) {
     const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
     const char* name = runtime ? "cuptiActivityEnableRuntimeApi" : "cuptiActivityEnableDriverApi";
     const CUptiResult result = Watched(session, name, [&] {
-      return (runtime ? api.enable_runtime_api : api.enable_driver_api)(calls[i].cbid, on ? 1 : 0);
+      return runtime ? client.EnableRuntimeApi(calls[i].cbid, on)
+                     : client.EnableDriverApi(calls[i].cbid, on);
     });
     // Numbers that an older version does not know are refused for a good reason.
     if (result != CUPTI_ERROR_INVALID_PARAMETER) NoteRefusal(session, result, name);
   }
 }
 
-void SwitchCallbacks(Session& session, bool on) {
-  if (session.subscriber == nullptr) return;
+// Those of one use.
+void SwitchCallbacksOf(Session& session, CallUse use, bool on) {
+  if (session.client.subscriber == nullptr) return;
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
-    if (calls[i].use != CallUse::kWaits) continue;
+    if (calls[i].use != use) continue;
     const bool runtime = calls[i].domain == recording::CallDomain::kRuntime;
     const CUptiResult result = Watched(session, "cuptiEnableCallback", [&] {
       return session.library.api.enable_callback(
-          on ? 1 : 0, session.subscriber,
+          on ? 1 : 0, session.client.subscriber,
           runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, calls[i].cbid);
     });
     if (result != CUPTI_ERROR_INVALID_PARAMETER) {
@@ -98,30 +112,63 @@ void SwitchCallbacks(Session& session, bool on) {
   }
 }
 
+// Launches are looked at for this long after CUDA's first use: they load modules and compile, at a line
+// worth knowing, most of all then. Each costs two callbacks more, or four.
+constexpr int64_t kFirstLaunchesNs = 10 * recording::kNsPerSecond;
+
+void SwitchCallbacks(Session& session, bool on) {
+  SwitchCallbacksOf(session, CallUse::kWaits, on);
+  const int64_t until = session.launches_until_ns;
+  const bool launches = on && (until == 0 || MonotonicNs() < until);
+  if (launches != session.watches_launches) SwitchCallbacksOf(session, CallUse::kLaunch, launches);
+  session.watches_launches = launches;
+}
+
+// To be called while CUPTI is ours.
+void WatchFirstLaunches(Session& session) {
+  int64_t& until = session.launches_until_ns;
+  if (until == 0 && session.requested.load() != 0) until = MonotonicNs() + kFirstLaunchesNs;
+  if (until == 0 || MonotonicNs() < until || !session.watches_launches) return;
+  SwitchCallbacksOf(session, CallUse::kLaunch, false);
+  session.watches_launches = false;
+}
+
 CUptiResult EnableDeviceKinds(Session& session) {
   const CUptiResult result = EnableKind(session, kKernels);
   if (result != CUPTI_SUCCESS) return result;
-  if (g_runtime.options.whole_graphs) SwitchKind(session, kGraphs, true);
+  SwitchKind(session, KindOfGraphs(), true);
   for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, true);
   return CUPTI_SUCCESS;
 }
 
 void DisableDeviceKinds(Session& session) {
   if (MayDisableKernels(session.library.api.version)) DisableKind(session, kKernels);
-  if (g_runtime.options.whole_graphs) DisableKind(session, kGraphs);
-  for (const SwitchedKind& kind : kSwitchedKinds) DisableKind(session, kind);
+  SwitchKind(session, KindOfGraphs(), false);
+  for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, false);
 }
 
 void Flush(Session& session, uint32_t flag) {
   const CUptiResult flushed = Watched(session, "cuptiActivityFlushAll",
                                       [&] { return session.library.api.flush_all(flag); });
   size_t dropped = 0;
-  const CUptiResult asked = Watched(session, "cuptiActivityGetNumDroppedRecords", [&] {
-    return session.library.api.get_dropped(nullptr, 0, &dropped);
-  });
+  const CUptiResult asked = Watched(session, "cuptiActivityGetNumDroppedRecords",
+                                    [&] { return session.client.GetDropped(&dropped); });
   if (asked == CUPTI_SUCCESS) session.dropped.fetch_add(dropped, std::memory_order_relaxed);
   NoteRefusal(session, flushed, "cuptiActivityFlushAll");
   NoteRefusal(session, asked, "cuptiActivityGetNumDroppedRecords");
+}
+
+// A forced flush takes incomplete records, of all clients alike: not where others record. To be called
+// where nothing of ours is on but what lasts.
+void FlushLast(Session& session) {
+  constexpr CUpti_ActivityKind kLasting[] = {
+      static_cast<CUpti_ActivityKind>(kDeviceActivity),
+      static_cast<CUpti_ActivityKind>(kContextActivity),
+      static_cast<CUpti_ActivityKind>(kStreamActivity),
+  };
+  const bool spare = session.client.shares &&
+                     session.client.OthersRecord(kLasting, sizeof kLasting / sizeof *kLasting);
+  Flush(session, spare ? 0 : kForced);
 }
 
 // All kinds that come and go. False when kernels cannot be recorded; kCuptiState tells why then.
@@ -145,6 +192,7 @@ bool EnableAll(Session& session) {
 
 void DisableCalls(Session& session) {
   SwitchCallbacks(session, false);
+  session.ring.header()->open_calls.Forget();
   SwitchCalls(session, false);
 }
 
@@ -157,7 +205,9 @@ void BeginDraining(Session& session) {
 
 void EndDraining(Session& session) {
   DisableDeviceKinds(session);
-  Flush(session, kForced);
+  FlushLast(session);
+  if (g_runtime.options.leaves_cupti) GiveUpCupti(session);
+  session.left = g_runtime.options.leaves_cupti;
   session.drained_by_ns = 0;
 }
 
@@ -205,14 +255,15 @@ void Lend(Session& session) {
   // Nothing is under way: who asks has waited for the device.
   DisableKind(session, kKernels);
   session.drained_by_ns = 0;
+  FlushLast(session);
   GiveUpCupti(session);
-  Flush(session, kForced);
   session.lent = true;
 }
 
 void TakeBack(Session& session) {
   session.lent = false;
   session.taken = false;
+  session.left = false;
   session.was_away = true;
   if (session.failed.load()) return;
   if (!TakeCupti(session)) return session.failed.store(true);  // the gap lasts
@@ -238,9 +289,22 @@ void ApplyLending(Session& session) {
   AnswerLending(session.lent);
 }
 
+// Of one client of several the others stay.
+void EndRecording(Session& session) {
+  if (session.client.shares && session.recording) {
+    DisableCalls(session);
+    DisableDeviceKinds(session);
+  }
+  FlushLast(session);
+}
+
 // What is due every second: a flush; and whether it is ours to be flushed.
 void KeepCupti(Session& session) {
-  if (!session.taken && StillHave(session)) return Flush(session, 0);
+  if (session.left) return;
+  if (!session.taken && StillHave(session)) {
+    WatchFirstLaunches(session);
+    return Flush(session, 0);
+  }
   if (OthersAreDone(session)) TakeBackFromOther(session);
 }
 
@@ -258,36 +322,56 @@ ScheduleInput PresentInput() {
 }
 
 bool BeginRecording(Session& session) {
+  if (session.left && !TakeCupti(session)) {
+    session.failed.store(true);
+    return false;
+  }
+  session.left = false;
   if (!EnableAll(session)) return false;
   session.recording = true;
   WriteGap(session, false, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));
   return true;
 }
 
+void WantFlush(Session& session) {
+  if (session.flush_wanted.exchange(1) != 0) return;
+  ProcessState& state = *g_runtime.state;
+  state.step_signal.fetch_add(1);
+  if (session.control_sleeps.load() != 0) Wake(&state.step_signal);
+}
+
 void RunControl() {
   Session& session = *TheSession();
   ProcessState& state = *g_runtime.state;
-  int64_t next_flush = MonotonicNs() + kFlushEveryNs;
+  int64_t last_flush = MonotonicNs();
+  int64_t next_flush = last_flush + kFlushEveryNs;
   while (session.ending.load(std::memory_order_acquire) == 0) {
     const uint32_t signal = state.step_signal.load(std::memory_order_acquire);
     ApplyLending(session);
     const bool was_recording = session.recording;
     if (!session.lent && !session.taken) ApplySchedule(session);
     if (was_recording && !session.recording) next_flush = 0;  // at once
+    if (session.flush_wanted.exchange(0) != 0) {
+      const int64_t soon = last_flush + kFlushLowNs;
+      if (soon < next_flush) next_flush = soon;
+    }
     if (MonotonicNs() >= next_flush) {
       // Not within cuInit, which may hold CUPTI's locks for long.
       if (!session.lent && session.requested.load() != 0) KeepCupti(session);
-      next_flush = MonotonicNs() + (session.drained_by_ns != 0 ? kFlushDrainingNs : kFlushEveryNs);
+      last_flush = MonotonicNs();
+      next_flush = last_flush + (session.drained_by_ns != 0 ? kFlushDrainingNs : kFlushEveryNs);
     }
     const uint64_t next_step = session.schedule.NextStep();
     const bool step_came = next_step != 0 && state.steps_begun.load() == next_step;
     if (step_came && !session.lent && !session.taken) continue;  // meanwhile
     const int64_t next_change = session.schedule.NextNs();
     const int64_t next = next_change < next_flush ? next_change : next_flush;
+    session.control_sleeps.store(1);
     if (session.ending.load() == 0) SleepWhile(&state.step_signal, signal, next - MonotonicNs());
+    session.control_sleeps.store(0);
   }
   StopAnswering();
-  if (!session.lent && !session.taken) Flush(session, kForced);
+  if (!session.lent && !session.taken) EndRecording(session);
   session.control_done.store(1, std::memory_order_release);
   Wake(&session.control_done);
 }

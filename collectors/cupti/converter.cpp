@@ -25,11 +25,6 @@ constexpr uint32_t kProcessObject = 1;
 using recording::kThreadObject;
 constexpr uint32_t kStreamObject = 5;
 
-// CUPTI's time as the host's. A dead process's file may hold anything: wraps, never traps.
-int64_t HostTimeOf(uint64_t time, int64_t offset) {
-  return static_cast<int64_t>(time + static_cast<uint64_t>(offset));
-}
-
 uint8_t Byte(uint32_t value) { return static_cast<uint8_t>(value < 255 ? value : 255); }
 uint16_t Half(int32_t value) { return static_cast<uint16_t>(value < 65535 ? value : 65535); }
 
@@ -121,22 +116,6 @@ uint32_t Converter::NextRecord(const char* buffer, uint32_t at, uint32_t valid_b
   return valid_bytes;
 }
 
-void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes) {
-  for (uint32_t at = from; at < valid_bytes;) {
-    at = NextRecord(buffer, at, valid_bytes);
-    if (at >= valid_bytes) return;
-    const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
-    uint32_t kind = 0;
-    memcpy(&kind, buffer + at, sizeof kind);
-    if (kind == kRuntimeActivity || kind == kDriverActivity) {
-      const uint32_t correlation = ReadRecord<ApiRecord>(buffer + at, size).correlation;
-      calls_[correlation % kNotedCalls] = correlation;
-      if (kind == kRuntimeActivity) runtime_calls_[correlation % kNotedCalls] = correlation;
-    }
-    at += size;
-  }
-}
-
 void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
                         int64_t held_ns) {
   held_ns_ = held_ns;
@@ -152,6 +131,7 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
     if (held_ns == 0) counts_.unreadable += next - at;
     if (next >= valid_bytes) break;
     const uint32_t size = SizeAt(buffer + next, valid_bytes - next);
+    at_last_ = in_process_ && held_ns == 0 && next + size >= valid_bytes;
     ConvertOne(buffer + next, size);
     at_first_ = false;
     at = next + size;
@@ -179,6 +159,10 @@ void Converter::ConvertOne(const char* data, uint32_t size) {
       return Sync(ReadRecord<SyncRecord>(data, size));
     case kEventActivity:
       return Event(ReadRecord<EventRecord>(data, size));
+    case kGraphHostNodeActivity:
+      return HostFunction(ReadRecord<GraphHostNodeRecord>(data, size));
+    case kHostLaunchActivity:
+      return HostFunction(ReadRecord<HostLaunchRecord>(data, size));
     case kMemoryActivity:
       return Memory(ReadRecord<MemoryRecord>(data, size));
     case kGraphActivity:
@@ -377,6 +361,14 @@ void Converter::Event(const EventRecord& record) {
   Write(row);
 }
 
+template <class Record>
+void Converter::HostFunction(const Record& record) {
+  DeviceRow row = RowOf(DeviceRowType::kSync, record, record.start, record.end);
+  row.detail = recording::kHostFunctionSync;
+  row.sync.thread = record.thread;
+  Write(row);
+}
+
 void Converter::Memory(const MemoryRecord& record) {
   DeviceRow row = RowOf(DeviceRowType::kMemory, record, record.timestamp, record.timestamp);
   row.detail = Byte(record.operation);
@@ -407,45 +399,6 @@ void Converter::Overhead(const OverheadRecord& record) {
   }
   Write(row);
   if (in_process_) free(reinterpret_cast<void*>(record.data));
-}
-
-void Converter::NoteLaunch(CallDomain domain, const ApiRecord& record) {
-  const bool succeeded = record.result == 0;
-  if (succeeded && launches_.Has(domain, record.cbid)) open_launches_.Launched(record.correlation);
-  if (succeeded && capture_begins_.Has(domain, record.cbid)) {
-    open_launches_.CaptureBegan(record.correlation, record.thread);
-  }
-  if (capture_ends_.Has(domain, record.cbid)) {
-    open_launches_.CaptureEnded(record.correlation, record.thread);
-  }
-}
-
-void Converter::Api(const ApiRecord& record) {
-  const bool runtime = record.kind == kRuntimeActivity;
-  const CallDomain domain = runtime ? CallDomain::kRuntime : CallDomain::kDriver;
-  if (record.start == 0 || record.end == 0) {
-    if (held_ns_ == 0) ++counts_.untimed;
-    return;
-  }
-  if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;
-  if (!runtime && runtime_calls_[record.correlation % kNotedCalls] == record.correlation) return;
-  NoteLaunch(domain, record);
-  CallRow row;
-  memset(static_cast<void*>(&row), 0, sizeof row);
-  row.begin_ns = HostTimeOf(record.start, header_->time_offset_ns);
-  row.end_ns = HostTimeOf(record.end, header_->time_offset_ns);
-  row.correlation = record.correlation;
-  row.tid = record.thread;
-  row.name = NameOfCall(domain, record.kind, record.cbid);
-  row.cbid = record.cbid;
-  row.result = record.result;
-  row.domain = domain;
-  const bool again = row.domain == last_call_.domain && row.correlation == last_call_.correlation &&
-                     row.begin_ns == last_call_.begin_ns && row.tid == last_call_.tid;
-  if (at_first_ && again) return;
-  if (IsMisdated(row.begin_ns, row.end_ns)) return;
-  NoteTimes(row.begin_ns, row.end_ns);
-  counts_.rows += writer_->Write(row) ? 1 : 0;
 }
 
 void Converter::Device(const DeviceRecord& record) {

@@ -17,6 +17,11 @@ namespace trainprof::collectors {
 // The name of a call, e.g. "cudaLaunchKernel_v7000", or nullptr.
 using CallNamer = const char* (*)(recording::CallDomain domain, uint32_t cbid);
 
+// CUPTI's time as the host's. A dead process's file may hold anything: wraps, never traps.
+inline int64_t HostTimeOf(uint64_t time, int64_t offset) {
+  return static_cast<int64_t>(time + static_cast<uint64_t>(offset));
+}
+
 class Converter {
  public:
   struct Counts {
@@ -27,6 +32,7 @@ class Converter {
     uint64_t unreadable;  // bytes of records of unknown size
     uint64_t nameless;    // kernels that CUPTI gave no name
     uint64_t unnamed;     // kernels whose name was not kept when the process died
+    uint64_t under_way;   // calls that had not returned when the program ended; they are rows
   };
 
   // `in_process`: pointers in the records are good, and memory that a record owns is freed.
@@ -56,6 +62,12 @@ class Converter {
   void ProgramEnds() { in_flight_.ProgramEnds(); }
   // Counts what was: after the last buffer.
   void Settle();
+  // Rows of driver's calls that ended a buffer and wait for what follows (SlotFileHeader). After the last
+  // buffer.
+  void WriteWaiting();
+  // Rows, once, of calls that have not returned at `end_ns` (CLOCK_MONOTONIC), up to then. After the last
+  // buffer.
+  void EndOpenCalls(int64_t end_ns);
   // Recorded launches that no record of a device has answered. Any thread may ask.
   uint32_t unanswered() const { return open_launches_.count(); }
   void ForgetLaunches() { open_launches_.Forget(); }
@@ -88,10 +100,15 @@ class Converter {
   void Memset(const MemsetRecord& record);
   void Sync(const SyncRecord& record);
   void Event(const EventRecord& record);
+  template <class Record>  // of a stream, or of a graph
+  void HostFunction(const Record& record);
   void Memory(const MemoryRecord& record);
   void Graph(const GraphRecord& record);
   void Overhead(const OverheadRecord& record);
   void Api(const ApiRecord& record);
+  bool Wait(const ApiRecord& record);
+  void Answer(const ApiRecord& next);
+  void WriteCall(recording::CallDomain domain, const ApiRecord& record);
   void NoteLaunch(recording::CallDomain domain, const ApiRecord& record);
   void Device(const DeviceRecord& record);
   void Context(const ContextRecord& record);
@@ -127,6 +144,8 @@ class Converter {
   int64_t earliest_ns_;  // that a record may begin
   int64_t latest_ns_;    // that one may end
   bool at_first_;        // of the records of this buffer
+  bool at_last_;
+  uint32_t waiting_;  // of header_->waiting_calls
   recording::DeviceRow last_device_;
   recording::CallRow last_call_;
   Counts counts_;

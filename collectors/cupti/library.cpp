@@ -220,6 +220,15 @@ bool DriverTrouble(const CuptiLibrary& library, char* what, size_t size) {
   return !AskDriverToStart(library.injection, library.driver, kAnswerLimitNs, what, size);
 }
 
+bool IsMapped(const char* part) {
+  auto* maps = static_cast<char*>(AllocatePages(kMostMapsBytes));
+  if (maps == nullptr) return false;
+  ReadSmallFile("/proc/self/maps", maps, kMostMapsBytes);
+  const bool found = strstr(maps, part) != nullptr;
+  ReleasePages(maps, kMostMapsBytes);
+  return found;
+}
+
 void LoadCupti(CuptiLibrary* library) {
   FindOurselves(library);
   library->search_ends_ns = MonotonicNs() + kSearchLimitNs;

@@ -36,4 +36,7 @@ void LoadCupti(CuptiLibrary* library);
 // own: takes as long as cuInit takes.
 bool DriverTrouble(const CuptiLibrary& library, char* what, size_t size);
 
+// Whether this process has mapped a file whose path holds `part`.
+bool IsMapped(const char* part);
+
 }  // namespace trainprof::collectors

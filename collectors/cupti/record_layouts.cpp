@@ -55,6 +55,26 @@ TRAINPROF_SAME(ContextRecord, device, CUpti_ActivityContext3, deviceId);
 TRAINPROF_SAME(StreamRecord, priority, CUpti_ActivityStream, priority);
 static_assert(kGraphActivity == static_cast<int>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
 static_assert(kMemoryActivity == static_cast<int>(CUPTI_ACTIVITY_KIND_MEMORY2));
+#if CUPTI_API_VERSION >= 130100
+TRAINPROF_SAME(HostLaunchRecord, stream, CUpti_ActivityHostLaunch, streamId);
+TRAINPROF_SAME(HostLaunchRecord, context, CUpti_ActivityHostLaunch, contextId);
+TRAINPROF_SAME(HostLaunchRecord, device, CUpti_ActivityHostLaunch, deviceId);
+TRAINPROF_SAME(HostLaunchRecord, correlation, CUpti_ActivityHostLaunch, correlationId);
+TRAINPROF_SAME(HostLaunchRecord, thread, CUpti_ActivityHostLaunch, threadId);
+TRAINPROF_SAME(HostLaunchRecord, start, CUpti_ActivityHostLaunch, start);
+TRAINPROF_SAME(HostLaunchRecord, end, CUpti_ActivityHostLaunch, end);
+TRAINPROF_SAME(GraphHostNodeRecord, stream, CUpti_ActivityGraphHostNode, streamId);
+TRAINPROF_SAME(GraphHostNodeRecord, context, CUpti_ActivityGraphHostNode, contextId);
+TRAINPROF_SAME(GraphHostNodeRecord, device, CUpti_ActivityGraphHostNode, deviceId);
+TRAINPROF_SAME(GraphHostNodeRecord, correlation, CUpti_ActivityGraphHostNode, correlationId);
+TRAINPROF_SAME(GraphHostNodeRecord, graph, CUpti_ActivityGraphHostNode, graphId);
+TRAINPROF_SAME(GraphHostNodeRecord, graph_node, CUpti_ActivityGraphHostNode, graphNodeId);
+TRAINPROF_SAME(GraphHostNodeRecord, thread, CUpti_ActivityGraphHostNode, threadId);
+TRAINPROF_SAME(GraphHostNodeRecord, start, CUpti_ActivityGraphHostNode, start);
+TRAINPROF_SAME(GraphHostNodeRecord, end, CUpti_ActivityGraphHostNode, end);
+static_assert(kGraphHostNodeActivity == static_cast<int>(CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE));
+static_assert(kHostLaunchActivity == static_cast<int>(CUPTI_ACTIVITY_KIND_HOST_LAUNCH));
+#endif
 
 }  // namespace trainprof::collectors
 #endif

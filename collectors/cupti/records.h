@@ -25,6 +25,8 @@ enum ActivityKind : uint32_t {
   kSyncActivity = 38,
   kMemoryActivity = 49,
   kGraphActivity = 51,
+  kGraphHostNodeActivity = 56,  // from CUPTI 13.1 on, as the next
+  kHostLaunchActivity = 58,
 };
 inline constexpr uint32_t kActivityKinds = 64;  // more than CUPTI 13 has
 
@@ -212,6 +214,37 @@ struct GraphRecord {
   uint32_t stream;
 };
 static_assert(sizeof(GraphRecord) == 40);
+
+// A host function of a stream, on the thread that ran it.
+struct HostLaunchRecord {
+  uint32_t kind;
+  uint32_t stream;
+  uint32_t context;
+  uint32_t device;
+  uint32_t correlation;
+  uint32_t process;
+  uint32_t thread;
+  uint32_t padding;
+  uint64_t start;
+  uint64_t end;
+};
+static_assert(sizeof(HostLaunchRecord) == 48);
+
+// The same of a graph.
+struct GraphHostNodeRecord {
+  uint32_t kind;
+  uint32_t stream;
+  uint32_t context;
+  uint32_t device;
+  uint32_t correlation;
+  uint32_t graph;
+  uint64_t graph_node;
+  uint32_t process;
+  uint32_t thread;
+  uint64_t start;
+  uint64_t end;
+};
+static_assert(sizeof(GraphHostNodeRecord) == 56);
 
 struct OverheadRecord {
   uint32_t kind;

@@ -11,6 +11,7 @@
 #include "collectors/core/process_state.h"
 #include "collectors/cupti/hw_trace.h"
 #include "collectors/cupti/messages.h"
+#include "collectors/cupti/slot_place.h"
 #include "collectors/cupti/stacks.h"
 #include "collectors/cupti/takeover.h"
 #include "trace/recording/wire/facts.h"
@@ -21,6 +22,8 @@ namespace {
 
 // CUPTI's callbacks carry no context. Set once; what it points to is zeroed in forked children.
 constinit std::atomic<Session*> g_session{nullptr};
+
+constexpr ActivityKind kLastingKinds[] = {kDeviceActivity, kContextActivity, kStreamActivity};
 
 constexpr int kSystemThreadIds = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
 
@@ -39,6 +42,7 @@ void CUPTIAPI BufferRequested(uint8_t** buffer, size_t* size, size_t* most_recor
   if (session != nullptr) {
     session->requested.store(1, std::memory_order_relaxed);
     data = session->ring.Take(MayRefuseBuffers(session->library.api.version));
+    if (session->ring.RunsLow()) WantFlush(*session);
   }
   *buffer = reinterpret_cast<uint8_t*>(data);
   *size = data == nullptr ? 0 : kSlotBytes;
@@ -67,23 +71,26 @@ void SetState(Session& session, CUptiResult result, const char* call, const char
 
 // The clock comes first: records of kinds enabled before it would keep CUPTI's own.
 void SetClock(Session& session) {
-  const CuptiApi& api = session.library.api;
-  if (api.register_timestamp != nullptr) {
-    const CUptiResult result = api.register_timestamp(TimestampNow);
+  const CuptiClient& client = session.client;
+  int64_t& offset = session.ring.header()->time_offset_ns;
+  if (client.shares || client.api->register_timestamp != nullptr) {
+    const CUptiResult result = client.SetClock(TimestampNow);
     session.has_own_clock = result == CUPTI_SUCCESS;
+    offset = 0;
     if (session.has_own_clock) return;
     NoteRefusal(session, result, "cuptiActivityRegisterTimestampCallback");
   }
   uint64_t theirs = 0;
-  if (api.get_timestamp(&theirs) != CUPTI_SUCCESS) return;
-  session.ring.header()->time_offset_ns = static_cast<int64_t>(TimestampNow() - theirs);
+  if (client.GetTimestamp(&theirs) != CUPTI_SUCCESS) return;
+  offset = static_cast<int64_t>(TimestampNow() - theirs);
   WriteFact(session, fact::kCuptiClock, "CUPTI's own, shifted once");
 }
 
 CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
   bool unnamed = false;
-  const CUptiResult result =
-      SubscribeTo(session.library.api, &session.subscriber, OnCall, &session, holder, &unnamed);
+  CuptiClient& client = session.client;
+  const CUptiResult result = SubscribeTo(*client.api, &client.subscriber, OnCall, &session,
+                                         client.shares, holder, &unnamed);
   if (unnamed) NoteRefusal(session, CUPTI_ERROR_API_NOT_IMPLEMENTED, "cuptiSubscribe_v2");
   return result;
 }
@@ -94,15 +101,15 @@ void DecideCalls(Session& session, bool after_another) {
   // cudaDeviceReset stays on: CUPTI records no calls at all when it traced none by the time of the
   // first context, as in a window that opens later.
   constexpr uint32_t kDeviceReset = 164;
-  const CuptiApi& api = session.library.api;
-  bool by_number = api.enable_runtime_api != nullptr && api.enable_driver_api != nullptr;
+  const CuptiClient& client = session.client;
+  bool by_number = client.HasSingleCalls();
   const char* why = "CUPTI before 12.5";
   if (by_number && after_another) {
     by_number = false;
     why = "torch.profiler has switched them";
   }
   if (by_number) {
-    const CUptiResult result = api.enable_runtime_api(kDeviceReset, 1);
+    const CUptiResult result = client.EnableRuntimeApi(kDeviceReset, true);
     NoteRefusal(session, result, "cuptiActivityEnableRuntimeApi");
     by_number = result == CUPTI_SUCCESS;
   }
@@ -118,6 +125,7 @@ constexpr int kDeviceBufferLimit = 2;
 constexpr int kZeroedBuffers = 5;
 constexpr int kDeviceBuffersAhead = 6;
 constexpr int kPinnedBuffers = 8;
+constexpr int kAllSyncRecords = 16;
 
 // Of 3.2 MB, for some 100,000 operations each that have not been flushed.
 constexpr size_t kMostDeviceBuffers = 32;
@@ -125,8 +133,7 @@ constexpr size_t kMostDeviceBuffers = 32;
 template <class Value>
 bool SetAttribute(Session& session, int attribute, Value value) {
   size_t bytes = sizeof value;
-  const CUptiResult result = session.library.api.set_attribute(
-      static_cast<CUpti_ActivityAttribute>(attribute), &bytes, &value);
+  const CUptiResult result = session.client.SetAttribute(attribute, &bytes, &value);
   // What an older version does not know it does not need.
   if (result != CUPTI_ERROR_INVALID_PARAMETER) {
     NoteRefusal(session, result, "cuptiActivitySetAttribute");
@@ -136,17 +143,15 @@ bool SetAttribute(Session& session, int attribute, Value value) {
 
 // Of what was asked for CUPTI says what it keeps to; its manual adds that buffers may be somewhat larger.
 void TellDeviceMemory(Session& session) {
-  const CuptiApi& api = session.library.api;
-  const auto ask = [&api](int attribute, auto* value) {
+  const auto ask = [&session](int attribute, auto* value) {
     size_t bytes = sizeof *value;
-    return api.get_attribute(static_cast<CUpti_ActivityAttribute>(attribute), &bytes, value) ==
-           CUPTI_SUCCESS;
+    return session.client.GetAttribute(attribute, &bytes, value) == CUPTI_SUCCESS;
   };
   size_t bytes = 0;
   size_t most = 0;
   size_t ahead = 0;
-  if (api.get_attribute == nullptr || !ask(kDeviceBufferBytes, &bytes) ||
-      !ask(kDeviceBufferLimit, &most) || !ask(kDeviceBuffersAhead, &ahead)) {
+  if (!ask(kDeviceBufferBytes, &bytes) || !ask(kDeviceBufferLimit, &most) ||
+      !ask(kDeviceBuffersAhead, &ahead)) {
     return;
   }
   uint8_t pinned = 0;  // an older version does not know it
@@ -160,10 +165,8 @@ void TellDeviceMemory(Session& session) {
 
 // What newer versions can be asked for; a version that lacks a function does without.
 void SetHabits(Session& session) {
-  const CuptiApi& api = session.library.api;
-  if (api.set_thread_id_type != nullptr) {
-    NoteRefusal(session, api.set_thread_id_type(kSystemThreadIds), "cuptiSetThreadIdType");
-  }
+  const CuptiClient& client = session.client;
+  NoteRefusal(session, client.SetThreadIdType(kSystemThreadIds), "cuptiSetThreadIdType");
   SetAttribute<uint8_t>(session, kZeroedBuffers, 1);
   // From 12.3 on, where it is the default from 13.0 on: else one lock is all launching threads'.
   session.has_own_buffers = SetAttribute<uint8_t>(session, kBuffersPerThread, 1);
@@ -172,14 +175,64 @@ void SetHabits(Session& session) {
   SetAttribute<size_t>(session, kDeviceBuffersAhead, 1);
   if (!session.was_away) TellDeviceMemory(session);
   // Queries that found a stream or event busy are no waits: without them a polling loop is silent.
-  if (api.enable_all_sync_records != nullptr) {
-    NoteRefusal(session, api.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
+  const auto all_sync_records = client.api->enable_all_sync_records;
+  if (client.shares) {
+    SetAttribute<uint8_t>(session, kAllSyncRecords, 0);
+  } else if (all_sync_records != nullptr) {
+    NoteRefusal(session, all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
   }
 }
 
-constexpr ActivityKind kLastingKinds[] = {kDeviceActivity, kContextActivity, kStreamActivity};
+// What CUPTI refuses, and who has it.
+struct Failure {
+  CUptiResult result;
+  const char* call;
+  char holder[kHolderBytes];
+};
 
-void WriteFacts(Session& session, int slot_error) {
+// Another client is there that records beside others.
+bool IsOfOthersScope(CUptiResult result) {
+  return result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+         result == CUPTI_ERROR_NOT_COMPATIBLE;
+}
+
+// As session.client.shares has it. False: *failure, where there is one, tells why not.
+bool Take(Session& session, Failure* failure) {
+  CuptiClient& client = session.client;
+  Failure found = {};
+  // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed. A tool
+  // that has handed it over may stay subscribed; then there are no stacks of calls.
+  found.call = "cuptiSubscribe";
+  if (client.subscriber == nullptr) found.result = Subscribe(session, found.holder);
+  if (found.result != CUPTI_SUCCESS) client.subscriber = nullptr;
+  if (session.was_away && !client.shares) {
+    NoteRefusal(session, found.result, "cuptiSubscribe after torch.profiler");
+    found.result = CUPTI_SUCCESS;
+  }
+  if (found.result == CUPTI_SUCCESS) {
+    SetClock(session);
+    SetHabits(session);
+    NoteWhatIsOurs(session);
+    found.call = "cuptiActivityRegisterCallbacks";
+    found.result = client.SetBuffers({BufferRequested, BufferCompleted});
+  }
+  if (found.result != CUPTI_SUCCESS) {
+    if (client.subscriber != nullptr) client.api->unsubscribe(client.subscriber);
+    client.subscriber = nullptr;
+    if (failure != nullptr) *failure = found;
+    return false;
+  }
+  session.ours_until_ticks = recording::ReadTicks(g_runtime.clock);
+  DecideCalls(session, session.was_away);
+  for (const ActivityKind kind : kLastingKinds) {
+    const CUptiResult enabled = client.Enable(static_cast<CUpti_ActivityKind>(kind));
+    NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");
+  }
+  if (client.shares) WriteFact(session, fact::kCuptiScope, "subscriber");
+  return true;
+}
+
+void WriteFacts(Session& session) {
   const CuptiLibrary& library = session.library;
   const int version = library.cuda_version;
   WriteFact(session, fact::kCuptiVersion, "%d.%d (%u)", version / 1000, version % 1000 / 10,
@@ -195,20 +248,39 @@ void WriteFacts(Session& session, int slot_error) {
     WriteFact(session, fact::kCuptiKeptOn,
               "CUPTI 13.0.0 may hang where kernels are switched off under load");
   }
+  if (!HasTrueNames(library.api.version)) {
+    WriteFact(
+        session, fact::kCuptiNames,
+        "may be a former kernel's where a module is loaded again (CUPTI before 13.4 update 1)");
+  }
   char hw_trace[256];
   if (DescribeHwTrace(library.api.version, hw_trace, sizeof hw_trace)) {
     WriteFact(session, fact::kCuptiHwTrace, "%s", hw_trace);
   }
   WriteFact(session, fact::kCuptiGraphs, "%s", g_runtime.options.whole_graphs ? "graph" : "node");
+}
+
+// Where the buffers are not beside the segment, or should not be.
+void TellPlace(Session& session, const SlotPlace& place, int slot_error) {
   if (!session.ring.is_file()) {
     WriteFact(session, fact::kCuptiBuffers, "in memory (%s): a crash may lose 1 s",
               DescribeError(slot_error));
+  } else if (session.ring.header()->beside_segment[0] != 0) {
+    WriteFact(session, fact::kCuptiBuffers, "in %s: %s", place.folder, place.why);
+  } else if (place.folder[0] != 0) {
+    WriteFact(session, fact::kCuptiBuffers, "beside the recording: no file could be made in %s",
+              place.folder);
+  } else if (place.why[0] != 0) {
+    WriteFact(session, fact::kCuptiBuffers, "beside the recording: %s", place.why);
   }
 }
 
 // The ring and the rows' writer.
-bool OpenOutput(Session& session, int* slot_error) {
-  if (!PrepareStacks() || !session.ring.Open(g_runtime.state->segment_path, slot_error)) {
+bool OpenOutput(Session& session) {
+  const char* const segment = g_runtime.state->segment_path;
+  const SlotPlace place = ChooseSlotPlace(segment, g_runtime.options.buffers);
+  int error = 0;
+  if (!PrepareStacks() || !session.ring.Open(segment, place.folder, &error)) {
     WriteFact(session, fact::kCuptiState, "no memory for CUPTI's buffers");
     return false;
   }
@@ -220,8 +292,10 @@ bool OpenOutput(Session& session, int* slot_error) {
               session.library.path);
     return false;
   }
+  session.client.api = &session.library.api;
   session.converter.Init(session.writer, &header, true, NameOfCall);
   header.magic.store(kSlotFileMagic, std::memory_order_release);
+  TellPlace(session, place, error);
   return true;
 }
 
@@ -256,9 +330,8 @@ void Begin(Session& session) {
     WriteFact(session, fact::kCuptiState, "%s", session.library.why_not);
     return;
   }
-  int slot_error = 0;
-  if (!OpenOutput(session, &slot_error)) return;
-  WriteFacts(session, slot_error);
+  if (!OpenOutput(session)) return;
+  WriteFacts(session);
   session.active.store(1, std::memory_order_release);
   if (!StartRecording(session)) return session.active.store(0);
   AnswerLending(session.lent);  // the thread that goes on with it is on its way
@@ -306,43 +379,28 @@ void WriteFact(Session& session, const char* key, const char* format, ...) {
 }
 
 bool TakeCupti(Session& session) {
-  const CuptiApi& api = session.library.api;
-  char holder[kHolderBytes];
-  // Who holds CUPTI keeps its clock and its buffers: nothing is set before we are subscribed. A tool
-  // that has handed it over may stay subscribed; then there are no stacks of calls.
-  CUptiResult result = CUPTI_SUCCESS;
-  if (session.subscriber == nullptr) result = Subscribe(session, holder);
-  if (session.was_away) {
-    NoteRefusal(session, result, "cuptiSubscribe after torch.profiler");
-    if (result != CUPTI_SUCCESS) session.subscriber = nullptr;
-  } else if (result != CUPTI_SUCCESS) {
-    SetState(session, result, "cuptiSubscribe", holder);
-    return false;
+  const bool can = CanShare(session.library) && !g_runtime.options.whole_graphs;
+  const bool first = can && PrefersToShare();
+  if (first) {
+    session.client.shares = true;
+    if (Take(session, nullptr)) return true;
   }
-  SetClock(session);
-  SetHabits(session);
-  NoteWhatIsOurs(session);
-  result = api.register_callbacks(BufferRequested, BufferCompleted);
-  if (result != CUPTI_SUCCESS) {
-    SetState(session, result, "cuptiActivityRegisterCallbacks", "");
-    return false;
-  }
-  session.ours_until_ticks = recording::ReadTicks(g_runtime.clock);
-  DecideCalls(session, session.was_away);
-  for (const ActivityKind kind : kLastingKinds) {
-    const CUptiResult enabled = api.enable(static_cast<CUpti_ActivityKind>(kind));
-    NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");
-  }
-  return true;
+  Failure failure = {};
+  session.client.shares = false;
+  if (Take(session, &failure)) return true;
+  session.client.shares = can && !first && IsOfOthersScope(failure.result);
+  if (session.client.shares && Take(session, nullptr)) return true;
+  SetState(session, failure.result, failure.call, failure.holder);
+  return false;
 }
 
 void GiveUpCupti(Session& session) {
-  const CuptiApi& api = session.library.api;
+  CuptiClient& client = session.client;
   for (const ActivityKind kind : kLastingKinds) {
-    api.disable(static_cast<CUpti_ActivityKind>(kind));
+    client.Disable(static_cast<CUpti_ActivityKind>(kind));
   }
-  if (session.subscriber != nullptr) api.unsubscribe(session.subscriber);
-  session.subscriber = nullptr;
+  if (client.subscriber != nullptr) client.api->unsubscribe(client.subscriber);
+  client.subscriber = nullptr;
 }
 
 void NoteRefusal(Session& session, CUptiResult result, const char* call) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "collectors/core/system.h"
+#include "collectors/cupti/client.h"
 #include "collectors/cupti/converter.h"
 #include "collectors/cupti/library.h"
 #include "collectors/cupti/schedule.h"
@@ -53,7 +54,7 @@ class Locked {
 struct Session {
   std::atomic<uint32_t> active;  // 0: every callback returns at once
   CuptiLibrary library;
-  CUpti_SubscriberHandle subscriber;
+  CuptiClient client;
   SlotRing ring;
   Schedule schedule;
 
@@ -66,6 +67,9 @@ struct Session {
   // Of the control thread: the schedule wants rows; another tool has CUPTI meanwhile (core/lending.h).
   bool recording;
   int64_t drained_by_ns;  // until when an ending window waits for what was launched; 0: none ends
+  int64_t launches_until_ns;  // until when launches are looked at, too; 0: CUDA is not in use yet
+  bool watches_launches;
+  bool left;  // given up until the next window opens
   bool lent;
   bool was_away;  // at any time: lent or taken
   // Of the control thread, too (takeover.h).
@@ -88,6 +92,8 @@ struct Session {
   std::atomic<uint32_t> requested;  // CUPTI has had a buffer: there is something to flush
   std::atomic<uint32_t> work;       // raised when there is a delivered buffer
   std::atomic<uint32_t> worker_sleeps;
+  std::atomic<uint32_t> flush_wanted;  // 1: CUPTI holds most buffers
+  std::atomic<uint32_t> control_sleeps;
   std::atomic<uint32_t> ending;  // 1: final flush, 2: last rows
   std::atomic<uint32_t> control_done;
   std::atomic<uint32_t> worker_done;
@@ -136,6 +142,8 @@ bool BeginRecording(Session& session);
 void WriteGap(Session& session, bool begins, recording::GapReason reason, uint64_t ticks);
 ScheduleInput PresentInput();
 void RunControl();
+// Of any thread: a flush before the next one is due. No system call unless the control thread sleeps.
+void WantFlush(Session& session);
 // worker.cpp
 void RunWorker();
 void WakeWorker(Session& session);

@@ -1,21 +1,25 @@
 // The file SEGMENT.slots: the buffers that CUPTI writes its records into. It is mapped, so that
 // what was delivered outlives a killed process; the supervisor then makes rows of it (salvage.h).
 //
-// Slot i lies at slot_bytes * (i + 1); the header has the first place.
+// Slot i lies at slot_bytes * (i + 1); the header has the first place. Where the buffers must not lie
+// beside the segment (slot_place.h) this file holds SlotsElsewhere alone, and they are the file
+// "trainprof-SEGMENT.slots" of the folder that it names.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/cupti/open_calls.h"
 #include "collectors/cupti/records.h"
 
 namespace trainprof::collectors {
 
 inline constexpr char kSlotFileSuffix[] = ".slots";
 inline constexpr uint64_t kSlotFileMagic = 0x31544F4C53505254;  // "TRPSLOT1"
-// Small buffers bound what a kill loses and are passed on sooner; some 1,000 launches each.
-inline constexpr uint32_t kSlotBytes = 256 * 1024;
-inline constexpr uint32_t kMostSlots = 1024;  // 256 MiB
+// The least that CUPTI's manual advises, some 3,500 launches: a launch that needs a buffer takes long
+// (kineto#685, kineto#1020), and smaller buffers make it more often.
+inline constexpr uint32_t kSlotBytes = 1 << 20;
+inline constexpr uint32_t kMostSlots = 256;  // 256 MiB
 
 enum class SlotState : uint32_t {
   kFree = 0,
@@ -43,6 +47,17 @@ struct KeptName {
   uint32_t reserved;
 };
 inline constexpr uint32_t kKeptNames = 8192;
+inline constexpr uint32_t kMostWaitingCalls = 64;  // one a thread
+
+inline constexpr uint32_t kMostSlotPath = 3520;
+inline constexpr uint32_t kMostFolderPath = 128;
+
+struct SlotsElsewhere {
+  static constexpr uint64_t kMagic = 0x3145524557505254;  // "TRPWERE1"
+  uint64_t magic;
+  char folder[kMostFolderPath];  // absolute, ended by a zero
+};
+inline constexpr char kElsewherePrefix[] = "trainprof-";
 
 constexpr uint64_t CallKey(uint32_t kind, uint32_t cbid) { return uint64_t{kind} << 16 | cbid; }
 
@@ -57,6 +72,15 @@ struct SlotFileHeader {
   uint32_t record_bytes[kActivityKinds];
   KeptName names[kKeptNames];
   Slot slot[kMostSlots];
+  // Where this file lies elsewhere: the path of SEGMENT.slots. When that is gone nobody wants this one.
+  char beside_segment[kMostSlotPath];
+  OpenCalls open_calls;
+  std::atomic<uint32_t> open_calls_told;  // 1: those that were under way at the end are rows
+  uint32_t reserved;
+  // Driver's calls whose records ended a buffer, kind 0: none. The call of the runtime that one may be
+  // nested in, and is no row of its own then, begins the next buffer of its thread.
+  ApiRecord waiting_calls[kMostWaitingCalls];
+  std::atomic<int64_t> alive_ns;  // CLOCK_MONOTONIC, some second before the process's end at most
 };
 static_assert(sizeof(SlotFileHeader) <= kSlotBytes);
 

@@ -15,7 +15,8 @@ using recording::MonotonicNs;
 
 constexpr uint32_t kFirstSlots = 4;
 constexpr uint32_t kFreeAhead = 4;
-constexpr uint32_t kGrowth = 8;
+constexpr uint32_t kGrowth = 4;
+constexpr uint32_t kGrowthInProgram = 1;  // by a thread of the program, which waits for it
 // A thread of the program waits at most so long for a buffer, where otherwise records would be
 // lost.
 constexpr int64_t kMostWaitNs = 50'000'000;
@@ -23,23 +24,52 @@ constexpr int64_t kGrowthPollNs = 100'000;
 
 }  // namespace
 
-bool SlotRing::Open(const char* segment_path, int* file_error) {
+// The file at path_, with the header's place mapped; 0 or a negative errno, and then there is none.
+int SlotRing::MakeFile(int mode) {
+  const int fd = CreateFile(path_, mode);
+  if (fd < 0) return fd;
+  int error = AllocateBlocks(fd, 0, kSlotBytes);
+  if (error == 0) error = MapSharedAt(header_, fd, 0, kSlotBytes);
+  CloseFile(fd);
+  if (error != 0) RemoveFile(path_);
+  return error;
+}
+
+// The file first: one that is named and is not there has been lost.
+bool SlotRing::MakeElsewhere(const char* folder, const char* beside_segment) {
+  constexpr int kOwnersMode = 0600;
+  const char* const name = strrchr(beside_segment, '/');
+  if (name == nullptr) return false;
+  snprintf(path_, sizeof path_, "%s/%s%s", folder, kElsewherePrefix, name + 1);
+  if (MakeFile(kOwnersMode) != 0) return false;
+  snprintf(header_->beside_segment, sizeof header_->beside_segment, "%s", beside_segment);
+  SlotsElsewhere elsewhere{};
+  elsewhere.magic = SlotsElsewhere::kMagic;
+  snprintf(elsewhere.folder, sizeof elsewhere.folder, "%s", folder);
+  const int fd = CreateFile(beside_segment, RunFileMode());
+  const int error = fd < 0 ? fd : WriteFile(fd, &elsewhere, sizeof elsewhere);
+  if (fd >= 0) CloseFile(fd);
+  if (error == 0) return true;
+  if (fd >= 0) RemoveFile(beside_segment);
+  RemoveFile(path_);
+  return false;
+}
+
+bool SlotRing::Open(const char* segment_path, const char* folder, int* file_error) {
   constexpr uint64_t kAddresses = uint64_t{kSlotBytes} * (kMostSlots + 1);
   void* place = ReserveAddresses(kAddresses);
   if (place == nullptr) return false;
-  snprintf(path_, sizeof path_, "%s%s", segment_path, kSlotFileSuffix);
-  *file_error = CreateFile(path_, RunFileMode());
-  is_file_ = *file_error >= 0;
-  if (is_file_) {
-    const int fd = *file_error;
-    *file_error = AllocateBlocks(fd, 0, kSlotBytes);
-    if (*file_error == 0) *file_error = MapSharedAt(place, fd, 0, kSlotBytes);
-    CloseFile(fd);
+  header_ = static_cast<SlotFileHeader*>(place);
+  char beside_segment[kMostSlotPath];
+  snprintf(beside_segment, sizeof beside_segment, "%s%s", segment_path, kSlotFileSuffix);
+  *file_error = 0;
+  is_file_ = folder[0] != 0 && MakeElsewhere(folder, beside_segment);
+  if (!is_file_) {
+    memcpy(path_, beside_segment, sizeof path_);
+    *file_error = MakeFile(RunFileMode());
     is_file_ = *file_error == 0;
-    if (!is_file_) RemoveFile(path_);
   }
   if (!is_file_ && MapPrivateAt(place, kSlotBytes) != 0) return false;
-  header_ = static_cast<SlotFileHeader*>(place);
   header_->slot_bytes = kSlotBytes;
   most_slots_ = kMostSlots;
   return Grow(kFirstSlots);
@@ -78,6 +108,7 @@ char* SlotRing::TakeFree() {
       continue;
     }
     slot.held_ns.store(MonotonicNs(), std::memory_order_relaxed);
+    held_.fetch_add(1, std::memory_order_relaxed);
     next_take_.store(index + 1, std::memory_order_relaxed);
     return DataAt(index);
   }
@@ -95,6 +126,7 @@ char* SlotRing::StealDelivered() {
     memset(DataAt(index), 0, valid);
     slot.done_bytes.store(0);
     slot.valid_bytes.store(0);
+    held_.fetch_add(1, std::memory_order_relaxed);
     slot.state.store(SlotState::kHeld, std::memory_order_release);
     return DataAt(index);
   }
@@ -107,10 +139,10 @@ char* SlotRing::Take(bool may_refuse) {
   for (;;) {
     if (char* data = TakeFree()) return data;
     if (slots() >= most_slots_) break;
-    if (Grow(kFreeAhead)) continue;
+    if (Grow(kGrowthInProgram)) continue;
     if (growing_.load() == 0) {
       if (char* data = TakeFree()) return data;  // another thread has just made some
-      if (!Grow(kFreeAhead) && growing_.load() == 0) break;
+      if (!Grow(kGrowthInProgram) && growing_.load() == 0) break;
     }
     SleepWhile(&growing_, 1, kGrowthPollNs);
     if (MonotonicNs() >= deadline) break;
@@ -153,6 +185,7 @@ bool SlotRing::Deliver(char* buffer, uint32_t valid_bytes) {
   if (slot.state.load(std::memory_order_acquire) != SlotState::kHeld) return false;
   slot.valid_bytes.store(valid_bytes < kSlotBytes ? valid_bytes : kSlotBytes);
   slot.delivered_ns.store(MonotonicNs());
+  held_.fetch_sub(1, std::memory_order_relaxed);
   slot.state.store(SlotState::kDelivered, std::memory_order_release);
   return true;
 }

@@ -9,11 +9,13 @@ namespace trainprof::collectors {
 
 class SlotRing {
  public:
-  // Makes the file beside the segment. Where it cannot be made or mapped (*file_error, a negative
-  // errno) the slots are private memory: a kill then loses what is in them. False: no memory.
-  bool Open(const char* segment_path, int* file_error);
+  // Makes the file in `folder`, or beside the segment where that is "" or has no room. Where it cannot
+  // be made or mapped there either (*file_error, a negative errno) the slots are private memory: a kill
+  // then loses what is in them. False: no memory.
+  bool Open(const char* segment_path, const char* folder, int* file_error);
   SlotFileHeader* header() { return header_; }
   bool is_file() const { return is_file_; }
+  const char* path() const { return path_; }  // of the file
 
   // CUPTI asks for a buffer of kSlotBytes zeros. Out of slots it gets nullptr where it `may_refuse`
   // that; else a delivered one whose records are not rows yet (they are lost, and counted), or
@@ -30,11 +32,16 @@ class SlotRing {
   // Makes new slots where few are free. False when that failed or the file is at its bound.
   bool KeepAhead();
 
+  // Whether CUPTI holds so many that it may soon ask in vain: a flush would bring them back.
+  bool RunsLow() const { return held_.load(std::memory_order_relaxed) >= kMostSlots / 4 * 3; }
+
   uint64_t lost_bytes() const { return lost_bytes_.load(std::memory_order_relaxed); }
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
   uint32_t slots() const { return header_->slots.load(std::memory_order_relaxed); }
 
  private:
+  int MakeFile(int mode);
+  bool MakeElsewhere(const char* folder, const char* beside_segment);
   char* TakeFree();
   char* StealDelivered();
   char* TakeBeyond();
@@ -49,12 +56,13 @@ class SlotRing {
   bool is_file_;
   uint32_t most_slots_;
   std::atomic<uint32_t> growing_;
+  std::atomic<uint32_t> held_;       // slots that CUPTI has
   std::atomic<uint32_t> next_take_;  // where the search for a free one begins
   static constexpr uint32_t kMostBeyond = 1024;
   std::atomic<char*> beyond_[kMostBeyond];  // what CUPTI has beyond the bound
   std::atomic<uint64_t> lost_bytes_;
   std::atomic<uint64_t> refused_;
-  char path_[3520];
+  char path_[kMostSlotPath];
 };
 
 }  // namespace trainprof::collectors

@@ -16,6 +16,8 @@ using recording::MonotonicNs;
 
 // A call this long is worth its stack: a walk costs some 10 us.
 constexpr int64_t kLongCallNs = 20'000;
+constexpr int64_t kLongLaunchNs =
+    1'000'000;  // which loads or compiles, or waits for room in the queue
 // Walking may take this part of a thread's time, and so much at once after a quiet while.
 constexpr int64_t kBudgetPart = 100;
 constexpr int64_t kBudgetNs = 5'000'000;
@@ -34,11 +36,14 @@ constexpr uint32_t kSites = 1024;
 constinit Site g_sites[kSites]{};
 
 constinit ModuleSet* g_modules = nullptr;
+constinit CallSet g_launches{};
 
 TRAINPROF_TLS int64_t t_budget_ns;       // left; filled up as time passes
 TRAINPROF_TLS int64_t t_budget_time_ns;  // when it was last filled; 0: never
 TRAINPROF_TLS uint64_t t_runtime_call;   // correlation of the runtime's call that is open, + 1
 TRAINPROF_TLS uint64_t t_last_end;       // the same, of the call that ended last
+TRAINPROF_TLS OpenCall* t_open_call;     // where the call that is open stands; or nullptr
+TRAINPROF_TLS uint32_t t_thread;         // our id; 0: not asked yet
 TRAINPROF_TLS bool t_walking;            // a walk interrupted by a signal handler that calls CUDA
 
 bool HasBudget(int64_t now) {
@@ -130,11 +135,24 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   t_walking = false;
 }
 
+void CallBegins(Session& session, CallDomain domain, uint32_t cbid,
+                const CUpti_CallbackData& call) {
+  if (t_thread == 0) t_thread = static_cast<uint32_t>(ThreadId());
+  const BegunCall begun = {call.correlationId, static_cast<uint16_t>(cbid), domain, MonotonicNs()};
+  *call.correlationData = static_cast<uint64_t>(begun.begin_ns);
+  // A launch that has not returned may have brought no kernel yet: it is not told of.
+  if (g_launches.Has(domain, cbid)) return;
+  t_open_call = session.ring.header()->open_calls.Begin(t_open_call, t_thread, begun);
+}
+
 void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_CallbackData& call) {
+  if (t_open_call != nullptr) OpenCalls::End(t_open_call);
+  t_open_call = nullptr;
   const auto begin = static_cast<int64_t>(*call.correlationData);
   if (begin == 0) return;     // recording was switched on meanwhile
   *call.correlationData = 0;  // taken once, should its end be told twice
-  const bool was_long = MonotonicNs() - begin > kLongCallNs;
+  const int64_t is_long = g_launches.Has(domain, cbid) ? kLongLaunchNs : kLongCallNs;
+  const bool was_long = MonotonicNs() - begin > is_long;
   if (!was_long && !IsSmallCopyToDevice(domain, cbid, call)) return;
   TakeStack(session, domain, call.correlationId, was_long);
 }
@@ -142,6 +160,11 @@ void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_Ca
 }  // namespace
 
 bool PrepareStacks() {
+  uint32_t count = 0;
+  const Call* calls = RecordedCalls(&count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (calls[i].use == CallUse::kLaunch) g_launches.Add(calls[i].domain, calls[i].cbid);
+  }
   if (g_modules == nullptr) {
     g_modules = static_cast<ModuleSet*>(AllocatePagesWipedInChild(sizeof(ModuleSet)));
   }
@@ -160,14 +183,12 @@ void CUPTIAPI OnCall(void* context, CUpti_CallbackDomain cupti_domain, CUpti_Cal
   } else if (cupti_domain != CUPTI_CB_DOMAIN_DRIVER_API || t_runtime_call == correlation) {
     return;  // nested in a call of the runtime, which is looked at
   }
-  if (call.callbackSite == CUPTI_API_ENTER) {
-    *call.correlationData = static_cast<uint64_t>(MonotonicNs());
-    return;
-  }
+  const bool driver = cupti_domain == CUPTI_CB_DOMAIN_DRIVER_API;
+  const CallDomain domain = driver ? CallDomain::kDriver : CallDomain::kRuntime;
+  if (call.callbackSite == CUPTI_API_ENTER) return CallBegins(session, domain, cbid, call);
   if (t_last_end == correlation) session.repeated_callbacks.fetch_add(1, std::memory_order_relaxed);
   t_last_end = correlation;
-  const bool driver = cupti_domain == CUPTI_CB_DOMAIN_DRIVER_API;
-  CallEnds(session, driver ? CallDomain::kDriver : CallDomain::kRuntime, cbid, call);
+  CallEnds(session, domain, cbid, call);
 }
 
 }  // namespace trainprof::collectors

@@ -10,8 +10,8 @@ using recording::MonotonicNs;
 bool CallsOurClock(Session& session) {
   uint64_t told = 0;
   const int64_t before = MonotonicNs();
-  const CUptiResult result = Watched(session, "cuptiGetTimestamp",
-                                     [&] { return session.library.api.get_timestamp(&told); });
+  const CUptiResult result =
+      Watched(session, "cuptiGetTimestamp", [&] { return session.client.GetTimestamp(&told); });
   const auto now = static_cast<int64_t>(told);
   return result != CUPTI_SUCCESS || (now >= before && now <= MonotonicNs());
 }
@@ -20,10 +20,8 @@ bool CallsOurClock(Session& session) {
 bool ThreadsHaveBuffers(Session& session) {
   uint8_t on = 1;
   size_t bytes = sizeof on;
-  Watched(session, "cuptiActivityGetAttribute", [&] {
-    return session.library.api.get_attribute(
-        static_cast<CUpti_ActivityAttribute>(kBuffersPerThread), &bytes, &on);
-  });
+  Watched(session, "cuptiActivityGetAttribute",
+          [&] { return session.client.GetAttribute(kBuffersPerThread, &bytes, &on); });
   return on != 0;
 }
 
@@ -47,8 +45,9 @@ bool AnyIsOn(Session& session) {
 }  // namespace
 
 void NoteWhatIsOurs(Session& session) {
-  session.has_own_clock = session.has_own_clock && CallsOurClock(session);
-  session.has_own_buffers = session.has_own_buffers &&
+  const bool can = !session.client.shares;  // who shares keeps its own
+  session.has_own_clock = can && session.has_own_clock && CallsOurClock(session);
+  session.has_own_buffers = can && session.has_own_buffers &&
                             session.library.api.get_attribute != nullptr &&
                             ThreadsHaveBuffers(session);
 }

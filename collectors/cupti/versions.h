@@ -50,6 +50,9 @@ constexpr bool MayDisableKernels(uint32_t cupti_version) { return cupti_version 
 // 13.4 Update 1, by its release notes.
 constexpr bool HasSafeHwTrace(uint32_t cupti_version) { return cupti_version >= 130401; }
 
+// Kernels of a module that was loaded again may have a former one's names before (the same notes).
+constexpr bool HasTrueNames(uint32_t cupti_version) { return cupti_version >= 130401; }
+
 // From 12.9 on a request for a buffer may be refused (kineto#1534).
 constexpr bool MayRefuseBuffers(uint32_t cupti_version) {
   return CudaVersionOf(cupti_version) >= 12090;

@@ -22,6 +22,7 @@ struct Reported {
   uint64_t dropped;
   uint64_t untimed;
   uint64_t in_flight;
+  uint64_t under_way;
   uint64_t misdated;
   uint64_t nameless;
   uint64_t reordered;
@@ -83,6 +84,7 @@ struct Worker {
     Report(fact::kCuptiDropped, session.dropped.load(), &reported.dropped);
     Report(fact::kCuptiUntimed, counts.untimed, &reported.untimed);
     Report(fact::kCuptiInFlight, counts.in_flight, &reported.in_flight);
+    Report(fact::kCuptiUnderWay, counts.under_way, &reported.under_way);
     Report(fact::kCuptiMisdated, counts.misdated, &reported.misdated);
     Report(fact::kCuptiNamelessKernels, counts.nameless, &reported.nameless);
     Report(fact::kCuptiReorderedBuffers, reordered, &reported.reordered);
@@ -155,6 +157,7 @@ struct Worker {
   void EachSecond() {
     if (MonotonicNs() < next_second) return;
     next_second = MonotonicNs() + kNsPerSecond;
+    session.ring.header()->alive_ns.store(MonotonicNs(), std::memory_order_relaxed);
     {
       Locked lock(session.writer_lock);
       session.writer->Clock();
@@ -179,6 +182,11 @@ struct Worker {
       session.worker_sleeps.store(0);
     }
     session.converter.Settle();
+    {
+      Locked lock(session.writer_lock);
+      session.converter.WriteWaiting();
+      session.converter.EndOpenCalls(MonotonicNs());
+    }
     ReportNumbers();
     WatchCalls(true);
   }

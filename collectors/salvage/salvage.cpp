@@ -11,6 +11,7 @@
 
 #include "collectors/cupti/converter.h"
 #include "collectors/salvage/adopt.h"
+#include "collectors/salvage/slot_files.h"
 #include "trace/recording/files/recorded_files.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/segments/segment_liveness.h"
@@ -147,7 +148,16 @@ uint64_t MakeRows(const SlotFile& file, SlotFileHeader& header, const WriterEnd&
                        held ? kSlotBytes : std::min(slot.valid_bytes.load(), kSlotBytes),
                        &slot.done_bytes, held ? std::max<int64_t>(slot.held_ns, 1) : 0);
   }
+  int64_t alive_ns = std::max(header.alive_ns.load(), converter->last_end_ns());
+  for (const OpenCall& call : header.open_calls.call) {
+    if (call.thread != 0) alive_ns = std::max(alive_ns, call.begin_ns.load());
+  }
+  converter->WriteWaiting();
+  converter->EndOpenCalls(alive_ns);
   const Converter::Counts& counts = converter->counts();
+  if (counts.under_way > 0) {
+    writer->Fact(fact::kCuptiUnderWay, std::to_string(counts.under_way).c_str());
+  }
   if (counts.rows > 0) {
     writer->Fact(fact::kCuptiSalvagedRows, std::to_string(counts.rows).c_str());
   }
@@ -166,14 +176,20 @@ uint64_t SealedIdentity(const RecordedFolder& folder, const fs::path& segment) {
   return reader.ok() ? reader.value().info().identity : 0;
 }
 
+bool AnyWaits(const SlotFileHeader& header) {
+  for (const ApiRecord& call : header.waiting_calls) {
+    if (call.kind != 0) return true;
+  }
+  return false;
+}
+
 // True when the slot file has served its purpose. All that is not surely of a dead process of this
 // run stays as it is.
 bool SalvageFile(const RecordedFolder& run, const RecordedFolder& folder, const std::string& name,
-                 SalvageCounts* counts) {
+                 const FoundSlots& slots, SalvageCounts* counts) {
   const fs::path segment = fs::path(name).replace_extension();  // X.tps.slots -> X.tps
-  const auto slots = folder.Change(name);
-  if (!slots.ok() || !recording::IsSegmentFile(segment)) return false;
-  const SlotFile file(slots.value());
+  if (!recording::IsSegmentFile(segment)) return false;
+  const SlotFile file(slots.file());
   SlotFileHeader* header = file.header();
   if (!folder.Has(segment)) {  // sealed: a former salvage went before
     return header != nullptr && header->segment_identity != 0 &&
@@ -185,7 +201,10 @@ bool SalvageFile(const RecordedFolder& run, const RecordedFolder& folder, const 
   if (!reader.ok()) return false;
   if (header == nullptr) return file.HasNotBegun();
   if (header->segment_identity != reader.value().info().identity) return false;
-  if (SlotsToRead(*header).empty()) return true;
+  if (SlotsToRead(*header).empty() && !AnyWaits(*header) &&
+      (header->open_calls_told != 0 || header->open_calls.IsEmpty())) {
+    return true;
+  }
   const WriterEnd end = EndOf(reader.value(), header->writer);
   const auto to_change = folder.Change(segment);
   if (!to_change.ok() || !AdoptSegment(run.fd(), to_change.value().fd.get())) return false;
@@ -212,8 +231,11 @@ SalvageCounts SalvageSlots(const fs::path& run_directory,
     for (const std::string& name : folder.value().Names()) {
       if (!IsSlotFile(name)) continue;
       const bool in_time = std::chrono::steady_clock::now() < deadline;
-      if (is_ours && in_time && SalvageFile(run.value(), folder.value(), name, &counts)) {
+      const auto found = FoundSlots::Find(folder.value(), name);
+      if (is_ours && in_time && found.ok() &&
+          SalvageFile(run.value(), folder.value(), name, found.value(), &counts)) {
         folder.value().Remove(name);
+        found.value().RemoveElsewhere();
         ++counts.files;
       } else {
         ++counts.left;

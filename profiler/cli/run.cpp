@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -50,6 +51,7 @@ struct RunFlags {
   std::string capture;
   std::string max_size;
   std::string cuda_graphs = "node";
+  std::string gpu_buffers;
   bool no_gpu = false;
   bool ops = false;
   bool memory = false;
@@ -125,6 +127,21 @@ Result<std::string> ParseCapture(const std::string& text) {
   return text.substr(prefix.size());
 }
 
+// An absolute path, of a folder that is there.
+Result<std::string> ParseFolderOfBuffers(const std::string& text) {
+  constexpr size_t kMostBytes = 127;  // slot_file.h
+  std::error_code error;
+  const std::string folder = std::filesystem::canonical(text, error);
+  if (error || !std::filesystem::is_directory(folder, error)) {
+    return Error{fmt::format("--gpu-buffers {}: no such folder", text)};
+  }
+  if (folder.size() > kMostBytes || folder.find(';') != std::string::npos) {
+    return Error{fmt::format("--gpu-buffers {}: give a path of at most {} characters, without ';'",
+                             text, kMostBytes)};
+  }
+  return folder;
+}
+
 // TRAINPROF_OPTIONS from the flags.
 Result<std::string> CollectorOptions(const RunFlags& flags) {
   std::string options;
@@ -153,6 +170,11 @@ Result<std::string> CollectorOptions(const RunFlags& flags) {
   }
   if (flags.no_gpu) add("gpu=off");
   if (flags.cuda_graphs == "graph") add("graphs=graph");
+  if (!flags.gpu_buffers.empty()) {
+    auto folder = ParseFolderOfBuffers(flags.gpu_buffers);
+    if (!folder.ok()) return folder;
+    add("buffers=" + folder.value());
+  }
   if (flags.full) add("full=1");
   if (flags.no_command_line) add("command=off");
   return options;
@@ -229,6 +251,11 @@ Action SetUpRun(CLI::App& parser) {
                   "Record each node of a CUDA graph (default), or a launch as one: cheaper")
       ->check(CLI::IsMember({"node", "graph"}))
       ->type_name("node|graph");
+  parser
+      .add_option("--gpu-buffers", flags->gpu_buffers,
+                  "Folder of the GPU's records until they are rows (default: beside the recording; "
+                  "/dev/shm where that is on a network file system)")
+      ->type_name("DIR");
   parser.add_flag("--no-gpu", flags->no_gpu, "Record the host alone");
   parser.add_flag("--ops", flags->ops,
                   "Record each operator of torch and each call of a module, too: about half a "

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "collectors/salvage/salvage.h"
+#include "collectors/salvage/slot_files.h"
 #include "profiler/doctor/gpu_state.h"
 #include "trace/recording/files/host_file.h"
 #include "trace/recording/files/run_lock.h"
@@ -132,6 +133,7 @@ SealOutcome Seal(const RunPlace& place, const recording::RunDescription& run,
       throw std::runtime_error("another rank is still sealing it");
     }
     collectors::SalvageSlots(place.directory, deadline);
+    collectors::RemoveStrandedSlots();
     const GpuState gpu = ReadGpuState(place.directory);
     auto summary = recording::SealRecording(place.directory, run, deadline);
     if (!summary.ok()) throw std::runtime_error(summary.error());

@@ -1,6 +1,7 @@
 """The first questions to a new GPU, in the order in which their answers matter: does a program start, does it end, are
 the times right, what does recording cost where nothing is recorded."""
 
+import itertools
 import pathlib
 import re
 import shutil
@@ -140,24 +141,30 @@ class _MemoryWatch:
 
 
 def pause(table, program, runner, pairs, steps, limit_percent):
-    """Steps of which nothing of the GPU is recorded, all but some ten: behind the first fifth of the run."""
+    """Steps of which nothing of the GPU is recorded, all but some ten: behind the first fifth of the run. trainprof
+    stays subscribed there, as it does by itself, or leaves CUPTI alone."""
     program = program.with_flags("--steps", str(steps), "--warmup", str(max(steps // 5, 180)),
                                  "--log-every", str(steps))
-    plain, recorded = [], []
+    plain, ways = [], {"subscribed": [], "unsubscribed": []}
     for _ in range(pairs):
         plain.append(runner.plain(program).step_ms)
-        recorded.append(runner.recorded(program)[0].step_ms)
-    ours = measures.relative_percent(recorded, plain)
+        for way, recorded in ways.items():
+            chosen = program.with_command(("env", f"TRAINPROF_OPTIONS=pauses={way}") + program.command)
+            recorded.append(runner.recorded(chosen)[0].step_ms)
     bound = f"at most {limit_percent:.0f} %"
-    table.judge_at_most("step overhead in pauses", program.name, ours, limit_percent, "%", bound)
+    for way, recorded in ways.items():
+        ours = measures.relative_percent(recorded, plain)
+        table.judge_at_most(f"step overhead in pauses, {way}", program.name, ours, limit_percent, "%", bound)
 
 
 def versions(table, program, runner, libraries):
-    """The same program through each libcupti: it ends well, and all launches are there or the reason why not."""
-    for library in libraries:
+    """The same program through each libcupti, as its one client and beside others (from 13.3 on): it ends well, and
+    all launches are there or the reason why not."""
+    for library, scope in itertools.product(libraries, ("process", "subscriber")):
         place = runner.next_place()
         command = runner.run_command(program, "--full", place=place)
-        outcome = runner.timed(command, {"TRAINPROF_CUPTI": str(library)}, VERSION_LIMIT_S)
+        chosen = {"TRAINPROF_CUPTI": str(library), "TRAINPROF_CUPTI_SCOPE": scope}
+        outcome = runner.timed(command, chosen, VERSION_LIMIT_S)
         report = runner.report(place)
         environment, kernels = report["environment"], report["ranks"][0].get("events", {}).get("kernels", 0)
         state = environment.get("cupti.state", "no state")
@@ -165,6 +172,6 @@ def versions(table, program, runner, libraries):
         told = kernels == 0 and state not in ("recording", "no state")
         version = environment.get("cupti.version", "not used")
         table.judge("CUPTI release", program.name,
-                    f"{library}: {version}, exit code {outcome.exit_code}, {kernels} kernels, {state}",
+                    f"{library}, {scope}: {version}, exit code {outcome.exit_code}, {kernels} kernels, {state}",
                     "program ends well; all kernels, or why not",
                     outcome.exit_code == 0 and (whole or told))

@@ -3,9 +3,12 @@ have times. Reads the file that collectors/cupti/slot_file.h describes."""
 
 import collections
 import mmap
+import pathlib
 import struct
 
 MAGIC = 0x31544F4C53505254
+ELSEWHERE = struct.Struct("<Q128s")  # of buffers that lie in another folder
+ELSEWHERE_MAGIC = 0x3145524557505254
 KINDS = 64  # kActivityKinds
 KEPT_NAMES = 8192
 STATES = {1: "held", 2: "delivered", 3: "in work"}
@@ -19,7 +22,7 @@ class SlotFile:
     """`kinds`: the header's number of kinds, for a file of another build."""
 
     def __init__(self, path, kinds=KINDS):
-        with open(path, "rb") as file:
+        with open(_path_of_buffers(path), "rb") as file:
             self.data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         magic, self.slot_bytes, _, _, _, self.slots, _ = HEADER.unpack_from(self.data)
         if magic != MAGIC:
@@ -58,6 +61,17 @@ class SlotFile:
         if kind in KERNEL_KINDS:
             return all(struct.unpack_from("<QQ", self.data, at + 16))
         return True
+
+
+def _path_of_buffers(path):
+    path = pathlib.Path(path)
+    with open(path, "rb") as file:
+        data = file.read(ELSEWHERE.size + 1)
+    if len(data) == ELSEWHERE.size:
+        magic, folder = ELSEWHERE.unpack(data)
+        if magic == ELSEWHERE_MAGIC:
+            return pathlib.Path(folder.rstrip(b"\0").decode()) / f"trainprof-{path.name}"
+    return path
 
 
 def describe(path):

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "acceptance"))
@@ -138,6 +139,23 @@ class First(unittest.TestCase):
         _, command = self.verdict_of_longest([kernel("a", 10.0)], pause_ms=7)
         self.assertEqual(command, ("env", "TRAINPROF_OPTIONS=pause_ms=7", "run", "it"))
 
+    def test_pauses_are_timed_in_both_ways(self):
+        class Timed:
+            """Steps of 10 ms, of 11 where trainprof stays subscribed."""
+
+            def plain(self, _):
+                return types.SimpleNamespace(step_ms=10.0)
+
+            def recorded(self, program):
+                stays = any(word.endswith("pauses=subscribed") for word in program.command)
+                return types.SimpleNamespace(step_ms=11.0 if stays else 10.0), None
+
+        table = Table()
+        first.pause(table, programs.Program("p", ("run", "it")), Timed(), 5, 900, 1.0)
+        self.assertEqual([(row["check"], row["verdict"]) for row in table.rows[-2:]],
+                         [("step overhead in pauses, subscribed", FAIL),
+                          ("step overhead in pauses, unsubscribed", PASS)])
+
     def test_slots_are_read_up_to_what_is_no_record(self):
         sizes = [0] * slots.KINDS
         sizes[5], sizes[10] = 48, 64
@@ -152,6 +170,10 @@ class First(unittest.TestCase):
         path.write_bytes(head.ljust(2 * slot_bytes, b"\0") + records.ljust(slot_bytes, b"\0"))
         self.assertEqual(list(slots.describe(path)),
                          ["slot 1 held: kind 5: 2 with times, 0 without; kind 10: 1 with times, 1 without"])
+        path.rename(self.folder / "trainprof-2.tps.slots")
+        elsewhere = self.folder / "2.tps.slots"
+        elsewhere.write_bytes(slots.ELSEWHERE.pack(slots.ELSEWHERE_MAGIC, str(self.folder).encode()))
+        self.assertEqual(len(list(slots.describe(elsewhere))), 1)
         path.write_bytes(bytes(slot_bytes))
         with self.assertRaises(ValueError):
             list(slots.describe(path))

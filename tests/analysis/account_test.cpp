@@ -108,6 +108,29 @@ TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
             "compute 290, idle_dependency 10, idle_unrecorded 700");
 }
 
+// Its stream waits for it; the device does nothing.
+TEST(DeviceAccount, AHostFunctionIsNoWorkOfTheDevice) {
+  const std::string without = DeviceText(R"(
+    thread 1
+    step 0 1000 step
+    call 10 20 cudaLaunchHostFunc | corr=1
+    call 20 30 cudaLaunchKernel | corr=2
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 900 1000 gemm | corr=2)");
+  const std::string with = DeviceText(R"(
+    thread 1
+    step 0 1000 step
+    call 10 20 cudaLaunchHostFunc | corr=1
+    call 20 30 cudaLaunchKernel | corr=2
+    stream 0 7
+    kernel 0 100 gemm
+    host-function 100 890 Host Function | corr=1
+    kernel 900 1000 gemm | corr=2)");
+  EXPECT_TRUE(with.starts_with("compute 200, idle")) << with;
+  EXPECT_EQ(with, without);
+}
+
 TEST(DeviceAccount, WorkWithoutALaunchLeavesItsGapUnknown) {
   EXPECT_EQ(DeviceText(R"(
     thread 1

@@ -164,6 +164,53 @@ TEST(Recover, WhatIsOfNoSegmentHereIsLeft) {
   EXPECT_TRUE(fs::exists(alone));
 }
 
+// Moves the buffers as they are to another folder, where the collector would have made them.
+fs::path MoveElsewhere(const fs::path& slots, const fs::path& folder) {
+  const fs::path there = folder / (kElsewherePrefix + slots.filename().string());
+  fs::rename(slots, there);
+  SlotsElsewhere named{SlotsElsewhere::kMagic, {}};
+  snprintf(named.folder, sizeof named.folder, "%s", folder.c_str());
+  const char* const bytes = reinterpret_cast<const char*>(&named);
+  WriteBytes(slots, std::vector<char>(bytes, bytes + sizeof named));
+  return there;
+}
+
+TEST(Recover, BuffersElsewhereAreReadAndRemoved) {
+  const ScratchFolder scratch;
+  const ScratchFolder memory;
+  const fs::path slots = WriteKilledRun(scratch / "run");
+  const fs::path there = MoveElsewhere(slots, memory.path());
+  EXPECT_EQ(Open(scratch / "run").Kernels(), kKilledKernels);
+  EXPECT_FALSE(fs::exists(there));
+  EXPECT_FALSE(fs::exists(slots));
+}
+
+TEST(Recover, BuffersElsewhereThatAreGoneOrNoFileOfOursAreSaidAndLeft) {
+  for (const char* what : {"gone", "a link", "twice", "another's"}) {
+    SCOPED_TRACE(what);
+    const ScratchFolder scratch;
+    const ScratchFolder memory;
+    const fs::path slots = WriteKilledRun(scratch / "run");
+    const fs::path there = MoveElsewhere(slots, memory.path());
+    if (what == std::string("twice")) fs::create_hard_link(there, memory / "second");
+    if (what == std::string("gone")) fs::remove(there);
+    if (what == std::string("a link")) {
+      fs::rename(there, memory / "target");
+      fs::create_symlink(memory / "target", there);
+    }
+    if (what == std::string("another's")) {
+      if (geteuid() != 0) continue;  // to give a file away needs root
+      ASSERT_EQ(chown(there.c_str(), 1, 1), 0);
+    }
+    const std::string before = StateOf(memory.path());
+    const Opened opened = Open(scratch / "run");
+    EXPECT_EQ(opened.Kernels(), 0);
+    EXPECT_EQ(opened.Count("unrecovered_device_records"), 1);
+    EXPECT_EQ(StateOf(memory.path()), before);
+    EXPECT_TRUE(fs::exists(slots));
+  }
+}
+
 TEST(Recover, ALivingProcessIsLeftAlone) {
   const ScratchFolder scratch;
   const fs::path slots = WriteKilledRun(scratch / "run");

@@ -153,6 +153,73 @@ int Dependencies(long) {
   return 0;
 }
 
+struct HostCall {
+  int64_t begin_ns;
+  int64_t end_ns;
+  long thread;
+};
+
+void TakesSomeTime(void* argument) {
+  auto* call = static_cast<HostCall*>(argument);
+  call->begin_ns = vgpuNowNs();
+  call->thread = gettid();
+  usleep(2000);
+  call->end_ns = vgpuNowNs();
+}
+
+// When each ran, on which thread; then when all had ended.
+void Tell(const std::vector<HostCall>& calls) {
+  const int64_t ended_ns = vgpuNowNs();
+  for (const HostCall& call : calls) {
+    std::printf("%lld %lld %ld\n", static_cast<long long>(call.begin_ns),
+                static_cast<long long>(call.end_ns), call.thread);
+  }
+  std::printf("%lld\n", static_cast<long long>(ended_ns));
+}
+
+// Functions of the host between kernels of a stream, the last one by the driver.
+int HostFunctions(long count) {
+  const void* kernel = Declare("_Z6kernelPf", 5000);
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  std::vector<HostCall> calls(static_cast<size_t>(count));
+  for (HostCall& call : calls) {
+    Launch(kernel, stream);
+    const bool by_driver = &call == &calls.back();
+    const int failed = by_driver ? static_cast<int>(cuLaunchHostFunc(stream, TakesSomeTime, &call))
+                                 : cudaLaunchHostFunc(stream, TakesSomeTime, &call);
+    if (failed != 0) return 3;
+  }
+  Launch(kernel, stream);
+  Check(cudaStreamSynchronize(stream), "synchronize");
+  Tell(calls);
+  return 0;
+}
+
+// The same as a node of a graph that is launched so often.
+int GraphHostFunctions(long launches) {
+  const void* kernel = Declare("_Z6kernelPf", 5000);
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+  Launch(kernel, stream);
+  HostCall call;
+  Check(cudaLaunchHostFunc(stream, TakesSomeTime, &call), "host function");
+  Launch(kernel, stream);
+  cudaGraph_t graph = nullptr;
+  Check(cudaStreamEndCapture(stream, &graph), "capture");
+  cudaGraphExec_t executable = nullptr;
+  Check(cudaGraphInstantiate(&executable, graph, 0), "instantiate");
+  std::vector<HostCall> calls;
+  for (long i = 0; i < launches; ++i) {
+    Check(cudaGraphLaunch(executable, stream), "graph launch");
+    Check(cudaStreamSynchronize(stream), "synchronize");
+    calls.push_back(call);
+  }
+  Tell(calls);
+  return 0;
+}
+
 int Graph(long launches) {
   const void* kernel = Declare("_Z6kernelPf", 2000);
   cudaStream_t stream = nullptr;
@@ -344,6 +411,18 @@ int Held(long count) {
   return kill(getpid(), SIGKILL);
 }
 
+// Ends `milliseconds` after a thread has begun to wait for a device that never gets done.
+int Waiting(long milliseconds, bool by_signal) {
+  Launch(Declare("_Z6kernelPf", 1000), nullptr);
+  Check(cudaDeviceSynchronize(), "synchronize");
+  std::thread([] {
+    Launch(Declare("_Z7endlessPf", 1e12), nullptr);
+    Check(cudaDeviceSynchronize(), "synchronize");
+  }).detach();
+  usleep(static_cast<useconds_t>(milliseconds) * 1000);
+  return by_signal ? kill(getpid(), SIGKILL) : 0;
+}
+
 int Killed(const char* path) {
   const int fd = open(path, O_RDWR);
   auto* progress = static_cast<Progress*>(
@@ -371,6 +450,8 @@ int main(int argc, char** argv) {
   if (mode == "devices") code = Devices(count);
   if (mode == "mixed") code = Mixed(count);
   if (mode == "dependencies") code = Dependencies(count);
+  if (mode == "host_functions") code = HostFunctions(count);
+  if (mode == "graph_host_functions") code = GraphHostFunctions(count);
   if (mode == "graph") code = Graph(count);
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);
@@ -384,7 +465,17 @@ int main(int argc, char** argv) {
         mode == "rude_client" ? cuda_program::RudeClient : cuda_program::SecondClient;
     code = client([kernel, count] { LaunchMany(kernel, count); }, argv[3]);
   }
+  if (mode == "sharing_client") {
+    const std::string how = argv[3];
+    const auto launch = [count, how] {
+      static const void* const kernel = Declare("_Z6kernelPf", how == "stays" ? 20e6 : 1000);
+      if (how != "stays") return LaunchMany(kernel, count);
+      for (long i = 0; i < count; ++i) Launch(kernel, nullptr);
+    };
+    code = cuda_program::SharingClient(launch, how);
+  }
   if (mode == "held") code = Held(count);
+  if (mode == "waiting") code = Waiting(count, argc > 3);
   if (mode == "killed") code = Killed(argv[2]);
   return code;
 }

@@ -21,4 +21,8 @@ int SecondClient(const std::function<void()>& launch, const std::string& how);
 // Likewise, and the collector is told nothing. `how`: the client lets go of it ("leaves") or "keeps" it.
 int RudeClient(const std::function<void()>& launch, const std::string& how);
 
+// One that records beside others, twice, with launches between its rounds and in them. `how`: its first
+// round begins before the first use of CUDA ("first"), or "later"; or it "stays" at it to the end.
+int SharingClient(const std::function<void()>& launch, const std::string& how);
+
 }  // namespace cuda_program

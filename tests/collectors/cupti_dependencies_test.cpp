@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include "tests/collectors/cuda_run.h"
@@ -11,6 +12,14 @@
 
 namespace trainprof::testing {
 namespace {
+
+using recording::DeviceRow;
+
+std::string VersionName(const ::testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
 
 std::string NameOfTrack(const Trace& t, TrackId id) {
   if (id == kNoTrack) return "none";
@@ -69,11 +78,157 @@ TEST_P(CuptiDependencies, AreKnownByStreamDeviceAndCall) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, CuptiDependencies, ::testing::Values("12.4", "13.0", "13.1"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+                         VersionName);
+
+// A function of the host that a stream waits for: as its program saw it, as a row, and in a trace.
+struct HostCall {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t thread = 0;
+};
+
+// And when all had ended.
+std::vector<HostCall> CallsIn(const std::string& output, size_t count, int64_t* ended_ns) {
+  std::istringstream words(output);
+  std::string first;
+  words >> first;
+  std::vector<HostCall> calls(count);
+  for (HostCall& call : calls) words >> call.begin_ns >> call.end_ns >> call.thread;
+  words >> *ended_ns;
+  EXPECT_TRUE(words) << output;
+  return calls;
+}
+
+std::vector<DeviceRow> HostFunctionRows(const RecordedRows& rows) {
+  std::vector<DeviceRow> found = rows.Of(recording::DeviceRowType::kSync);
+  std::erase_if(found,
+                [](const DeviceRow& row) { return row.detail != recording::kHostFunctionSync; });
+  std::sort(found.begin(), found.end(),
+            [](const DeviceRow& a, const DeviceRow& b) { return a.begin_ns < b.begin_ns; });
+  return found;
+}
+
+// A line each: the call that asked for it, its stream, its thread, its length.
+std::vector<std::string> HostFunctionsOf(const Trace& t) {
+  std::vector<std::string> lines;
+  for (uint32_t row = 0; row < t.syncs.size(); ++row) {
+    if (t.syncs.kind[row] != SyncKind::kHostFunction) continue;
+    EXPECT_EQ(t.Text(t.syncs.name[row]), "Host Function");
+    EXPECT_EQ(t.syncs.awaited[row], kNoTrack);
+    const TrackId stream = t.syncs.track[row];
+    EXPECT_EQ(stream, t.device_ops.track[0]);
+    lines.push_back(NameOfCall(t, t.syncs.call[row]) + " on " + NameOfTrack(t, stream) + " by " +
+                    std::to_string(t.syncs.waited_thread[row]) + " for " +
+                    std::to_string(t.syncs.interval(Row{row}).Length().ns));
+  }
+  return lines;
+}
+
+std::vector<std::string> ExpectedOf(const std::vector<DeviceRow>& rows,
+                                    const std::vector<std::string>& callers) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back(callers[i] + " on 0 non-blocking by " + std::to_string(rows[i].sync.thread) +
+                    " for " + std::to_string(rows[i].end_ns - rows[i].begin_ns));
+  }
+  return lines;
+}
+
+// Of the same stream and device as the kernels, each in the call that asked for it.
+void ExpectToMatch(const RecordedRows& rows, const std::vector<DeviceRow>& functions,
+                   const std::vector<HostCall>& calls, int64_t ended_ns) {
+  ASSERT_EQ(functions.size(), calls.size());
+  const DeviceRow kernel = rows.Of(recording::DeviceRowType::kKernel).at(0);
+  int64_t before_ns = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const DeviceRow& row = functions[i];
+    EXPECT_LE(before_ns, row.begin_ns);
+    EXPECT_LE(row.begin_ns, calls[i].begin_ns);
+    EXPECT_LE(calls[i].end_ns, row.end_ns);
+    EXPECT_EQ(row.sync.thread, calls[i].thread);
+    EXPECT_EQ(row.stream, kernel.stream);
+    EXPECT_EQ(row.context, kernel.context);
+    EXPECT_EQ(row.device, kernel.device);
+    const auto call = std::find_if(rows.calls.begin(), rows.calls.end(), [&](const auto& each) {
+      return each.correlation == row.correlation;
+    });
+    ASSERT_NE(call, rows.calls.end());
+    EXPECT_LE(call->begin_ns, row.begin_ns);
+    before_ns = row.end_ns;
+  }
+  EXPECT_LE(before_ns, ended_ns);
+}
+
+class CuptiHostFunctions : public ::testing::TestWithParam<const char*> {
+ protected:
+  CuptiHostFunctions() { run_.environment["VGPU_CUPTI_VERSION"] = GetParam(); }
+  static bool Tells() { return std::string_view(GetParam()) >= "13.1"; }
+
+  // That mode of the program, whose functions these calls asked for, in their order.
+  void Expect(const char* mode, const std::vector<std::string>& callers, bool tells) {
+    const size_t count = callers.size();
+    ASSERT_EQ(run_.Run({mode, std::to_string(count)}), 0) << run_.output();
+    const RecordedRows rows = run_.Rows();
+    EXPECT_EQ(rows.Fact("cupti.refused").find("HOST_"), std::string::npos);
+    const std::vector<DeviceRow> functions = HostFunctionRows(rows);
+    ASSERT_EQ(functions.size(), tells ? count : 0);
+    int64_t ended_ns = 0;
+    const std::vector<HostCall> calls = CallsIn(run_.output(), count, &ended_ns);
+    if (tells) ExpectToMatch(rows, functions, calls, ended_ns);
+
+    const Trace recorded = run_.ReadOne();
+    EXPECT_EQ(HostFunctionsOf(recorded), ExpectedOf(functions, callers));
+    for (const QualityItem& item : recorded.quality.items()) {
+      EXPECT_NE(item.severity, QualitySeverity::kDataLoss) << item.kind;
+    }
+    const std::filesystem::path file = run_.Scratch("trace.json");
+    ASSERT_TRUE(ExportTrace(recorded, file).ok());
+    const Result<Trace> back = ImportTrace(file);
+    ASSERT_TRUE(back.ok()) << back.error();
+    EXPECT_EQ(HostFunctionsOf(back.value()), ExpectedOf(functions, callers));
+  }
+
+  CudaRun run_;
+};
+
+TEST_P(CuptiHostFunctions, HaveTheirTimeFromTheVersionOnThatTellsIt) {
+  Expect("host_functions",
+         {"cudaLaunchHostFunc", "cudaLaunchHostFunc", "cudaLaunchHostFunc", "cuLaunchHostFunc"},
+         Tells());
+  EXPECT_EQ(run_.Rows().Of(recording::DeviceRowType::kKernel).size(), 5u);
+}
+
+TEST_P(CuptiHostFunctions, OfAGraphHaveTheirs) {
+  Expect("graph_host_functions", std::vector<std::string>(3, "cudaGraphLaunch"), Tells());
+  EXPECT_EQ(run_.Rows().Of(recording::DeviceRowType::kKernel).size(), 6u);
+}
+
+TEST_P(CuptiHostFunctions, OfAWholeGraphAreItsOwn) {
+  run_.environment[recording::kEnvOptions] = "graphs=graph";
+  Expect("graph_host_functions", std::vector<std::string>(3, "cudaGraphLaunch"), false);
+  EXPECT_EQ(run_.Rows().Of(recording::DeviceRowType::kGraph).size(), 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, CuptiHostFunctions,
+                         ::testing::Values("12.4", "13.0", "13.1", "13.5"), VersionName);
+
+// They are no launches that a kernel answers: 600 of 2 ms last well past it.
+TEST(CuptiHostFunctionsUnderWay, KeepNoWindowOpen) {
+  CudaRun run;
+  run.environment["VGPU_CUPTI_VERSION"] = "13.1";
+  run.environment[recording::kEnvOptions] = "duration_ms=200";
+  ASSERT_EQ(run.Run({"host_functions", "600"}), 0) << run.output();
+  const RecordedRows rows = run.Rows();
+  EXPECT_EQ(rows.gaps_begun, 1);
+  EXPECT_GT(rows.Of(recording::DeviceRowType::kKernel).size(), 20u);
+  EXPECT_GT(HostFunctionRows(rows).size(), 20u);
+  EXPECT_LT(HostFunctionRows(rows).size(), 500u);
+  EXPECT_EQ(rows.Fact("cupti.untimed"), "");
+  const Trace trace = run.ReadOne();
+  for (const QualityItem& item : trace.quality.items()) {
+    EXPECT_NE(item.severity, QualitySeverity::kDataLoss) << item.kind;
+  }
+}
 
 // A launch that finds the queue full waits in its call.
 TEST(CuptiQueueFull, IsPartOfItsLaunch) {

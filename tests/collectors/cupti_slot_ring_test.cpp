@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <memory>
+#include <vector>
 
 #include "collectors/cupti/slot_ring.h"
 #include "tests/support/scratch_folder.h"
@@ -14,7 +15,7 @@ class CuptiSlotRing : public ::testing::Test {
  protected:
   CuptiSlotRing() {
     int error = 0;
-    EXPECT_TRUE(ring_->Open((folder_.path() / "segment").c_str(), &error)) << error;
+    EXPECT_TRUE(ring_->Open((folder_.path() / "segment").c_str(), "", &error)) << error;
   }
 
   trainprof::testing::ScratchFolder folder_;
@@ -30,6 +31,20 @@ TEST_F(CuptiSlotRing, AnotherClientsBufferIsLeftAlone) {
   EXPECT_EQ(ring_->lost_bytes(), 0u);
   EXPECT_EQ(mprotect(theirs, kSlotBytes, PROT_READ), 0) << "it is mapped no more";
   munmap(theirs, kSlotBytes);
+}
+
+TEST_F(CuptiSlotRing, RunsLowWhileCuptiHoldsMostOfIt) {
+  std::vector<char*> held;
+  for (uint32_t i = 0; i < kMostSlots / 4 * 3; ++i) {
+    EXPECT_FALSE(ring_->RunsLow()) << i;
+    held.push_back(ring_->Take(true));
+    ASSERT_NE(held.back(), nullptr);
+  }
+  EXPECT_TRUE(ring_->RunsLow());
+  EXPECT_TRUE(ring_->Deliver(held.back(), 8));
+  EXPECT_FALSE(ring_->RunsLow()) << "what is delivered needs no flush";
+  EXPECT_NE(ring_->Take(true), nullptr);
+  EXPECT_TRUE(ring_->RunsLow());
 }
 
 TEST_F(CuptiSlotRing, BeyondItsBoundBuffersAreReleasedOnceAndTheirRecordsCounted) {

@@ -134,5 +134,27 @@ TEST_P(CuptiStacks, ThoseThatCannotBeUnwoundAreCounted) {
 
 INSTANTIATE_TEST_SUITE_P(Unwinding, CuptiStacks, ::testing::Values("", "no_unwind_info"));
 
+// It loads modules, or compiles: seconds, at the first step.
+TEST(CuptiLaunchStacks, ALongLaunchLeadsToTheFunctionThatLaunches) {
+  CudaRun run;
+  run.environment["VGPU_SETTINGS"] = "launch_call_ns=2e6:3e6";
+  ASSERT_EQ(run.Run({"kernels", "10"}), 0);
+  const RecordedRows rows = run.Rows();
+  const auto function = AddressesOf("LaunchMany");
+  ASSERT_GT(function.second, 0u);
+  std::set<uint32_t> launches;
+  for (const auto& row : rows.calls) {
+    if (rows.names[row.name] == "cudaLaunchKernel") launches.insert(row.correlation);
+  }
+  EXPECT_EQ(launches.size(), 10u);
+  int right = 0;
+  for (const RecordedStack& stack : rows.stacks) {
+    if (launches.count(stack.correlation) == 0) continue;
+    EXPECT_TRUE(PassesThrough(rows, stack, function));
+    ++right;
+  }
+  EXPECT_GE(right, kIsSanitized ? 1 : 8);
+}
+
 }  // namespace
 }  // namespace trainprof::testing

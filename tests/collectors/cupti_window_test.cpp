@@ -140,17 +140,22 @@ TEST(CuptiWindow, StepsAskedForAreThereWhole) {
 }
 
 struct Edge {
+  const char* name;
   const char* version;
   const char* faults;
+  const char* settings = "";
+  const char* options = "";
 };
+void PrintTo(const Edge& edge, std::ostream* out) { *out << edge.version << " " << edge.faults; }
 class CuptiWindowEnds : public ::testing::TestWithParam<Edge> {};
 
 // Some twenty windows a run, each closed while work is under way.
 TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
   CudaRun run;
-  run.environment[recording::kEnvOptions] = "pause_ms=20";
+  run.environment[recording::kEnvOptions] = std::string("pause_ms=20") + GetParam().options;
   run.environment["VGPU_CUPTI_VERSION"] = GetParam().version;
   run.environment["VGPU_FAULTS"] = GetParam().faults;
+  run.environment["VGPU_SETTINGS"] = GetParam().settings;
   ASSERT_EQ(run.Run({"loaded", "600"}), 0);
   const RecordedRows rows = run.Rows();
   EXPECT_EQ(rows.Fact("cupti.state"), "recording");
@@ -174,10 +179,14 @@ TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
   EXPECT_EQ(rows.Fact("cupti.untimed"), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, CuptiWindowEnds,
-                         ::testing::Values(Edge{"13.1", ""}, Edge{"13.1", "disable_holds"},
-                                           Edge{"12.8", "disable_holds,complete_at_flush"},
-                                           Edge{"13.0.0", "disable_hangs"}));
+INSTANTIATE_TEST_SUITE_P(
+    Versions, CuptiWindowEnds,
+    ::testing::Values(Edge{"Plain", "13.1", ""}, Edge{"DisableHolds", "13.1", "disable_holds"},
+                      Edge{"CompleteAtFlush", "12.8", "disable_holds,complete_at_flush"},
+                      Edge{"DisableHangs", "13.0.0", "disable_hangs"},
+                      Edge{"Unsubscribed", "13.1", "disable_holds", "", ";pauses=unsubscribed"},
+                      Edge{"BesideOthers", "13.5", "disable_holds", "driver_version=13030"}),
+    [](const auto& edge) { return std::string(edge.param.name); });
 
 TEST(CuptiWindow, DelayRunsWithoutNvtx) {
   CudaRun run;

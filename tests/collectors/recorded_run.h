@@ -33,6 +33,7 @@ class RecordedRun {
   // The exit status as waitpid() gives it.
   int Wait();
   int Run(const std::vector<std::string>& arguments);
+  pid_t pid() const { return pid_; }
   const std::string& output() const { return output_; }
 
   const std::filesystem::path& directory() const { return directory_; }

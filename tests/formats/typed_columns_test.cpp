@@ -26,6 +26,8 @@ constexpr std::string_view kJson = R"json({"deviceProperties":[{"id":0}],"traceE
    "args":{"cuda_sync_kind":"Event Sync","wait_on_stream":-1,"wait_on_cuda_event_record_corr_id":-1,"wait_on_cuda_event_id":8,"stream":-1,"correlation":6,"device":0,"context":1}},
   {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":-1,"ts":50,"dur":2,
    "args":{"cuda_sync_kind":"Stream Wait Event","wait_on_stream":20,"wait_on_cuda_event_record_corr_id":32,"wait_on_cuda_event_id":9,"stream":-1,"correlation":5,"device":0,"context":1}},
+  {"ph":"X","cat":"cuda_sync","name":"Host Function","pid":0,"tid":7,"ts":40,"dur":2,
+   "args":{"cuda_sync_kind":"Host Function","wait_on_host_thread":4712,"stream":7,"correlation":4,"device":0,"context":1}},
   {"ph":"i","s":"t","name":"[memory]","pid":5,"tid":5,"ts":80,
    "args":{"Total Reserved":900,"Total Allocated":500,"Bytes":-100,"Addr":4096,"Device Id":0,"Device Type":1}},
   {"ph":"i","s":"t","name":"mark","pid":5,"tid":5,"ts":75,"args":{"Bytes":1}},
@@ -37,9 +39,10 @@ constexpr std::string_view kExpected =
     "ncclDevKernel_AllGather: allgather dp [0, 2] 41\n"
     "gemm:\n"
     "ncclDevKernel_AllReduce: allreduce tp [0, 1] 42\n"
-    "Stream Wait Event: kind 2 context 1 event 9 stream 20 record 32\n"
-    "Event Sync: kind 1 context 1 event 8 stream none record none\n"
-    "Context Sync: kind 4 context 3 event none stream none record none\n"
+    "Stream Wait Event: kind 2 context 1 event 9 stream 20 record 32 thread none\n"
+    "Event Sync: kind 1 context 1 event 8 stream none record none thread none\n"
+    "Context Sync: kind 4 context 3 event none stream none record none thread none\n"
+    "Host Function: kind 6 context 1 event none stream none record none thread 4712\n"
     "[memory]: 100 at 4096 of 0, 600 allocated, 900 reserved\n"
     "mark:\n"
     "[memory]: -100 at 4096 of 0, 500 allocated, 900 reserved\n";
@@ -60,11 +63,11 @@ std::string Columns(const Trace& t) {
     text += '\n';
   }
   for (uint32_t row = 0; row < t.syncs.size(); ++row) {
-    text += fmt::format("{}: kind {} context {} event {} stream {} record {}\n",
-                        t.Text(t.syncs.name[row]), static_cast<int>(t.syncs.kind[row]),
-                        t.syncs.context[row], NumberOrNone(t.syncs.waited_event[row]),
-                        NumberOrNone(t.syncs.waited_stream[row]),
-                        NumberOrNone(t.syncs.waited_record[row]));
+    text += fmt::format(
+        "{}: kind {} context {} event {} stream {} record {} thread {}\n",
+        t.Text(t.syncs.name[row]), static_cast<int>(t.syncs.kind[row]), t.syncs.context[row],
+        NumberOrNone(t.syncs.waited_event[row]), NumberOrNone(t.syncs.waited_stream[row]),
+        NumberOrNone(t.syncs.waited_record[row]), NumberOrNone(t.syncs.waited_thread[row]));
   }
   for (uint32_t row = 0; row < t.instants.size(); ++row) {
     text += fmt::format("{}:", t.Text(t.instants.name[row]));

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -148,8 +149,10 @@ def fetch(pin):
     """The pinned library, unpacked in WHEELS once; or None and why not."""
     folder = os.path.join(WHEELS, pin)
     pattern = os.path.join(folder, "nvidia", "*", "lib", "libcupti.so.1*")
-    if glob.glob(pattern):
+    headers = os.path.join(folder, "nvidia", "*", "include", "*_cbid.h")
+    if glob.glob(pattern) and glob.glob(headers):
         return glob.glob(pattern)[0], ""
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier version of this test
     os.makedirs(WHEELS, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=WHEELS) as work:
         pip = subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--quiet",

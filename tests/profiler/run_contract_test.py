@@ -230,6 +230,13 @@ class Flags(TrainprofTest):
         self.assertEqual(self.options_of("--no-gpu"), "gpu=off\n")
         self.assertEqual(self.options_of("--cuda-graphs=graph", "--full"), "graphs=graph;full=1\n")
         self.assertEqual(self.options_of("--cuda-graphs=node"), "\n")
+        self.assertEqual(self.options_of("--gpu-buffers", "/dev/shm/"), "buffers=/dev/shm\n")
+
+    def test_buffers_of_the_gpu_go_only_where_a_folder_is(self):
+        for place in ("nowhere", "/dev/null"):
+            result = self.trainprof("run", "--gpu-buffers", place, "--", "true")
+            self.assertEqual(result.returncode, 125)
+            self.assertIn(f"--gpu-buffers {place}: no such folder".encode(), result.stderr)
 
     def test_a_tool_that_holds_cuda_keeps_it_and_the_host_is_recorded(self):
         held = self.environment(CUDA_INJECTION64_PATH="/opt/nsight-systems/libToolsInjection64.so")

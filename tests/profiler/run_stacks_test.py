@@ -138,7 +138,8 @@ for i in range(150):
         report = json.loads(self.trainprof("report", "run", "--format", "json").stdout)
         facts = {fact["id"]: fact for fact in report["ranks"][0]["host_facts"]}
         step = report["ranks"][0]["steps"]["mean_ms"]
-        self.assertGreater(facts["gil_wait"]["value"], 0.2 * step)
+        # Half of it on a machine of its own: on a busy one threads wait for the processor as well.
+        self.assertGreater(facts["gil_wait"]["value"], 0.1 * step)
         self.assertLess(facts["gil_wait"]["value"], 0.8 * step)
         self.assertIn("mostly held_up.py:4 ", facts["gil_wait"]["text"])
         self.assertIn("waits for Python's GIL", report["verdict"])

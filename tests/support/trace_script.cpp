@@ -130,6 +130,10 @@ class Script {
     } else if (kind == "memset") {
       builder_.AddDeviceOp(event, DeviceOpKind::kMemset, CopyDirection::kUnknown,
                            number("bytes", 0), correlation);
+    } else if (kind == "host-function") {
+      builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
+                      SyncKind::kHostFunction, kNoCorrelation, kNoCorrelation, kNoCorrelation,
+                      kNoCorrelation, kNoCorrelation, int64_t{2});
     } else if (kind == "gap") {
       builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("window")});
     } else if (kind == "device-gap") {

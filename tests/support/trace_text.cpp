@@ -201,7 +201,8 @@ class Printer {
            Numbers(kNoCorrelation, {{"context", syncs.context[row]},
                                     {"event", syncs.waited_event[row]},
                                     {"of stream", syncs.waited_stream[row]},
-                                    {"recorded by", syncs.waited_record[row]}});
+                                    {"recorded by", syncs.waited_record[row]},
+                                    {"of thread", syncs.waited_thread[row]}});
   }
   std::string AllocationText(Row row) const {
     const Allocation* const a = t_.AllocationOf(row);

@@ -37,8 +37,8 @@ struct Builder {
   }
   void Add(TrackId stream, const Sync& sync) {
     trace.AddRow(trace.trace().syncs, Next(stream), kEmptyString, sync.correlation, sync.kind,
-                 int64_t{1}, int64_t{1}, sync.waited_stream, sync.waited_device,
-                 sync.waited_record);
+                 int64_t{1}, int64_t{1}, sync.waited_stream, sync.waited_device, sync.waited_record,
+                 kNoCorrelation);
   }
   Trace Build() {
     trace.trace().source = SourceKind::kKineto;

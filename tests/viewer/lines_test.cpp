@@ -374,7 +374,7 @@ TEST(LaneStore, FindsWhatElseAStreamHas) {
                       .track = builder.FindOrAddStream(process, 0, number)};
     builder.AddRange(event, RangeKind::kGpuAnnotation);
     builder.AddRow(builder.trace().syncs, event, kEmptyString, 1, SyncKind::kStream, kNoCorrelation,
-                   kNoCorrelation, kNoCorrelation, kNoCorrelation, kNoCorrelation);
+                   kNoCorrelation, kNoCorrelation, kNoCorrelation, kNoCorrelation, kNoCorrelation);
     if (number == 7) {
       builder.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, 1);
     }

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 
 #include "tests/virtual_gpu/cupti_client.h"
@@ -101,6 +102,57 @@ TEST(VirtualGpuGraph, TracingGraphsLeavesOutTheirNodes) {
   uint32_t id = 0;
   ASSERT_EQ(cuptiGetGraphExecId(reinterpret_cast<CUgraphExec>(exec), &id), CUPTI_SUCCESS);
   EXPECT_EQ(graphs[0].graphId, id);
+}
+
+// CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE and CUpti_ActivityGraphHostNode, which the headers of 13.0 lack.
+constexpr auto kGraphHostNode = static_cast<CUpti_ActivityKind>(56);
+struct GraphHostNode {
+  uint32_t kind, stream, context, device, correlation, graph;
+  uint64_t node;
+  uint32_t process, thread;
+  uint64_t start, end;
+};
+
+TEST(VirtualGpuGraph, AHostFunctionIsCapturedAndCalledByEachLaunch) {
+  setenv("VGPU_CUPTI_VERSION", "13.1", 1);
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, kGraphHostNode});
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  Launch(Kernel(), stream);
+  std::vector<uint64_t> called_at;
+  const auto note = [](void* argument) {
+    static_cast<std::vector<uint64_t>*>(argument)->push_back(MonotonicNs());
+  };
+  ASSERT_EQ(cudaLaunchHostFunc(stream, note, &called_at), cudaSuccess);
+  Launch(Kernel(), stream);
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(called_at.size(), 0u);  // capturing runs nothing
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  ASSERT_EQ(called_at.size(), 2u);
+
+  const auto records = AllRecords();
+  const auto kernels =
+      Select<CUpti_ActivityKernel10>(records, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  const auto nodes = Select<GraphHostNode>(records, kGraphHostNode);
+  ASSERT_EQ(kernels.size(), 4u);
+  ASSERT_EQ(nodes.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const CUpti_ActivityKernel10& before = kernels[2 * i];
+    EXPECT_EQ(nodes[i].correlation, before.correlationId);
+    EXPECT_EQ(nodes[i].graph, before.graphId);
+    EXPECT_NE(nodes[i].node, before.graphNodeId);
+    EXPECT_EQ(nodes[i].stream, before.streamId);
+    EXPECT_LE(before.end, nodes[i].start);
+    EXPECT_LE(nodes[i].start, called_at[i]);
+    EXPECT_LE(called_at[i], nodes[i].end);
+  }
+  EXPECT_EQ(nodes[0].node, nodes[1].node);
 }
 
 TEST(VirtualGpuGraph, GraphsAreBuiltNodeByNodeToo) {

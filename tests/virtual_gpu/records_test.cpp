@@ -1,8 +1,10 @@
 #include <cuda_runtime_api.h>
 #include <cupti.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "tests/virtual_gpu/cupti_client.h"
@@ -239,6 +241,73 @@ TEST(VirtualGpuRecords, SingleFunctionsSelectedLaterNeedAKindTurnedOn) {
             CUPTI_SUCCESS);
   ASSERT_EQ(Launch(Gemm(), nullptr), cudaSuccess);
   EXPECT_EQ(AllRecords().size(), 1u);  // the kind was turned off: choices are dead
+}
+
+// CUPTI_ACTIVITY_KIND_HOST_LAUNCH and CUpti_ActivityHostLaunch, which the headers of 13.0 lack.
+constexpr auto kHostLaunch = static_cast<CUpti_ActivityKind>(58);
+struct HostLaunch {
+  uint32_t kind, stream, context, device, correlation, process, thread, padding;
+  uint64_t start, end;
+};
+
+TEST(VirtualGpuRecords, HostFunctionsAreToldFrom13_1On) {
+  setenv("VGPU_CUPTI_VERSION", "13.1", 1);
+  Start({kHostLaunch, CUPTI_ACTIVITY_KIND_RUNTIME});
+  ASSERT_EQ(cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), CUPTI_SUCCESS);
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  struct Seen {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    pid_t thread = 0;
+  } seen;
+  const auto note = [](void* argument) {
+    auto* seen = static_cast<Seen*>(argument);
+    seen->thread = gettid();
+    seen->begin = MonotonicNs();
+    usleep(1000);
+    seen->end = MonotonicNs();
+  };
+  ASSERT_EQ(cudaLaunchHostFunc(stream, note, &seen), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  const auto records = AllRecords();
+  const auto functions = Select<HostLaunch>(records, kHostLaunch);
+  ASSERT_EQ(functions.size(), 1u);
+  const HostLaunch& function = functions[0];
+  EXPECT_LE(function.start, seen.begin);
+  EXPECT_GE(function.end, seen.end);
+  EXPECT_LE(function.end, MonotonicNs());
+  EXPECT_EQ(function.thread, static_cast<uint32_t>(seen.thread));
+  EXPECT_EQ(function.process, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(function.stream, 14u);
+  EXPECT_EQ(function.context, 1u);
+  EXPECT_EQ(function.device, 0u);
+  const auto calls = Select<CUpti_ActivityAPI>(records, CUPTI_ACTIVITY_KIND_RUNTIME);
+  const auto launch = std::find_if(calls.begin(), calls.end(), [](const CUpti_ActivityAPI& call) {
+    return call.cbid == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchHostFunc_v10000;
+  });
+  ASSERT_NE(launch, calls.end());
+  EXPECT_EQ(function.correlation, launch->correlationId);
+  // The size of the real library's record, 13.1.115.
+  alignas(8) uint32_t bytes[64];
+  std::fill(std::begin(bytes), std::end(bytes), static_cast<uint32_t>(kHostLaunch));
+  auto* const buffer = reinterpret_cast<uint8_t*>(bytes);
+  CUpti_Activity* record = nullptr;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cuptiActivityGetNextRecord(buffer, sizeof bytes, &record), CUPTI_SUCCESS);
+  }
+  EXPECT_EQ(reinterpret_cast<uint8_t*>(record) - buffer, 48);
+}
+
+TEST(VirtualGpuRecords, HostFunctionsAreAnUnknownKindBefore13_1) {
+  setenv("VGPU_CUPTI_VERSION", "13.0", 1);
+  Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  EXPECT_EQ(cuptiActivityEnable(kHostLaunch), CUPTI_ERROR_INVALID_KIND);
+  ASSERT_EQ(cudaLaunchHostFunc(
+                nullptr, [](void*) {}, nullptr),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(AllRecords().size(), 0u);
 }
 
 TEST(VirtualGpuRecords, OverheadsAreTold) {

@@ -17,6 +17,10 @@ bool WaitsForEvent(SyncKind kind) {
   return kind == SyncKind::kEvent || kind == SyncKind::kStreamWaits;
 }
 
+bool WaitsForNoStream(SyncKind kind) {
+  return kind == SyncKind::kContext || kind == SyncKind::kHostFunction;
+}
+
 class SyncJoin {
  public:
   explicit SyncJoin(Trace& trace) : trace_(trace), syncs_(trace.syncs) {}
@@ -37,7 +41,7 @@ class SyncJoin {
       if (WaitsForEvent(syncs_.kind[row])) {
         syncs_.record[row] = CallOf(syncs_.waited_record[row], host);
         syncs_.awaited[row] = StreamOfEvent(row);
-      } else if (syncs_.kind[row] != SyncKind::kContext) {
+      } else if (!WaitsForNoStream(syncs_.kind[row])) {
         syncs_.awaited[row] = OwnStream(row);
       }
     }

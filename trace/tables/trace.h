@@ -170,17 +170,19 @@ struct DeviceOpTable : EventColumns {
   bool operator==(const DeviceOpTable&) const = default;
 };
 
-// The numbers are those of CUpti_ActivitySynchronizationType, but for the last.
+// The numbers are those of CUpti_ActivitySynchronizationType, but for the last two.
 enum class SyncKind : uint8_t {
   kUnknown,
-  kEvent,        // the host waits for an event
-  kStreamWaits,  // a stream waits for an event
-  kStream,       // the host waits for a stream
-  kContext,      // the host waits for all streams of a context
-  kEventRecord,  // no wait: an event is recorded
+  kEvent,         // the host waits for an event
+  kStreamWaits,   // a stream waits for an event
+  kStream,        // the host waits for a stream
+  kContext,       // the host waits for all streams of a context
+  kEventRecord,   // no wait: an event is recorded
+  kHostFunction,  // a stream waits for a function that a thread of the host runs meanwhile
 };
 inline constexpr std::string_view kSyncKindNames[] = {
-    "Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync", "Event Record"};
+    "Unknown",      "Event Sync",   "Stream Wait Event", "Stream Sync",
+    "Context Sync", "Event Record", "Host Function"};
 constexpr std::string_view Name(SyncKind kind) { return kSyncKindNames[static_cast<size_t>(kind)]; }
 
 // Synchronisation rows that the device side reports (cuda_sync), on stream tracks. What is not
@@ -194,11 +196,12 @@ struct SyncTable : EventColumns {
   std::vector<int64_t> waited_stream;  // on which the event was recorded
   std::vector<int64_t> waited_device;  // whose stream that is, as Device::id
   std::vector<int64_t> waited_record;  // correlation of the call that recorded it
+  std::vector<int64_t> waited_thread;  // that runs the host function
   // Of the api rows: the call that waited, or asked the stream to; the one that recorded the event.
   std::vector<Row> call;
   std::vector<Row> record;
   // The stream waited for: its own of a wait for a stream, the event's; kNoTrack where it is not
-  // known, or all of a context.
+  // known, all of a context, or none, but the host.
   std::vector<TrackId> awaited;
 
   static constexpr std::string_view kTitle = "sync";
@@ -206,7 +209,7 @@ struct SyncTable : EventColumns {
   static constexpr std::string_view kColumns[] = {"category", "correlation"};
   static auto OwnColumns(auto& t) {
     return std::tie(t.category, t.correlation, t.kind, t.context, t.waited_event, t.waited_stream,
-                    t.waited_device, t.waited_record);
+                    t.waited_device, t.waited_record, t.waited_thread);
   }
   bool operator==(const SyncTable&) const = default;
 };

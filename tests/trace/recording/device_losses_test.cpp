@@ -63,6 +63,9 @@ TEST_F(DeviceLosses, CallsThatFailedAreToldByTheirNameAndError) {
 TEST_F(DeviceLosses, WaitsWithoutRecordsOfThemAreTold) {
   writer_.Row(CallOf(10, 20, 1, writer_.String("cudaDeviceSynchronize")));
   writer_.Row(RowOf(DeviceRowType::kMemset, 0, 5, 9));
+  DeviceRow function = RowOf(DeviceRowType::kSync, 5, 8, 10);
+  function.detail = kHostFunctionSync;  // another kind of CUPTI's
+  writer_.Row(function);
   EXPECT_EQ(Read().quality.CountOf("no_sync_records"), 1);
 }
 

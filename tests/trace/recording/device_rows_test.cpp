@@ -193,6 +193,26 @@ TEST_F(DeviceRows, AWaitNamesTheEventAndItsStream) {
   EXPECT_EQ(t.tracks[Index(t.syncs.track[1])].tid, -1);
 }
 
+// It is no synchronization record of CUPTI's, and no work of a device.
+TEST_F(DeviceRows, AHostFunctionIsWaitedForByItsStream) {
+  DeviceRow function = RowOf(DeviceRowType::kSync, 200, 300, 8);
+  function.detail = kHostFunctionSync;
+  function.sync.thread = 4712;
+  writer_.Row(function);
+  const Trace t = Read();
+  ASSERT_EQ(t.syncs.size(), 1u);
+  EXPECT_EQ(t.syncs.kind[0], SyncKind::kHostFunction);
+  EXPECT_EQ(t.Text(t.syncs.name[0]), "Host Function");
+  EXPECT_EQ(t.syncs.waited_thread[0], 4712);
+  EXPECT_EQ(t.syncs.correlation[0], 8);
+  EXPECT_EQ(t.syncs.waited_event[0], kNoCorrelation);
+  EXPECT_EQ(t.syncs.awaited[0], kNoTrack);
+  EXPECT_EQ(t.tracks[Index(t.syncs.track[0])].tid, 7);
+  EXPECT_EQ(Spelled(t, Table::kSyncs, 0),
+            "cuda_sync_kind=Host Function wait_on_host_thread=4712 stream=7 device=0 context=1");
+  EXPECT_EQ(t.device_ops.size(), 0u);
+}
+
 TEST_F(DeviceRows, MemoryIsCountedOnTheThreadThatAskedForIt) {
   const auto memory = [&](int64_t at, uint8_t operation, uint64_t bytes, uint32_t correlation) {
     DeviceRow row = RowOf(DeviceRowType::kMemory, at, at, correlation);

@@ -13,45 +13,40 @@ using namespace vgpu;
 
 namespace {
 
-std::mutex subscribing;
-
-CUpti_SubscriberHandle Handle() { return reinterpret_cast<CUpti_SubscriberHandle>(&TheCupti()); }
-
 void TellHolder(const CUpti_SubscriberParams* params, const std::string& name) {
   if (params == nullptr || params->oldSubscriberName == nullptr) return;
   snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", name.c_str());
 }
 
+constexpr size_t kAllowsOthers =
+    32;  // where CUpti_SubscriberParams has it, which older headers lack
+
 CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
-                      void* userdata, const CUpti_SubscriberParams* params) {
+                      void* userdata, const CUpti_SubscriberParams* params, bool shares) {
   VGPU_NEED_POINTER(subscriber);
   const int64_t setup_ms = FaultNumber(Fault::slow_setup, 0);
   if (setup_ms > 0) WaitUntil(NowNs() + setup_ms * 1'000'000);
   if (Has(Fault::subscribe_unknown_error)) return CUPTI_ERROR_UNKNOWN;
-  const std::lock_guard guard(subscribing);
-  Cupti& cupti = TheCupti();
   if (const std::string* holder = FaultText(Fault::another_subscriber)) {
     TellHolder(params, *holder);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
-  if (cupti.subscribed) {
-    TellHolder(params, cupti.subscriber_name);
-    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-  }
   const bool named = params != nullptr && params->subscriberName != nullptr;
-  cupti.subscriber_name =
-      std::string("CUPTI for ") + (named ? params->subscriberName : "<unknown>");
-  cupti.userdata = userdata;
-  cupti.callback = callback;
-  cupti.subscribed = true;
-  cupti.Attach();
-  *subscriber = Handle();
+  std::string holder;
+  Cupti* client = TheClients().Subscribe(
+      std::string("CUPTI for ") + (named ? params->subscriberName : "<unknown>"), shares, &holder);
+  if (client == nullptr || (shares && !holder.empty())) TellHolder(params, holder);
+  if (client == nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  client->userdata = userdata;
+  client->callback = callback;
+  Cupti::Attach();
+  *subscriber = Clients::HandleOf(*client);
   return CUPTI_SUCCESS;
 }
 
-// Whether the call may change callbacks: the subscriber is the one that holds the library.
+// Whether the call may change callbacks.
 CUptiResult Check(CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain) {
-  if (subscriber != Handle() || !TheCupti().subscribed) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (TheClients().Of(subscriber) == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (domain <= CUPTI_CB_DOMAIN_INVALID || static_cast<size_t>(domain) >= kDomains) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
@@ -65,7 +60,7 @@ extern "C" {
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                            void* userdata) {
   VGPU_NEED_DRIVER(cuptiSubscribe);
-  return Subscribe(subscriber, callback, userdata, nullptr);
+  return Subscribe(subscriber, callback, userdata, nullptr, false);
 }
 
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
@@ -74,17 +69,19 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_Callback
   // The last member came with 13.2: others than the size that the library knows are refused.
   const size_t size = EmulatedToolkit() >= 13020 ? 40 : 32;
   if (params == nullptr || params->structSize != size) return CUPTI_ERROR_INVALID_PARAMETER;
-  return Subscribe(subscriber, callback, userdata, params);
+  uint8_t shares = 0;
+  if (EmulatedToolkit() >= 13030) {
+    memcpy(&shares, reinterpret_cast<const char*>(params) + kAllowsOthers, sizeof shares);
+  }
+  return Subscribe(subscriber, callback, userdata, params, shares != 0);
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   VGPU_NEED_POINTER(subscriber);
   VGPU_NEED_DRIVER(cuptiUnsubscribe);
-  const std::lock_guard guard(subscribing);
-  if (subscriber != Handle() || !TheCupti().subscribed) return CUPTI_ERROR_INVALID_PARAMETER;
-  for (CallbackIds& ids : TheCupti().called) ids.SetAll(false);
-  TheCupti().callback = nullptr;
-  TheCupti().subscribed = false;
+  Cupti* client = TheClients().Of(subscriber);
+  if (client == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  TheClients().Unsubscribe(*client);
   return CUPTI_SUCCESS;
 }
 
@@ -93,7 +90,7 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscrib
   VGPU_NEED_DRIVER(cuptiEnableCallback);
   if (const CUptiResult error = Check(subscriber, domain); error != CUPTI_SUCCESS) return error;
   if (cbid == 0 || cbid >= kMaxCallbackId) return CUPTI_ERROR_INVALID_PARAMETER;
-  TheCupti().called[domain].Set(cbid, enable != 0);
+  TheClients().Of(subscriber)->called[domain].Set(cbid, enable != 0);
   return CUPTI_SUCCESS;
 }
 
@@ -101,7 +98,7 @@ CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle subscriber
                               CUpti_CallbackDomain domain) {
   VGPU_NEED_DRIVER(cuptiEnableDomain);
   if (const CUptiResult error = Check(subscriber, domain); error != CUPTI_SUCCESS) return error;
-  TheCupti().called[domain].SetAll(enable != 0);
+  TheClients().Of(subscriber)->called[domain].SetAll(enable != 0);
   return CUPTI_SUCCESS;
 }
 
@@ -111,7 +108,7 @@ CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle subscr
       error != CUPTI_SUCCESS) {
     return error;
   }
-  for (CallbackIds& ids : TheCupti().called) ids.SetAll(enable != 0);
+  for (CallbackIds& ids : TheClients().Of(subscriber)->called) ids.SetAll(enable != 0);
   return CUPTI_SUCCESS;
 }
 
@@ -120,7 +117,7 @@ CUptiResult cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle subsc
   VGPU_NEED_DRIVER(cuptiGetCallbackState);
   VGPU_NEED_POINTER(enable);
   if (const CUptiResult error = Check(subscriber, domain); error != CUPTI_SUCCESS) return error;
-  *enable = TheCupti().called[domain].Has(cbid);
+  *enable = TheClients().Of(subscriber)->called[domain].Has(cbid);
   return CUPTI_SUCCESS;
 }
 

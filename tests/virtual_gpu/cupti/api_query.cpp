@@ -36,6 +36,7 @@ CUptiResult cuptiGetVersion(uint32_t* version) {
 
 CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
   VGPU_NEED_POINTER(timestamp);
+  VGPU_CLAIM(Scope::kProcess);
   *timestamp = Has(Fault::own_timestamps) ? 1 : TheCupti().clock.Now();
   return CUPTI_SUCCESS;
 }
@@ -60,6 +61,16 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char** text) {
     return CUPTI_SUCCESS;
   }
   return cuptiGetResultString(result, text);
+}
+
+// From 13.3 on. version: of the records' layouts; 0: this library's.
+CUptiResult cuptiActivityGetStructSize(CUpti_ActivityKind kind, uint32_t version, size_t* bytes) {
+  VGPU_NEED_DRIVER(cuptiActivityGetStructSize);
+  VGPU_NEED_POINTER(bytes);
+  if (EmulatedToolkit() < 13030) return CUPTI_ERROR_API_NOT_IMPLEMENTED;
+  if (version != 0 || RecordBytes(kind) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  *bytes = RecordBytes(kind);
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetLastError(void) { return CUPTI_SUCCESS; }

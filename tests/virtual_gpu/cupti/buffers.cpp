@@ -9,6 +9,7 @@
 #include "tests/virtual_gpu/cupti/records.h"
 #include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/faults.h"
+#include "tests/virtual_gpu/model/tool.h"
 
 namespace vgpu {
 namespace {
@@ -23,19 +24,62 @@ constexpr uint32_t kNullBufferIsSafe = 12090;
 
 void Buffers::Register(CUpti_BuffersCallbackRequestFunc request,
                        CUpti_BuffersCallbackCompleteFunc complete) {
-  const bool first = request_ == nullptr;
   complete_ = complete;
   request_ = request;
-  if (!first) return;
-  sinks_.push_back(shared_sink_);
+  std::call_once(started_, [this] { Start(); });
+}
+
+void Buffers::Register(ScopedRequest request, ScopedComplete complete) {
+  scoped_complete_ = complete;
+  scoped_request_ = request;
+  std::call_once(started_, [this] { Start(); });
+}
+
+void Buffers::Start() {
+  {
+    const std::lock_guard guard(sinks_lock_);
+    sinks_.push_back(shared_sink_);
+  }
   std::thread worker([this] { Work(); });
   worker_id_ = worker.get_id();
   worker.detach();  // lives as long as the process, as the real library's
 }
 
+void Buffers::Request(uint8_t** data, size_t* size, size_t* max_records) {
+  if (scoped_request_ == nullptr) return request_(data, size, max_records);
+  size_t info = sizeof info;
+  scoped_request_(data, size, max_records, &info);
+}
+
+void Buffers::Complete(const Buffer& buffer) {
+  if (scoped_complete_ == nullptr) {
+    return complete_(nullptr, 0, buffer.data, buffer.size, buffer.used);
+  }
+  struct Info {
+    size_t bytes = sizeof(Info);
+    uint64_t thread = 0;
+    void** layouts = nullptr;
+    size_t layout_count = 0;
+  } info;
+  scoped_complete_(buffer.data, buffer.size, buffer.used, &info);
+}
+
+void Buffers::Abandon() {
+  for (const auto& sink : Sinks()) {
+    const std::lock_guard guard(sink->lock);
+    Forget(*sink);
+    sink->waiting.clear();
+    sink->current.reset();
+  }
+  std::unique_lock guard(queue_lock_);
+  queue_.clear();
+  queue_changed_.wait(guard, [this] { return delivering_ == 0; });
+}
+
 Buffers::Sink& Buffers::SinkOfThread() {
   if (!per_thread) return *shared_sink_;
-  thread_local std::shared_ptr<Sink> own;
+  thread_local std::shared_ptr<Sink> of_clients[kMostClients];
+  std::shared_ptr<Sink>& own = of_clients[client_];
   if (own == nullptr) {
     own = std::make_shared<Sink>();
     const std::lock_guard guard(sinks_lock_);
@@ -58,7 +102,7 @@ bool Buffers::RequestBuffer(Sink& sink) {
   size_t size = 0;
   size_t max_records = 0;
   const uint64_t start = tell_requests ? clock_.Now() : 0;
-  request_(&data, &size, &max_records);
+  Request(&data, &size, &max_records);
   if (data == nullptr || size == 0) {
     if (EmulatedToolkit() < kNullBufferIsSafe) {
       fprintf(stderr, "virtual GPU: CUPTI before 12.9 crashes when it gets no buffer\n");
@@ -247,7 +291,7 @@ bool Buffers::DeliverNext(std::unique_lock<std::mutex>& guard, bool all) {
   }
   ++delivering_;
   guard.unlock();
-  complete_(nullptr, 0, buffer->data, buffer->size, buffer->used);
+  Complete(*buffer);
   guard.lock();
   --delivering_;
   queue_changed_.notify_all();

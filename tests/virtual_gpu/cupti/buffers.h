@@ -31,13 +31,21 @@ struct PendingTimes {
   DeviceBuffers::Pool* pool = nullptr;  // where they stand until then
 };
 
+// Those of functions that name a subscriber; the last argument is a structure that begins with its size.
+using ScopedRequest = void (*)(uint8_t**, size_t*, size_t*, void*);
+using ScopedComplete = void (*)(uint8_t*, size_t, size_t, void*);
+
 class Buffers {
  public:
-  explicit Buffers(const ClientClock& clock) : clock_(clock) {}
+  // client: below kMostClients, another one for each object.
+  Buffers(const ClientClock& clock, size_t client) : clock_(clock), client_(client) {}
 
   void Register(CUpti_BuffersCallbackRequestFunc request,
                 CUpti_BuffersCallbackCompleteFunc complete);
-  bool registered() const { return request_ != nullptr; }
+  void Register(ScopedRequest request, ScopedComplete complete);
+  bool registered() const { return request_ != nullptr || scoped_request_ != nullptr; }
+  // The client is gone, and with it what it has not flushed.
+  void Abandon();
 
   void Put(const void* record, size_t bytes);
   // The times in the record must be 0; they are filled in once the work has ended.
@@ -98,13 +106,20 @@ class Buffers {
   void Retire(Sink& sink);
   static void Forget(Sink& sink);
 
+  void Start();
+  void Request(uint8_t** data, size_t* size, size_t* max_records);
+  void Complete(const Buffer& buffer);
   void Deliver(std::unique_ptr<Buffer> buffer);
   bool DeliverNext(std::unique_lock<std::mutex>& guard, bool all);
   void Work();
 
   const ClientClock& clock_;
+  const size_t client_;
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
+  ScopedRequest scoped_request_ = nullptr;
+  ScopedComplete scoped_complete_ = nullptr;
+  std::once_flag started_;
   std::atomic<size_t> dropped_ = 0;
 
   std::mutex sinks_lock_;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/virtual_gpu/cupti/clients.h"
 #include "tests/virtual_gpu/cupti/names.h"
 #include "tests/virtual_gpu/model/clock.h"
 #include "tests/virtual_gpu/model/faults.h"
@@ -16,8 +17,6 @@
 
 namespace vgpu {
 namespace {
-
-std::atomic<bool> forked = false;
 
 constexpr uint32_t kTrueGraphCorrelations = 130101;
 
@@ -44,18 +43,10 @@ uint32_t ProcessNumber() {
 
 }  // namespace
 
-Cupti& TheCupti() {
-  static Cupti* const cupti = [] {
-    pthread_atfork(nullptr, nullptr, [] { forked = true; });
-    auto* const cupti = new Cupti;  // calls come in until the process ends
-    cupti->buffers.per_thread = EmulatedToolkit() >= 13000;
-    return cupti;
-  }();
-  return *cupti;
-}
+Cupti& TheCupti() { return TheClients().Default(); }
 
 CUptiResult Usable(const char* function) {
-  if (forked) {
+  if (InForkedChild()) {
     fprintf(stderr, "virtual GPU: %s in a forked child, where the real library hangs\n", function);
     abort();
   }
@@ -87,7 +78,7 @@ void Cupti::ActivateApiRecords() {
   for (ApiSelection& selection : recorded) selection.SetActive();
 }
 
-void Cupti::Attach() { attached_tool.store(this, std::memory_order_release); }
+void Cupti::Attach() { attached_tool.store(&TheClients(), std::memory_order_release); }
 
 void Cupti::Call(CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
   const CUpti_CallbackFunc function = callback.load(std::memory_order_acquire);
@@ -108,7 +99,7 @@ void Cupti::CallForApi(ApiCall& call, CUpti_ApiCallbackSite site) {
   data.symbolName = call.kernel == nullptr ? nullptr : call.kernel->name.c_str();
   data.context = reinterpret_cast<CUcontext>(const_cast<Context*>(context));
   data.contextUid = context == nullptr ? 0 : context->uid;
-  data.correlationData = &call.tool_data;
+  data.correlationData = &call.tool_data[index];
   data.correlationId = call.correlation;
   Call(domain, call.cbid, &data);
 }
@@ -125,11 +116,11 @@ CUpti_ActivityKind ApiKind(const ApiCall& call) {
 void Cupti::Enter(ApiCall& call) {
   CallForApi(call, CUPTI_API_ENTER);
   const bool wanted = recorded[static_cast<int>(call.domain)].Wants(call.cbid);
-  call.tool_start = wanted ? clock.Now() : 0;
+  call.tool_start[index] = wanted ? clock.Now() : 0;
 }
 
 void Cupti::Exit(ApiCall& call) {
-  if (call.tool_start != 0) PutApi(call);
+  if (call.tool_start[index] != 0) PutApi(call);
   CallForApi(call, CUPTI_API_EXIT);
 }
 
@@ -138,7 +129,7 @@ void Cupti::PutApi(const ApiCall& call) {
   CUpti_ActivityAPI body = {};
   body.kind = ApiKind(call);
   body.cbid = call.cbid;
-  body.start = call.tool_start;
+  body.start = call.tool_start[index];
   body.end = clock.Now();
   body.processId = ProcessNumber();
   body.threadId = ThreadNumber(system_thread_ids);
@@ -275,6 +266,36 @@ void Cupti::Memory(const MemoryOperation& operation) {
   body.streamId = operation.stream == nullptr ? CUPTI_INVALID_STREAM_ID : operation.stream->id;
   body.isAsync = operation.asynchronous;
   Put(body);
+}
+
+template <class Struct>
+void Cupti::PutRun(CUpti_ActivityKind kind, const HostFunctionRun& run) {
+  if (!KindOn(kind)) return;
+  const ClientClock::Mapping to_client = clock.MappingNow();
+  Struct body = {};
+  body.kind = kind;
+  body.stream = run.stream;
+  body.context = run.context;
+  body.device = run.device;
+  body.correlation = run.correlation;
+  body.process = ProcessNumber();
+  body.thread = ThreadNumber(system_thread_ids);
+  if constexpr (requires { body.graph_node; }) {
+    body.graph = run.graph_id;
+    body.graph_node = run.graph_node_id;
+  }
+  body.start = to_client(run.start_ns);
+  body.end = to_client(run.end_ns);
+  Put(body);
+}
+
+void Cupti::Ran(const HostFunctionRun& run) {
+  if (!buffers.registered()) return;
+  if (run.graph_node_id == 0) {
+    PutRun<HostLaunchRecord>(kHostLaunchKind, run);
+  } else if (!KindOn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
+    PutRun<GraphHostNodeRecord>(kGraphHostNodeKind, run);
+  }
 }
 
 namespace {

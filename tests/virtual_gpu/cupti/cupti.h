@@ -1,4 +1,4 @@
-// The state of the virtual libcupti, and the tool that it attaches to the virtual GPU.
+// What the virtual libcupti keeps for one of its clients, and records for it.
 #pragma once
 
 #include <cupti.h>
@@ -76,24 +76,27 @@ class ApiSelection {
   std::atomic<bool> active_ = false;
 };
 
-class Cupti : public Tool {
+class Cupti {
  public:
-  void Enter(ApiCall& call) override;
-  void Exit(ApiCall& call) override;
-  void Issued(const vgpu::Work& work) override;
-  bool RecordsKernels() const override {
+  explicit Cupti(size_t index) : index(index) {}
+
+  void Enter(ApiCall& call);
+  void Exit(ApiCall& call);
+  void Issued(const vgpu::Work& work);
+  bool RecordsKernels() const {
     return KindOn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) || KindOn(CUPTI_ACTIVITY_KIND_KERNEL);
   }
-  void Synchronized(const Sync& sync) override;
-  void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) override;
-  void Memory(const MemoryOperation& operation) override;
-  void Created(const Context& context) override;
-  void Created(const Stream& stream) override;
-  void Destroyed(const Stream& stream) override;
+  void Synchronized(const Sync& sync);
+  void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns);
+  void Memory(const MemoryOperation& operation);
+  void Ran(const HostFunctionRun& run);
+  void Created(const Context& context);
+  void Created(const Stream& stream);
+  void Destroyed(const Stream& stream);
 
   void ActivateApiRecords();
   // From now on calls are told to it; never undone, as a subscriber may come back.
-  void Attach();
+  static void Attach();
   bool KindOn(CUpti_ActivityKind kind) const {
     return static_cast<size_t>(kind) < kMaxKind && kinds[kind].load(std::memory_order_relaxed);
   }
@@ -105,8 +108,9 @@ class Cupti : public Tool {
   void PutContext(const Context& context);
   void PutStream(const Stream& stream, uint32_t correlation);
 
+  const size_t index;  // below kMostClients
   ClientClock clock;
-  Buffers buffers{clock};
+  Buffers buffers{clock, index};
   DeviceBuffers device_buffers;
   // Whether work of the device is recorded, of which the times need a place there.
   bool RecordsDevice() const;
@@ -122,7 +126,7 @@ class Cupti : public Tool {
   std::atomic<bool> event_timestamps = false;
   std::atomic<bool> system_thread_ids = false;
 
-  // The subscriber, while there is one; its callback may be null.
+  // While it is subscribed; its callback may be null.
   std::atomic<bool> subscribed = false;
   std::atomic<CUpti_CallbackFunc> callback = nullptr;
   std::atomic<void*> userdata = nullptr;
@@ -134,9 +138,11 @@ class Cupti : public Tool {
   void CallForApi(ApiCall& call, CUpti_ApiCallbackSite site);
   void PutApi(const ApiCall& call);
   void PutExternal(uint32_t correlation);
+  template <class Struct>
+  void PutRun(CUpti_ActivityKind kind, const HostFunctionRun& run);
 };
 
-// C entry points have no other way to reach it.
+// That of functions that name no subscriber. C entry points have no other way to reach it.
 Cupti& TheCupti();
 
 // The error that calls get which need a driver: no driver, a driver that does not fit, a forked

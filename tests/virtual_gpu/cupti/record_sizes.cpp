@@ -74,6 +74,8 @@ constexpr Size kSizes[] = {
     {CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS, sizeof(CUpti_ActivityMemDecompress), 12080, 0},
     {CUPTI_ACTIVITY_KIND_CONFIDENTIAL_COMPUTE_ROTATION,
      sizeof(CUpti_ActivityConfidentialComputeRotation), 12090, 0},
+    {kGraphHostNodeKind, sizeof(GraphHostNodeRecord), 13010, 0},
+    {kHostLaunchKind, sizeof(HostLaunchRecord), 13010, 0},
 };
 
 struct Version {

@@ -147,8 +147,9 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
   VGPU_DRIVER_CALL(cuLaunchHostFunc, api_call_ns, stream, function, argument);
   VGPU_NEED_CONTEXT(context);
-  const bool launched = LaunchHostFunction(StreamOf(*context, stream), function, argument);
-  return call.Return(launched ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (function == nullptr) return call.Return(CUDA_ERROR_INVALID_VALUE);
+  LaunchHostFunction(StreamOf(*context, stream), function, argument);
+  return call.Return(CUDA_SUCCESS);
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {

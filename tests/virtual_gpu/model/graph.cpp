@@ -53,9 +53,10 @@ std::unique_ptr<Graph> EndCapture(Stream& stream) {
   return std::move(capture->graph);
 }
 
-void AddCaptured(Stream& stream, const Operation& operation) {
+GraphNode& AddCaptured(Stream& stream, const Operation& operation) {
   GraphNode* node = AddNode(*stream.capture->graph, operation, stream.capture_frontier);
   stream.capture_frontier = {node};
+  return *node;
 }
 
 void JoinCapture(Stream& stream, const Event& event) {
@@ -82,6 +83,8 @@ std::unique_ptr<GraphExec> Instantiate(const Graph& graph) {
     for (const GraphNode* before : node->after) after.push_back(copy_of.at(before));
     GraphNode* copy = AddNode(exec->graph, node->operation, std::move(after));
     copy->empty = node->empty;
+    copy->function = node->function;
+    copy->argument = node->argument;
     copy_of[node.get()] = copy;
   }
   return exec;
@@ -89,14 +92,24 @@ std::unique_ptr<GraphExec> Instantiate(const Graph& graph) {
 
 namespace {
 
-// The works of one launch, the whole graph's last. With the machine's lock held.
-std::vector<Work> IssueNodes(GraphExec& exec, Stream& stream, int64_t now_ns) {
+struct Issued {
+  std::vector<Work> works;  // the whole graph's last
+  std::vector<HostTurn> turns;
+};
+
+// What one launch does. With the machine's lock held.
+Issued IssueNodes(GraphExec& exec, Stream& stream, int64_t now_ns) {
   Machine& machine = TheMachine();
   const int64_t begin = machine.ReadyNs(stream, now_ns);
   std::unordered_map<const GraphNode*, int64_t> end_of;
-  std::vector<Work> works;
+  Issued issued;
   Work whole = {};
   whole.start_ns = INT64_MAX;
+  const auto add = [&](const GraphNode& node, int64_t start_ns, int64_t end_ns) {
+    end_of[&node] = end_ns;
+    whole.start_ns = std::min(whole.start_ns, start_ns);
+    whole.end_ns = std::max(whole.end_ns, end_ns);
+  };
   for (const auto& node : exec.graph.nodes) {
     int64_t ready = begin;
     for (const GraphNode* before : node->after) {
@@ -104,40 +117,47 @@ std::vector<Work> IssueNodes(GraphExec& exec, Stream& stream, int64_t now_ns) {
     }
     end_of[node.get()] = ready;
     if (node->empty) continue;
+    if (node->function != nullptr) {
+      HostTurn turn = TurnIn(stream, ready, node->function, node->argument);
+      turn.run.graph_id = exec.graph.id;
+      turn.run.graph_node_id = node->id;
+      issued.turns.push_back(turn);
+      add(*node, ready, ready + machine.DrawNs(Setting::host_function_ns));
+      continue;
+    }
     Work work = machine.IssueNode(stream, node->operation, ready, now_ns);
     work.graph_id = exec.graph.id;
     work.graph_node_id = node->id;
     work.graph_knew_tool = exec.knew_tool;
-    end_of[node.get()] = work.end_ns;
-    whole.start_ns = std::min(whole.start_ns, work.start_ns);
-    whole.end_ns = std::max(whole.end_ns, work.end_ns);
-    works.push_back(work);
+    issued.works.push_back(work);
+    add(*node, work.start_ns, work.end_ns);
   }
-  if (works.empty()) return works;
+  if (whole.end_ns == 0) return issued;
   whole.kind = WorkKind::kGraph;
   whole.correlation = CurrentCorrelation();
   whole.stream = &stream;
   whole.issued_ns = now_ns;
   whole.graph_id = exec.graph.id;
-  works.push_back(whole);
+  issued.works.push_back(whole);
   machine.Extend(stream, whole.end_ns);
   stream.pending.Push(whole.end_ns);
-  return works;
+  return issued;
 }
 
 }  // namespace
 
 void Launch(GraphExec& exec, Stream& stream) {
-  std::vector<Work> works;
+  Issued issued;
   {
     std::unique_lock guard(TheMachine().lock);
     const int64_t now = WaitForRoom(stream, guard);
-    works = IssueNodes(exec, stream, now);
+    issued = IssueNodes(exec, stream, now);
   }
-  for (const Work& work : works) {
+  for (const Work& work : issued.works) {
     Count(work);
     TellTool(work);
   }
+  for (const HostTurn& turn : issued.turns) CallInTurn(turn);
 }
 
 }  // namespace vgpu

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/virtual_gpu/model/host_functions.h"
 #include "tests/virtual_gpu/model/machine.h"
 
 namespace vgpu {
@@ -12,7 +13,9 @@ namespace vgpu {
 struct GraphNode {
   uint64_t id = 0;  // of the process, never used twice
   Operation operation;
-  bool empty = false;             // only orders others
+  bool empty = false;               // only orders others
+  HostFunction function = nullptr;  // called instead of an operation
+  void* argument = nullptr;
   std::vector<GraphNode*> after;  // nodes of the same graph that stand before it
 };
 
@@ -43,7 +46,7 @@ bool BeginCapture(Stream& stream);
 std::unique_ptr<Graph> EndCapture(Stream& stream);
 
 // With the machine's lock held.
-void AddCaptured(Stream& stream, const Operation& operation);
+GraphNode& AddCaptured(Stream& stream, const Operation& operation);
 void JoinCapture(Stream& stream, const Event& event);
 
 std::unique_ptr<GraphExec> Instantiate(const Graph& graph);

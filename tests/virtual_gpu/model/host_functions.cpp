@@ -2,26 +2,29 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <queue>
 #include <thread>
 
 #include "tests/virtual_gpu/model/clock.h"
+#include "tests/virtual_gpu/model/graph.h"
 #include "tests/virtual_gpu/model/operations.h"
 
 namespace vgpu {
 namespace {
 
-struct Turn {
-  int64_t at_ns;
-  HostFunction function;
-  void* argument;
-  bool operator>(const Turn& other) const { return at_ns > other.at_ns; }
-};
+bool IsLater(const HostTurn& a, const HostTurn& b) { return a.at_ns > b.at_ns; }
+
+void Call(const HostTurn& turn) {
+  HostFunctionRun run = turn.run;
+  run.start_ns = NowNs();
+  turn.function(turn.argument);
+  run.end_ns = NowNs();
+  if (Tool* tool = AttachedTool()) tool->Ran(run);
+}
 
 class Caller {
  public:
-  void Add(const Turn& turn) {
+  void Add(const HostTurn& turn) {
     const std::lock_guard guard(lock_);
     if (left_++ == 0 && !running_) {
       running_ = true;
@@ -42,11 +45,11 @@ class Caller {
     std::unique_lock guard(lock_);
     for (;;) {
       changed_.wait(guard, [this] { return !turns_.empty(); });
-      const Turn turn = turns_.top();
+      const HostTurn turn = turns_.top();
       turns_.pop();
       guard.unlock();
       WaitUntil(turn.at_ns);
-      turn.function(turn.argument);
+      Call(turn);
       guard.lock();
       --left_;
       changed_.notify_all();
@@ -55,7 +58,7 @@ class Caller {
 
   std::mutex lock_;
   std::condition_variable changed_;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  std::priority_queue<HostTurn, std::vector<HostTurn>, decltype(&IsLater)> turns_{IsLater};
   std::atomic<int> left_ = 0;
   bool running_ = false;
 };
@@ -67,21 +70,36 @@ Caller& TheCaller() {
 
 }  // namespace
 
-bool LaunchHostFunction(Stream& stream, HostFunction function, void* argument) {
+void LaunchHostFunction(Stream& stream, HostFunction function, void* argument) {
   Machine& machine = TheMachine();
   int64_t at_ns;
   {
     std::unique_lock guard(machine.lock);
-    if (stream.capture != nullptr) return false;
+    if (stream.capture != nullptr) {
+      GraphNode& node = AddCaptured(stream, {});
+      node.function = function;
+      node.argument = argument;
+      return;
+    }
     const int64_t now = WaitForRoom(stream, guard);
     at_ns = machine.ReadyNs(stream, now);
     const int64_t end = at_ns + machine.DrawNs(Setting::host_function_ns);
     machine.Extend(stream, end);
     stream.pending.Push(end);
   }
-  TheCaller().Add({at_ns, function, argument});
-  return true;
+  CallInTurn(TurnIn(stream, at_ns, function, argument));
 }
+
+HostTurn TurnIn(const Stream& stream, int64_t at_ns, HostFunction function, void* argument) {
+  HostFunctionRun run = {};
+  run.correlation = CurrentCorrelation();
+  run.device = static_cast<uint32_t>(stream.context->device->ordinal);
+  run.context = stream.context->uid;
+  run.stream = stream.id;
+  return {at_ns, function, argument, run};
+}
+
+void CallInTurn(const HostTurn& turn) { TheCaller().Add(turn); }
 
 void WaitForHostFunctions() { TheCaller().WaitForAll(); }
 

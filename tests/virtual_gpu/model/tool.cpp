@@ -63,7 +63,7 @@ bool NestedInApiCall() { return depth > 1; }
 uint64_t ApiCallCount() { return calls; }
 
 ApiScope::ApiScope(ApiDomain domain, uint32_t cbid, const void* params)
-    : call_{domain, cbid, params, nullptr, 0, 0, 0, 0},
+    : call_{domain, cbid, params, nullptr, 0, 0, {}, {}},
       tool_(AttachedTool()),
       outer_correlation_(current_correlation) {
   ++depth;

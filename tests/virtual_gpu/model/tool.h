@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace vgpu {
@@ -14,6 +15,9 @@ struct Stream;
 
 enum class ApiDomain : uint8_t { kDriver, kRuntime };
 
+// Of CUPTI, at a time.
+constexpr size_t kMostClients = 4;
+
 // One CUDA API call of one thread, alive while the call runs. Driver calls made by a runtime call
 // have its correlation.
 struct ApiCall {
@@ -23,8 +27,9 @@ struct ApiCall {
   const Kernel* kernel;  // launches only
   uint32_t correlation;  // 0: no tool was attached when the call began
   int result;            // cudaError_t or CUresult; valid on exit
-  uint64_t tool_data;    // CUPTI's correlationData
-  uint64_t tool_start;   // the tool's time stamp
+  // Of each client.
+  uint64_t tool_data[kMostClients];   // CUPTI's correlationData
+  uint64_t tool_start[kMostClients];  // its time stamp
 };
 
 enum class WorkKind : uint8_t { kKernel, kCopy, kPeerCopy, kMemset, kEvent, kGraph };
@@ -92,6 +97,18 @@ struct MemoryOperation {
   const Stream* stream;  // null: not ordered in a stream
 };
 
+// A host function of a stream that has returned. Told by the thread that ran it, when the stream may be gone.
+struct HostFunctionRun {
+  uint32_t correlation;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t graph_id;  // 0 outside
+  uint64_t graph_node_id;
+  int64_t start_ns;
+  int64_t end_ns;
+};
+
 class Tool {
  public:
   virtual ~Tool() = default;
@@ -103,6 +120,7 @@ class Tool {
   // An operation waited for room in the stream's queue.
   virtual void QueueWasFull(const Stream& stream, int64_t start_ns, int64_t end_ns) = 0;
   virtual void Memory(const MemoryOperation& operation) = 0;
+  virtual void Ran(const HostFunctionRun& run) = 0;
   virtual void Created(const Context& context) = 0;
   virtual void Created(const Stream& stream) = 0;
   virtual void Destroyed(const Stream& stream) = 0;

@@ -36,6 +36,7 @@ enum Key : uint32_t {
   kWaitedDevice,  // not Kineto's
   kWaitedRecord,
   kWaitedEvent,
+  kWaitedThread,    // not Kineto's
   kTotalAllocated,  // in the order of MemoryTotal
   kTotalReserved,
   kTotalHost,
@@ -69,6 +70,7 @@ constexpr std::string_view kKeys[kKeyCount] = {"context",
                                                "wait_on_device",
                                                "wait_on_cuda_event_record_corr_id",
                                                "wait_on_cuda_event_id",
+                                               "wait_on_host_thread",
                                                "Total Allocated",
                                                "Total Reserved",
                                                "Total Host",
@@ -253,6 +255,7 @@ void SpellSync(const Trace& trace, size_t row, Spelling& args) {
     args.Add(kKeys[kWaitedRecord], or_none(syncs.waited_record[row]));
     args.Add(kKeys[kWaitedEvent], or_none(syncs.waited_event[row]));
   }
+  args.AddKnown(kKeys[kWaitedThread], or_none(syncs.waited_thread[row]));
   const Track& stream = trace.tracks[Index(syncs.track[row])];
   args.Add("stream", stream.tid);
   if (stream.device != kNoDevice) args.Add("device", trace.devices[Index(stream.device)].id);
@@ -374,7 +377,8 @@ void KinetoArguments::ReadColumns(std::span<const Arg> args, SyncTable& syncs) c
                                                            {kWaitedEvent, &syncs.waited_event},
                                                            {kWaitedStream, &syncs.waited_stream},
                                                            {kWaitedDevice, &syncs.waited_device},
-                                                           {kWaitedRecord, &syncs.waited_record}};
+                                                           {kWaitedRecord, &syncs.waited_record},
+                                                           {kWaitedThread, &syncs.waited_thread}};
   for (const auto& [key, column] : numbers) column->back() = kNoCorrelation;
   for (const Arg& arg : args) {
     const uint32_t its_key = KeyOf(arg.key);

@@ -42,7 +42,9 @@ constexpr MemoryKind MemoryKindOf(uint8_t kind) {
   return kind < std::size(kMemoryKindNames) ? MemoryKind{kind} : MemoryKind::kUnknown;
 }
 
+// Detail of a row of synchronisation.
 constexpr SyncKind SyncKindOf(uint8_t type) {
+  if (type == kHostFunctionSync) return SyncKind::kHostFunction;
   return type <= static_cast<uint8_t>(SyncKind::kContext) ? SyncKind{type} : SyncKind::kUnknown;
 }
 

@@ -33,6 +33,8 @@ constexpr Loss kLosses[] = {
     {fact::kCuptiInFlight, "in_flight_at_exit", QualitySeverity::kInfo,
      "operations of devices that were under way when the program ended, without waiting for them; left "
      "out"},
+    {fact::kCuptiUnderWay, "calls_at_exit", QualitySeverity::kInfo,
+     "calls that had not returned when the program ended; they are shown up to there"},
     {fact::kCuptiUnreadableBytes, "unreadable_device_bytes", QualitySeverity::kDataLoss,
      "bytes of CUPTI's buffers that are no records"},
     {fact::kCuptiOverwrittenBytes, "overwritten_device_bytes", QualitySeverity::kDataLoss,
@@ -97,12 +99,14 @@ void DeviceDecoder::AddSync(const DeviceRow& row) {
     waited = RecordWaitedFor(row);
   }
   const bool known = waited.correlation != 0;
+  const bool of_host = kind == SyncKind::kHostFunction;
   const TrackId track = Stream(row.device, row.context, row.stream);
   builder_.AddRow(builder_.trace().syncs, EventOf(row, builder_.Intern(Name(kind)), track),
                   kEmptyString, CorrelationOf(row.correlation), kind, int64_t{row.context},
                   waited_event, known ? int64_t{waited.stream} : kNoCorrelation,
                   known ? builder_.device(DeviceOf(waited.device)).id : kNoCorrelation,
-                  CorrelationOf(waited.correlation));
+                  CorrelationOf(waited.correlation),
+                  of_host ? int64_t{row.sync.thread} : kNoCorrelation);
 }
 
 // As torch's profiler shows its allocator: one instant each, with the total so far.
@@ -221,7 +225,7 @@ void DeviceDecoder::CountOddities() {
                               static_cast<double>(ms) / 1e3));
   }
   const bool has_sync_record = std::any_of(syncs_.begin(), syncs_.end(), [](const DeviceRow& row) {
-    return row.type == DeviceRowType::kSync;
+    return row.type == DeviceRowType::kSync && row.detail != kHostFunctionSync;
   });
   if (sync_calls_ > 0 && !has_sync_record && device_rows_ > 0) {
     quality.Count(
@@ -338,8 +342,12 @@ void DeviceDecoder::CountMissingKernels() {
         [](const Launch& a, const Launch& b) { return a.begin_ns < b.begin_ns; });
     builder_.quality().Count(
         "undelivered_at_end", kWarning, missing.end() - behind,
-        fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered",
-                    static_cast<double>((At(last->begin_ns) - At(first->begin_ns)).ns) * 1e-9));
+        fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered{}",
+                    static_cast<double>((At(last->begin_ns) - At(first->begin_ns)).ns) * 1e-9,
+                    info_.clean_exit
+                        ? ""
+                        : ": of a killed process calls are there up to its end, device "
+                          "work up to CUPTI's last flush, some second before"));
     std::for_each(behind, missing.end(), is_unknown);
   }
   AddGap(unknown.begin, unknown.end);

@@ -115,6 +115,13 @@ bool IsAlive(const std::filesystem::path& path) {
 
 }  // namespace
 
+bool IsNamedHere(const std::filesystem::path& segment) {
+  const uint32_t place = PlaceInName(segment);
+  return place != 0 && place == OurPlace(OurBoot());
+}
+
+bool NobodyWrites(const std::filesystem::path& file) { return WritersOf(file) == Writers::kNone; }
+
 bool IsStillRecorded(const std::filesystem::path& path) {
   if (IsSegmentFile(path)) return IsAlive(path);
   std::vector<std::filesystem::path> segments = SegmentsIn(path);

@@ -21,4 +21,10 @@ bool IsOfThisBoot(const SegmentInfo& info);
 // segment at `path`.
 bool IsStillRecorded(const std::filesystem::path& path);
 
+// Whether a process of this boot and pid namespace has given the segment its name.
+bool IsNamedHere(const std::filesystem::path& segment);
+
+// Whether surely no process has the file open, or mapped, for writing. It must be the caller's.
+bool NobodyWrites(const std::filesystem::path& file);
+
 }  // namespace trainprof::recording

@@ -21,11 +21,13 @@ inline constexpr char kGpuForked[] = "forked after CUDA init";  // is in it; no 
 inline constexpr char kDriverVersion[] = "driver.version";  // "12.4": the CUDA that it serves
 inline constexpr char kCuptiVersion[] = "cupti.version";    // "12.4 (22)": CUDA's, and CUPTI's own
 inline constexpr char kCuptiPath[] = "cupti.path";          // the libcupti in use
-inline constexpr char kCuptiCalls[] = "cupti.calls";        // which calls are traced, in words
-inline constexpr char kCuptiGraphs[] = "cupti.graphs";      // "graph" or "node": what a row is
-inline constexpr char kCuptiClock[] = "cupti.clock";        // where CUPTI does not take ours
-inline constexpr char kCuptiBuffers[] = "cupti.buffers";    // where no file can hold them: why
-inline constexpr char kCuptiRefused[] = "cupti.refused";    // "CALL gives RESULT; ...": goes on
+// "subscriber" where other tools may record as well, by CUPTI's functions that name one.
+inline constexpr char kCuptiScope[] = "cupti.scope";
+inline constexpr char kCuptiCalls[] = "cupti.calls";      // which calls are traced, in words
+inline constexpr char kCuptiGraphs[] = "cupti.graphs";    // "graph" or "node": what a row is
+inline constexpr char kCuptiClock[] = "cupti.clock";      // where CUPTI does not take ours
+inline constexpr char kCuptiBuffers[] = "cupti.buffers";  // where they are no file, or elsewhere
+inline constexpr char kCuptiRefused[] = "cupti.refused";  // "CALL gives RESULT; ...": goes on
 // The program waited so long: microseconds for finding a libcupti, and for all set-up.
 inline constexpr char kCuptiAnswerUs[] = "cupti.answer_us";
 inline constexpr char kCuptiSetupUs[] = "cupti.setup_us";
@@ -37,6 +39,7 @@ inline constexpr char kCuptiLargestUndeliveredMs[] = "cupti.largest_undelivered_
 inline constexpr char kCuptiLongestCallMs[] = "cupti.longest_call_ms";
 // Why kernels stay switched on between two windows, in words; absent where they do not.
 inline constexpr char kCuptiKeptOn[] = "cupti.kept_on";
+inline constexpr char kCuptiNames[] = "cupti.names";  // where kernels may have those of others
 // That CUPTI_ENABLE_HW_TRACE is set, and what it does in this version; absent where it is not.
 inline constexpr char kCuptiHwTrace[] = "cupti.hw_trace";
 
@@ -47,6 +50,7 @@ inline constexpr char kCuptiTaken[] = "cupti.taken_over";
 inline constexpr char kCuptiDropped[] = "cupti.dropped";             // records, by CUPTI
 inline constexpr char kCuptiUntimed[] = "cupti.untimed";             // records left out
 inline constexpr char kCuptiInFlight[] = "cupti.in_flight_at_exit";  // under way then; no loss
+inline constexpr char kCuptiUnderWay[] = "cupti.calls_at_exit";      // had not returned; no loss
 inline constexpr char kCuptiMisdated[] = "cupti.misdated";           // by another's clock
 inline constexpr char kCuptiUnreadableBytes[] = "cupti.unreadable_bytes";    // of its buffers
 inline constexpr char kCuptiOverwrittenBytes[] = "cupti.overwritten_bytes";  // no buffer was free

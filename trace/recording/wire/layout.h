@@ -85,6 +85,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 //   bound
 //                      itself is lifted by the supervisor, in RunControl)
 //   gpu=off            no GPU recording
+//   buffers=FOLDER     CUPTI's buffers lie there, not where the collector would put them
 //   graphs=graph       a CUDA graph's launch is one row; else (node) each of its nodes is
 //   command=off        the program's name is stored, not its arguments
 //   clock=monotonic    stamp events with CLOCK_MONOTONIC even where the TSC is good

@@ -15,7 +15,7 @@ enum class DeviceRowType : uint8_t {
   kCopy = 2,      // between host and device, or within a device
   kPeerCopy = 3,  // between two devices
   kMemset = 4,
-  kSync = 5,       // detail: CUpti_ActivitySynchronizationType
+  kSync = 5,       // detail: CUpti_ActivitySynchronizationType, or kHostFunctionSync
   kEvent = 6,      // cudaEventRecord as the device reached it; begin == end, 0 when unknown
   kMemory = 7,     // an allocation or a release; begin == end; detail: memory operation
   kGraph = 8,      // a whole graph launch, where nodes are not recorded
@@ -39,6 +39,9 @@ constexpr uint8_t OverheadDetail(uint32_t kind) {
 inline constexpr uint32_t kThreadObject = 2;
 // OverheadDetail of ours: how long the program waited for CUPTI's set-up.
 inline constexpr uint8_t kSetupOverhead = 255;
+
+// Detail of kSync, ours: the stream waits for a function of the host, from its begin to its end.
+inline constexpr uint8_t kHostFunctionSync = 255;
 
 // 96 bytes. What a type has no use for is 0.
 struct DeviceRow {
@@ -88,7 +91,9 @@ struct DeviceRow {
       uint64_t sync_id;  // pairs an event's record with who waits for it
       uint32_t event;
       uint32_t result;
-      uint64_t reserved[3];
+      uint32_t thread;  // of the kernel, that ran a host function
+      uint32_t padding;
+      uint64_t reserved[2];
     } sync;  // kSync, kEvent
     struct {
       uint64_t address;

@@ -1,0 +1,105 @@
+// Calls of the host, as the converter makes rows of them.
+#include <string.h>
+
+#include "collectors/cupti/converter.h"
+#include "trace/recording/wire/tick_clock.h"
+
+namespace trainprof::collectors {
+
+using recording::CallDomain;
+using recording::CallRow;
+
+void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes) {
+  for (uint32_t at = from; at < valid_bytes;) {
+    at = NextRecord(buffer, at, valid_bytes);
+    if (at >= valid_bytes) return;
+    const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
+    uint32_t kind = 0;
+    memcpy(&kind, buffer + at, sizeof kind);
+    if (kind == kRuntimeActivity || kind == kDriverActivity) {
+      const auto record = ReadRecord<ApiRecord>(buffer + at, size);
+      const uint32_t correlation = record.correlation;
+      if (waiting_ != 0) Answer(record);
+      calls_[correlation % kNotedCalls] = correlation;
+      if (kind == kRuntimeActivity) runtime_calls_[correlation % kNotedCalls] = correlation;
+    }
+    at += size;
+  }
+}
+
+void Converter::NoteLaunch(CallDomain domain, const ApiRecord& record) {
+  const bool succeeded = record.result == 0;
+  if (succeeded && launches_.Has(domain, record.cbid)) open_launches_.Launched(record.correlation);
+  if (succeeded && capture_begins_.Has(domain, record.cbid)) {
+    open_launches_.CaptureBegan(record.correlation, record.thread);
+  }
+  if (capture_ends_.Has(domain, record.cbid)) {
+    open_launches_.CaptureEnded(record.correlation, record.thread);
+  }
+}
+
+void Converter::Api(const ApiRecord& record) {
+  const bool runtime = record.kind == kRuntimeActivity;
+  const CallDomain domain = runtime ? CallDomain::kRuntime : CallDomain::kDriver;
+  if (record.start == 0 || record.end == 0) {
+    if (held_ns_ == 0) ++counts_.untimed;
+    return;
+  }
+  if (header_->whole_kinds != 0 && !wanted_.Has(domain, record.cbid)) return;
+  if (!runtime && runtime_calls_[record.correlation % kNotedCalls] == record.correlation) return;
+  if (!runtime && at_last_ && Wait(record)) return;
+  WriteCall(domain, record);
+}
+
+// False: there is no place for it.
+bool Converter::Wait(const ApiRecord& record) {
+  for (ApiRecord& place : header_->waiting_calls) {
+    if (place.kind != 0) continue;
+    place = record;
+    ++waiting_;
+    return true;
+  }
+  return false;
+}
+
+// `next` is what its thread's buffers have behind a call that waits.
+void Converter::Answer(const ApiRecord& next) {
+  for (ApiRecord& place : header_->waiting_calls) {
+    if (place.kind == 0 || place.thread != next.thread) continue;
+    const bool nested = next.kind == kRuntimeActivity && next.correlation == place.correlation;
+    if (!nested) WriteCall(CallDomain::kDriver, place);
+    place.kind = 0;
+    --waiting_;
+  }
+}
+
+void Converter::WriteWaiting() {
+  for (ApiRecord& place : header_->waiting_calls) {
+    const bool nested = runtime_calls_[place.correlation % kNotedCalls] == place.correlation;
+    if (place.kind != 0 && !nested) WriteCall(CallDomain::kDriver, place);
+    place.kind = 0;
+  }
+  waiting_ = 0;
+}
+
+void Converter::WriteCall(CallDomain domain, const ApiRecord& record) {
+  NoteLaunch(domain, record);
+  CallRow row;
+  memset(static_cast<void*>(&row), 0, sizeof row);
+  row.begin_ns = HostTimeOf(record.start, header_->time_offset_ns);
+  row.end_ns = HostTimeOf(record.end, header_->time_offset_ns);
+  row.correlation = record.correlation;
+  row.tid = record.thread;
+  row.name = NameOfCall(domain, record.kind, record.cbid);
+  row.cbid = record.cbid;
+  row.result = record.result;
+  row.domain = domain;
+  const bool again = row.domain == last_call_.domain && row.correlation == last_call_.correlation &&
+                     row.begin_ns == last_call_.begin_ns && row.tid == last_call_.tid;
+  if (at_first_ && again) return;
+  if (IsMisdated(row.begin_ns, row.end_ns)) return;
+  NoteTimes(row.begin_ns, row.end_ns);
+  counts_.rows += writer_->Write(row) ? 1 : 0;
+}
+
+}  // namespace trainprof::collectors
