@@ -18,7 +18,8 @@ using recording::MonotonicNs;
 constexpr int64_t kLongCallNs = 20'000;
 constexpr int64_t kLongLaunchNs =
     1'000'000;  // which loads or compiles, or waits for room in the queue
-// Walking may take this part of a thread's time, and so much at once after a quiet while.
+// Walking may take this part of a thread's time, and so much at once after a quiet while. What counts is the
+// processor's time: one who is preempted while walking would have been anyway.
 constexpr int64_t kBudgetPart = 100;
 constexpr int64_t kBudgetNs = 5'000'000;
 // Copies from pageable memory of up to so much are copied by the call itself.
@@ -117,6 +118,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
     return;
   }
   t_walking = true;
+  const int64_t computed_ns = recording::ReadClock(CLOCK_THREAD_CPUTIME_ID);
   Frames frames;
   ReadOwnStack(&caller.python);
   if (Walk(&frames, was_long ? AlwaysGoOn : SiteMayGoOn, &caller)) {
@@ -131,7 +133,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   // A later scan would take what is left of them for frames.
   memset(static_cast<void*>(&frames), 0, sizeof frames);
   asm volatile("" : : "r"(&frames) : "memory");
-  t_budget_ns -= MonotonicNs() - caller.now;
+  t_budget_ns -= recording::ReadClock(CLOCK_THREAD_CPUTIME_ID) - computed_ns;
   t_walking = false;
 }
 

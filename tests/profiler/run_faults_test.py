@@ -109,7 +109,7 @@ FAULTS = {
     "late_session_correlation": (("graph_steps", "300"), {}, [
         ("graph_launches_without_nodes", "of which CUPTI reported no node"),
     ]),
-    "no_unwind_info": (("stacks", "30"), {}, [
+    "no_unwind_info": (("stacks", "1000"), {}, [
         ("stacks_scanned", "cannot be unwound"),
         ("text", "ReadsTheLoss"),
     ]),

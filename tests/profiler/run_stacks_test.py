@@ -168,15 +168,17 @@ for i in range(150):
 import ctypes, multiprocessing, os, sys, time
 def until_it_was_found():
     time.sleep(1.5)
-def hidden(seconds):
+def hide():
     set_dumpable = 4
     ctypes.CDLL(None).prctl(set_dumpable, 0, 0, 0, 0)
+def hidden(seconds):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         sum(range(200))
 def child():
     trainprof.mark('in the child')
     until_it_was_found()
+    hide()
     hidden(1.5)
 print('TRAINPROF_MEMORY' in os.environ)
 if sys.argv[1] == 'hand in':
@@ -186,6 +188,7 @@ if sys.argv[1] == 'hand in':
     process.start()
     process.join()
 until_it_was_found()
+hide()
 hidden(1.5)
 """)
         for argument, seconds in (("hand in", 3), ("do not", 0)):
