@@ -4,13 +4,9 @@
 
 #include "tests/virtual_gpu/model/faults.h"
 #include "tests/virtual_gpu/model/memory.h"
+#include "tests/virtual_gpu/model/settings.h"
 
 namespace vgpu {
-namespace {
-
-constexpr size_t kOperationBytes = 32;  // 100,000 in the 3.2 MB of the manual
-
-}  // namespace
 
 void DeviceBuffers::PreAllocate(const Context& context) {
   Grow(context, PoolOf(context), static_cast<int64_t>(ahead));
@@ -18,7 +14,8 @@ void DeviceBuffers::PreAllocate(const Context& context) {
 
 DeviceBuffers::Pool* DeviceBuffers::Enter(const Context& context) {
   Pool& pool = PoolOf(context);
-  const auto room = static_cast<int64_t>(bytes / kOperationBytes);
+  const auto room =
+      static_cast<int64_t>(bytes) / static_cast<int64_t>(Least(Setting::operation_bytes));
   const int64_t operations = pool.operations.fetch_add(1, std::memory_order_relaxed) + 1;
   if (operations <= pool.buffers.load(std::memory_order_relaxed) * room) return &pool;
   if (Grow(context, pool, (operations + room - 1) / room)) return &pool;

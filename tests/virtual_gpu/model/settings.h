@@ -26,6 +26,7 @@ namespace vgpu {
   X(flush_ms, 0, 0, "of a flush of CUPTI's, while launches wait; not scaled")                     \
   X(clock_jitter_ns, 0, 0, "how far times of the device are off, each time that CUPTI looks")     \
   X(clock_drift_ppm, 0, 0, "how much faster the device's clock runs, until CUPTI looks again")    \
+  X(operation_bytes, 32, 32, "of CUPTI's buffers on the device, for the times of one operation")  \
   X(context_create_ns, 0, 0, "first use of a device")                                             \
   X(api_call_ns, 200, 800, "host time of a call not named below")                                 \
   X(launch_call_ns, 1800, 4500, "host time of a kernel launch")                                   \
