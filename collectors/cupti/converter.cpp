@@ -47,6 +47,7 @@ void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process,
   in_process_ = in_process;
   namer_ = namer;
   earliest_ns_ = in_process ? recording::MonotonicNs() - kMostSkewNs : INT64_MIN;
+  for (const ApiRecord& place : header->waiting_calls) waiting_ += place.kind != 0 ? 1 : 0;
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
@@ -126,16 +127,20 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
   uint32_t at = done_bytes->load(std::memory_order_relaxed);
   NoteCalls(buffer, at, valid_bytes);
   if (early_count_ != 0) WriteEarly();
+  const auto skip = [&](uint32_t from) {
+    const uint32_t next = NextRecord(buffer, from, valid_bytes);
+    if (held_ns == 0) counts_.unreadable += next - from;
+    return next;
+  };
+  if (at < valid_bytes) at = skip(at);
   while (at < valid_bytes) {
-    const uint32_t next = NextRecord(buffer, at, valid_bytes);
-    if (held_ns == 0) counts_.unreadable += next - at;
-    if (next >= valid_bytes) break;
-    const uint32_t size = SizeAt(buffer + next, valid_bytes - next);
-    at_last_ = in_process_ && held_ns == 0 && next + size >= valid_bytes;
-    ConvertOne(buffer + next, size);
+    const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
+    const uint32_t next = at + size < valid_bytes ? skip(at + size) : valid_bytes;
+    at_last_ = next >= valid_bytes;
+    ConvertOne(buffer + at, size);
     at_first_ = false;
-    at = next + size;
-    done_bytes->store(at, std::memory_order_release);
+    done_bytes->store(at + size, std::memory_order_release);
+    at = next;
   }
   done_bytes->store(valid_bytes, std::memory_order_release);
 }

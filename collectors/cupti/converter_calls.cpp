@@ -9,6 +9,12 @@ namespace trainprof::collectors {
 using recording::CallDomain;
 using recording::CallRow;
 
+namespace {
+
+bool IsSame(const ApiRecord& a, const ApiRecord& b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+}  // namespace
+
 void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes) {
   for (uint32_t at = from; at < valid_bytes;) {
     at = NextRecord(buffer, at, valid_bytes);
@@ -54,6 +60,10 @@ void Converter::Api(const ApiRecord& record) {
 // False: there is no place for it.
 bool Converter::Wait(const ApiRecord& record) {
   for (ApiRecord& place : header_->waiting_calls) {
+    // A process that was killed may have put it there, and not have noted that its buffer is done.
+    if (place.kind != 0 && IsSame(place, record)) return true;
+  }
+  for (ApiRecord& place : header_->waiting_calls) {
     if (place.kind != 0) continue;
     place = record;
     ++waiting_;
@@ -65,7 +75,7 @@ bool Converter::Wait(const ApiRecord& record) {
 // `next` is what its thread's buffers have behind a call that waits.
 void Converter::Answer(const ApiRecord& next) {
   for (ApiRecord& place : header_->waiting_calls) {
-    if (place.kind == 0 || place.thread != next.thread) continue;
+    if (place.kind == 0 || place.thread != next.thread || IsSame(place, next)) continue;
     const bool nested = next.kind == kRuntimeActivity && next.correlation == place.correlation;
     if (!nested) WriteCall(CallDomain::kDriver, place);
     place.kind = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectors/cupti/converter.h"
@@ -115,7 +116,8 @@ WriterEnd EndOf(const SegmentReader& segment, uint32_t writer) {
   return end;
 }
 
-// Delivered ones in the order of their delivery, then those that CUPTI held.
+// Delivered ones in the order of their delivery, then those that CUPTI held, as it asked for them: a
+// thread's records go on in the next one.
 std::vector<uint32_t> SlotsToRead(SlotFileHeader& header) {
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < header.slots; ++i) {
@@ -128,7 +130,8 @@ std::vector<uint32_t> SlotsToRead(SlotFileHeader& header) {
   std::stable_sort(found.begin(), found.end(), [&](uint32_t a, uint32_t b) {
     const auto key = [&](uint32_t i) {
       const Slot& slot = header.slot[i];
-      return slot.state == SlotState::kHeld ? INT64_MAX : slot.delivered_ns.load();
+      const bool held = slot.state == SlotState::kHeld;
+      return std::pair(held, held ? slot.held_ns.load() : slot.delivered_ns.load());
     };
     return key(a) < key(b);
   });

@@ -9,9 +9,12 @@
 
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "collectors/cupti/slot_place.h"
 #include "collectors/salvage/salvage.h"
@@ -110,10 +113,25 @@ Delivered ReadDelivered(const fs::path& path) {
   return delivered;
 }
 
-std::set<uint32_t> ExpectOnce(const std::vector<uint32_t>& correlations) {
-  const std::set<uint32_t> once(correlations.begin(), correlations.end());
-  EXPECT_EQ(once.size(), correlations.size()) << "a row twice";
-  return once;
+std::string Describe(const recording::CallRow& row) {
+  return row.domain == recording::CallDomain::kRuntime ? ", runtime" : ", driver";
+}
+std::string Describe(const DeviceRow&) { return ""; }
+
+// `rows` are those of one type, whose correlations are all different.
+template <typename Row>
+std::set<uint32_t> ExpectOnce(const std::vector<Row>& rows) {
+  std::map<uint32_t, const Row*> once;
+  for (const Row& row : rows) {
+    const auto [first, is_new] = once.emplace(row.correlation, &row);
+    EXPECT_TRUE(is_new) << "twice: correlation " << row.correlation << ", row "
+                        << first->second - rows.data() << " at " << first->second->begin_ns
+                        << " and row " << &row - rows.data() << " of " << rows.size() << " at "
+                        << row.begin_ns << Describe(*first->second) << Describe(row);
+  }
+  std::set<uint32_t> found;
+  for (const auto& [correlation, row] : once) found.insert(correlation);
+  return found;
 }
 
 // The age of the oldest kernel that has no row, at the moment of the kill.
@@ -162,19 +180,12 @@ AfterKill KillAfter(int delay_us, const char* faults) {
 
   const RecordedRows rows = run.Rows();
   EXPECT_EQ(rows.damaged, 0);
-  std::vector<uint32_t> kernels;
-  std::vector<uint32_t> calls;
-  for (const DeviceRow& row : rows.Of(DeviceRowType::kKernel)) {
-    kernels.push_back(row.correlation);
+  const std::vector<DeviceRow> kernels = rows.Of(DeviceRowType::kKernel);
+  for (const DeviceRow& row : kernels) {
     EXPECT_TRUE(rows.names[row.name] == "_Z6kernelPf" || row.name == 0);
   }
-  // In buffers that the process left a driver's call may be a row beside the runtime's, whose record
-  // begins the next one.
-  for (const auto& row : rows.calls) {
-    if (row.domain == recording::CallDomain::kRuntime) calls.push_back(row.correlation);
-  }
   const std::set<uint32_t> with_kernel = ExpectOnce(kernels);
-  const std::set<uint32_t> with_call = ExpectOnce(calls);
+  const std::set<uint32_t> with_call = ExpectOnce(rows.calls);
   for (const uint32_t correlation : delivered.kernels) EXPECT_TRUE(with_kernel.count(correlation));
   for (const uint32_t correlation : delivered.calls) EXPECT_TRUE(with_call.count(correlation));
   EXPECT_GE(rows.CountCalls("cudaLaunchKernel"), static_cast<int64_t>(progress->launches));
@@ -294,6 +305,75 @@ TEST(CuptiKill, ByTheVirtualGpuItselfKeepsAllButTheLast) {
   run.environment["VGPU_FAULTS"] = "crash_at=500";
   EXPECT_TRUE(WIFSIGNALED(run.Run({"kernels", "1000"})));
   ASSERT_EQ(SlotFiles(run.directory()).size(), 1u);
+}
+
+// A dead process's slot file, to be changed.
+class SlotFileToChange {
+ public:
+  explicit SlotFileToChange(const fs::path& path) : bytes_(fs::file_size(path)) {
+    const int fd = open(path.c_str(), O_RDWR);
+    map_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+  }
+  ~SlotFileToChange() { munmap(map_, bytes_); }
+  SlotFileHeader* operator->() const { return static_cast<SlotFileHeader*>(map_); }
+  // A buffer of that record alone, which was delivered then.
+  void Deliver(const collectors::ApiRecord& record, int64_t delivered_ns) {
+    SlotFileHeader* header = operator->();
+    uint32_t i = 0;
+    while (i < header->slots && header->slot[i].state != SlotState::kFree) ++i;
+    ASSERT_LT(i, header->slots);
+    std::memcpy(static_cast<char*>(map_) + uint64_t{collectors::kSlotBytes} * (i + 1), &record,
+                sizeof record);
+    header->slot[i].state = SlotState::kDelivered;
+    header->slot[i].valid_bytes = sizeof record;
+    header->slot[i].done_bytes = 0;
+    header->slot[i].delivered_ns = delivered_ns;
+  }
+
+ private:
+  uint64_t bytes_;
+  void* map_;
+};
+
+// It has been put beside its buffer, which is not noted as done yet.
+TEST(CuptiKill, ADriversCallThatWasAboutToWaitIsARowOnce) {
+  constexpr uint32_t kCuLaunchKernel = 307;
+  constexpr uint32_t kCudaLaunchKernel = 211;
+  constexpr uint32_t kCorrelation = 4'000'000'000;
+  for (const bool nested : {true, false}) {
+    CudaRun run;
+    run.environment["VGPU_FAULTS"] = "crash_at=500";
+    EXPECT_TRUE(WIFSIGNALED(run.Run({"kernels", "1000"})));
+    ASSERT_EQ(SlotFiles(run.directory()).size(), 1u);
+    {
+      SlotFileToChange file(SlotFiles(run.directory()).front());
+      const auto now = static_cast<uint64_t>(NowNs() - file->time_offset_ns);
+      collectors::ApiRecord call{};
+      call.kind = collectors::kDriverActivity;
+      call.cbid = kCuLaunchKernel;
+      call.start = now - 3000;
+      call.end = now - 2000;
+      call.thread = 4'000'000;
+      call.correlation = kCorrelation;
+      file.Deliver(call, 1);
+      file->waiting_calls[0] = call;
+      call.kind = collectors::kRuntimeActivity;
+      call.cbid = kCudaLaunchKernel;
+      call.start = now - 4000;
+      call.end = now - 1000;
+      if (nested) file.Deliver(call, 2);
+    }
+    Salvage(run.directory());
+    const RecordedRows rows = run.Rows();
+    const std::set<uint32_t> calls = ExpectOnce(rows.calls);
+    ASSERT_EQ(calls.count(kCorrelation), 1u);
+    for (const auto& row : rows.calls) {
+      if (row.correlation != kCorrelation) continue;
+      EXPECT_EQ(row.domain,
+                nested ? recording::CallDomain::kRuntime : recording::CallDomain::kDriver);
+    }
+  }
 }
 
 TEST(CuptiDisk, AFullOneCostsTheRecordingAndNothingElse) {

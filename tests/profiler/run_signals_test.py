@@ -161,9 +161,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 everything = ctypes.c_uint64(2 ** 64 - 1)
 RT_SIGPROCMASK, RT_SIGTIMEDWAIT = {"x86_64": (14, 128), "aarch64": (135, 137)}[os.uname().machine]
 libc.syscall(RT_SIGPROCMASK, 2, ctypes.byref(everything), None, 8)
-with open("pid", "w") as file: file.write(str(os.getpid()) + "\\n")
 info = ctypes.create_string_buffer(128)
 with open("taken", "w") as file:
+    with open("pid", "w") as ready: ready.write(str(os.getpid()) + "\\n")
     while True:
         number = libc.syscall(RT_SIGTIMEDWAIT, ctypes.byref(everything), info, None, 8)
         if number == int(sys.argv[1]): sys.exit(42)
@@ -183,6 +183,7 @@ class EveryNumber(SignalTest):
     def setUp(self):
         super().setUp()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs us by nohup ignores it
 
     def test_each_reaches_a_program_that_takes_it(self):
         last = signal.SIGTERM
