@@ -24,11 +24,16 @@ enum class DeviceClass : uint8_t {
   kIdleLaunchBound,  // the host issued work more slowly than the device did it
   kIdlePython,  // the host ran Python for long without an operator: garbage collection, own code
   kIdleIo,      // the host saved or logged
-  kIdleDependency,  // work was queued; the device needed a moment to go from one to the next
+  kIdleDependency,    // work was queued; the device needed a moment to go from one to the next
+  kIdleOtherDevice,   // the next operation waited for another device's: a pipeline's bubble
+  kIdleHostFunction,  // ... for a host function in its stream (cudaLaunchHostFunc)
+  kIdleHostWork,      // the host did what a range or line of the user's names
+  kIdlePreempted,     // the host's thread could have run, and another one ran on its core
+  kIdleCollective,    // for other ranks, while no operation ran
   kIdleUnrecorded,  // work was queued and nothing recorded blocked it: the trace misses device work
   kIdleUnknown,     // nothing recorded explains it
 };
-inline constexpr size_t kDeviceClasses = 12;
+inline constexpr size_t kDeviceClasses = 17;
 
 std::string_view Name(DeviceClass c);  // "compute", "idle_input_wait", ...
 // For people: one word a cause, the same in verdict, report, findings and timeline.

@@ -23,6 +23,16 @@ std::string_view Title(Category category) {
       return "saving or logging";
     case Category::kDependency:
       return "hand-over";
+    case Category::kOtherDevice:
+      return "other device";
+    case Category::kHostFunction:
+      return "host function";
+    case Category::kHostWork:
+      return "host work";
+    case Category::kPreempted:
+      return "preempted";
+    case Category::kOtherRanks:
+      return "other ranks";
     case Category::kUnrecorded:
       return "unrecorded";
     case Category::kUnknown:
@@ -69,6 +79,16 @@ Category CategoryOf(DeviceClass c) {
       return Category::kIo;
     case DeviceClass::kIdleDependency:
       return Category::kDependency;
+    case DeviceClass::kIdleOtherDevice:
+      return Category::kOtherDevice;
+    case DeviceClass::kIdleHostFunction:
+      return Category::kHostFunction;
+    case DeviceClass::kIdleHostWork:
+      return Category::kHostWork;
+    case DeviceClass::kIdlePreempted:
+      return Category::kPreempted;
+    case DeviceClass::kIdleCollective:
+      return Category::kOtherRanks;
     case DeviceClass::kIdleUnrecorded:
       return Category::kUnrecorded;
     case DeviceClass::kIdleUnknown:
