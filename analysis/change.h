@@ -12,9 +12,15 @@ namespace trainprof {
 enum class Edit : uint8_t {
   kRemoveWaits,    // calls no longer wait for the device; rows of trace.api
   kOverlapCopies,  // copies run beside other work, their calls return at once; of trace.device_ops
-  kDropWork,       // what is not launched any more; of trace.device_ops
+  kPinCopies,  // copies from pageable memory become pinned, their calls return at once; of device_ops
+  kDropWork,       // what is not launched any more, with its calls; of trace.device_ops
   kFeedInput,      // the batch is there when the loop asks for it; the waits, of trace.ranges
-  kFillIdle,       // the device has work whenever it stands idle
+  kDropCalls,      // calls go, and what they waited for; of trace.api
+  kDropHostWork,   // the host's own work within ranges goes; of trace.ranges
+  kLaunchAsGraph,  // launches of a step become one; of trace.api
+  kOverlapCommunication,  // nothing on the device waits for collectives; of trace.device_ops
+  kDropDependencies,      // streams no longer wait for events; of trace.syncs
+  kFillIdle,              // the device has work whenever it stands idle
 };
 
 struct Change {
