@@ -283,7 +283,7 @@ class Builder {
     }
     if (!is_call) graph_.recorded.Drop(AddEdge(0, EdgeKind::kLoader, 0));
     if (is_call) graph_.node_of_call[item.index] = node;
-    last_of_thread_[pending.thread] = node;
+    last_host_node_ = last_of_thread_[pending.thread] = node;
     // What waits for this item waits for its end.
     if (item.wait == 0) node_of_item_[pending.thread][pending.index] = node;
   }
@@ -321,7 +321,7 @@ class Builder {
     }
     if (begin < end) graph_.recorded.SetDuration(node, end - begin);
     node_of_item_[pending.thread][pending.index] = node;
-    last_of_thread_[pending.thread] = node;
+    last_host_node_ = last_of_thread_[pending.thread] = node;
   }
 
   // Beside the thread's chain: a step may begin within a call.
@@ -340,7 +340,7 @@ class Builder {
     StreamState& state = StateOf(stream);
     causes_.clear();
     AddLaunch(item, stream);
-    AddPredecessor(state, stream);
+    AddPredecessor(item, state, stream);
     AddEvents(item, stream, state);
     AddNullStream(item, stream, state);
     if (is_op) AddEngine(item, stream);
@@ -373,7 +373,7 @@ class Builder {
 
   void AddLaunch(uint32_t item, const Streams::Stream& stream) {
     const Row call = streams_.call(item);
-    if (call == kNoRow) return;
+    if (call == kNoRow) return AddUnknownLaunch(item);
     const uint32_t outer = items_.outer_call[Index(call)];
     NodeId from = graph_.node_of_call[outer];
     if (from == 0) {
@@ -389,21 +389,33 @@ class Builder {
         std::max(times.begin,
                  TraceTime{graph_.kind[from] == NodeKind::kWait ? ends_[from] : times.begin.ns}) +
         TimesOf(stream.device).launch[copies ? 1 : 0];
-    // A copy's call may last until the copy is done, so only its staging is the host's part.
-    const TraceTime issued = copies ? times.begin + Staging(streams_.row(item)) : times.end;
+    // A copy to the device may begin as late as its call ends, which prepares it; what is longer than
+    // staging takes explains no idle time (idle.h). Other copies' calls wait for them.
+    const bool prepares =
+        copies && trace_.device_ops.direction[streams_.row(item)] == CopyDirection::kHostToDevice;
+    const TraceTime issued = copies && !prepares ? times.begin : times.end;
     causes_.push_back(
         {from, EdgeKind::kLaunch, usual, std::max(usual, issued) + kHandOver, kNoRow});
   }
 
-  // How long after its call began a copy may start while the host still prepares it.
-  Duration Staging(uint32_t op) const {
-    if (trace_.device_ops.direction[op] != CopyDirection::kHostToDevice) return {};
-    const int64_t bytes = std::min(trace_.device_ops.bytes[op], kStagingBytes);
-    return Microseconds(bytes / kStagingBytesPerMicrosecond);
+  // Somebody asked for it, and most likely who did so before.
+  void AddUnknownLaunch(uint32_t item) {
+    const NodeId last = last_host_node_;
+    if (last == 0) return;
+    const TraceTime begin = streams_.begin(item);
+    causes_.push_back(
+        {last, EdgeKind::kInferredLaunch, std::min(begin, TraceTime{ends_[last]}), begin, kNoRow});
   }
 
-  void AddPredecessor(const StreamState& state, const Streams::Stream& stream) {
-    if (state.last != 0) AddCause(state.last, EdgeKind::kStream, TimesOf(stream.device).gap);
+  void AddPredecessor(uint32_t item, const StreamState& state, const Streams::Stream& stream) {
+    if (state.last == 0) return;
+    AddCause(state.last, EdgeKind::kStream, TimesOf(stream.device).gap);
+    // What lies between two nodes of one launch of a graph no host can change.
+    const Row call = streams_.call(item);
+    const bool in_graph = call != kNoRow && item > stream.first &&
+                          trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch &&
+                          streams_.call(item - 1) == call;
+    if (in_graph) causes_.back().until = std::max(causes_.back().until, streams_.begin(item));
   }
 
   void AddEvents(uint32_t item, const Streams::Stream& stream, StreamState& state) {
@@ -474,6 +486,9 @@ class Builder {
         if (const auto other = EndedJustBefore(item, stream, explained)) {
           AddStreamTarget(*other, EdgeKind::kInferredEvent, stream, kNoRow);
           late = &causes_.back();
+        } else if (const auto holder = HeldDeviceUntil(item, stream, explained)) {
+          AddStreamTarget(*holder, EdgeKind::kInferredRoom, stream, kNoRow);
+          late = &causes_.back();
         }
       }
       if (late == nullptr && !causes_.empty()) {
@@ -511,6 +526,27 @@ class Builder {
       if (!found || streams_.end(*found) < streams_.end(*ended)) found = ended;
     }
     return found;
+  }
+
+  // Of another stream of the device what ran when a kernel began, where that stream was busy all the
+  // while the kernel could have begun: it needs processors that others have until their last blocks.
+  std::optional<uint32_t> HeldDeviceUntil(uint32_t item, const Streams::Stream& stream,
+                                          TraceTime explained) const {
+    const TraceTime begin = streams_.begin(item);
+    for (const Streams::Stream& other : streams_.streams()) {
+      if (&other == &stream || other.device != stream.device) continue;
+      const auto ended = streams_.LastEndedBy(other, begin);
+      const uint32_t running = ended ? *ended + 1 : other.first;
+      if (running == other.last || streams_.begin(running) >= begin) continue;
+      if (node_of_stream_item_[running] == 0) continue;
+      uint32_t first = running;
+      while (first > other.first && streams_.begin(first) > explained + kHandOver &&
+             streams_.begin(first) - streams_.end(first - 1) <= kHandOver) {
+        --first;
+      }
+      if (streams_.begin(first) <= explained + kHandOver) return running;
+    }
+    return std::nullopt;
   }
 
   bool IsBehindGap(TraceTime from, TraceTime to) const {
@@ -567,6 +603,7 @@ class Builder {
   Graph graph_;
   std::vector<int64_t> ends_;  // of nodes, as recorded
   std::vector<NodeId> last_of_thread_;
+  NodeId last_host_node_ = 0;                      // of all threads
   std::vector<std::vector<NodeId>> node_of_item_;  // by thread and item; its last one
   std::vector<NodeId> node_of_stream_item_;
   std::vector<NodeId> node_of_mark_;

@@ -29,11 +29,13 @@ enum class EdgeKind : uint8_t {
   kBegin,    // the first of a track: when it began
   kProgram,  // what stood before it on its thread; the lag is the host's own work between the two
   kLaunch,   // the call that issued it
-  kStream,   // what stood before it in its stream
+  kInferredLaunch,  // what the host did last before; of an operation whose call is not recorded
+  kStream,          // what stood before it in its stream
   kNullStream,
   kEvent,          // the stream waited for an event that another one recorded
   kInferredEvent,  // as it seems: within a graph launch, or where no waits of streams are recorded
   kEngine,         // the copy before it in the same direction
+  kInferredRoom,   // as it seems, another stream's operation left it no room on the device
   kSync,           // what the host waited for
   kQueueRoom,      // whose end made room in a queue that was full
   kHandOver,       // inferred: another thread's call, behind which a thread goes on
