@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/graph/build.h"
 #include "analysis/host/timeline.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
@@ -77,6 +78,8 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
                          UnlikeText(detail_check)});
     }
   }
+  graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
+  step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph, !devices.empty());
   device_doubt = DeviceDoubt(*this);
 }
 

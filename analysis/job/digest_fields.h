@@ -22,8 +22,8 @@ void Fields(auto& in, Of<Evidence> auto& evidence) {
 }
 
 void Fields(auto& in, Of<Gain> auto& gain) {
-  auto& [low, high] = gain;
-  in("low_ms_per_step", low)("high_ms_per_step", high);
+  auto& [low, high, expected] = gain;
+  in("low_ms_per_step", low)("high_ms_per_step", high)("expected_ms_per_step", expected);
 }
 
 void Fields(auto& in, Of<Finding> auto& finding) {
