@@ -1,0 +1,101 @@
+"""Runs scenarios: alone for the truth, and under trainprof for what it says."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_", "TRAINPROF", "NVTX_INJECTION",
+           "CUDA_INJECTION", "VGPU_")
+TIMEOUT_S = 120
+
+
+class Machine:
+    """Where programs are and how they are run. build: the build folder; record: options of `trainprof run`."""
+
+    def __init__(self, build, folder, quiet=False, record=()):
+        self.build = os.path.abspath(build)
+        self.folder = os.path.abspath(folder)
+        self.quiet = quiet
+        self.record = list(record)
+        self.program = os.path.join(self.build, "bin", "scenarios")
+        self.trainprof = os.path.join(self.build, "bin", "trainprof")
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
+        self.environment["LD_LIBRARY_PATH"] = os.path.join(self.build, "lib", "virtual_gpu")
+        self.environment["VGPU_STATE"] = "/dev/null"
+
+    def scenarios(self):
+        """Names, in order."""
+        listing = self._output([self.program, "--list"])
+        return [line.split("\t")[0] for line in listing.splitlines()]
+
+    def _command(self, name, habit, seed):
+        return [self.program, name, "--habit", habit, "--seed", str(seed)] + (["--quiet"] if self.quiet else [])
+
+    def plain(self, name, habit, seed):
+        """The truth of a run that nobody watches."""
+        return json.loads(self._output(self._command(name, habit, seed)))
+
+    def watched(self, name, habit, seed):
+        """The truth of a recorded run, and the folder of its recording."""
+        recording = os.path.join(self.folder, f"{name}-{habit}-{seed}")
+        shutil.rmtree(recording, ignore_errors=True)
+        output = self._output([self.trainprof, "run", "-o", recording] + self.record + ["--"] +
+                              self._command(name, habit, seed))
+        lines = [line for line in output.splitlines() if line.startswith('{"scenario"')]
+        if len(lines) != 1:
+            raise RuntimeError(f"{name}: no truth in the output of a recorded run:\n{output}")
+        return json.loads(lines[0]), recording
+
+    def report(self, recording, trainprof=None):
+        """What trainprof says of a recording: its JSON report."""
+        return json.loads(self._output([trainprof or self.trainprof, "report", recording, "--format", "json"]))
+
+    def _output(self, command):
+        result = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S,
+                                cwd=self.folder, check=False)
+        if result.returncode != 0:
+            raise RuntimeError(f"exit code {result.returncode} of {' '.join(command)}:\n{result.stderr[-2000:]}")
+        return result.stdout
+
+
+@contextlib.contextmanager
+def busy_loops(count):
+    """So many processes that do nothing but use a processor, meanwhile."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.send_signal(signal.SIGKILL)
+            loop.wait()
+
+
+def states_of(truth):
+    """What is on in each run that a scenario needs: all habits, none, and, of several, all but one."""
+    names = [habit["name"] for habit in truth["habits"]]
+    if not names:
+        return ["off"]
+    if len(names) == 1:
+        return ["on", "off"]
+    return ["on", "off"] + [",".join(n for n in names if n != left_out) for left_out in names]
+
+
+def measure(machine, name, seed, plain_runs, note=lambda text: None):
+    """All runs of a scenario with a seed, interleaved, so that what disturbs the machine meets all of them.
+
+    {"scenario", "seed", "plain": {state: [truth, ...]}, "watched": {state: {"truth", "recording"}}}. Recorded are the
+    states "on" and "off" alone.
+    """
+    result = {"scenario": name, "seed": seed, "plain": {}, "watched": {}}
+    states = states_of(machine.plain(name, "off", seed))
+    for turn in range(plain_runs):
+        for state in states:
+            note(f"{name} seed {seed} {state}")
+            result["plain"].setdefault(state, []).append(machine.plain(name, state, seed))
+            if turn == 0 and state in ("on", "off"):
+                truth, recording = machine.watched(name, state, seed)
+                result["watched"][state] = {"truth": truth, "recording": recording}
+    return result
