@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 
 #include "tests/scenarios/scenario.h"
@@ -140,19 +142,29 @@ const Registered checkpoints(
 // Another thread of the process takes the loop's processor, a burst at a time.
 class Rival {
  public:
-  Rival(double every_us, double burst_us) : every_us_(every_us), burst_us_(burst_us) {
-    const int cpu = sched_getcpu();
+  // On the thread of the loop, which stays on its processor from now on.
+  Rival(double every_us, double burst_us)
+      : every_us_(every_us),
+        burst_us_(burst_us),
+        is_pinned_(PinToThisProcessor()),
+        thread_([this] { Work(); }) {
+    while (!is_ready_) Pause(100);
+  }
+
+ private:
+  static bool PinToThisProcessor() {
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(cpu < 0 ? 0 : cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    CPU_SET(static_cast<size_t>(std::max(0, sched_getcpu())), &one);
+    return pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
   }
+
   void Work() {
-    if (!is_ready_) {  // on its own thread: before the loop's where that is before all others
+    if (!is_ready_) {
       int policy = SCHED_OTHER;
       sched_param parameter{};
       pthread_getschedparam(pthread_self(), &policy, &parameter);
-      if (policy == SCHED_FIFO) {
+      if (policy == SCHED_FIFO) {  // a loop that goes before all others
         ++parameter.sched_priority;
         pthread_setschedparam(pthread_self(), policy, &parameter);
       }
@@ -162,10 +174,11 @@ class Rival {
     HostWork(burst_us_);
   }
 
- private:
-  double every_us_;
-  double burst_us_;
-  bool is_ready_ = false;
+  const double every_us_;
+  const double burst_us_;
+  const bool is_pinned_;  // before the thread is made, which inherits it
+  std::atomic<bool> is_ready_ = false;
+  Background thread_;
 };
 
 const Registered preempted(
@@ -174,16 +187,11 @@ const Registered preempted(
       const int64_t kernels = run.DrawInt(16, 30);
       const Net net({.device_us = device_us,
                      .kernels = kernels,
-                     .op_us = 0.8 * device_us / static_cast<double>(kernels)});
+                     .op_us = 0.7 * device_us / static_cast<double>(kernels)});
       const double burst_us = run.Draw(1500, 3000);
       Habit& shares = run.Has("shares", "preempted");
       const cudaStream_t stream = NewStream();
-      std::unique_ptr<Rival> rival;
-      std::unique_ptr<Background> thread;
-      if (shares) {
-        rival = std::make_unique<Rival>(0.6 * burst_us, burst_us);
-        thread = std::make_unique<Background>([&] { rival->Work(); });
-      }
+      const auto rival = shares ? std::make_unique<Rival>(0.6 * burst_us, burst_us) : nullptr;
       run.Steps(stream, [&](int64_t) { net.Step(stream); });
     });
 

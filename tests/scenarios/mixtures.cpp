@@ -9,32 +9,39 @@
 namespace scenarios {
 namespace {
 
-const Registered loader_and_item(
-    "loader_and_item", "makes batches in the loop and reads the loss", [](Run& run) {
-      const Net net({.device_us = run.Draw(1500, 3000), .kernels = 24, .op_us = run.Draw(10, 30)});
-      const double batch_us = run.Draw(1500, 3500);
-      Habit& alone = run.Has("inline", "loader", "data_wait");
-      Habit& read = run.Has("item", "read-back");
-      const cudaStream_t stream = NewStream();
-      Loader loader(4, 8, [=](int64_t) { return 0.3 * batch_us; });
-      void* const loss = DeviceMemory(4);
-      float value = 0;
-      run.Steps(stream, [&](int64_t) {
-        {
-          const Range range("data_wait");
-          alone ? HostWork(batch_us) : loader.Next();
-        }
-        net.Step(stream);
-        if (!read) return;
-        read.At();
-        Check(cudaMemcpyAsync(&value, loss, sizeof value, cudaMemcpyDeviceToHost, stream));
-        Check(cudaStreamSynchronize(stream));
-      });
-    });
+const Registered loader_and_item("loader_and_item", "makes batches in the loop and reads the loss",
+                                 [](Run& run) {
+                                   const Net net({.device_us = run.Draw(1500, 3000),
+                                                  .kernels = 24,
+                                                  .op_us = run.Draw(5, 15),
+                                                  .before_us = run.Draw(200, 500)});
+                                   const double batch_us = run.Draw(1500, 3500);
+                                   Habit& alone = run.Has("inline", "loader", "data_wait");
+                                   Habit& read = run.Has("item", "read-back");
+                                   const cudaStream_t stream = NewStream();
+                                   Loader loader(4, 8, [=](int64_t) { return 0.3 * batch_us; });
+                                   void* const loss = DeviceMemory(4);
+                                   float value = 0;
+                                   run.Steps(stream, [&](int64_t) {
+                                     {
+                                       const Range range("data_wait");
+                                       alone ? HostWork(batch_us) : loader.Next();
+                                     }
+                                     net.Step(stream);
+                                     if (!read) return;
+                                     read.At();
+                                     Check(cudaMemcpyAsync(&value, loss, sizeof value,
+                                                           cudaMemcpyDeviceToHost, stream));
+                                     Check(cudaStreamSynchronize(stream));
+                                   });
+                                 });
 
 const Registered item_and_pageable(
     "item_and_pageable", "reads the loss and copies batches from pageable memory", [](Run& run) {
-      const Net net({.device_us = run.Draw(1500, 3000), .kernels = 24, .op_us = run.Draw(10, 40)});
+      const Net net({.device_us = run.Draw(1500, 3000),
+                     .kernels = 24,
+                     .op_us = run.Draw(5, 15),
+                     .before_us = run.Draw(200, 600)});
       const size_t bytes = static_cast<size_t>(run.DrawInt(4, 12)) << 20;
       Habit& read = run.Has("item", "read-back");
       Habit& pageable = run.Has("pageable", "pageable-copy", "h2d_copy");
@@ -67,7 +74,8 @@ const Registered sync_and_malloc("sync_and_malloc",
                                    const double device_us = run.Draw(1200, 2400);
                                    const Net net({.device_us = device_us,
                                                   .kernels = 24,
-                                                  .op_us = device_us * run.Draw(0.3, 0.6) / 24});
+                                                  .op_us = 6,
+                                                  .before_us = device_us * run.Draw(0.2, 0.5)});
                                    const double malloc_us = run.Draw(60, 200);
                                    run.Machine("malloc_call_ns", malloc_us * 1e3);
                                    Habit& sync = run.Has("sync", "sync-call");
@@ -144,8 +152,10 @@ const Registered communication_and_loader(
 const Registered sync_and_copy(
     "sync_and_copy", "waits for its stream and copies in it", [](Run& run) {
       const double device_us = run.Draw(1500, 3000);
-      const Net net(
-          {.device_us = device_us, .kernels = 24, .op_us = device_us * run.Draw(0.3, 0.6) / 24});
+      const Net net({.device_us = device_us,
+                     .kernels = 24,
+                     .op_us = 6,
+                     .before_us = device_us * run.Draw(0.2, 0.5)});
       const size_t bytes = static_cast<size_t>(run.DrawInt(12, 40)) << 20;
       Habit& sync = run.Has("sync", "sync-call");
       Habit& in_line = run.Has("in_line", "exposed-copy", "h2d_copy");
@@ -173,7 +183,10 @@ const Registered sync_and_copy(
 const Registered tensors_and_item(
     "tensors_and_item", "makes small tensors on the host and reads the loss", [](Run& run) {
       const double device_us = run.Draw(600, 1200);
-      const Net net({.device_us = device_us, .kernels = 24, .op_us = device_us / 40});
+      const Net net({.device_us = device_us,
+                     .kernels = 24,
+                     .op_us = device_us / 80,
+                     .before_us = 0.2 * device_us});
       const int64_t tensors = run.DrawInt(6, 14);
       const double make_us = run.Draw(15, 35);
       Habit& on_host = run.Has("on_host", "cpu-tensor");

@@ -8,20 +8,19 @@ namespace scenarios {
 namespace {
 
 // Host and device have about as much to do: who lets them take turns loses much.
-struct Even {
-  explicit Even(Run& run) : device_us(run.Draw(1200, 3000)) {
-    kernels = run.DrawInt(16, 48);
-    op_us = device_us * run.Draw(0.3, 0.8) / static_cast<double>(kernels);
-  }
-  Net MakeNet() const { return Net({.device_us = device_us, .kernels = kernels, .op_us = op_us}); }
-
-  double device_us;
-  int64_t kernels;
-  double op_us;
-};
+Net EvenNet(Run& run) {
+  const double device_us = run.Draw(1200, 3000);
+  const int64_t kernels = run.DrawInt(16, 48);
+  const double launching = run.Draw(0.1, 0.4);
+  const double before = run.Draw(0.1, 0.5);
+  return Net({.device_us = device_us,
+              .kernels = kernels,
+              .op_us = launching * device_us / static_cast<double>(kernels),
+              .before_us = before * device_us});
+}
 
 const Registered item("item", "reads the loss in each step", [](Run& run) {
-  const Net net = Even(run).MakeNet();
+  const Net net = EvenNet(run);
   Habit& read = run.Has("item", "read-back");
   const cudaStream_t stream = NewStream();
   void* const loss = DeviceMemory(4);
@@ -36,7 +35,7 @@ const Registered item("item", "reads the loss in each step", [](Run& run) {
 });
 
 const Registered item_every("item_every", "reads the loss every few steps", [](Run& run) {
-  const Net net = Even(run).MakeNet();
+  const Net net = EvenNet(run);
   const int64_t every = run.DrawInt(2, 5);
   Habit& read = run.Has("item", "read-back");
   const cudaStream_t stream = NewStream();
@@ -52,7 +51,7 @@ const Registered item_every("item_every", "reads the loss every few steps", [](R
 });
 
 const Registered item_many("item_many", "reads three metrics in the forward pass", [](Run& run) {
-  const Net net = Even(run).MakeNet();
+  const Net net = EvenNet(run);
   const double compare_us = run.Draw(50, 200);
   Habit& read = run.Has("item", "read-back");
   const cudaStream_t stream = NewStream();
@@ -73,7 +72,7 @@ const Registered item_many("item_many", "reads three metrics in the forward pass
 });
 
 const Registered sync_stream("sync_stream", "waits for its stream in each step", [](Run& run) {
-  const Net net = Even(run).MakeNet();
+  const Net net = EvenNet(run);
   Habit& sync = run.Has("sync", "sync-call");
   const cudaStream_t stream = NewStream();
   run.Steps(stream, [&](int64_t) {
@@ -85,7 +84,7 @@ const Registered sync_stream("sync_stream", "waits for its stream in each step",
 
 const Registered sync_device("sync_device", "waits for the device every few steps, as timers do",
                              [](Run& run) {
-                               const Net net = Even(run).MakeNet();
+                               const Net net = EvenNet(run);
                                const int64_t every = run.DrawInt(2, 4);
                                Habit& sync = run.Has("sync", "sync-call");
                                const cudaStream_t stream = NewStream();
@@ -97,7 +96,7 @@ const Registered sync_device("sync_device", "waits for the device every few step
                              });
 
 const Registered sync_event("sync_event", "waits for the event of its last kernel", [](Run& run) {
-  const Net net = Even(run).MakeNet();
+  const Net net = EvenNet(run);
   Habit& sync = run.Has("sync", "sync-call");
   const cudaStream_t stream = NewStream();
   const cudaEvent_t done = NewEvent();
@@ -112,7 +111,7 @@ const Registered sync_event("sync_event", "waits for the event of its last kerne
 const Registered sync_then_tiny("sync_then_tiny",
                                 "waits, launches a tiny kernel, and then works on the host",
                                 [](Run& run) {
-                                  const Net net = Even(run).MakeNet();
+                                  const Net net = EvenNet(run);
                                   const double work_us = run.Draw(400, 900);
                                   Habit& sync = run.Has("sync", "sync-call");
                                   const cudaStream_t stream = NewStream();
@@ -129,7 +128,7 @@ const Registered sync_then_tiny("sync_then_tiny",
 const Registered sync_two_phases("sync_two_phases",
                                  "waits between forward and backward, for a guard on the loss",
                                  [](Run& run) {
-                                   const Net net = Even(run).MakeNet();
+                                   const Net net = EvenNet(run);
                                    Habit& sync = run.Has("sync", "sync-call");
                                    const cudaStream_t stream = NewStream();
                                    run.Steps(stream, [&](int64_t) {
@@ -143,7 +142,7 @@ const Registered sync_two_phases("sync_two_phases",
 
 const Registered autograd_thread(
     "autograd_thread", "another thread launches the backward pass; the loss is read", [](Run& run) {
-      const Net net = Even(run).MakeNet();
+      const Net net = EvenNet(run);
       Habit& read = run.Has("item", "read-back");
       const cudaStream_t stream = NewStream();
       void* const loss = DeviceMemory(4);
@@ -163,8 +162,7 @@ const Registered autograd_thread(
 const Registered null_stream("null_stream",
                              "a small blocking copy on the default stream orders all streams",
                              [](Run& run) {
-                               const Even even(run);
-                               const Net net = even.MakeNet();
+                               const Net net = EvenNet(run);
                                Habit& copy = run.Has("cudaMemcpy", "read-back");
                                const cudaStream_t stream = NewStream();
                                void* const loss = DeviceMemory(4096);

@@ -78,6 +78,7 @@ Net::Net(const Cost& cost)
           NewKernel("_ZN3net4adamEPfi", cost.device_us / static_cast<double>(cost.kernels))) {}
 
 void Net::Forward(cudaStream_t stream) const {
+  if (cost_.before_us > 0) HostWork(cost_.before_us);
   const Range range("forward");
   LaunchAll(forward_, cost_.kernels / 2, stream);
 }

@@ -48,7 +48,8 @@ class Net {
   struct Cost {
     double device_us = 2500;  // of all kernels together
     int64_t kernels = 30;
-    double op_us = 4;  // host work before each launch
+    double op_us = 4;      // host work before each launch
+    double before_us = 0;  // and before the forward pass: bookkeeping, outside its range
   };
   explicit Net(const Cost& cost);
 
