@@ -126,7 +126,7 @@ const Registered checkpoints(
       const int64_t every = run.DrawInt(6, 10);
       const size_t bytes = static_cast<size_t>(run.DrawInt(8, 24)) << 20;
       const double write_us = run.Draw(9000, 20000);
-      Habit& saves = run.Has("save", "host-work", "save_checkpoint");
+      Habit& saves = run.Has("save", "checkpoint", "save_checkpoint");
       const cudaStream_t stream = NewStream();
       void* const weights = DeviceMemory(bytes);
       void* const host = PageableMemory(bytes);

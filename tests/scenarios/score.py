@@ -155,7 +155,7 @@ def main(arguments):
     print_table(lines_of(judged))
     print()
     for name, value in summary.items():
-        print(f"{name:20} {number(value) if isinstance(value, float) else value}")
+        print(f"{name:20} {f'{value:.4f}' if isinstance(value, float) else value}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"summary": summary, "runs": judged}, file, indent=1)
