@@ -7,19 +7,29 @@ import signal
 import subprocess
 import sys
 
+# Of a run beside busy loops, and of the loops: what else the machine does counts little then.
+NICE = -15
 FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_", "TRAINPROF", "NVTX_INJECTION",
            "CUDA_INJECTION", "VGPU_")
 TIMEOUT_S = 120
 
 
-class Machine:
-    """Where programs are and how they are run. build: the build folder; record: options of `trainprof run`."""
+def go_apart():
+    with contextlib.suppress(OSError):  # not permitted: as the machine is
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
 
-    def __init__(self, build, folder, quiet=False, record=()):
+
+class Machine:
+    """Where programs are and how they are run. build: the build folder; record: options of `trainprof run`; steps:
+    0 for the scenarios' own; apart: before what else the machine does, together with busy_loops()."""
+
+    def __init__(self, build, folder, quiet=False, record=(), steps=0, apart=False):
         self.build = os.path.abspath(build)
         self.folder = os.path.abspath(folder)
         self.quiet = quiet
         self.record = list(record)
+        self.steps = steps
+        self.before_exec = go_apart if apart else None
         self.program = os.path.join(self.build, "bin", "scenarios")
         self.trainprof = os.path.join(self.build, "bin", "trainprof")
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
@@ -32,7 +42,8 @@ class Machine:
         return [line.split("\t")[0] for line in listing.splitlines()]
 
     def _command(self, name, habit, seed):
-        return [self.program, name, "--habit", habit, "--seed", str(seed)] + (["--quiet"] if self.quiet else [])
+        return ([self.program, name, "--habit", habit, "--seed", str(seed), "--steps", str(self.steps)] +
+                (["--quiet"] if self.quiet else []))
 
     def plain(self, name, habit, seed):
         """The truth of a run that nobody watches."""
@@ -55,7 +66,7 @@ class Machine:
 
     def _output(self, command):
         result = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S,
-                                cwd=self.folder, check=False)
+                                cwd=self.folder, check=False, preexec_fn=self.before_exec)
         if result.returncode != 0:
             raise RuntimeError(f"exit code {result.returncode} of {' '.join(command)}:\n{result.stderr[-2000:]}")
         return result.stdout
@@ -64,7 +75,7 @@ class Machine:
 @contextlib.contextmanager
 def busy_loops(count):
     """So many processes that do nothing but use a processor, meanwhile."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=go_apart) for _ in range(count)]
     try:
         yield
     finally:

@@ -10,7 +10,7 @@
 
 What is scored, by the names that --least and --most take: recall (of habits worth over 2 % of the step, those that a rule
 of theirs found), first (the first finding that is no symptom is the worst habit's), precision (alarms that a real habit
-accounts for), silent (runs in which nothing is lost, without an alarm), coverage (measured gain within [low, high]),
+accounts for), silent (runs in which nothing is lost, without an alarm), coverage (measured gain within [low, high]; coverage_with_noise: or within the measurement's two standard errors of it),
 width (median of (high - low) / gain), site (the habit's line or range is named), class (the worst idle class),
 step_error and step_error_p90 (|reported / true - 1|), expected_error, identity_error (with _p90, _max) where a report
 has them. kinds.py says which rules may find what.
@@ -41,7 +41,7 @@ def parse(arguments):
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--plain", type=int, default=2, help="runs for the truth, each state")
     parser.add_argument("--quiet", action="store_true", help="with priority over all other programs")
-    parser.add_argument("--loaded", type=int, default=0, metavar="N", help="beside N busy loops")
+    parser.add_argument("--loaded", type=int, default=0, metavar="N", help="beside N busy loops, and, where allowed, little else")
     parser.add_argument("--record", action="append", default=[], metavar="OPTION", help="of trainprof run, as --full")
     parser.add_argument("--keep", metavar="FOLDER", help="keep recordings and what was measured")
     parser.add_argument("--again", metavar="FOLDER", help="judge what --keep kept, with this build's trainprof")
@@ -141,7 +141,7 @@ def main(arguments):
         os.makedirs(options.keep, exist_ok=True)
     with contextlib.ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="scenarios-"))
-        machine = runs.Machine(options.build, folder, options.quiet, options.record)
+        machine = runs.Machine(options.build, folder, options.quiet, options.record, apart=options.loaded > 0)
         judged = []
         for one in measured(options, machine):
             for state, watched in one["watched"].items():
