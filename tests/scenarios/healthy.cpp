@@ -15,6 +15,25 @@ const Registered healthy_long_kernels(
       run.Steps(stream, [&](int64_t) { net.Step(stream); });
     });
 
+const Registered healthy_full_queue(
+    "healthy_full_queue", "more small kernels than the stream's queue holds", [](Run& run) {
+      const int64_t kernels = run.DrawInt(90, 150);
+      const Net net({.device_us = run.Draw(14, 25) * static_cast<double>(kernels),
+                     .kernels = kernels,
+                     .op_us = 1});
+      const cudaStream_t stream = NewStream();
+      run.Steps(stream, [&](int64_t) { net.Step(stream); });
+    });
+
+const Registered healthy_many_steps(
+    "healthy_many_steps", "hundreds of short steps, of which a recording shows a few in detail",
+    [](Run& run) {
+      run.Take(400);
+      const Net net({.device_us = run.Draw(600, 900), .kernels = 8, .op_us = 3});
+      const cudaStream_t stream = NewStream();
+      run.Steps(stream, [&](int64_t) { net.Step(stream); });
+    });
+
 const Registered healthy_graph("healthy_graph", "a step is one CUDA graph", [](Run& run) {
   const int64_t kernels = run.DrawInt(60, 160);
   const Net net({.device_us = run.Draw(12, 25) * static_cast<double>(kernels),

@@ -106,7 +106,7 @@ const Registered pauses("pauses", "stands still every few steps, as a garbage co
                         [](Run& run) {
                           const double device_us = run.Draw(1500, 2500);
                           const Net net({.device_us = device_us, .kernels = 20, .op_us = 4});
-                          const int64_t every = run.DrawInt(4, 8);
+                          const int64_t every = run.DrawEvery(5, 10);
                           const double pause_us = run.Draw(8000, 20000);
                           Habit& stands = run.Has("pause", "host-work");
                           const cudaStream_t stream = NewStream();
@@ -123,7 +123,7 @@ const Registered checkpoints(
     "checkpoints", "every few steps copies weights to the host and writes them", [](Run& run) {
       const double device_us = run.Draw(1500, 2500);
       const Net net({.device_us = device_us, .kernels = 20, .op_us = 4});
-      const int64_t every = run.DrawInt(6, 10);
+      const int64_t every = run.DrawEvery(5, 10);
       const size_t bytes = static_cast<size_t>(run.DrawInt(8, 24)) << 20;
       const double write_us = run.Draw(9000, 20000);
       Habit& saves = run.Has("save", "checkpoint", "save_checkpoint");

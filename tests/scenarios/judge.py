@@ -141,6 +141,8 @@ def judge_run(runs, state, report):
         if real and KINDS[real[0]["kind"]].classes else None,
         "first_right": bool(causes) and any(causes[0] in KINDS[h["kind"]].rules for h in leaders) if real else None,
         "kernel_ms": truth["kernel_ms"],
+        # What all habits are worth together: gains of one do not add up.
+        "joint_gain_ms": step_ms - mean_ms(runs["plain"]["off"]),
         "found": [[f["rule"], f["severity"], f["gain_ms_per_step"]["low"], f["gain_ms_per_step"]["high"]]
                   for f in findings],
         "right": right, "false": [] if starved else false_alarms(habits, findings, step_ms),

@@ -3,7 +3,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -80,8 +79,42 @@ def busy_loops(count):
         yield
     finally:
         for loop in loops:
-            loop.send_signal(signal.SIGKILL)
+            loop.kill()
             loop.wait()
+
+
+# One processor's part of disturbed(): bursts of 0.2 to 3 ms, so long apart that they are that share of the time.
+BURSTS = """
+import os, random, sys, time
+share, processor, priority = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+os.sched_setaffinity(0, {processor})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+print("ready", flush=True)
+while True:
+    burst = random.uniform(0.2e-3, 3e-3)
+    end = time.perf_counter() + burst
+    while time.perf_counter() < end:
+        pass
+    time.sleep(burst * (1 - share) / share)
+"""
+BURSTS_PRIORITY = 30  # over a quiet scenario's, and over its rival's
+
+
+@contextlib.contextmanager
+def disturbed(share):
+    """Takes that share of each processor in bursts, from everybody: a load that is the same on any machine."""
+    taken = [subprocess.Popen([sys.executable, "-c", BURSTS, str(share), str(processor), str(BURSTS_PRIORITY)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+             for processor in sorted(os.sched_getaffinity(0)) if share > 0]
+    try:
+        for process in taken:
+            if process.stdout.readline() != "ready\n":
+                raise RuntimeError(f"no bursts here: {process.stderr.read()[-300:]}")
+        yield
+    finally:
+        for process in taken:
+            process.kill()
+            process.communicate()
 
 
 def states_of(truth):

@@ -73,6 +73,15 @@ int64_t Run::DrawInt(int64_t least, int64_t greatest) {
   return std::min(greatest, static_cast<int64_t>(Draw(static_cast<double>(least), end)));
 }
 
+int64_t Run::DrawEvery(int64_t least, int64_t greatest) {
+  constexpr int64_t kRecorded = 30;  // behind the first kLeadIn
+  std::vector<int64_t> possible;
+  for (int64_t every = least; every <= greatest; ++every) {
+    if (kRecorded % every == 0 && (steps_ - kLeadIn) % every == 0) possible.push_back(every);
+  }
+  return possible.at(static_cast<size_t>(DrawInt(0, static_cast<int64_t>(possible.size()) - 1)));
+}
+
 Habit& Run::Has(const std::string& name, const std::string& kind, const std::string& range) {
   const bool on = std::any_of(options_.habits.begin(), options_.habits.end(),
                               [&](const std::string& h) { return h == name || h == "on"; });

@@ -72,6 +72,9 @@ class Run {
   // Uniform in [least, greatest]; the same for a seed, whatever is on.
   double Draw(double least, double greatest);
   int64_t DrawInt(int64_t least, int64_t greatest);  // both included
+  // For what comes every few steps: so many that the steps of a recording hold whole rounds of it, so that its
+  // mean is that of all.
+  int64_t DrawEvery(int64_t least, int64_t greatest);
   // A habit of this scenario, with its name for the command line.
   Habit& Has(const std::string& name, const std::string& kind, const std::string& range = "");
   // A setting of the virtual GPU (docs/virtual_gpu.md). Before the first CUDA call.

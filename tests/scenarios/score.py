@@ -3,6 +3,7 @@
 
   score.py --build build/dev                                   all scenarios, seed 1, as the machine is
   score.py --build build/dev --quiet --seeds 3                 before all other programs (needs the right: SCHED_FIFO)
+  score.py --build build/dev --quiet --disturbed 0.2           the same, but a fifth of each processor is taken in bursts
   score.py --build build/dev --loaded 2                        beside two busy loops
   score.py --build build/dev --keep runs ...                   keeps recordings and measurements,
   score.py --build build/new --again runs                      which another trainprof then judges without running anything
@@ -42,6 +43,8 @@ def parse(arguments):
     parser.add_argument("--plain", type=int, default=2, help="runs for the truth, each state")
     parser.add_argument("--quiet", action="store_true", help="with priority over all other programs")
     parser.add_argument("--loaded", type=int, default=0, metavar="N", help="beside N busy loops, and, where allowed, little else")
+    parser.add_argument("--disturbed", type=float, default=0, metavar="SHARE",
+                        help="take that share of each processor in bursts (SCHED_FIFO)")
     parser.add_argument("--record", action="append", default=[], metavar="OPTION", help="of trainprof run, as --full")
     parser.add_argument("--keep", metavar="FOLDER", help="keep recordings and what was measured")
     parser.add_argument("--again", metavar="FOLDER", help="judge what --keep kept, with this build's trainprof")
@@ -56,20 +59,23 @@ def measured(options, machine):
     """Runs all that is asked for, or reads what was kept; yields the runs of one scenario and seed."""
     if options.again:
         with open(os.path.join(options.again, "runs.jsonl"), encoding="utf-8") as kept:
-            for line in kept:
-                one = json.loads(line)
-                if not options.only or one["scenario"] in options.only:
-                    for watched in one["watched"].values():
-                        name = os.path.basename(watched["recording"])
-                        watched["recording"] = os.path.join(os.path.abspath(options.again), name)
-                    yield one
+            # Of what was run twice the later recording is there.
+            latest = {(one["scenario"], one["seed"]): one for one in map(json.loads, kept)}
+        for one in latest.values():
+            if options.only and one["scenario"] not in options.only:
+                continue
+            for watched in one["watched"].values():
+                name = os.path.basename(watched["recording"])
+                watched["recording"] = os.path.join(os.path.abspath(options.again), name)
+            yield one
         return
     names = machine.scenarios()
     unknown = set(options.only) - set(names)
     if unknown:
         sys.exit(f"score.py: no such scenario: {', '.join(sorted(unknown))}")
     log = os.path.join(options.keep, "runs.jsonl") if options.keep else os.devnull
-    with open(log, "a", encoding="utf-8") as kept, runs.busy_loops(options.loaded):
+    with open(log, "a", encoding="utf-8") as kept, runs.busy_loops(options.loaded), \
+            runs.disturbed(options.disturbed):
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             for name in options.only or names:
                 one = runs.measure(machine, name, seed, options.plain, progress)

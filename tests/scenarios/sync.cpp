@@ -36,7 +36,7 @@ const Registered item("item", "reads the loss in each step", [](Run& run) {
 
 const Registered item_every("item_every", "reads the loss every few steps", [](Run& run) {
   const Net net = EvenNet(run);
-  const int64_t every = run.DrawInt(2, 5);
+  const int64_t every = run.DrawEvery(2, 5);
   Habit& read = run.Has("item", "read-back");
   const cudaStream_t stream = NewStream();
   void* const loss = DeviceMemory(4);
@@ -85,7 +85,7 @@ const Registered sync_stream("sync_stream", "waits for its stream in each step",
 const Registered sync_device("sync_device", "waits for the device every few steps, as timers do",
                              [](Run& run) {
                                const Net net = EvenNet(run);
-                               const int64_t every = run.DrawInt(2, 4);
+                               const int64_t every = run.DrawEvery(2, 5);
                                Habit& sync = run.Has("sync", "sync-call");
                                const cudaStream_t stream = NewStream();
                                run.Steps(stream, [&](int64_t i) {
