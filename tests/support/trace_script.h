@@ -9,8 +9,9 @@
 //   stream 0 7                                    events below are on stream 7 of device 0
 //   copy 20 36 Memcpy DtoH (Device -> Pageable) | corr=5 bytes=8
 //
-// Kinds: step, annotation, op, overhead, python, call, kernel, copy, memset, host-function (of thread 2, on
-// the stream that waits for it), gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes the trace
+// Kinds: step, annotation, op, overhead, python, call, kernel, copy, memset, sync (named as by
+// Name(SyncKind), on the stream that waits or is waited for; of an event: on-stream=, on-device=, record= the
+// id of the call that recorded it), host-function (of thread 2, on the stream that waits for it), gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes the trace
 // one of our own.
 #pragma once
 
