@@ -97,9 +97,11 @@ const RankAnalysis& SlowestRank(const JobAnalysis& job) {
   const RankAnalysis& slowest = *std::max_element(
       job.ranks.begin(), job.ranks.end(),
       [](const RankAnalysis& a, const RankAnalysis& b) { return a.OwnStepMs() < b.OwnStepMs(); });
-  return *std::find_if(job.ranks.begin(), job.ranks.end(), [&](const RankAnalysis& rank) {
-    return rank.OwnStepMs() >= (1 - kWaitWorthSaying) * slowest.OwnStepMs();
-  });
+  // Figures of a damaged digest may be below 0.
+  for (const RankAnalysis& rank : job.ranks) {
+    if (rank.OwnStepMs() >= (1 - kWaitWorthSaying) * slowest.OwnStepMs()) return rank;
+  }
+  return slowest;
 }
 
 }  // namespace trainprof

@@ -148,16 +148,21 @@ class Matcher {
                               !std::get<3>(name)};
     const bool numbered = std::all_of(members.begin(), members.end(),
                                       [](const Member& member) { return member.numbered; });
-    if (!numbered && !Number(communicator, members)) return;
+    if (!numbered && !Number(members)) {
+      // One call that a trace lacks spoils the order of all operations, and none of another's.
+      std::vector<std::vector<Member>> by_operation = ByOperation(members);
+      if (by_operation.size() == 1) return GiveUp(communicator, members);
+      for (std::vector<Member>& each : by_operation) MatchOne(name, each);
+      return;
+    }
     for (const Member& member : members) communicator.ranks.push_back(member.rank);
     const size_t before = result_.meetings.size();
     MergeByKey(index, members);
     if (result_.meetings.size() > before) result_.communicators.push_back(std::move(communicator));
   }
 
-  // Numbers the calls of all by those of the first: members that cannot be laid beside it are taken out.
-  // Whether two are left.
-  bool Number(const Communicator& communicator, std::vector<Member>& members) {
+  // Numbers the calls of all by those of the first. Whether all could be laid beside it: else none is changed.
+  static bool Number(std::vector<Member>& members) {
     std::vector<std::vector<OrderedCall>> orders;
     for (Member& member : members) {
       std::stable_sort(member.calls.begin(), member.calls.end(), [](const Call& a, const Call& b) {
@@ -166,39 +171,46 @@ class Matcher {
       orders.emplace_back();
       for (const Call& call : member.calls) orders.back().push_back({call.operation, call.when});
     }
-    std::vector<int64_t> lost;
-    std::vector<Member> kept;
-    for (size_t i = 0; i < members.size(); ++i) {
+    std::vector<int64_t> shifts = {0};
+    for (size_t i = 1; i < members.size(); ++i) {
       CancelPoint();
-      const std::optional<int64_t> shift = i == 0 ? 0 : SureShift(orders[i], orders[0]);
-      if (!shift) {
-        lost.push_back(digests_[members[i].rank].analysis.rank);
-        result_.alone[members[i].rank] += static_cast<int64_t>(members[i].calls.size());
-        continue;
-      }
+      const std::optional<int64_t> shift = SureShift(orders[i], orders[0]);
+      if (!shift) return false;
+      shifts.push_back(*shift);
+    }
+    for (size_t i = 0; i < members.size(); ++i) {
       for (size_t c = 0; c < members[i].calls.size(); ++c) {
-        members[i].calls[c].sequence = static_cast<int64_t>(c) + *shift;
+        members[i].calls[c].sequence = static_cast<int64_t>(c) + shifts[i];
         members[i].calls[c].occurrence = 0;
       }
-      kept.push_back(std::move(members[i]));
     }
-    if (!lost.empty()) {
-      result_.doubts.push_back(fmt::format(
-          "{} without numbers{}: which of {}'s are the same as rank {}'s is not sure",
-          communicator.ends_together ? "collectives" : "sends and receives",
-          communicator.name.empty() ? "" : fmt::format(" on \"{}\"", communicator.name),
-          lost.size() == 1 ? fmt::format("rank {}", lost.front())
-                           : Counted(static_cast<int64_t>(lost.size()), "rank", "ranks"),
-          digests_[members.front().rank].analysis.rank));
-    }
-    if (kept.size() < 2) {
-      for (const Member& member : kept) {
-        result_.alone[member.rank] += static_cast<int64_t>(member.calls.size());
-      }
-      return false;
-    }
-    members = std::move(kept);
     return true;
+  }
+
+  static std::vector<std::vector<Member>> ByOperation(const std::vector<Member>& members) {
+    std::map<uint32_t, std::vector<Member>> by_operation;
+    for (const Member& member : members) {
+      for (const Call& call : member.calls) {
+        std::vector<Member>& of = by_operation[call.operation];
+        if (of.empty() || of.back().rank != member.rank) of.push_back({member.rank, false, {}});
+        of.back().calls.push_back(call);
+      }
+    }
+    std::vector<std::vector<Member>> lists;
+    for (auto& [operation, of] : by_operation) lists.push_back(std::move(of));
+    return lists;
+  }
+
+  void GiveUp(const Communicator& communicator, const std::vector<Member>& members) {
+    for (const Member& member : members) {
+      result_.alone[member.rank] += static_cast<int64_t>(member.calls.size());
+    }
+    if (members.size() < 2) return;
+    result_.doubts.push_back(fmt::format(
+        "{}{} have no numbers, and which of one rank is which of another is not sure: several "
+        "groups of ranks, or recordings of other times",
+        communicator.ends_together ? "collectives" : "sends and receives",
+        communicator.name.empty() ? "" : fmt::format(" on \"{}\"", communicator.name)));
   }
 
   void MergeByKey(uint32_t index, std::vector<Member>& members) {
@@ -296,6 +308,13 @@ std::optional<Fit> FitOf(std::span<const OrderedCall> mine, std::span<const Orde
   return Fit{shift, median(moves), median(between)};
 }
 
+// How far one sequence reaches beyond the other at both ends together; 0: the shorter lies beside the longer.
+int64_t Outside(int64_t shift, size_t mine, size_t other) {
+  const int64_t longer = static_cast<int64_t>(other) - static_cast<int64_t>(mine);
+  const auto [least, most] = std::minmax({int64_t{0}, longer});
+  return shift < least ? least - shift : std::max<int64_t>(0, shift - most);
+}
+
 // The possible shifts, first those at which one recording lies wholly beside the other.
 std::vector<int64_t> PossibleShifts(std::span<const OrderedCall> mine,
                                     std::span<const OrderedCall> other) {
@@ -304,11 +323,7 @@ std::vector<int64_t> PossibleShifts(std::span<const OrderedCall> mine,
   for (const int64_t place : PlacesOf(other, mine)) {
     if (place > 0) shifts.push_back(-place);
   }
-  const int64_t longer = static_cast<int64_t>(other.size()) - static_cast<int64_t>(mine.size());
-  const auto [least, most] = std::minmax<int64_t>(0, longer);
-  const auto outside = [&, least = least, most = most](int64_t shift) {
-    return shift < least ? least - shift : std::max<int64_t>(0, shift - most);
-  };
+  const auto outside = [&](int64_t shift) { return Outside(shift, mine.size(), other.size()); };
   std::sort(shifts.begin(), shifts.end(), [&](int64_t a, int64_t b) {
     return std::pair(outside(a), a) < std::pair(outside(b), b);
   });
@@ -339,8 +354,16 @@ std::optional<int64_t> SureShift(std::span<const OrderedCall> mine,
     if (together == fits.end() || !is_clearly_better(fits.front(), *together)) return 0;
   }
   if (fits.empty() || fits.front().moves_ns > kAgree * fits.front().between_ns) return std::nullopt;
-  if (fits.size() > 1 && !is_clearly_better(fits[0], fits[1])) return std::nullopt;
-  return fits.front().shift;
+  if (fits.size() == 1 || is_clearly_better(fits[0], fits[1])) return fits.front().shift;
+  // Steps as regular as a clock: then only the order of operations tells, over the whole of one.
+  std::optional<int64_t> within;
+  for (const Fit& fit : fits) {
+    if (Outside(fit.shift, mine.size(), other.size()) > 0) continue;
+    if (is_clearly_better(fits.front(), fit)) continue;
+    if (within) return std::nullopt;
+    within = fit.shift;
+  }
+  return within;
 }
 
 Meetings MatchCollectives(std::span<const RankDigest> digests) { return Matcher(digests).Match(); }

@@ -57,8 +57,8 @@ struct Meetings {
 // or both on hosts. Where the trace numbers them, those of one number, operation and place among equals are one
 // meeting. Elsewhere a rank's sequence of operations is laid beside that of the communicator's lowest rank: where both
 // are as long and the same, each beside its own, unless their ends speak against it; else at the only shift where all
-// that overlaps is the same and the ends agree (SureShift). Not matched, and said: what has no such
-// shift. Operations with a root (broadcast, reduce, gather, scatter) are left out: who has sent goes on and
+// that overlaps is the same and the ends agree (SureShift). Where a rank has no such shift, each operation is tried
+// alone; what has none even then is not matched, and said. Operations with a root (broadcast, reduce, gather, scatter) are left out: who has sent goes on and
 // waits for nobody. So are send and receive between more than two ranks: traces do not say whose.
 //
 // `digests` in the order of their ranks. O(n log n) in all calls.
