@@ -97,11 +97,15 @@ const RankAnalysis& SlowestRank(const JobAnalysis& job) {
   const RankAnalysis& slowest = *std::max_element(
       job.ranks.begin(), job.ranks.end(),
       [](const RankAnalysis& a, const RankAnalysis& b) { return a.OwnStepMs() < b.OwnStepMs(); });
-  // Figures of a damaged digest may be below 0.
+  const auto promise = [](const RankAnalysis& rank) {
+    return rank.findings.empty() ? 0 : rank.findings.front().gain.high_ms_per_step;
+  };
+  const RankAnalysis* chosen = nullptr;
   for (const RankAnalysis& rank : job.ranks) {
-    if (rank.OwnStepMs() >= (1 - kWaitWorthSaying) * slowest.OwnStepMs()) return rank;
+    if (rank.OwnStepMs() < (1 - kWaitWorthSaying) * slowest.OwnStepMs()) continue;
+    if (chosen == nullptr || promise(rank) > promise(*chosen)) chosen = &rank;
   }
-  return slowest;
+  return chosen == nullptr ? slowest : *chosen;  // figures of a damaged digest may be below 0
 }
 
 }  // namespace trainprof

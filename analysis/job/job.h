@@ -47,7 +47,7 @@ Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOpt
 
 // The rank that a one-line summary speaks of: the one that others wait for in their collectives. Where
 // none is known, the slowest mean step but for its waits for other ranks; of those as slow, within
-// kWaitWorthSaying, the lowest number.
+// kWaitWorthSaying, the one whose first finding gives most, else the lowest number.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);
 
 }  // namespace trainprof
