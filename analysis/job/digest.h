@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/job/analysis.h"
+#include "analysis/job/collectives.h"
 #include "trace/base/result.h"
 
 namespace trainprof {
@@ -23,27 +24,6 @@ struct DeviceSteps {
   std::vector<DeviceSplit> steps;  // as analysis.device_steps; each sums to the step's span
 
   bool operator==(const DeviceSteps&) const = default;
-};
-
-struct CollectiveCall {
-  // Same of all ranks that took part: the trace's own number, else the place among the calls of its
-  // Collectives, from 0.
-  int64_t sequence = 0;
-  Interval when;  // on the device: it arrives at `begin`
-
-  bool operator==(const CollectiveCall&) const = default;
-};
-
-// Calls of one operation on one communicator.
-struct Collectives {
-  std::string communicator;  // "" where the trace does not say
-  std::string members;       // the ranks in it, as the trace writes them: "[0, 1]"; may be ""
-  std::string operation;     // "allreduce", else the kernel's name
-  int64_t device = 0;        // DeviceReport::id
-  bool numbered = false;     // the trace numbers all of them
-  std::vector<CollectiveCall> calls;  // by begin
-
-  bool operator==(const Collectives&) const = default;
 };
 
 struct RankDigest {

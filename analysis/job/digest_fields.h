@@ -167,8 +167,8 @@ void Fields(auto& in, Of<DeviceSteps> auto& device) {
 }
 
 void Fields(auto& in, Of<CollectiveCall> auto& call) {
-  auto& [sequence, when] = call;
-  in("sequence", sequence)("when", when);
+  auto& [sequence, when, exposed] = call;
+  in("sequence", sequence)("when", when)("exposed", exposed);
 }
 
 void Fields(auto& in, Of<Collectives> auto& calls) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
@@ -12,6 +11,7 @@
 #include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
+#include "profiler/report/ranks_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 #include "trace/recording/wire/facts.h"
@@ -399,11 +399,11 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
     AppendDoubts(out, job, style);
     AppendWithoutHooks(out, job, style);
     out += "\n";
-    for (const RankAnalysis& rank : job.ranks) {
-      const std::string file = std::filesystem::path(rank.path).filename().string();
-      out += fmt::format("rank {:>4}  {}  ({})\n", rank.rank, Verdict(rank), file);
-    }
-    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, the slowest", slowest.rank)));
+    out += RanksOverview(job, style);
+    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, {}", slowest.rank,
+                                                        job.waits.late.empty() || job.waits.changes
+                                                            ? "the slowest"
+                                                            : "which others wait for")));
   } else {
     out += fmt::format("{} {}\n", style.Bold("VERDICT"), Verdict(slowest));
     AppendDoubts(out, job, style);
