@@ -1,8 +1,9 @@
 #include "analysis/gain.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
-#include "analysis/rule.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -39,24 +40,66 @@ Duration HostPacedIdle(const RankModel& model) {
   return most;
 }
 
-// High: the drain goes, as far as the device's own work allows, and where nothing else holds the
-// host, all idle time of its pace with it. Low: the drain alone, and the host, freed of its waits,
-// is still the slower side, so that the step cannot get shorter than the host's own work.
-Gain OfRemovedWaits(const RankModel& model, Duration drain, std::vector<Row> calls) {
+// The work of the device that has most, within a part of the window. O(log n + its intervals there).
+Duration BusyWithin(const RankModel& model, const Interval& part) {
+  Duration busy;
+  for (const DeviceAccount& device : model.devices) {
+    busy = std::max(busy, device.busy.TotalWithin(part));
+  }
+  return busy;
+}
+
+// Of a step, in ms: what the device's own work leaves of it.
+double RoomOf(const RankModel& model) {
   Duration busy;
   for (const DeviceAccount& device : model.devices) {
     busy = std::max(busy, device.BusyWithin(model.device_steps.window) + device.missing_rows);
   }
-  Duration blocked;
-  for (const Row call : calls) blocked += model.trace.api.interval(call).Length();
-  std::sort(calls.begin(), calls.end());
+  return std::max(0.0, model.device_steps.MeanMilliseconds() - model.PerStepMs(busy));
+}
+
+// When the thread waited that waited longest in these calls.
+IntervalSet LongestWaits(const RankModel& model, const std::vector<Row>& calls) {
+  std::map<TrackId, std::vector<Interval>> by_thread;
+  for (const Row call : calls) {
+    by_thread[model.trace.api.track[Index(call)]].push_back(model.trace.api.interval(call));
+  }
+  IntervalSet longest;
+  for (auto& [thread, intervals] : by_thread) {
+    IntervalSet waits = IntervalSet::Union(std::move(intervals));
+    if (waits.Total() > longest.Total()) longest = std::move(waits);
+  }
+  return longest;
+}
+
+// Of the mean of what single steps would gain, in ms.
+double StandardError(const RankModel& model, const IntervalSet& waits) {
+  const std::vector<Step>& steps = model.device_steps.steps;
+  if (steps.size() < 2) return 0;
+  double sum = 0;
+  double squares = 0;
+  for (const Step& step : steps) {
+    const Duration length = step.span.Length();
+    const Duration own = length - waits.TotalWithin(step.span);
+    const Duration busy = BusyWithin(model, step.span);
+    const double gain = (length - std::min(length, std::max(own, busy))).ToMilliseconds();
+    sum += gain;
+    squares += gain * gain;
+  }
+  const auto n = static_cast<double>(steps.size());
+  return std::sqrt(std::max(0.0, squares - sum * sum / n) / (n - 1) / n);
+}
+
+// Around a wait host and device take turns. Without it a step takes what the slower of the two
+// needs, unless something else holds the host at each step: of that, only the drain is sure to go.
+Gain OfRemovedWaits(const RankModel& model, Duration drain, std::vector<Row> calls) {
+  const IntervalSet waits = LongestWaits(model, calls).IntersectWith(model.device_steps.window);
   const double step = model.device_steps.MeanMilliseconds();
-  const double room = step - model.PerStepMs(busy);
-  const double drained = std::min(model.PerStepMs(drain), room);
-  const double own_work = step - model.PerStepMs(blocked);
-  const double paced = std::min(model.PerStepMs(HostPacedIdle(model)), room);
-  return {std::clamp(step - std::max(own_work, model.PerStepMs(busy)), 0.0, drained),
-          HostRunsAhead(model, calls) ? std::max(drained, paced) : drained};
+  const double high = std::min(RoomOf(model), model.PerStepMs(waits.Total()));
+  std::sort(calls.begin(), calls.end());
+  double low = 0.9 * high - 2 * StandardError(model, waits);
+  if (!HostRunsAhead(model, calls)) low = std::min(low, model.PerStepMs(drain));
+  return {std::clamp(low, 0.0, step), high};
 }
 
 // High: the exposed wait goes, and where nothing else holds the host, all idle time of its pace
@@ -84,47 +127,52 @@ Gain OfInputInOtherSteps(const RankModel& model, Duration held) {
           high};
 }
 
-// Idle time that a finding of its own explains is that one's gain; time in which the device may
-// have worked is nobody's.
-bool IsClaimed(DeviceClass c) {
-  if (c == DeviceClass::kIdleUnrecorded) return true;
-  const auto rules = AllRules();
-  return std::any_of(rules.begin(), rules.end(), [&](const RegisteredRule& entry) {
-    const auto& explains = entry.rule->explains;
-    return std::any_of(explains.begin(), explains.end(), [&](const ExplainedClass& explained) {
-      return explained.of == decltype(explained.of)(c);
-    });
-  });
+// When any of these operations ran.
+IntervalSet TimesOf(const RankModel& model, const std::vector<Row>& ops) {
+  std::vector<Interval> times;
+  for (const Row op : ops) times.push_back(model.trace.device_ops.interval(op));
+  return IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.window);
 }
 
-Gain OfFilledIdle(const RankModel& model, DeviceId device) {
-  Duration unclaimed;
-  for (const DeviceAccount& account : model.devices) {
-    if (account.device != device) continue;
-    for (size_t i = 0; i < kDeviceClasses; ++i) {
-      const auto c = static_cast<DeviceClass>(i);
-      if (IsIdle(c) && !IsClaimed(c)) unclaimed += account.Of(c);
-    }
+// Work that runs beside the rest: a step takes the longer of the two at least.
+Gain OfOverlap(const RankModel& model, Duration cost, const std::vector<Row>& ops) {
+  const IntervalSet moved = TimesOf(model, ops);
+  Duration rest;
+  for (const DeviceAccount& device : model.devices) {
+    const IntervalSet alone = device.exposed_copy.UnionWith(device.exposed_communication);
+    rest = std::max(rest, device.busy.Minus(moved.IntersectWith(alone))
+                              .IntersectWith(model.device_steps.window)
+                              .Total());
   }
-  return {0, model.PerStepMs(unclaimed)};
+  const double floor = model.PerStepMs(std::max(rest, moved.Total()));
+  const double room = std::max(0.0, model.device_steps.MeanMilliseconds() - floor);
+  return {0, std::min(model.PerStepMs(cost), room)};
 }
 
 }  // namespace
 
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change) {
+  const double cost = model.PerStepMs(finding.cost);
   switch (change.edit) {
     case Edit::kRemoveWaits:
       return OfRemovedWaits(model, finding.cost, change.rows);
     case Edit::kFeedInput:
       return change.in_other_steps ? OfInputInOtherSteps(model, finding.cost)
                                    : OfInput(model, finding.cost);
+    case Edit::kPinCopies:  // a thread's wait may be for earlier kernels, which stay
+    case Edit::kOverlapCopies:
+    case Edit::kOverlapCommunication:
+      return OfOverlap(model, finding.cost, change.rows);
+    case Edit::kDropCalls:
+    case Edit::kDropHostWork:
+    case Edit::kLaunchAsGraph:
+      return {0, std::min(cost, RoomOf(model))};
+    case Edit::kDropWork:  // the host may have been ahead at that moment
+    case Edit::kDropDependencies:
     case Edit::kFillIdle:
-      return OfFilledIdle(model, change.device);
-    case Edit::kOverlapCopies:  // a thread's wait may be for earlier kernels, which stay
-    case Edit::kDropWork:       // the host may have been ahead at that moment
       break;
   }
-  return {0, model.PerStepMs(finding.cost)};
+  return {0, cost};
 }
 
 }  // namespace trainprof

@@ -6,6 +6,7 @@
 
 #include "trace/base/cancel.h"
 #include "trace/recording/wire/facts.h"
+#include "trace/tables/communication.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {
@@ -37,8 +38,7 @@ std::vector<uint32_t> CommunicationIn(const Trace& trace) {
   std::vector<uint32_t> found;
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
-    if (ops.kind[op] != DeviceOpKind::kKernel) continue;
-    if (trace.Facts(ops.name[op]).is_communication) found.push_back(op);
+    if (Communicates(trace, Row{op})) found.push_back(op);
   }
   std::stable_sort(found.begin(), found.end(),
                    [&](uint32_t a, uint32_t b) { return ops.begin[a] < ops.begin[b]; });
