@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "analysis/steps/steps.h"
 
@@ -106,13 +107,6 @@ struct HostAccount {
 
 // How much an idle gap may be explained by, and from where the numbers come.
 //
-// Between two operations of a full queue the GPU needs a moment: 1-5 us on V100, A100 and H100 in
-// the traces that calibrated this; 99 % stay under 20 us (also with 1 us rounding).
-inline constexpr Duration kHandOver = Microseconds(20);
-// A pageable host-to-device copy is staged through a pinned buffer before the device starts: the
-// driver's buffers are below 4 MiB, filled at 4 GB/s or better.
-inline constexpr int64_t kStagingBytes = 4 << 20;
-inline constexpr int64_t kStagingBytesPerMicrosecond = 4000;
 // A host thread wakes from a sync within this time after its device went idle, on a busy machine
 // too.
 inline constexpr Duration kSyncReturn = Milliseconds(1);
