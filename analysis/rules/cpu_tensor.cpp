@@ -44,8 +44,8 @@ Row OpBefore(const RangeTable& ranges, Row row) {
 
 struct Copies {
   std::vector<Row> rows;
-  std::vector<Row> syncs;  // behind them
-  Duration host;           // the calls, and what made the tensors
+  std::vector<Row> sync_calls;  // behind them
+  Duration host;                // the calls, and what made the tensors
   bool maker_seen = false;
   bool kind_known = false;  // some copy says what memory it used
 };
@@ -80,7 +80,7 @@ void Consider(const RankModel& model, const CopyCall& copy, Copies& copies) {
     copies.maker_seen = true;
   }
   copies.rows.push_back(copy.op);
-  if (copy.sync != kNoRow) copies.syncs.push_back(copy.sync);
+  if (copy.sync != kNoRow) copies.sync_calls.push_back(copy.sync);
   copies.host += end - begin;
 }
 
@@ -177,7 +177,7 @@ RuleOutcome Check(const RankModel& model) {
           : "noise = torch.randn(shape, device=device)   # not torch.randn(shape).to(device)";
   finding.verify = "Record again: the small \"Pageable -> Device\" copies are gone.";
   return std::vector<Diagnosis>{
-      {std::move(finding), {Edit::kDropWork, copies.rows, kNoDevice, false, copies.syncs}}};
+      {std::move(finding), {Edit::kDropWork, copies.rows, kNoDevice, false, copies.sync_calls}}};
 }
 
 }  // namespace

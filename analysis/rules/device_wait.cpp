@@ -48,7 +48,7 @@ void AddEvidence(const RankModel& model, const DeviceAccount& device, DeviceClas
 }
 
 struct OtherDevices {
-  std::vector<Row> syncs;
+  std::vector<Row> rows;         // of the waits
   std::vector<int64_t> numbers;  // of the devices waited for, ascending
   std::vector<Site> where;
 };
@@ -60,7 +60,7 @@ OtherDevices WaitedFor(const RankModel& model, DeviceId device) {
     const DeviceId awaited = DeviceOf(trace, wait.before);
     if (DeviceOf(trace, wait.after) != device || awaited == device) continue;
     if (!model.InWindow(trace.device_ops.interval(wait.after))) continue;
-    others.syncs.push_back(wait.sync);
+    others.rows.push_back(wait.sync);
     others.numbers.push_back(NumberOf(model, awaited));
     AddSite(others.where, model.sites.FindCall(trace.device_ops.launch[Index(wait.after)]));
   }
@@ -75,7 +75,7 @@ Diagnosis OfOtherDevice(const RankModel& model, const DeviceAccount& device) {
   Finding finding;
   finding.cost = device.Of(DeviceClass::kIdleOtherDevice);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
-  finding.count = static_cast<int64_t>(others.syncs.size());
+  finding.count = static_cast<int64_t>(others.rows.size());
   std::string numbers;
   for (const int64_t number : others.numbers) {
     numbers += fmt::format("{}GPU {}", numbers.empty() ? "" : ", ", number);
@@ -100,7 +100,7 @@ Diagnosis OfOtherDevice(const RankModel& model, const DeviceAccount& device) {
   }
   finding.verify =
       fmt::format("Record again: {} near that share.", Title(DeviceClass::kIdleOtherDevice));
-  return {std::move(finding), {Edit::kDropDependencies, std::move(others.syncs)}};
+  return {std::move(finding), {Edit::kDropDependencies, std::move(others.rows)}};
 }
 
 Diagnosis OfHostFunction(const RankModel& model, const DeviceAccount& device) {

@@ -33,7 +33,7 @@ enum class Kind : uint8_t {
 struct Group {
   std::vector<Row> ops;  // exposed at least in part
   std::vector<Row> calls;
-  std::vector<Row> syncs;       // behind them
+  std::vector<Row> sync_calls;  // behind them
   std::vector<Interval> waits;  // of calls that waited
   int64_t bytes = 0;
   Duration exposed;
@@ -203,7 +203,7 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
     times[kind].push_back(ops.interval(Row{op}));
     if (copy != nullptr) group.calls.push_back(copy->waiting);
     if (waits) group.waits.push_back(copy->wait);
-    if (waits && copy->sync != kNoRow) group.syncs.push_back(copy->sync);
+    if (waits && copy->sync != kNoRow) group.sync_calls.push_back(copy->sync);
   }
   for (auto& [kind, group] : groups) {
     group.exposed = IntervalSet::Union(std::move(times[kind]))
@@ -265,7 +265,7 @@ Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind ki
   finding.verify = fmt::format("Record again: {} ({}) near 0.", Title(DeviceClass::kExposedCopy),
                                Meaning(DeviceClass::kExposedCopy));
   return {std::move(finding),
-          {suggestion.edit, std::move(group.ops), kNoDevice, false, std::move(group.syncs)}};
+          {suggestion.edit, std::move(group.ops), kNoDevice, false, std::move(group.sync_calls)}};
 }
 
 RuleOutcome Check(const RankModel& model) {

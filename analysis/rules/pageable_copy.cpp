@@ -20,8 +20,8 @@ namespace {
 constexpr double kWarnShare = 0.02;
 
 struct Copies {
-  std::vector<uint32_t> rows;  // pageable, whose call in the window waited
-  std::vector<Row> syncs;      // behind them
+  std::vector<uint32_t> rows;   // pageable, whose call in the window waited
+  std::vector<Row> sync_calls;  // behind them
   int64_t bytes = 0;
   Duration blocked;
   bool kind_known = false;  // some copy says what memory it used
@@ -39,7 +39,7 @@ Copies Collect(const RankModel& model) {
     // Small ones are cpu-tensor's.
     if (!pageable || ops.bytes[op] <= kPageableAsyncBytes || !copy.Waits()) continue;
     copies.rows.push_back(static_cast<uint32_t>(op));
-    if (copy.sync != kNoRow) copies.syncs.push_back(copy.sync);
+    if (copy.sync != kNoRow) copies.sync_calls.push_back(copy.sync);
     copies.bytes += ops.bytes[op];
     copies.blocked += copy.blocked;
   }
@@ -141,7 +141,8 @@ RuleOutcome Check(const RankModel& model) {
   std::vector<Row> rows;
   for (const uint32_t row : copies.rows) rows.push_back(Row{row});
   return std::vector<Diagnosis>{
-      {std::move(finding), {Edit::kPinCopies, std::move(rows), kNoDevice, false, copies.syncs}}};
+      {std::move(finding),
+       {Edit::kPinCopies, std::move(rows), kNoDevice, false, copies.sync_calls}}};
 }
 
 // Of the exposed copies, those from pageable memory, and the drains behind them.

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "trace/base/names.h"
+
 namespace trainprof {
 
 // What a kernel's function is called, without its return type, namespaces, template's and own
@@ -17,6 +19,26 @@ constexpr std::string_view FunctionOf(std::string_view kernel) {
   kernel = kernel.substr(0, kernel.find_first_of("<("));
   const size_t scope = kernel.rfind("::");
   return scope == kernel.npos ? kernel : kernel.substr(scope + 2);
+}
+
+// A kernel that moves data between GPUs, or waits for another one's: NCCL, RCCL, NVSHMEM, DeepEP,
+// MSCCL++, torch's symmetric memory (multimem_*, one_shot_*, two_shot_*) and the custom all-reduces
+// of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick reduce. What says "all_reduce" within its
+// template's arguments alone is none.
+constexpr bool IsCommunicationKernel(std::string_view name) {
+  using names_internal::ContainsNoCase;
+  for (const std::string_view library :
+       {"nccl", "rccl", "nvshmem", "deep_ep::", "mscclpp", "quickreduce", "cross_device_reduce",
+        "symm_mem::", "symmetric_memory"}) {
+    if (ContainsNoCase(name, library)) return true;
+  }
+  const std::string_view function = FunctionOf(name);
+  for (const std::string_view collective :
+       {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
+        "alltoall", "all_to_all", "multimem_", "quick_reduce"}) {
+    if (ContainsNoCase(function, collective)) return true;
+  }
+  return false;
 }
 
 }  // namespace trainprof
