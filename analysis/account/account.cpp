@@ -7,6 +7,7 @@
 #include "analysis/account/sampled_phases.h"
 #include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
+#include "trace/tables/communication.h"
 
 namespace trainprof {
 namespace {
@@ -66,8 +67,7 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
       copy.push_back(interval);
       continue;
     }
-    const bool communicates = trace.Facts(trace.device_ops.name[row]).is_communication;
-    (communicates ? communication : compute).push_back(interval);
+    (Communicates(trace, Row{row}) ? communication : compute).push_back(interval);
   }
   return {IntervalSet::Union(std::move(compute)), IntervalSet::Union(std::move(communication)),
           IntervalSet::Union(std::move(copy))};

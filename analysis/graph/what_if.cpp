@@ -30,6 +30,7 @@ class Editor {
 
  private:
   void Make(const Change& change) {
+    for (const Row call : change.waits) DropWait(call);
     switch (change.edit) {
       case Edit::kRemoveWaits:
         for (const Row call : change.rows) DropWait(call);

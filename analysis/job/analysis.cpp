@@ -64,32 +64,53 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
   return loader;
 }
 
+// A loss too small to be worth a change is no finding; one that is hardly worth it, a note.
+bool IsWorthSaying(const RankModel& model, Finding& finding) {
+  const double step = model.device_steps.MeanMilliseconds();
+  const double most = std::max(model.PerStepMs(finding.cost), finding.gain.high_ms_per_step);
+  if (most < kLeastShare * step) return false;
+  if (finding.gain.expected_ms_per_step < kNoteShare * step) finding.severity = Severity::kNote;
+  return true;
+}
+
+void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outcome,
+          RankAnalysis& analysis) {
+  if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
+    analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
+    return;
+  }
+  bool found = false;
+  for (auto& [finding, change] : std::get<std::vector<Diagnosis>>(outcome)) {
+    finding.gain = GainOf(model, finding, change);
+    if (!IsWorthSaying(model, finding)) continue;
+    finding.rule = entry.slug;
+    finding.code = entry.rule->code;
+    SortSites(finding.where);
+    analysis.findings.push_back(std::move(finding));
+    found = true;
+  }
+  if (found) return;
+  if (model.device_doubt.empty()) {
+    analysis.passed.emplace_back(entry.slug);
+  } else {
+    // Not found in what there is: not checked in what is missing.
+    analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
+  }
+}
+
 void RunRules(const RankModel& model, RankAnalysis& analysis) {
   for (const RegisteredRule& entry : AllRules()) {
     CancelPoint();
-    RuleOutcome outcome = entry.rule->check(model);
-    if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
-      analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
-      continue;
-    }
-    auto& findings = std::get<std::vector<Diagnosis>>(outcome);
-    if (findings.empty() && !model.device_doubt.empty()) {
-      // Not found in what there is: not checked in what is missing.
-      analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
-    } else if (findings.empty()) {
-      analysis.passed.emplace_back(entry.slug);
-    }
-    for (auto& [finding, change] : findings) {
-      finding.gain = GainOf(model, finding, change);
-      finding.rule = entry.slug;
-      finding.code = entry.rule->code;
-      SortSites(finding.where);
-      analysis.findings.push_back(std::move(finding));
-    }
+    if (entry.rule->check) Take(model, entry, entry.rule->check(model), analysis);
+  }
+  for (const RegisteredRule& entry : AllRules()) {
+    CancelPoint();
+    if (!entry.rule->check_rest) continue;
+    Take(model, entry, entry.rule->check_rest(model, analysis.findings), analysis);
   }
   std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
                    [](const Finding& a, const Finding& b) {
-                     return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
+                     return a.gain.expected_ms_per_step > b.gain.expected_ms_per_step;
                    });
 }
 

@@ -23,7 +23,7 @@ void FindKernels(const RankModel& model, std::vector<Found>& found) {
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (ops.kind[op] != DeviceOpKind::kKernel) continue;
-    if (!trace.Facts(ops.name[op]).is_communication) continue;
+    if (!Communicates(trace, Row{op})) continue;
     const DeviceId device = trace.tracks[Index(ops.track[op])].device;
     const Interval when = ops.interval(Row{op});
     const auto account =

@@ -2,6 +2,7 @@
 
 #include "trace/base/cancel.h"
 #include "trace/recording/wire/facts.h"
+#include "trace/tables/communication.h"
 #include "trace/tables/environment.h"
 
 namespace trainprof {

@@ -19,15 +19,33 @@ const DeviceReport* WorstDevice(const RankAnalysis& rank) {
   return worst;
 }
 
+// " (kernels 43 %, copies alone 51 %)": what a device that works does beside computing.
+std::string BusyParts(const RankAnalysis& rank, const DeviceReport& device) {
+  constexpr double kWorthNaming = 0.01;
+  const auto share = [&](DeviceClass c) {
+    return rank.DeviceShare(device.account[static_cast<size_t>(c)].total);
+  };
+  if (device.account.size() != kDeviceClasses) return {};
+  const double copies = share(DeviceClass::kExposedCopy);
+  const double communication = share(DeviceClass::kExposedCommunication);
+  if (copies < kWorthNaming && communication < kWorthNaming) return {};
+  std::string text = fmt::format(" (kernels {:.1f} %", 100 * share(DeviceClass::kCompute));
+  if (copies >= kWorthNaming) text += fmt::format(", copies alone {:.1f} %", 100 * copies);
+  if (communication >= kWorthNaming) {
+    text += fmt::format(", communication alone {:.1f} %", 100 * communication);
+  }
+  return text + ")";
+}
+
 std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
   const double low = 100 * rank.DeviceShare(device.busy);
   const double high = 100 * rank.DeviceShare(device.busy_high);
   constexpr double kVisible = 0.05;  // percentage points that a figure with one decimal shows
-  std::string text = high - low < kVisible ? fmt::format("GPU busy {:.1f} %", low)
-                                           : fmt::format(
-                                                 "GPU busy {:.1f} to {:.1f} % (device work "
-                                                 "is missing from the trace)",
-                                                 low, high);
+  std::string text =
+      high - low < kVisible
+          ? fmt::format("GPU busy {:.1f} %{}", low, BusyParts(rank, device))
+          : fmt::format("GPU busy {:.1f} to {:.1f} %{} (device work is missing from the trace)",
+                        low, high, BusyParts(rank, device));
   const auto training = std::count_if(rank.devices.begin(), rank.devices.end(),
                                       [](const DeviceReport& d) { return !d.stray; });
   if (training > 1) text += fmt::format(" (GPU {}, the least of {})", device.id, training);

@@ -1,5 +1,7 @@
 #include "analysis/tables/category.h"
 
+#include "trace/tables/communication.h"
+
 namespace trainprof {
 std::string_view Title(Category category) {
   switch (category) {
@@ -159,8 +161,7 @@ Category Categorizer::OfCall(uint32_t row) const {
 
 Category Categorizer::OfDeviceOp(uint32_t row) const {
   if (trace_.device_ops.kind[row] != DeviceOpKind::kKernel) return Category::kCopy;
-  const bool communicates = trace_.Facts(trace_.device_ops.name[row]).is_communication;
-  return communicates ? Category::kCommunication : Category::kCompute;
+  return Communicates(trace_, Row{row}) ? Category::kCommunication : Category::kCompute;
 }
 
 }  // namespace trainprof

@@ -74,6 +74,13 @@ class Script {
                                       first, second);
       return;
     }
+    if (kind == "device") {
+      int64_t number = 0;
+      int32_t multiprocessors = 0;
+      words >> number >> multiprocessors;
+      builder_.device(builder_.FindOrAddDevice(number)).num_sms = multiprocessors;
+      return;
+    }
     int64_t begin = 0;
     int64_t end = 0;
     if (!(words >> begin >> end)) throw std::invalid_argument(line);
@@ -129,7 +136,15 @@ class Script {
     } else if (kind == "call") {
       builder_.AddApi(event, ApiKindOf(name), correlation);
     } else if (kind == "kernel") {
-      builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation);
+      DeviceOpDetails details;
+      if (const int64_t blocks = number("grid", 0); blocks > 0) {
+        LaunchConfig config;
+        config.grid = {static_cast<uint32_t>(blocks), 1, 1};
+        config.block = {128, 1, 1};
+        details.launch_config = builder_.FindOrAddLaunchConfig(config);
+      }
+      builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation,
+                           details);
     } else if (kind == "copy") {
       const auto [source, target] = MemoryKindsOf(name);
       builder_.AddDeviceOp(event, DeviceOpKind::kCopy, CopyDirectionOf(name), number("bytes", 0),
@@ -137,6 +152,11 @@ class Script {
     } else if (kind == "memset") {
       builder_.AddDeviceOp(event, DeviceOpKind::kMemset, CopyDirection::kUnknown,
                            number("bytes", 0), correlation);
+    } else if (kind == "stream-wait") {
+      builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
+                      SyncKind::kStreamWaits, kNoCorrelation, kNoCorrelation,
+                      number("stream", kNoCorrelation), number("device", 0),
+                      number("record", kNoCorrelation) + correlation_shift, kNoCorrelation);
     } else if (kind == "host-function") {
       builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
                       SyncKind::kHostFunction, kNoCorrelation, kNoCorrelation, kNoCorrelation,

@@ -424,13 +424,6 @@ inline constexpr std::string_view kMemoryCounter = "Step memory MiB";
 // The range of the steps during which `trainprof run --memory` looked for what keeps memory.
 inline constexpr std::string_view kMemorySearch = "trainprof --memory";
 
-// A kernel that moves data between GPUs: NCCL, RCCL, NVSHMEM and the custom all-reduces.
-constexpr bool IsCommunicationKernel(std::string_view name) {
-  using names_internal::ContainsNoCase;
-  return ContainsNoCase(name, "nccl") || ContainsNoCase(name, "rccl") ||
-         ContainsNoCase(name, "nvshmem") || ContainsNoCase(name, "cross_device_reduce");
-}
-
 // "Memcpy HtoD (Pageable -> Device)" -> kHostToDevice.
 constexpr CopyDirection CopyDirectionOf(std::string_view name) {
   using names_internal::ContainsNoCase;
