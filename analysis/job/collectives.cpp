@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "trace/base/cancel.h"
+#include "trace/tables/communication.h"
 
 namespace trainprof {
 namespace {
