@@ -273,6 +273,7 @@ bool Converter::Write(const DeviceRow& row) {
   if (!may_lack_time) in_flight_.Note(row);
   if (!writer_->Write(row)) return false;
   ++counts_.rows;
+  if (row.end_ns < row.begin_ns) ++counts_.reversed;
   return true;
 }
 

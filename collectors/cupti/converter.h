@@ -27,6 +27,7 @@ class Converter {
   struct Counts {
     uint64_t rows;
     uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
+    uint64_t reversed;    // rows that end before they begin, as where CUPTI has no place for times
     uint64_t in_flight;   // nor for these, which were under way when the program ended
     uint64_t misdated;    // likewise, their times are from before this converter, or ahead of now
     uint64_t unreadable;  // bytes of records of unknown size
