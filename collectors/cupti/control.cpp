@@ -175,8 +175,13 @@ void FlushLast(Session& session) {
       static_cast<CUpti_ActivityKind>(kContextActivity),
       static_cast<CUpti_ActivityKind>(kStreamActivity),
   };
-  const bool spare = session.client.shares &&
-                     session.client.OthersRecord(kLasting, sizeof kLasting / sizeof *kLasting);
+  bool spare = session.client.shares;
+  if (spare) {
+    Watched(session, "cuptiActivityGetEnabledKinds", [&] {
+      spare = session.client.OthersRecord(kLasting, sizeof kLasting / sizeof *kLasting);
+      return CUPTI_SUCCESS;
+    });
+  }
   Flush(session, spare ? 0 : kForced);
 }
 
