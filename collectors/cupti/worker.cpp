@@ -140,17 +140,19 @@ struct Worker {
     SignalFollowers();
   }
 
-  // CUPTI stamps no more where its buffers on the device are used up, which it does not say.
+  // CUPTI stamps no more, or in the wrong order, where its buffers on the device are used up, which it
+  // does not say.
   void WatchTimes() {
     constexpr uint64_t kFew = 50;
     const Converter::Counts& counts = session.converter.counts();
-    const uint64_t untimed = counts.untimed - seen.untimed;
-    const uint64_t all = untimed + counts.rows - seen.rows;
+    const uint64_t lost = counts.untimed - seen.untimed;
+    const uint64_t untimed = lost + counts.reversed - seen.reversed;
+    const uint64_t all = lost + counts.rows - seen.rows;
     seen = counts;
     if (untimed <= kFew || untimed * 100 <= all || session.failed.exchange(true)) return;
     WriteFact(
         session, fact::kCuptiState,
-        "%llu of %llu records of a second have no times: CUPTI ran out of buffers on the device",
+        "%llu of %llu records of a second have no times, or impossible ones: CUPTI ran out of buffers on the device",
         static_cast<unsigned long long>(untimed), static_cast<unsigned long long>(all));
   }
 
