@@ -14,6 +14,14 @@
 
 namespace trainprof {
 
+// What each step of a rank went to.
+struct RankSteps {
+  std::vector<HostSplit> host;       // as RankDigest::host_steps
+  std::vector<DeviceSteps> devices;  // as RankDigest::devices
+
+  bool operator==(const RankSteps&) const = default;
+};
+
 struct JobAnalysis {
   std::string kind;  // "recording", "kineto", "chrome", or the slug of another importer
   std::string path;
@@ -25,6 +33,7 @@ struct JobAnalysis {
   recording::RunState run;  // of a recording
   // By rank, as `ranks` (LatenessOf).
   std::vector<std::optional<Duration>> late;
+  std::vector<RankSteps> steps;  // by rank, as `ranks`
 };
 
 // Puts a job together from what is known of each rank. The order of Add does not matter.
