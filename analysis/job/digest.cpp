@@ -1,5 +1,6 @@
 #include "analysis/job/digest.h"
 
+#include "analysis/job/operation_steps.h"
 #include "trace/base/cancel.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/tables/communication.h"
@@ -18,11 +19,12 @@ std::vector<DeviceSteps> DeviceStepsOf(const RankModel& model) {
   std::vector<DeviceSteps> devices;
   for (const DeviceAccount& account : model.devices_and_strays) {
     if (account.ops_in_window == 0) continue;
-    DeviceSteps device{model.trace.devices[Index(account.device)].id, {}};
+    DeviceSteps device{model.trace.devices[Index(account.device)].id, {}, {}, {}};
     for (const Step& step : model.device_steps.steps) {
       CancelPoint();
       device.steps.push_back(account.Within(step.span));
     }
+    SumOperations(model.trace, account.device, model.device_steps.steps, device);
     devices.push_back(std::move(device));
   }
   return devices;

@@ -18,10 +18,27 @@ namespace trainprof {
 using DeviceSplit = std::array<Duration, kDeviceClasses>;
 using HostSplit = std::array<Duration, kHostClasses>;
 
+// A model of layers that repeat has some dozen different kernels.
+inline constexpr size_t kMostOperations = 64;
+
+// What the operations of one name (kernels, copies, memsets) took of a device in each step.
+struct OperationSteps {
+  std::string name;             // whole, as the trace has it
+  int64_t names = 1;            // more than 1: of others together, which have no name
+  int64_t count = 0;            // that begin within the steps
+  std::vector<Duration> steps;  // as analysis.device_steps; those that overlap count each
+
+  bool operator==(const OperationSteps&) const = default;
+};
+
 // Where the time of a device went in each step.
 struct DeviceSteps {
   int64_t device = 0;              // DeviceReport::id
   std::vector<DeviceSplit> steps;  // as analysis.device_steps; each sums to the step's span
+  // The names that took most, most first, at most kMostOperations; and what all others took.
+  // Together they are all that the device did; less the time that it did several at once, busy.
+  std::vector<OperationSteps> operations;
+  OperationSteps others;
 
   bool operator==(const DeviceSteps&) const = default;
 };

@@ -161,9 +161,14 @@ void Fields(auto& in, Of<RankAnalysis> auto& rank) {
       "ranges", ranges);
 }
 
+void Fields(auto& in, Of<OperationSteps> auto& operation) {
+  auto& [name, names, count, steps] = operation;
+  in("name", name)("names", names)("count", count)("steps", steps);
+}
+
 void Fields(auto& in, Of<DeviceSteps> auto& device) {
-  auto& [id, steps] = device;
-  in("device", id)("steps", steps);
+  auto& [id, steps, operations, others] = device;
+  in("device", id)("steps", steps)("operations", operations)("others", others);
 }
 
 void Fields(auto& in, Of<CollectiveCall> auto& call) {

@@ -67,6 +67,9 @@ JobAnalysis JobAnalyzer::Finish(const JobSource& source, JobFacts facts) && {
   CountUnreadable(facts.unreadable, digests_.front().analysis);
   JobAnalysis job;
   job.kind = digests_.front().analysis.kind;
+  std::stable_sort(digests_.begin(), digests_.end(), [](const RankDigest& a, const RankDigest& b) {
+    return a.analysis.rank < b.analysis.rank;
+  });
   job.path = source.path.lexically_normal().string();
   std::stable_sort(digests_.begin(), digests_.end(), [](const RankDigest& a, const RankDigest& b) {
     return a.analysis.rank < b.analysis.rank;
@@ -75,6 +78,7 @@ JobAnalysis JobAnalyzer::Finish(const JobSource& source, JobFacts facts) && {
   for (RankDigest& digest : digests_) {
     RateConfidence(digest.analysis);
     job.ranks.push_back(std::move(digest.analysis));
+    job.steps.push_back({std::move(digest.host_steps), std::move(digest.devices)});
   }
   job.other_processes = std::move(facts.other_processes);
   job.silent_ranks = std::move(facts.silent_ranks);

@@ -15,6 +15,14 @@
 
 namespace trainprof {
 
+// What each step of a rank went to.
+struct RankSteps {
+  std::vector<HostSplit> host;       // as RankDigest::host_steps
+  std::vector<DeviceSteps> devices;  // as RankDigest::devices
+
+  bool operator==(const RankSteps&) const = default;
+};
+
 struct JobAnalysis {
   std::string kind;  // "recording", "kineto", "chrome", or the slug of another importer
   std::string path;
@@ -28,6 +36,7 @@ struct JobAnalysis {
   LateCause late_cause;     // of waits.late
   // By rank, as `ranks`: by the waits where they are worth saying, else LatenessOf.
   std::vector<std::optional<Duration>> late;
+  std::vector<RankSteps> steps;  // by rank, as `ranks`
 };
 
 // Puts a job together from what is known of each rank. The order of Add does not matter.
