@@ -45,7 +45,8 @@ Duration HostPacedIdle(const RankModel& model) {
 Gain OfRemovedWaits(const RankModel& model, Duration drain, std::vector<Row> calls) {
   Duration busy;
   for (const DeviceAccount& device : model.devices) {
-    busy = std::max(busy, device.BusyWithin(model.device_steps.window) + device.missing_rows);
+    busy =
+        std::max(busy, device.BusyWithin(model.device_steps.device_window) + device.missing_rows);
   }
   Duration blocked;
   for (const Row call : calls) blocked += model.trace.api.interval(call).Length();
@@ -53,7 +54,7 @@ Gain OfRemovedWaits(const RankModel& model, Duration drain, std::vector<Row> cal
   const double step = model.device_steps.MeanMilliseconds();
   const double room = step - model.PerStepMs(busy);
   const double drained = std::min(model.PerStepMs(drain), room);
-  const double own_work = step - model.PerStepMs(blocked);
+  const double own_work = model.device_steps.HostMeanMilliseconds() - model.PerStepMs(blocked);
   const double paced = std::min(model.PerStepMs(HostPacedIdle(model)), room);
   return {std::clamp(step - std::max(own_work, model.PerStepMs(busy)), 0.0, drained),
           HostRunsAhead(model, calls) ? std::max(drained, paced) : drained};
@@ -66,7 +67,7 @@ Gain OfInput(const RankModel& model, Duration exposed) {
   const Duration raw = model.host.InputWait().IntersectWith(model.device_steps.window).Total();
   const double step = model.device_steps.MeanMilliseconds();
   const double wait = model.PerStepMs(exposed);
-  const double own_work = step - model.PerStepMs(raw);
+  const double own_work = model.device_steps.HostMeanMilliseconds() - model.PerStepMs(raw);
   const bool ahead = !model.devices.empty() && HostRunsAhead(model, {});
   const double high = ahead ? std::max(wait, model.PerStepMs(HostPacedIdle(model))) : wait;
   return {std::clamp(step - kContention * own_work, 0.0, kHidden * wait), high};

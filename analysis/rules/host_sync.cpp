@@ -106,7 +106,7 @@ RuleOutcome Check(const RankModel& model) {
     calls.push_back(sync.call);
   }
   Duration drain;
-  for (Duration d : DrainOf(calls, model.devices, model.device_steps.window)) drain += d;
+  for (Duration d : DrainOf(calls, model.devices, model.device_steps.device_window)) drain += d;
   const bool often = static_cast<int64_t>(syncs.size()) >= model.device_steps.divisor();
   const bool costly = model.ShareOfWindow(blocked) > kMinBlockedShare ||
                       model.ShareOfWindow(drain) > kMinDrainShare;

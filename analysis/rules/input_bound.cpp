@@ -41,7 +41,7 @@ Wait WaitOf(const RankModel& model) {
     }
     IntervalSet exposed = IntervalSet::Union(std::move(idle));
     const auto total = [&](const IntervalSet& s) {
-      return s.IntersectWith(model.device_steps.window).Total();
+      return s.IntersectWith(model.device_steps.device_window).Total();
     };
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
@@ -52,8 +52,8 @@ double ShareOfStepsThatWait(const Steps& steps, const IntervalSet& waits) {
   if (steps.steps.empty()) return 1;
   int64_t waiting = 0;
   for (const Step& step : steps.steps) {
-    const Duration wait = waits.TotalWithin(step.span);
-    if (static_cast<double>(wait.ns) > kWarnShare * static_cast<double>(step.span.Length().ns)) {
+    const Duration wait = waits.TotalWithin(step.device);
+    if (static_cast<double>(wait.ns) > kWarnShare * static_cast<double>(step.device.Length().ns)) {
       ++waiting;
     }
   }
@@ -294,7 +294,7 @@ RuleOutcome Check(const RankModel& model) {
   }
   // A device that shows nothing of what it did is not a CPU run.
   if (model.devices.empty() && !model.device_doubt.empty()) return NoDevices(model);
-  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.window).Total();
+  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.device_window).Total();
   const double share = model.ShareOfWindow(exposed);
   const double exposed_ns =
       static_cast<double>(exposed.ns) / static_cast<double>(model.device_steps.divisor());

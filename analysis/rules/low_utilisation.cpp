@@ -51,7 +51,7 @@ Finding Describe(const RankModel& model, const DeviceAccount& account, double bu
   for (uint32_t row = 0; row < account.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& s = account.idle[row];
-    if (model.InWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
+    if (model.InDeviceWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
       longest.push_back(row);
     }
   }
@@ -87,7 +87,7 @@ RuleOutcome Check(const RankModel& model) {
   std::vector<Diagnosis> findings;
   for (const DeviceAccount& account : model.devices) {
     if (account.ops_in_window == 0) continue;
-    const Duration busy = account.BusyWithin(model.device_steps.window);
+    const Duration busy = account.BusyWithin(model.device_steps.device_window);
     const double busy_high = model.ShareOfWindow(busy + account.Of(DeviceClass::kIdleUnrecorded));
     if (busy_high < kWarnBelow) {
       findings.push_back(

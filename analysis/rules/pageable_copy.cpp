@@ -37,7 +37,7 @@ Copies Collect(const RankModel& model) {
     copies.kind_known |= pageable || ops.Uses(i, MemoryKind::kPinned);
     // Small ones are cpu-tensor's.
     if (!pageable || ops.bytes[i] <= kPageableAsyncBytes) continue;
-    if (!model.InWindow(ops.interval(Row{i}))) continue;
+    if (!model.InDeviceWindow(ops.interval(Row{i}))) continue;
     if (ops.launch[i] == kNoRow || !model.blocking_calls[Index(ops.launch[i])]) continue;
     copies.rows.push_back(i);
     copies.bytes += ops.bytes[i];
@@ -68,7 +68,7 @@ Duration Exposed(const RankModel& model, const std::vector<uint32_t>& rows) {
     }
     const IntervalSet exposed = IntervalSet::Union(std::move(copies))
                                     .Minus(IntervalSet::Union(std::move(kernels)))
-                                    .IntersectWith(model.device_steps.window);
+                                    .IntersectWith(model.device_steps.device_window);
     worst = std::max(worst, exposed.Total());
   }
   return worst;
@@ -81,7 +81,8 @@ Duration DrainAfter(const RankModel& model, const std::vector<uint32_t>& rows) {
   }
   std::sort(calls.begin(), calls.end());
   Duration total;
-  for (Duration drain : DrainOf(calls, model.devices, model.device_steps.window)) total += drain;
+  for (Duration drain : DrainOf(calls, model.devices, model.device_steps.device_window))
+    total += drain;
   return total;
 }
 
