@@ -92,7 +92,7 @@ double FloorMs(const RankModel& model, const Change& change) {
   std::vector<Interval> times;
   for (const Row op : change.rows) times.push_back(model.trace.device_ops.interval(op));
   return model.PerStepMs(
-      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.window).Total());
+      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window).Total());
 }
 
 struct Answer {

@@ -53,16 +53,22 @@ struct RankModel {
   // What stands behind a figure of PerStepMs: "ms/step", or "ms in all" where there are no steps.
   std::string_view Unit() const { return device_steps.count() > 0 ? "ms/step" : "ms in all"; }
   double ShareOfWindow(Duration part) const {
-    const Duration whole = device_steps.window.Total();
+    const Duration whole = device_steps.device_window.Total();
     return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
   }
+  // What the host did: a call, a range.
   bool InWindow(const Interval& interval) const {
     return device_steps.window.TotalWithin(interval).ns > 0;
+  }
+  // What a device did.
+  bool InDeviceWindow(const Interval& interval) const {
+    return device_steps.device_window.TotalWithin(interval).ns > 0;
   }
 
  private:
   RankModel(const Trace& trace, DeviceOrder order);
   bool ChooseDeviceSteps();
+  void TimeOtherSteps();
 };
 
 // "steps without GPU detail take 2.6 ms, those with it 1.9 ms; they wait 0.7 ms for the loader, ..."

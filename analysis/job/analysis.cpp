@@ -27,7 +27,7 @@ double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
     const LaunchConfig* const config = trace.ConfigOf(Row{row});
     if (config == nullptr || config->theoretical_occupancy_percent < 0) continue;
     const Interval interval = trace.device_ops.interval(Row{row});
-    const auto ns = static_cast<double>(steps.window.TotalWithin(interval).ns);
+    const auto ns = static_cast<double>(steps.device_window.TotalWithin(interval).ns);
     weighted += config->theoretical_occupancy_percent / 100 * ns;
     weight += ns;
   }
@@ -39,7 +39,7 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
   DeviceReport report;
   report.id = device.id;
   report.name = trace.Text(device.name);
-  report.busy = account.BusyWithin(steps.window);
+  report.busy = account.BusyWithin(steps.device_window);
   report.busy_high = report.busy + account.Of(DeviceClass::kIdleUnrecorded);
   report.account = LinesOf<DeviceClass>(account.total);
   if (device.compute_major > 0) {
@@ -184,7 +184,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.steps = model.steps;
   analysis.window = model.steps.window.Total();
   analysis.device_steps = model.device_steps;
-  analysis.device_window = model.device_steps.window.Total();
+  analysis.device_window = model.device_steps.device_window.Total();
   analysis.detail_check = model.detail_check;
   analysis.host_facts = FindHostFacts(trace, model.steps);
   for (const DeviceAccount& account : model.devices_and_strays) {

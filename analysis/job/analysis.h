@@ -130,6 +130,12 @@ struct RankAnalysis {
   double DevicePerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(device_steps.divisor());
   }
+  // In which it begins; nullptr: in none.
+  const Step* StepOf(const Evidence& evidence) const {
+    const bool is_devices = evidence.table == Table::kDeviceOps || evidence.table == Table::kIdle ||
+                            evidence.table == Table::kBusy;
+    return is_devices ? steps.OnDeviceAt(evidence.when.begin) : steps.At(evidence.when.begin);
+  }
   double DeviceShare(Duration part) const { return Part(part, device_window); }
 
   static double Part(Duration part, Duration whole) {

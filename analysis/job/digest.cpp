@@ -22,7 +22,7 @@ std::vector<DeviceSteps> DeviceStepsOf(const RankModel& model) {
     DeviceSteps device{model.trace.devices[Index(account.device)].id, {}, {}, {}};
     for (const Step& step : model.device_steps.steps) {
       CancelPoint();
-      device.steps.push_back(account.Within(step.span));
+      device.steps.push_back(account.Within(step.device));
     }
     SumOperations(model.trace, account.device, model.device_steps.steps, device);
     devices.push_back(std::move(device));

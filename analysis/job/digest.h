@@ -33,8 +33,9 @@ struct OperationSteps {
 
 // Where the time of a device went in each step.
 struct DeviceSteps {
-  int64_t device = 0;              // DeviceReport::id
-  std::vector<DeviceSplit> steps;  // as analysis.device_steps; each sums to the step's span
+  int64_t device = 0;  // DeviceReport::id
+  std::vector<DeviceSplit>
+      steps;  // as analysis.device_steps; each sums to the step's time on the device
   // The names that took most, most first, at most kMostOperations; and what all others took.
   // Together they are all that the device did; less the time that it did several at once, busy.
   std::vector<OperationSteps> operations;
@@ -47,8 +48,9 @@ struct RankDigest {
   // As the rank's report has it, but that findings have the confidence that their rules gave them:
   // what weakens it further may be known only when the whole job has been read.
   RankAnalysis analysis;
-  std::string host;                      // that recorded it; "" where the trace does not say
-  std::vector<HostSplit> host_steps;     // as analysis.steps; each sums to the step's span
+  std::string host;  // that recorded it; "" where the trace does not say
+  std::vector<HostSplit>
+      host_steps;  // as analysis.steps; each sums to the step's time on the device
   std::vector<DeviceSteps> devices;      // as analysis.devices
   std::vector<Collectives> collectives;  // in the order of their first calls
 

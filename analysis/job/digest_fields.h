@@ -89,14 +89,14 @@ void Fields(auto& in, Of<LoaderWait> auto& wait) {
 }
 
 void Fields(auto& in, Of<Step> auto& step) {
-  auto& [range, span, number] = step;
-  in("range", range)("span", span)("number", number);
+  auto& [range, span, device, is_cut, number] = step;
+  in("range", range)("span", span)("device", device)("is_cut", is_cut)("number", number);
 }
 
 void Fields(auto& in, Of<Steps> auto& steps) {
-  auto& [source, thread, list, warmup, searched, window] = steps;
+  auto& [source, thread, list, warmup, searched, window, device_window, clock] = steps;
   in("source", source)("thread", thread)("steps", list)("warmup_steps", warmup)(
-      "searched_steps", searched)("window", window);
+      "searched_steps", searched)("window", window)("device_window", device_window)("clock", clock);
 }
 
 void Fields(auto& in, Of<DeviceReport> auto& device) {

@@ -118,7 +118,7 @@ StepTexts StepText(const RankAnalysis& rank) {
     return {"no steps found in " + TimeText(rank.window.ToMilliseconds()), "", ""};
   }
   const std::string median = TimeText(rank.steps.Median().ToMilliseconds());
-  const std::string mean = TimeText(rank.PerStepMs(rank.window));
+  const std::string mean = TimeText(rank.steps.MeanMilliseconds());
   StepTexts texts{"median step " + median, "", ""};
   if (mean != median) {
     texts.step += ", mean " + mean;

@@ -66,7 +66,7 @@ RuleOutcome Check(const RankModel& model) {
     blocked += sync.blocked;
     calls.push_back(sync.wait);
   }
-  const Duration drain = DrainOf(std::move(calls), model.devices, model.device_steps.window);
+  const Duration drain = DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
   if (syncs.empty()) return std::vector<Diagnosis>{};
 
   Finding finding;

@@ -60,8 +60,8 @@ class Searcher {
     for (uint32_t i = 0; i < device.idle.size(); ++i) {
       CancelPoint(i);
       const auto& [gap, why] = device.idle[i];
-      if (!MayBeHostWork(why) || !model_.InWindow(gap)) continue;
-      const Duration length = model_.device_steps.window.TotalWithin(gap);
+      if (!MayBeHostWork(why) || !model_.InDeviceWindow(gap)) continue;
+      const Duration length = model_.device_steps.device_window.TotalWithin(gap);
       if (!Take(gap, why, thread, length, i, found) && why == DeviceClass::kIdleUnknown) {
         unnamed.push_back(gap);
       }
@@ -159,7 +159,7 @@ class Searcher {
       });
     }
     if (work.samples < kFewSamples || work.where.empty()) return;
-    work.total = unnamed.IntersectWith(model_.device_steps.window).Total();
+    work.total = unnamed.IntersectWith(model_.device_steps.device_window).Total();
     found[Kind::kSampled] = std::move(work);
   }
 

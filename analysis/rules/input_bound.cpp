@@ -43,7 +43,7 @@ Wait WaitOf(const RankModel& model) {
     }
     IntervalSet exposed = IntervalSet::Union(std::move(idle));
     const auto total = [&](const IntervalSet& s) {
-      return s.IntersectWith(model.device_steps.window).Total();
+      return s.IntersectWith(model.device_steps.device_window).Total();
     };
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
@@ -63,8 +63,8 @@ struct StepsThatWait {
 StepsThatWait FindStepsThatWait(const Steps& steps, const IntervalSet& waits) {
   StepsThatWait found{0, static_cast<int64_t>(steps.count())};
   for (const Step& step : steps.steps) {
-    const Duration wait = waits.TotalWithin(step.span);
-    if (static_cast<double>(wait.ns) > kLeastShare * static_cast<double>(step.span.Length().ns)) {
+    const Duration wait = waits.TotalWithin(step.device);
+    if (static_cast<double>(wait.ns) > kLeastShare * static_cast<double>(step.device.Length().ns)) {
       ++found.count;
     }
   }
@@ -306,7 +306,7 @@ RuleOutcome Check(const RankModel& model) {
   }
   // A device that shows nothing of what it did is not a CPU run.
   if (model.devices.empty() && !model.device_doubt.empty()) return NoDevices(model);
-  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.window).Total();
+  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.device_window).Total();
   const double share = model.ShareOfWindow(exposed);
   const double exposed_ns =
       static_cast<double>(exposed.ns) / static_cast<double>(model.device_steps.divisor());

@@ -86,7 +86,7 @@ RuleOutcome Check(const RankModel& model) {
   const Duration blocked = IntervalSet::Union(waits).Total();
   const size_t steps_with = StepsWith(model, waits);
   Finding finding;
-  finding.cost = DrainOf(std::move(waits), model.devices, model.device_steps.window);
+  finding.cost = DrainOf(std::move(waits), model.devices, model.device_steps.device_window);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   if (finding.severity == Severity::kNote) finding.severity = Severity::kWarning;
   const size_t steps = model.device_steps.count();

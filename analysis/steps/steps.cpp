@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analysis/steps/device_order.h"
+#include "analysis/steps/device_time.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -115,8 +116,8 @@ const std::vector<uint32_t>& BusiestDeviceOps(DeviceOrder& order) {
       [](const auto& fewer, const auto& more) { return fewer.size() < more.size(); });
 }
 
-// The begin times of the operation that recurs once a period, if the whole sequence is periodic.
-std::vector<TraceTime> PeriodicBoundaries(const Trace& trace, DeviceOrder& order) {
+// The operation that recurs once a period, each time, if the whole sequence is periodic.
+std::vector<Row> PeriodicOps(const Trace& trace, DeviceOrder& order) {
   const std::vector<uint32_t>& ops = BusiestDeviceOps(order);
   std::vector<std::vector<size_t>> places(trace.strings.size());  // by name
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -149,11 +150,30 @@ std::vector<TraceTime> PeriodicBoundaries(const Trace& trace, DeviceOrder& order
       }
     }
     if (static_cast<double>(matches) < kMinPeriodMatch * static_cast<double>(pairs)) continue;
-    std::vector<TraceTime> boundaries;
-    for (size_t i : *at) boundaries.push_back(trace.device_ops.begin[ops[i]]);
-    return boundaries;
+    std::vector<Row> periodic;
+    for (size_t i : *at) periodic.push_back(Row{ops[i]});
+    return periodic;
   }
   return {};
+}
+
+struct Boundaries {
+  std::vector<TraceTime> at;
+  bool are_hosts = false;  // when these operations were launched; else when they began
+};
+
+// By the host's clock, as all steps, where it tells these operations apart.
+Boundaries BoundariesAt(const Trace& trace, const std::vector<Row>& ops) {
+  Boundaries launches{{}, true};
+  Boundaries begins;
+  for (const Row op : ops) {
+    begins.at.push_back(trace.device_ops.begin[Index(op)]);
+    const Row call = trace.device_ops.launch[Index(op)];
+    if (call != kNoRow) launches.at.push_back(trace.api.begin[Index(call)]);
+  }
+  const bool are_apart = std::adjacent_find(launches.at.begin(), launches.at.end(),
+                                            std::greater_equal<>()) == launches.at.end();
+  return are_apart && launches.at.size() == ops.size() ? launches : begins;
 }
 
 // In a gap of the devices alone the host's steps go on.
@@ -198,18 +218,22 @@ bool AreNumbers(const std::vector<int64_t>& numbers) {
          numbers.end();
 }
 
-// `numbers` of the ranges, or none.
+// `numbers` of the ranges, or none. `are_hosts`: the ranges are in the host's time, not a device's.
 void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
-              const std::vector<int64_t>& numbers) {
+              const std::vector<int64_t>& numbers, bool are_hosts) {
   DropUnfinished(trace, ranges);
   const bool are_numbered = AreNumbers(numbers);
   for (size_t i = 0; i < ranges.size(); ++i) {
-    Step step{ranges[i], ranges[i], are_numbered ? numbers[i] : static_cast<int64_t>(i)};
+    Step step{ranges[i], ranges[i], ranges[i], false,
+              are_numbered ? numbers[i] : static_cast<int64_t>(i)};
     if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {
       step.span.end = ranges[i + 1].begin;
     }
     steps.steps.push_back(step);
   }
+  for (Step& step : steps.steps) step.device = step.span;
+  const bool by_device = !are_hosts || SetDeviceTimes(trace, steps.steps);
+  steps.clock = by_device ? StepClock::kDevice : StepClock::kHost;
   if (trace.source == SourceKind::kRecording) {
     steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
     steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
@@ -253,6 +277,8 @@ std::string_view Name(StepSource source) {
   return "none";
 }
 
+std::string_view Name(StepClock clock) { return clock == StepClock::kDevice ? "device" : "host"; }
+
 std::optional<size_t> Steps::Find(int64_t number) const {
   const auto step = std::partition_point(steps.begin(), steps.end(),
                                          [&](const Step& s) { return s.number < number; });
@@ -266,14 +292,44 @@ const Step* Steps::At(TraceTime at) const {
   return step == steps.end() || at < step->span.begin ? nullptr : &*step;
 }
 
-Duration Steps::Median() const {
+const Step* Steps::OnDeviceAt(TraceTime at) const {
+  const auto step = std::partition_point(steps.begin(), steps.end(),
+                                         [&](const Step& s) { return s.device.end <= at; });
+  return step == steps.end() || at < step->device.begin ? nullptr : &*step;
+}
+
+Duration Steps::Quantile(double share) const {
   if (steps.empty()) return {};
   std::vector<int64_t> lengths;
-  for (const Step& step : steps) lengths.push_back(step.range.Length().ns);
+  for (const Step& step : steps) {
+    lengths.push_back((clock == StepClock::kDevice ? step.device : step.range).Length().ns);
+  }
   std::sort(lengths.begin(), lengths.end());
-  const size_t n = lengths.size();
-  // The mean of the two middle ones, rounded down to whole nanoseconds.
-  return Nanoseconds(lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2);
+  // Between the two next to it by distance, rounded down to whole nanoseconds.
+  const double place = share * static_cast<double>(lengths.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const int64_t apart = lengths[std::min(below + 1, lengths.size() - 1)] - lengths[below];
+  const double part = place - static_cast<double>(below);
+  return Nanoseconds(lengths[below] + static_cast<int64_t>(part * static_cast<double>(apart)));
+}
+
+Duration Steps::LagAtBegin() const {
+  return steps.empty() ? Duration{} : steps.front().device.begin - steps.front().span.begin;
+}
+
+Duration Steps::LagAtEnd() const {
+  return steps.empty() ? Duration{} : steps.back().device.end - steps.back().span.end;
+}
+
+void Steps::Cover() {
+  std::vector<Interval> spans;
+  std::vector<Interval> devices;
+  for (const Step& step : steps) {
+    spans.push_back(step.span);
+    devices.push_back(step.device);
+  }
+  window = IntervalSet::Union(std::move(spans));
+  device_window = IntervalSet::Union(std::move(devices));
 }
 
 namespace {
@@ -282,10 +338,10 @@ namespace {
 Steps FindSteps(const Trace& trace, DeviceOrder* order) {
   Steps steps;
   const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
-                        const std::vector<int64_t>& numbers = {}) {
+                        const std::vector<int64_t>& numbers = {}, bool are_hosts = true) {
     steps.source = source;
     steps.thread = thread;
-    SetSteps(steps, trace, ranges, numbers);
+    SetSteps(steps, trace, ranges, numbers, are_hosts);
   };
   if (const Group group = ExplicitSteps(trace); !group.ranges.empty()) {
     take(StepSource::kExplicit, group.track, group.ranges, group.numbers);
@@ -297,24 +353,22 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order) {
     std::vector<TraceTime> begins;
     for (const Interval& range : loader.ranges) begins.push_back(range.begin);
     take(StepSource::kLoader, loader.track, Between(begins));
-  } else if (const auto boundaries =
-                 order != nullptr ? PeriodicBoundaries(trace, *order) : std::vector<TraceTime>();
-             boundaries.size() >= kMinRepetitions) {
-    take(StepSource::kInferred, kNoTrack, Between(boundaries));
+  } else if (const auto ops = order != nullptr ? PeriodicOps(trace, *order) : std::vector<Row>();
+             ops.size() >= kMinRepetitions) {
+    const Boundaries boundaries = BoundariesAt(trace, ops);
+    take(StepSource::kInferred, kNoTrack, Between(boundaries.at), {}, boundaries.are_hosts);
   }
   if (steps.thread == kNoTrack) steps.thread = BusiestThread(trace);
-  std::vector<Interval> spans;
-  for (const Step& step : steps.steps) spans.push_back(step.span);
-  steps.window = spans.empty()
-                     ? IntervalSet::Union({trace.extent}).Minus(OverheadTimes(trace, kCuptiSetup))
-                     : IntervalSet::Union(std::move(spans));
+  if (!steps.steps.empty()) {
+    steps.Cover();
+    return steps;
+  }
+  const IntervalSet setup = OverheadTimes(trace, kCuptiSetup);
+  steps.window = IntervalSet::Union({trace.extent}).Minus(setup);
+  const Interval extent = DeviceExtent(trace);
+  if (!extent.Empty()) steps.clock = StepClock::kDevice;
+  steps.device_window = extent.Empty() ? steps.window : IntervalSet::Union({extent}).Minus(setup);
   return steps;
-}
-
-void CoverSpans(Steps& steps) {
-  std::vector<Interval> spans;
-  for (const Step& step : steps.steps) spans.push_back(step.span);
-  steps.window = IntervalSet::Union(std::move(spans));
 }
 
 }  // namespace
@@ -339,14 +393,16 @@ IntervalSet DeviceGaps(const Trace& trace) {
 }
 
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
-  if (gaps.Empty()) return steps;
+  if (gaps.Empty() && (steps.steps.empty() || !steps.steps.back().is_cut)) return steps;
   Steps detail = steps;
   std::erase_if(detail.steps, [&](const Step& step) { return gaps.TotalWithin(step.span).ns > 0; });
   if (steps.steps.empty()) {
     detail.window = steps.window.Minus(gaps);
+    detail.device_window = steps.device_window.Minus(gaps);
     return detail;
   }
-  CoverSpans(detail);
+  while (detail.steps.size() > 1 && detail.steps.back().is_cut) detail.steps.pop_back();
+  detail.Cover();
   return detail;
 }
 
@@ -355,7 +411,7 @@ Steps WithoutDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
   std::erase_if(others.steps, [&](const Step& step) {
     return gaps.TotalWithin(step.span) != step.span.Length();
   });
-  CoverSpans(others);
+  others.Cover();
   return others;
 }
 

@@ -19,8 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchemaVersion = "1.4";
 
-Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
-  const Duration window = steps.window.Total();
+// `window`: what the account is of.
+Json AccountJson(const Steps& steps, Duration window, const std::vector<AccountLine>& account) {
   Json lines = Json::array();
   for (const AccountLine& line : account) {
     lines.push_back({{"class", line.name},
@@ -37,6 +37,10 @@ Json StepsJson(const RankAnalysis& rank) {
   const bool any = steps.count() > 0;
   json["median_ms"] = any ? Json(steps.Median().ToMilliseconds()) : Json(nullptr);
   json["mean_ms"] = any ? Json(steps.MeanMilliseconds()) : Json(nullptr);
+  json["p10_ms"] = any ? Json(steps.Quantile(0.1).ToMilliseconds()) : Json(nullptr);
+  json["p90_ms"] = any ? Json(steps.Quantile(0.9).ToMilliseconds()) : Json(nullptr);
+  json["clock"] = Name(steps.clock);
+  json["host_mean_ms"] = any ? Json(steps.HostMeanMilliseconds()) : Json(nullptr);
   json["window_ms"] = rank.window.ToMilliseconds();
   json["window_ns"] = rank.window.ns;
   json["samples_per_second"] = nullptr;
@@ -54,7 +58,7 @@ Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
             {"busy_fraction", rank.DeviceShare(device.busy)},
             {"busy_fraction_high", rank.DeviceShare(device.busy_high)},
             {"peak_memory_bytes", nullptr},
-            {"account", AccountJson(rank.device_steps, device.account)}};
+            {"account", AccountJson(rank.device_steps, rank.device_window, device.account)}};
   if (!device.compute_capability.empty()) json["compute_capability"] = device.compute_capability;
   if (device.multiprocessors > 0) json["multiprocessors"] = device.multiprocessors;
   if (device.memory_bytes > 0) json["memory_bytes"] = device.memory_bytes;
@@ -248,6 +252,17 @@ Json JobWaitsJson(const JobAnalysis& job) {
   return json;
 }
 
+Json DeviceStepsJson(const RankAnalysis& rank) {
+  const Steps& steps = rank.device_steps;
+  Json json{{"count", steps.count()}, {"window_ns", rank.device_window.ns}};
+  json["mean_ms"] = steps.count() > 0 ? Json(steps.MeanMilliseconds()) : Json(nullptr);
+  if (steps.count() > 0 && steps.clock == StepClock::kDevice) {
+    json["host_ahead_at_begin_ms"] = steps.LagAtBegin().ToMilliseconds();
+    json["host_ahead_at_end_ms"] = steps.LagAtEnd().ToMilliseconds();
+  }
+  return json;
+}
+
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
@@ -257,13 +272,9 @@ Json RankJson(const RankAnalysis& rank) {
             {"path", rank.path},
             {"steps", StepsJson(rank)},
             {"devices", std::move(devices)},
-            {"device_steps",
-             {{"count", rank.device_steps.count()},
-              {"window_ns", rank.device_window.ns},
-              {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
-                                                        : Json(nullptr)}}},
+            {"device_steps", DeviceStepsJson(rank)},
             {"other_steps", OtherStepsJson(rank.detail_check)},
-            {"host_account", AccountJson(rank.steps, rank.host_account)},
+            {"host_account", AccountJson(rank.steps, rank.window, rank.host_account)},
             {"host_other", OtherItemsJson(rank, rank.host_other.items)},
             {"loader_wait",
              {{"ms_per_step", rank.DevicePerStepMs(rank.loader_wait.total)},
@@ -306,7 +317,7 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
   for (const Evidence& item : finding.evidence) {
     evidence.push_back(
         {{"what", item.what}, {"begin_ns", item.when.begin.ns}, {"end_ns", item.when.end.ns}});
-    const Step* const step = rank.steps.At(item.when.begin);
+    const Step* const step = rank.StepOf(item);
     if (step != nullptr) evidence.back()["step"] = step->number;
   }
   const auto steps = static_cast<double>(rank.device_steps.divisor());

@@ -43,7 +43,7 @@ std::string GainText(const RankAnalysis& rank, const Gain& gain) {
 
 // ", step 12": which one the evidence begins in, by the number that people know it by.
 std::string StepText(const RankAnalysis& rank, const Evidence& evidence) {
-  const Step* const step = rank.steps.At(evidence.when.begin);
+  const Step* const step = rank.StepOf(evidence);
   return step == nullptr ? "" : fmt::format(", step {}", step->number);
 }
 
@@ -154,6 +154,26 @@ std::string Numbers(const Steps& steps) {
   return fmt::format("numbers {} to {}", first, steps.steps.back().number);
 }
 
+// How the devices' clock and the host's differ, where that changes what figures mean.
+std::string ClockText(const RankAnalysis& rank) {
+  constexpr double kWorthSaying = 0.5;  // of a step that the host is ahead
+  const Steps& steps = rank.device_steps;
+  if (steps.clock == StepClock::kHost) {
+    return rank.devices.empty() ? ""
+                                : "Step times are the host's: the trace does not show which calls "
+                                  "launched the devices' work.\n";
+  }
+  const double begin = steps.LagAtBegin().ToMilliseconds();
+  const double end = steps.LagAtEnd().ToMilliseconds();
+  const double mean = steps.MeanMilliseconds();
+  if (std::max(begin, end) < kWorthSaying * mean || mean == 0) return {};
+  return fmt::format(
+      "The host ran ahead of the device, by {} at the first of these steps and {} at the last ({:.1f} steps); "
+      "by its own clock a step took {}.\n",
+      TimeText(std::max(begin, 0.0)), TimeText(std::max(end, 0.0)), std::max(end, 0.0) / mean,
+      TimeText(steps.HostMeanMilliseconds()));
+}
+
 void AppendSteps(std::string& out, const RankAnalysis& rank) {
   const Steps& steps = rank.steps;
   if (steps.count() == 0) {
@@ -163,10 +183,11 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
         rank.window.ToMilliseconds());
     return;
   }
-  out +=
-      fmt::format("{} ({}; {}), median {:.3f} ms, mean begin-to-begin {:.3f} ms",
-                  Counted(static_cast<int64_t>(steps.count()), "step", "steps"), Name(steps.source),
-                  Numbers(steps), steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
+  const bool by_device = steps.clock == StepClock::kDevice;
+  out += fmt::format("{} ({}; {}), median {:.3f} ms, mean {} {:.3f} ms",
+                     Counted(static_cast<int64_t>(steps.count()), "step", "steps"),
+                     Name(steps.source), Numbers(steps), steps.Median().ToMilliseconds(),
+                     by_device ? "on the device" : "begin-to-begin", steps.MeanMilliseconds());
   if (steps.warmup_steps > 0)
     out +=
         fmt::format("; {} set aside", Counted(steps.warmup_steps, "warm-up step", "warm-up steps"));
@@ -175,6 +196,7 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
                        Counted(steps.searched_steps, "step", "steps"));
   }
   out += "\n";
+  out += ClockText(rank);
   if (rank.device_steps.count() != steps.count()) {
     out += fmt::format(
         "GPU detail was recorded throughout {} of them (mean {:.3f} ms): the figures of GPUs and "
