@@ -26,6 +26,13 @@ std::string Format(const char* format, Values... values) {
   return text;
 }
 
+// Each scenario has draws of its own: FNV-1a of its name, then the seed.
+uint64_t SeedOf(const Options& options) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : options.scenario) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return hash + options.seed;
+}
+
 // Threads made later inherit it.
 bool AskForQuiet() {
   sched_param parameter{};
@@ -53,8 +60,8 @@ std::string Habit::Json() const {
       line_ + kLines);
 }
 
-Run::Run(const Options& options) : options_(options), random_(options.seed) {
-  Machine("seed", static_cast<double>(options.seed));
+Run::Run(const Options& options) : options_(options), random_(SeedOf(options)) {
+  Machine("seed", Draw(1, 1e6));
   // Drawn in any case: what follows must not depend on it.
   const bool epoch = Draw(0, 1) < 0.3;
   const bool logger = Draw(0, 1) < 0.3;
