@@ -175,14 +175,22 @@ class Comparer {
                        kFewestSteps)});
     }
     if (!diff_.step.bounds || (diff_.a.size() > 1 && diff_.b.size() > 1)) return;
+    const bool of_a = diff_.a.size() == 1;
+    const bool of_b = diff_.b.size() == 1;
+    const bool is_busy = (of_a && HostWasBusy(a_[0])) || (of_b && HostWasBusy(b_[0]));
+    const double share = kRunToRunShare * (is_busy ? kRunToRunOnBusyHost : 1);
     diff_.cautions.push_back(
-        {"run_to_run",
-         fmt::format("{} cannot show how much runs differ by themselves: the intervals are "
-                     "wider for it, by {:.0f} % of the step at least",
-                     diff_.a.size() > 1   ? "the one run of B"
-                     : diff_.b.size() > 1 ? "the one run of A"
-                                          : "one run a side",
-                     100 * kRunToRunShare)});
+        {"run_to_run", fmt::format("{} cannot show how much runs differ by themselves: the "
+                                   "intervals are wider for it, by {:.0f} % of the step at least",
+                                   of_a && of_b ? "one run a side"
+                                   : of_a       ? "the one run of A"
+                                                : "the one run of B",
+                                   100 * share)});
+    if (!is_busy) return;
+    diff_.cautions.push_back(
+        {"busy_host",
+         "the cores of the host were busy throughout: runs of one program differ by "
+         "more than that there; take five a side, in turns"});
   }
 
   std::span<const JobAnalysis> a_;

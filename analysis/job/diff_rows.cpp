@@ -63,16 +63,8 @@ std::vector<double> StepValues(const JobAnalysis& job, size_t rank, bool on_devi
   });
 }
 
-// Runs differ more where the machine was busy with something else as well.
 double WanderShare(const JobAnalysis& job) {
-  for (const RankAnalysis& rank : job.ranks) {
-    for (const HostFact& fact : rank.host_facts) {
-      if (fact.id == "cpu_busy" && fact.value >= kBusyHostPercent) {
-        return kRunToRunOnBusyHost * kRunToRunShare;
-      }
-    }
-  }
-  return kRunToRunShare;
+  return HostWasBusy(job) ? kRunToRunOnBusyHost * kRunToRunShare : kRunToRunShare;
 }
 
 void SortByDifference(std::vector<DiffRow>& rows) {
@@ -151,6 +143,14 @@ bool SameRanks(const JobAnalysis& x, const JobAnalysis& y) {
 }
 
 }  // namespace
+
+bool HostWasBusy(const JobAnalysis& job) {
+  return std::ranges::any_of(job.ranks, [](const RankAnalysis& rank) {
+    return std::ranges::any_of(rank.host_facts, [](const HostFact& fact) {
+      return fact.id == "cpu_busy" && fact.value >= kBusyHostPercent;
+    });
+  });
+}
 
 double MeanStepMs(const JobAnalysis& job, bool on_devices) {
   RunValues ranks;

@@ -13,6 +13,9 @@ namespace trainprof {
 // Mean over ranks of their mean steps: of devices, or of the stepping thread. 0 without steps.
 double MeanStepMs(const JobAnalysis& job, bool on_devices);
 
+// Whether the cores of a rank's host were busy throughout: runs differ more there.
+bool HostWasBusy(const JobAnalysis& job);
+
 // What findings became of each other.
 std::vector<FindingDiff> DiffFindings(std::span<const JobAnalysis> a,
                                       std::span<const JobAnalysis> b);

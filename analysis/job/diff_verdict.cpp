@@ -32,6 +32,13 @@ std::string PartsText(const Diff& diff, const StepUnit& unit, std::string_view b
   return text;
 }
 
+// A busy host makes runs differ by what nobody can say of one.
+std::string HostText(const Diff& diff) {
+  const bool is_busy = std::ranges::any_of(
+      diff.cautions, [](const DiffDoubt& caution) { return caution.id == "busy_host"; });
+  return is_busy ? "; on a busy host, where another run may say otherwise" : "";
+}
+
 std::string Relative(const DiffRow& step) {
   if (step.a_ms <= 0) return "";
   return fmt::format(", {:+.1f} %", 100 * step.Difference() / step.a_ms);
@@ -91,7 +98,8 @@ std::string DiffVerdict(const Diff& diff) {
       break;
   }
   return fmt::format("B is {} {}/step {} than A ({}){}", unit.Plain(std::abs(step.Difference())),
-                     unit.name, Name(diff.result), figures, PartsText(diff, unit, ": "));
+                     unit.name, Name(diff.result), figures, PartsText(diff, unit, ": ")) +
+         HostText(diff);
 }
 
 }  // namespace trainprof

@@ -203,6 +203,17 @@ TEST(Diff, OneRunASideIsNotToldFromOnePercent) {
   EXPECT_EQ(several.result, DiffResult::kSlower);
 }
 
+TEST(Diff, OnABusyHostOneRunASideSaysSo) {
+  JobAnalysis busy = JobOf({Steady(40, 250)});
+  busy.ranks[0].host_facts.push_back({"cpu_busy", "all cores together were busy 99 %", 99, "%"});
+  const JobAnalysis quiet = JobOf({Steady(40, 50)});
+  const Diff diff = Compare({quiet}, {busy});
+  EXPECT_EQ(Ids(diff.cautions).back(), "busy_host");
+  EXPECT_TRUE(DiffVerdict(diff).ends_with("another run may say otherwise")) << DiffVerdict(diff);
+  const Diff plain = Compare({quiet}, {JobOf({Steady(40, 250)})});
+  EXPECT_LT(diff.step.bounds->low, plain.step.bounds->low);
+}
+
 TEST(Diff, FewStepsHaveADifferenceAndNoInterval) {
   const Diff diff = Compare({JobOf({Steady(6, 50)})}, {JobOf({Steady(40, 250)})});
   EXPECT_EQ(diff.result, DiffResult::kUnknown);
