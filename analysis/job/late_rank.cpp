@@ -179,7 +179,7 @@ void FitGains(const JobWaits& waits, std::span<RankAnalysis> ranks) {
       } else {
         const Promises& all = promised[finding.code];
         Lower(finding.gain, JobGain(late, all.low), JobGain(late, all.high));
-        why = "other ranks without it come nearly as late: it gains what is between them";
+        why = "other ranks come nearly as late: fixed wherever it was found, the job gains no more";
         if (IsOfCommunication(finding) && waiting_ms > 0) {
           const double exchange_ms = std::max(0.0, rank.DevicePerStepMs(finding.cost) - waiting_ms);
           Lower(finding.gain, exchange_ms, exchange_ms);

@@ -1,8 +1,9 @@
 // One rank's collective is found again in the others': by communicator, and by its number there or its place
-// in the order. No clock is asked: those of different hosts agree in nothing.
+// in the order. How far clocks are apart is not asked: those of different hosts agree in nothing.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>

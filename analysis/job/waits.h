@@ -48,8 +48,8 @@ struct JobWaits {
   int64_t collectives = 0;
   int64_t steps = 0;       // in which ranks met
   int64_t late_steps = 0;  // in which others waited, worth saying
-  bool is_whole =
-      false;  // no rank's trace is missing, and all of their collectives were found again
+  // No rank's trace is missing, and all of their collectives were found again.
+  bool is_whole = false;
   // The ranks that others wait for, indices: the first caused most. More than one where they come late
   // together, each of them as late as the first. Empty where waits are not worth saying.
   std::vector<uint32_t> late;

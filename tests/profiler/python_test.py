@@ -305,18 +305,16 @@ class Phases(Torch):
         """Four processes on gloo; the third one's samples take 32 ms a batch longer."""
         self.rank()
         waits = self.report["waits"]
-        self.assertEqual((waits["late_ranks"], waits["changes"]), ([2], False))
-        self.assertGreaterEqual(waits["late_steps"], waits["steps"] - 1)
+        self.assertEqual((waits["late_ranks"], waits["changes"], waits["whole"]), ([2], False, True))
         self.assertEqual(waits["cause"]["class"], "input_wait")
         self.assertAlmostEqual(waits["cause"]["more_ms_per_step"], 32, delta=6)
         for rank in self.report["ranks"]:
             own = rank["waits"]
             if rank["rank"] == 2:
-                self.assertLess(own["wait_ms_per_step"], 8)
-                self.assertGreater(own["lead_ms_per_step"], 20)
+                self.assertEqual(own["slack_ms_per_step"], 0)
+                self.assertGreater(2 * own["late_steps"], waits["late_steps"])
             else:
-                self.assertEqual(own["awaited_rank"], 2)
-                self.assertGreater(own["awaited_ms_per_step"], 20)
+                self.assertGreater(own["slack_ms_per_step"], 10)
             self.assertLess(abs(own["clock"]["ahead_ns"]), 5e6)  # they are of one machine
         for finding in self.report["findings"]:
             if finding["rank"] != 2:
