@@ -55,7 +55,7 @@ TEST(DataParallel, OneDeviceIsNone) {
 
 // A pipeline over two devices.
 TEST(DataParallel, SeveralDevicesAloneAreNoEvidence) {
-  constexpr char kTwoDevices[] = R"(
+  static constexpr char kTwoDevices[] = R"(
     thread 1
     repeat 5 every 1000
       step 0 1000 step
