@@ -56,6 +56,20 @@ std::span<const RegisteredRule> AllRules();
 // docs/rules.md.
 std::vector<Weakness> DeviceWeaknesses(const RankModel& model);
 
+// In how many steps something stands. Once is chance: many are half of them, or three.
+struct StepsWith {
+  int64_t count = 0;
+  int64_t of = 0;  // 0: no steps were found
+
+  bool AreHalf() const { return 2 * count >= of; }
+  bool AreMany() const { return AreHalf() || count >= 3; }
+};
+// Those of which these times take more than `share`. O(steps log n).
+StepsWith FindStepsWith(const Steps& steps, const IntervalSet& times, double share = 0,
+                        Interval Step::*when = &Step::span);
+// " in 6 of 30 steps"; "" where it is all of them.
+std::string InStepsText(const StepsWith& steps);
+
 // Idle time of a device within the window that these findings explain: of each, its cost as far as
 // the classes that its rule explains have so much. O(findings).
 Duration ExplainedBy(std::span<const Finding> findings, const DeviceAccount& device);

@@ -41,6 +41,20 @@ Severity SeverityOfLoss(double share) {
   return share > kNoteShare ? Severity::kWarning : Severity::kNote;
 }
 
+StepsWith FindStepsWith(const Steps& steps, const IntervalSet& times, double share,
+                        Interval Step::*when) {
+  StepsWith found{0, static_cast<int64_t>(steps.count())};
+  for (const Step& step : steps.steps) {
+    const auto there = static_cast<double>(times.TotalWithin(step.*when).ns);
+    if (there > share * static_cast<double>((step.*when).Length().ns)) ++found.count;
+  }
+  return found;
+}
+
+std::string InStepsText(const StepsWith& steps) {
+  return steps.count == steps.of ? "" : fmt::format(" in {} of {} steps", steps.count, steps.of);
+}
+
 Duration ExplainedBy(std::span<const Finding> findings, const DeviceAccount& device) {
   std::array<Duration, kDeviceClasses> left = device.total;
   Duration explained;

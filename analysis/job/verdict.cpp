@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/busy_words.h"
 #include "analysis/job/coverage.h"
 #include "analysis/words.h"
 
@@ -19,22 +20,13 @@ const DeviceReport* WorstDevice(const RankAnalysis& rank) {
   return worst;
 }
 
-// " (kernels 43 %, copies alone 51 %)": what a device that works does beside computing.
-std::string BusyParts(const RankAnalysis& rank, const DeviceReport& device) {
-  constexpr double kWorthNaming = 0.01;
+std::string PartsText(const RankAnalysis& rank, const DeviceReport& device) {
+  if (device.account.size() != kDeviceClasses) return {};
   const auto share = [&](DeviceClass c) {
     return rank.DeviceShare(device.account[static_cast<size_t>(c)].total);
   };
-  if (device.account.size() != kDeviceClasses) return {};
-  const double copies = share(DeviceClass::kExposedCopy);
-  const double communication = share(DeviceClass::kExposedCommunication);
-  if (copies < kWorthNaming && communication < kWorthNaming) return {};
-  std::string text = fmt::format(" (kernels {:.1f} %", 100 * share(DeviceClass::kCompute));
-  if (copies >= kWorthNaming) text += fmt::format(", copies alone {:.1f} %", 100 * copies);
-  if (communication >= kWorthNaming) {
-    text += fmt::format(", communication alone {:.1f} %", 100 * communication);
-  }
-  return text + ")";
+  return BusyParts(share(DeviceClass::kCompute), share(DeviceClass::kExposedCopy),
+                   share(DeviceClass::kExposedCommunication));
 }
 
 std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
@@ -43,9 +35,9 @@ std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
   constexpr double kVisible = 0.05;  // percentage points that a figure with one decimal shows
   std::string text =
       high - low < kVisible
-          ? fmt::format("GPU busy {:.1f} %{}", low, BusyParts(rank, device))
+          ? fmt::format("GPU busy {:.1f} %{}", low, PartsText(rank, device))
           : fmt::format("GPU busy {:.1f} to {:.1f} %{} (device work is missing from the trace)",
-                        low, high, BusyParts(rank, device));
+                        low, high, PartsText(rank, device));
   const auto training = std::count_if(rank.devices.begin(), rank.devices.end(),
                                       [](const DeviceReport& d) { return !d.stray; });
   if (training > 1) text += fmt::format(" (GPU {}, the least of {})", device.id, training);

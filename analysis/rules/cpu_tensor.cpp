@@ -50,15 +50,6 @@ struct Copies {
   bool kind_known = false;  // some copy says what memory it used
 };
 
-// From the call before it on its thread, where that is near: the program makes the tensor meanwhile.
-TraceTime BeginOfMaking(const ApiTable& api, Row call) {
-  const TraceTime begin = api.begin[Index(call)];
-  const uint32_t first = api.rows_of(api.track[Index(call)]).first;
-  if (Index(call) == first) return begin;
-  const TraceTime before = api.end[Index(call) - 1];
-  return before < begin && begin - before < kSilentStretch ? before : begin;
-}
-
 // Adds the copy if it is one of a tensor that was made for it.
 void Consider(const RankModel& model, const CopyCall& copy, Copies& copies) {
   const Trace& trace = model.trace;
@@ -70,7 +61,7 @@ void Consider(const RankModel& model, const CopyCall& copy, Copies& copies) {
     if (phase == Phase::kInputWait || phase == Phase::kCopy) return;
     if (ranges.kind[Index(row)] == RangeKind::kCpuOp) outermost = row;
   }
-  TraceTime begin = BeginOfMaking(trace.api, copy.call);
+  TraceTime begin = copy.wait.begin;
   TraceTime end = copy.wait.end;
   if (outermost != kNoRow) {
     const Row maker = OpBefore(ranges, outermost);

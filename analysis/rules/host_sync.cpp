@@ -66,17 +66,18 @@ RuleOutcome Check(const RankModel& model) {
     blocked += sync.blocked;
     calls.push_back(sync.wait);
   }
+  const StepsWith steps = FindStepsWith(model.device_steps, IntervalSet::Union(calls));
   const Duration drain = DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
-  if (syncs.empty()) return std::vector<Diagnosis>{};
+  if (syncs.empty() || !steps.AreMany()) return std::vector<Diagnosis>{};
 
   Finding finding;
   finding.severity =
       model.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
-  finding.title =
-      fmt::format("Host syncs: {} the host for {:.1f} {}; the GPU then idles {:.1f}",
-                  syncs.size() == 1 ? "1 device-to-host copy blocks"
-                                    : fmt::format("{} device-to-host copies block", syncs.size()),
-                  model.PerStepMs(blocked), model.Unit(), model.PerStepMs(drain));
+  finding.title = fmt::format(
+      "Host syncs: {} the host{} for {:.1f} {}; the GPU then idles {:.1f}",
+      syncs.size() == 1 ? "1 device-to-host copy blocks"
+                        : fmt::format("{} device-to-host copies block", syncs.size()),
+      InStepsText(steps), model.PerStepMs(blocked), model.Unit(), model.PerStepMs(drain));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
   Describe(model, syncs, finding);

@@ -47,7 +47,7 @@ bool IsInCall(const ApiTable& api, TrackId thread, TraceTime at) {
   return false;
 }
 
-// What a thread did while a device stood idle, by the ranges around the middle of that time.
+// What a thread did while a device stood idle, by the ranges that hold that time.
 class Searcher {
  public:
   explicit Searcher(const RankModel& model) : model_(model), trace_(model.trace) {}
@@ -61,9 +61,12 @@ class Searcher {
       CancelPoint(i);
       const auto& [gap, why] = device.idle[i];
       if (!MayBeHostWork(why) || !model_.InDeviceWindow(gap)) continue;
-      const Duration length = model_.device_steps.device_window.TotalWithin(gap);
-      if (!Take(gap, why, thread, length, i, found) && why == DeviceClass::kIdleUnknown) {
-        unnamed.push_back(gap);
+      TraceTime at = gap.begin;
+      while (at < gap.end) {
+        const Row row = RangeAt(gap, at, thread);
+        const Interval part{at, EndOfPart(gap, at, row, thread)};
+        if (!Take(part, row, why, thread, i, found)) unnamed.push_back(part);
+        at = part.end;
       }
     }
     TakeSampled(IntervalSet::Union(std::move(unnamed)), thread, found);
@@ -102,6 +105,21 @@ class Searcher {
     return row;
   }
 
+  // Until when the same is to be said as of `at`: to the end of the range, or to the next one within it.
+  TraceTime EndOfPart(const Interval& gap, TraceTime at, Row row, TrackId thread) const {
+    const RangeTable& ranges = trace_.ranges;
+    TraceTime end = gap.end;
+    if (row != kNoRow) end = std::min(end, ranges.end[Index(row)]);
+    if (row != kNoRow && ranges.end[Index(row)] <= gap.end &&
+        ranges.begin[Index(row)] + kRounding >= gap.begin) {
+      return end;
+    }
+    const auto [first, last] = ranges.rows_of(thread);
+    const auto next =
+        std::upper_bound(ranges.begin.begin() + first, ranges.begin.begin() + last, at);
+    return next == ranges.begin.begin() + last ? end : std::min(end, *next);
+  }
+
   Kind KindOf(Row range, DeviceClass why) const {
     for (Row row = range; row != kNoRow; row = trace_.ranges.parent[Index(row)]) {
       const NameFacts facts = trace_.Facts(trace_.ranges.name[Index(row)]);
@@ -119,10 +137,10 @@ class Searcher {
     }
   }
 
-  bool Take(const Interval& gap, DeviceClass why, TrackId thread, Duration length, uint32_t idle,
+  // False where nothing tells what this part of an idle gap went to.
+  bool Take(const Interval& part, Row row, DeviceClass why, TrackId thread, uint32_t idle,
             std::map<Kind, Work>& found) const {
-    const TraceTime middle = gap.begin + Duration{gap.Length().ns / 2};
-    const Row row = RangeAt(gap, middle, thread);
+    const TraceTime middle = part.begin + Duration{part.Length().ns / 2};
     const bool unknown = why == DeviceClass::kIdleUnknown;
     if (unknown && (row == kNoRow || IsInCall(trace_.api, thread, middle))) return false;
     const Kind kind = why == DeviceClass::kIdlePreempted ? Kind::kPreempted
@@ -130,13 +148,15 @@ class Searcher {
                       : why == DeviceClass::kIdleIo      ? Kind::kIo
                                                          : Kind::kPython;
     Work& work = found[kind];
+    const Duration length = model_.device_steps.device_window.TotalWithin(part);
     work.total += length;
-    work.idle.push_back(idle);
+    if (work.idle.empty() || work.idle.back() != idle) work.idle.push_back(idle);
     AddSite(work.where, model_.sites.Find(thread, middle));
     if (row == kNoRow) return true;
     // Of a range that does much else, a forward pass, say, only the place is named.
-    if (gap.Length() + gap.Length() >= trace_.ranges.interval(row).Length())
+    if (part.Length() + part.Length() >= trace_.ranges.interval(row).Length()) {
       work.rows.push_back(row);
+    }
     work.names[std::string(trace_.Text(trace_.ranges.name[Index(row)]))] += length;
     return true;
   }

@@ -18,9 +18,6 @@ namespace {
 // note.
 constexpr double kWarnShare = 0.05;
 constexpr double kErrorShare = 0.20;
-// One slow batch is not a slow loader: half of the steps must wait, or so many.
-constexpr double kMinShareOfSteps = 0.5;
-constexpr int64_t kFewestWaits = 3;
 // Confidence of what follows from the length of steps of which no device is recorded.
 constexpr double kByLength = 0.9;
 
@@ -48,27 +45,6 @@ Wait WaitOf(const RankModel& model) {
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
   return wait;
-}
-
-struct StepsThatWait {
-  int64_t count = 0;
-  int64_t of = 0;
-
-  bool AreMany() const {
-    return count >= kFewestWaits || of == 0 ||
-           static_cast<double>(count) >= kMinShareOfSteps * static_cast<double>(of);
-  }
-};
-
-StepsThatWait FindStepsThatWait(const Steps& steps, const IntervalSet& waits) {
-  StepsThatWait found{0, static_cast<int64_t>(steps.count())};
-  for (const Step& step : steps.steps) {
-    const Duration wait = waits.TotalWithin(step.device);
-    if (static_cast<double>(wait.ns) > kLeastShare * static_cast<double>(step.device.Length().ns)) {
-      ++found.count;
-    }
-  }
-  return found;
 }
 
 struct Loader {
@@ -260,7 +236,7 @@ Others JudgeOthers(const RankModel& model, const Wait& wait, double exposed_ns) 
   const double least = kWarnShare * ns(check.other_step);
   const double room = ns(check.other_step) - ns(check.device_work);
   if (std::min(ns(check.other_wait), room) <= least) return {};  // the device had work meanwhile
-  if (!FindStepsThatWait(model.other_steps, wait.raw).AreMany()) return {};
+  if (!FindStepsWith(model.other_steps, wait.raw, kLeastShare).AreMany()) return {};
   const double without = std::max(ns(check.device_work), ns(check.step) - exposed_ns);
   const double held = std::min(ns(check.other_wait), ns(check.other_step) - without);
   return held > least ? Others{Others::kHeldUp, held} : Others{Others::kUnknown, 0};
@@ -314,7 +290,8 @@ RuleOutcome Check(const RankModel& model) {
   if (others.answer == Others::kHeldUp && others.held_ns > exposed_ns) {
     return std::vector<Diagnosis>{FindingOfOthers(model, wait, others.held_ns)};
   }
-  const StepsThatWait waiting = FindStepsThatWait(model.device_steps, wait.exposed);
+  // One slow batch is not a slow loader.
+  const StepsWith waiting = FindStepsWith(model.device_steps, wait.exposed, kLeastShare, &Step::device);
   if (share <= kLeastShare || !waiting.AreMany()) {
     if (others.answer == Others::kNothing) return std::vector<Diagnosis>{};
     return Skipped{fmt::format(
@@ -328,9 +305,7 @@ RuleOutcome Check(const RankModel& model) {
                               Percent(share), model.device_steps.count() > 0 ? "mean step" : "time",
                               model.devices.empty() ? "the training loop waits for its batch"
                                                     : "the GPU stands idle for the next batch");
-  if (static_cast<double>(waiting.count) < kMinShareOfSteps * static_cast<double>(waiting.of)) {
-    finding.title += fmt::format(", in {} of {} steps", waiting.count, waiting.of);
-  }
+  if (!waiting.AreHalf()) finding.title += "," + InStepsText(waiting);
   finding.cost = exposed;
   const Loader loader = Describe(model, model.device_steps, finding);
   finding.count = static_cast<int64_t>(loader.waits.size());

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "analysis/busy_words.h"
+#include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
@@ -59,9 +61,12 @@ Rest RestOf(const RankModel& model, const DeviceAccount& account,
   return rest;
 }
 
+// Where much may have run without a record, what a busier device left idle is not known either.
 bool IsStarved(const RankModel& model, const Rest& rest) {
   const double unexplained = model.ShareOfWindow(rest.unexplained);
-  return unexplained >= (rest.busy_high < kWarnBelow ? kLeastShare : kLeastUnexplained);
+  if (rest.busy_high < kWarnBelow) return unexplained >= kLeastShare;
+  const Duration unrecorded = rest.device->Of(DeviceClass::kIdleUnrecorded);
+  return unexplained >= kLeastUnexplained && model.ShareOfWindow(unrecorded) < kLeastUnexplained;
 }
 
 void AddEvidence(const RankModel& model, const DeviceAccount& account, Finding& finding) {
@@ -109,20 +114,25 @@ Finding Describe(const RankModel& model, const Rest& rest) {
                                                    : Severity::kNote;
   // "At most" where recorded work is a lower bound only.
   const bool is_range = account.Of(DeviceClass::kIdleUnrecorded).ns > 0 && rest.busy_high >= 0.01;
+  const auto share = [&](DeviceClass c) { return model.ShareOfWindow(account.Of(c)); };
   finding.title = fmt::format(
-      "Low utilisation: GPU {} is busy for {}{} of the step; no finding explains {:.1f} {} "
-      "of its idle time",
-      id, is_range ? "at most " : "", Percent(rest.busy_high), model.PerStepMs(rest.unexplained),
-      model.Unit());
+      "Low utilisation: GPU {} is busy for {}{} of the step{}; no finding explains {:.1f} {} of its idle time",
+      id, is_range ? "at most " : "", Percent(rest.busy_high),
+      BusyParts(share(DeviceClass::kCompute), share(DeviceClass::kExposedCopy),
+                share(DeviceClass::kExposedCommunication)),
+      model.PerStepMs(rest.unexplained), model.Unit());
   finding.count = static_cast<int64_t>(model.device_steps.count());
   finding.cost = rest.unexplained;
   AddEvidence(model, account, finding);
   AddSites(model, account, finding);
+  const Language language = LanguageOf(model.trace);
   finding.advice = fmt::format(
-      "Where all idle time goes: {}. What is unknown has a name in the next recording where the program "
-      "gives it one: a range around what the loop does between its GPU work (torch.profiler."
-      "record_function, NVTX), and `trainprof run --full --ops`.",
-      CausesText(model, account));
+      "Where all idle time goes: {}. What is unknown has a name in the next recording if the program names it: "
+      "a range around what the loop does between its GPU work ({}).",
+      CausesText(model, account),
+      InItsLanguage(language,
+                    "torch.cuda.nvtx.range(\"name\"), for torch.profiler record_function(\"name\")",
+                    "nvtx3::scoped_range"));
   finding.verify = "Record again: the idle time has a cause, or is gone.";
   return finding;
 }

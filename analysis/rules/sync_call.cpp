@@ -36,15 +36,6 @@ std::vector<Row> FindCalls(const RankModel& model) {
   return calls;
 }
 
-// In how many of the steps one of these calls is.
-size_t StepsWith(const RankModel& model, const std::vector<Interval>& calls) {
-  const IntervalSet all = IntervalSet::Union(calls);
-  const std::vector<Step>& steps = model.device_steps.steps;
-  return static_cast<size_t>(std::count_if(steps.begin(), steps.end(), [&](const Step& step) {
-    return all.TotalWithin(step.span).ns > 0;
-  }));
-}
-
 // "20 x cudaDeviceSynchronize, 3 x cudaEventSynchronize", the most frequent first.
 std::string NamesText(const RankModel& model, const std::vector<Row>& calls) {
   std::map<std::string_view, int64_t> counts;
@@ -83,18 +74,17 @@ RuleOutcome Check(const RankModel& model) {
   if (calls.empty()) return std::vector<Diagnosis>{};
   std::vector<Interval> waits;
   for (const Row call : calls) waits.push_back(model.trace.api.interval(call));
-  const Duration blocked = IntervalSet::Union(waits).Total();
-  const size_t steps_with = StepsWith(model, waits);
+  const IntervalSet all = IntervalSet::Union(waits);
+  const StepsWith steps = FindStepsWith(model.device_steps, all);
+  if (!steps.AreMany()) return std::vector<Diagnosis>{};
   Finding finding;
   finding.cost = DrainOf(std::move(waits), model.devices, model.device_steps.device_window);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   if (finding.severity == Severity::kNote) finding.severity = Severity::kWarning;
-  const size_t steps = model.device_steps.count();
   finding.title =
       fmt::format("Sync calls: {}{} hold the host for {:.1f} {}; the GPU then idles {:.1f}",
-                  NamesText(model, calls),
-                  steps_with < steps ? fmt::format(" in {} of {} steps", steps_with, steps) : "",
-                  model.PerStepMs(blocked), model.Unit(), model.PerStepMs(finding.cost));
+                  NamesText(model, calls), InStepsText(steps), model.PerStepMs(all.Total()),
+                  model.Unit(), model.PerStepMs(finding.cost));
   finding.count = static_cast<int64_t>(calls.size());
   Describe(model, calls, finding);
   const Language language = LanguageOf(model.trace);

@@ -41,7 +41,7 @@ class Script {
       int64_t period = 0;
       if (!(words >> times >> every >> period)) throw std::invalid_argument(lines[i]);
       const size_t first = i + 1;
-      while (++i < lines.size() && lines[i].find("end") != lines[i].find_first_not_of(' ')) {
+      while (++i < lines.size() && !IsEnd(lines[i])) {
       }
       for (int n = 0; n < times; ++n) {
         for (size_t j = first; j < i; ++j) {
@@ -55,6 +55,11 @@ class Script {
 
  private:
   static constexpr int64_t kCorrelationShift = 1000;
+
+  static bool IsEnd(const std::string& line) {
+    const size_t at = line.find_first_not_of(' ');
+    return at != std::string::npos && line.compare(at, 3, "end") == 0;
+  }
 
   void Line(const std::string& kind, std::istringstream& words, const std::string& line,
             int64_t shift_us, int64_t correlation_shift) {

@@ -27,7 +27,7 @@ TEST(CpuTensor, ATensorMadeAndCopiedIsFoundAtItsLine) {
         op 260 305 aten::copy_
         call 280 300 cudaMemcpyAsync | corr=2
       call 500 510 cudaLaunchKernel | corr=3)"),
-            "warning count=5 cost=0.090 gain=0.000..0.090 where=train.py:9 main x5");
+            "warning count=5 cost=0.100 gain=0.000..0.100 where=train.py:9 main x5");
 }
 
 TEST(CpuTensor, WithoutItsStackTheFindingLosesItsPlaceOnly) {
@@ -39,7 +39,7 @@ TEST(CpuTensor, WithoutItsStackTheFindingLosesItsPlaceOnly) {
         op 260 305 aten::copy_
         call 280 300 cudaMemcpyAsync | corr=2
       call 500 510 cudaLaunchKernel | corr=3)"),
-            "warning count=5 cost=0.090 gain=0.000..0.090 where=:0 aten::to x5");
+            "warning count=5 cost=0.100 gain=0.000..0.100 where=:0 aten::to x5");
 }
 
 TEST(CpuTensor, ACopyOfWhatWasThereBeforeIsNone) {

@@ -55,7 +55,7 @@ TEST(DataParallel, OneDeviceIsNone) {
 
 // A pipeline over two devices.
 TEST(DataParallel, SeveralDevicesAloneAreNoEvidence) {
-  constexpr char kTwoDevices[] = R"(
+  static constexpr char kTwoDevices[] = R"(
     thread 1
     repeat 5 every 1000
       step 0 1000 step
@@ -71,9 +71,9 @@ TEST(DataParallel, SeveralDevicesAloneAreNoEvidence) {
     repeat 5 every 1000
       kernel 335 800 gemm | corr=2
     end)";
-  EXPECT_EQ(OutcomeOf("data-parallel", fmt::format(kTwoDevices, "op 300 330 aten::mm")), "passed");
+  EXPECT_EQ(OutcomeOf("data-parallel", fmt::format(fmt::runtime(kTwoDevices), "op 300 330 aten::mm")), "passed");
   EXPECT_EQ(
-      OutcomeOf("data-parallel", fmt::format(kTwoDevices, "")),
+      OutcomeOf("data-parallel", fmt::format(fmt::runtime(kTwoDevices), "")),
       "skipped: without operators or Python frames the trace does not show how the process shares "
       "its devices' work (--ops records operators)");
 }

@@ -38,7 +38,7 @@ TEST(HostWork, TheUsersOwnRangeIsNamed) {
 
 TEST(HostWork, CollectionsFilesAndPythonAreToldApart) {
   EXPECT_EQ(TitleOf("python 0 5000 <built-in method collect of module>"),
-            "Garbage collection: the GPU stands idle for 5.10");
+            "Garbage collection: the GPU stands idle for 5.00");
   EXPECT_EQ(TitleOf("python 0 5000 torch/serialization.py(9): save"),
             "Saving or logging: the GPU stands idle for 5.00");
   EXPECT_EQ(TitleOf("python 0 5000 train.py(9): count_words"),

@@ -90,13 +90,13 @@ TEST(LaunchBound, ShapesThatVaryAreSaid) {
 TEST(LaunchBound, AFullQueueIsFine) {
   EXPECT_EQ(OutcomeOf("launch-bound", R"(
     thread 1
-    repeat 5 every 100
+    repeat 50 every 100
       step 0 100 step
       call 5 6 cudaLaunchKernel | corr=1
       call 7 8 cudaLaunchKernel | corr=2
     end
     stream 0 7
-    repeat 5 every 100
+    repeat 50 every 100
       kernel 12 60 a | corr=1
       kernel 60 112 b | corr=2
     end)"),

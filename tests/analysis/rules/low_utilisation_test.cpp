@@ -52,7 +52,7 @@ TEST(LowUtilisation, BusyDevicePasses) {
     thread 1
     step 0 1000 ProfilerStep#1
     stream 0 7
-    kernel 0 900 gemm)"),
+    kernel 0 970 gemm)"),
             "passed");
 }
 
