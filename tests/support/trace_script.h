@@ -9,7 +9,7 @@
 //   stream 0 7                                    events below are on stream 7 of device 0
 //   copy 20 36 Memcpy DtoH (Device -> Pageable) | corr=5 bytes=8
 //
-// Kinds: step, annotation, op, overhead, python, call, kernel, copy, memset, host-function (of thread 2, on
+// Kinds: step, annotation (on a stream the GPU's), op, overhead, python, call, kernel, copy, memset, host-function (of thread 2, on
 // the stream that waits for it), gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes the trace
 // one of our own.
 #pragma once
