@@ -185,6 +185,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.window = model.steps.window.Total();
   analysis.device_steps = model.device_steps;
   analysis.device_window = model.device_steps.device_window.Total();
+  analysis.workload = WorkloadOf(trace, model.steps);
   analysis.detail_check = model.detail_check;
   analysis.host_facts = FindHostFacts(trace, model.steps);
   for (const DeviceAccount& account : model.devices_and_strays) {

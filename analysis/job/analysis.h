@@ -13,6 +13,7 @@
 #include "analysis/finding.h"
 #include "analysis/host/host_facts.h"
 #include "analysis/model.h"
+#include "analysis/steps/workload.h"
 
 namespace trainprof {
 
@@ -88,6 +89,7 @@ struct RankAnalysis {
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
   Steps device_steps;
   Duration device_window;
+  Workload workload = Workload::kUnknown;
   DetailCheck detail_check;  // the counted steps without GPU detail, beside device_steps
   std::vector<DeviceReport> devices;
   // Why devices' figures are ranges, or there are none although the trace shows that devices

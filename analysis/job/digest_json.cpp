@@ -34,6 +34,7 @@ auto WordsOf(Severity) { return NamesOf<Severity::kError>(); }
 auto WordsOf(QualitySeverity) { return NamesOf<QualitySeverity::kDataLoss>(); }
 auto WordsOf(StepSource) { return NamesOf<StepSource::kInferred>(); }
 auto WordsOf(StepClock) { return NamesOf<StepClock::kDevice>(); }
+auto WordsOf(Workload) { return NamesOf<Workload::kInference>(); }
 auto WordsOf(HostClass) { return NamesOf<HostClass::kOther>(); }
 auto WordsOf(OtherKind) { return NamesOf<OtherKind::kNothing>(); }
 constexpr auto WordsOf(BatchWork work) { return NamesOf(work); }

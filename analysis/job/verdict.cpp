@@ -104,17 +104,26 @@ struct StepTexts {
   std::string of_gpu_detail;  // the same of the steps that show the devices
 };
 
+// What the steps are of, where it is not what one expects.
+std::string IterationsOf(const RankAnalysis& rank) {
+  return rank.workload == Workload::kInference ? "inference: " : "";
+}
+
 // Accounts are over the steps' mean, which counts the time between two steps' ranges too.
 StepTexts StepText(const RankAnalysis& rank) {
   if (rank.steps.count() == 0) {
-    return {"no steps found in " + TimeText(rank.window.ToMilliseconds()), "", ""};
+    return {IterationsOf(rank) + "no steps found in " + TimeText(rank.window.ToMilliseconds()), "",
+            ""};
   }
   const std::string median = TimeText(rank.steps.Median().ToMilliseconds());
   const std::string mean = TimeText(rank.steps.MeanMilliseconds());
-  StepTexts texts{"median step " + median, "", ""};
+  StepTexts texts{IterationsOf(rank) + "median step " + median, "", ""};
   if (mean != median) {
     texts.step += ", mean " + mean;
     texts.of_all = " of the mean";
+  }
+  if (rank.steps.source == StepSource::kInferred) {
+    texts.step += " (steps inferred from the repeating kernels)";
   }
   const std::string detail = TimeText(rank.DevicePerStepMs(rank.device_window));
   const bool all = rank.device_steps.count() == rank.steps.count();
@@ -141,7 +150,7 @@ std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const St
   }
   if (wait != nullptr) return loss;
   if (rank.has_host_phases) return "";
-  return rank.host_other.HasNames() ? "; no range names a phase of the training loop"
+  return rank.host_other.HasNames() ? "; no range names a phase of the loop"
                                     : "; nothing in the trace names what the host was doing";
 }
 

@@ -12,10 +12,10 @@ namespace trainprof {
 
 enum class StepSource : uint8_t {
   kNone,
-  kExplicit,   // NVTX "step", ProfilerStep#N
+  kExplicit,   // by name: NVTX "step", ProfilerStep#N, a server's "step[DECODE bs=16]"
   kOptimizer,  // from the end of one Optimizer.step to the end of the next
   kLoader,     // from one DataLoader next to the next
-  kInferred,   // from the periodic sequence of device operations
+  kInferred,   // from the periodic sequence of device operations (periods.h)
 };
 
 std::string_view Name(StepSource source);  // "explicit", "optimizer", ...

@@ -270,6 +270,7 @@ Json RankJson(const RankAnalysis& rank) {
             {"world_size", rank.world_size},
             {"rank_known", rank.rank_known},
             {"path", rank.path},
+            {"workload", Name(rank.workload)},
             {"steps", StepsJson(rank)},
             {"devices", std::move(devices)},
             {"device_steps", DeviceStepsJson(rank)},

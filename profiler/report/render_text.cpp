@@ -178,7 +178,7 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   const Steps& steps = rank.steps;
   if (steps.count() == 0) {
     out += fmt::format(
-        "No training steps found (looked for ranges named \"step\", ProfilerStep, optimizer steps, loader "
+        "No steps found (looked for ranges named \"step\", ProfilerStep, optimizer steps, loader "
         "waits, periodic work): figures are over the whole trace of {:.1f} ms.\n",
         rank.window.ToMilliseconds());
     return;
@@ -232,8 +232,9 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
   if (rank.has_host_phases || rank.host_other.HasNames()) {
-    out += style.Bold(fmt::format("\nTraining thread, {}{}\n", unit,
-                                  rank.phases_are_sampled ? ", by samples of its stacks" : ""));
+    out += style.Bold(fmt::format(
+        "\n{}, {}{}\n", rank.workload == Workload::kInference ? "Main thread" : "Training thread",
+        unit, rank.phases_are_sampled ? ", by samples of its stacks" : ""));
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
     AppendOther(out, rank);
     out += PhaseLinesText(rank);
@@ -241,8 +242,9 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   }
   if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
     out += fmt::format(
-        "\nThe training thread waited for its loader for {:.3f} {}; during {:.3f} of them "
+        "\nThe {} thread waited for its loader for {:.3f} {}; during {:.3f} of them "
         "({:.1f} % of the {}) the GPU was idle\n",
+        rank.workload == Workload::kInference ? "main" : "training",
         rank.DevicePerStepMs(rank.loader_wait.total), unit,
         rank.DevicePerStepMs(rank.loader_wait.during_idle),
         100 * rank.DeviceShare(rank.loader_wait.during_idle),

@@ -130,7 +130,8 @@ class Script {
       event.stack = stacks_.Of(builder_.Intern(stack->second));
     }
     if (kind == "step" || kind == "annotation") {
-      builder_.AddRange(event, RangeKind::kUserAnnotation);
+      const bool on_stream = builder_.trace().tracks[Index(track_)].kind == TrackKind::kStream;
+      builder_.AddRange(event, on_stream ? RangeKind::kGpuAnnotation : RangeKind::kUserAnnotation);
     } else if (kind == "overhead") {
       builder_.AddRange(event, RangeKind::kOverhead);
     } else if (kind == "op") {
