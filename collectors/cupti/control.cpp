@@ -182,6 +182,7 @@ void FlushLast(Session& session) {
       return CUPTI_SUCCESS;
     });
   }
+  if (!spare) session.forced_ns.store(MonotonicNs(), std::memory_order_relaxed);
   Flush(session, spare ? 0 : kForced);
 }
 
