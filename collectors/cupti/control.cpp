@@ -222,6 +222,8 @@ void BeginDraining(Session& session) {
 }
 
 void EndDraining(Session& session) {
+  const int64_t now = MonotonicNs();
+  if (now >= session.drained_by_ns) session.cut_off_ns.store(now, std::memory_order_relaxed);
   DisableDeviceKinds(session);
   FlushLast(session);
   if (g_runtime.options.leaves_cupti) GiveUpCupti(session);

@@ -232,7 +232,7 @@ class CuptiHostFunctionsUnderWay : public ::testing::Test {
  protected:
   void Run(const char* functions) {
     run_.environment["VGPU_CUPTI_VERSION"] = "13.1";
-    run_.environment[recording::kEnvOptions] = "duration_ms=200";
+    run_.environment[recording::kEnvOptions] = "duration_ms=600";
     ASSERT_EQ(run_.Run({"host_functions", functions}), 0) << run_.output();
     const RecordedRows rows = run_.Rows();
     EXPECT_EQ(rows.gaps_begun, 1);

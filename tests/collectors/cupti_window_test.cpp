@@ -194,6 +194,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Edge{"GoesOnMeanwhile", "13.1", "disable_holds", "", "", "20"}),
     [](const auto& edge) { return std::string(edge.param.name); });
 
+// Some seconds of work, which the end of a window of 0.6 s does not wait for.
+TEST(CuptiWindow, WorkThatIsNotWaitedForIsCountedAndRecordingGoesOn) {
+  CudaRun run;
+  run.environment[recording::kEnvOptions] = "duration_ms=600";
+  run.environment["VGPU_SETTINGS"] = "queue_depth=100";
+  ASSERT_EQ(run.Run({"loaded", "60", "30000000"}), 0);
+  const RecordedRows rows = run.Rows();
+  EXPECT_EQ(rows.Fact("cupti.state"), "recording");
+  const auto kernels = static_cast<int64_t>(rows.Of(DeviceRowType::kKernel).size());
+  EXPECT_GT(kernels, 20);
+  EXPECT_LT(kernels, rows.CountCalls("cudaLaunchKernel"));
+  EXPECT_EQ(rows.Fact("cupti.untimed"),
+            std::to_string(rows.CountCalls("cudaLaunchKernel") - kernels));
+}
+
 TEST(CuptiWindow, DelayRunsWithoutNvtx) {
   CudaRun run;
   run.environment[recording::kEnvOptions] = "delay_ms=60000";
