@@ -49,11 +49,12 @@ Duration BusyWithin(const RankModel& model, const Interval& part) {
   return busy;
 }
 
-// Of a step, in ms: what the device's own work leaves of it.
+// Of a step, in ms: what the device's own work leaves of it, and what may be work without a record.
 double RoomOf(const RankModel& model) {
   Duration busy;
   for (const DeviceAccount& device : model.devices) {
-    busy = std::max(busy, device.BusyWithin(model.device_steps.window) + device.missing_rows);
+    busy = std::max(busy, device.BusyWithin(model.device_steps.window) +
+                              device.Of(DeviceClass::kIdleUnrecorded));
   }
   return std::max(0.0, model.device_steps.MeanMilliseconds() - model.PerStepMs(busy));
 }

@@ -17,6 +17,16 @@
 namespace trainprof::rules {
 namespace {
 
+// When the last work was asked for: what waits behind it ends the recording, and holds nothing up.
+TraceTime LastLaunch(const ApiTable& api) {
+  TraceTime last{INT64_MIN};
+  for (uint32_t call = 0; call < api.size(); ++call) {
+    CancelPoint(call);
+    if (StartsWork(api.kind[call])) last = std::max(last, api.begin[call]);
+  }
+  return last;
+}
+
 // The calls of threads that feed devices, without those behind copies.
 std::vector<Row> FindCalls(const RankModel& model) {
   const ApiTable& api = model.trace.api;
@@ -33,6 +43,9 @@ std::vector<Row> FindCalls(const RankModel& model) {
     if (!feeds[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
     calls.push_back(Row{call});
   }
+  const TraceTime last = LastLaunch(api);
+  const auto ends = [&](Row call) { return api.begin[Index(call)] > last; };
+  if (std::all_of(calls.begin(), calls.end(), ends)) return {};
   return calls;
 }
 
