@@ -84,7 +84,7 @@ RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
   const std::vector<Row> calls = FindCalls(model);
-  if (calls.empty()) return std::vector<Diagnosis>{};
+  if (calls.size() < 2) return std::vector<Diagnosis>{};  // one may begin or end a recording
   std::vector<Interval> waits;
   for (const Row call : calls) waits.push_back(model.trace.api.interval(call));
   const IntervalSet all = IntervalSet::Union(waits);
