@@ -2,178 +2,174 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
+#include <numeric>
 
 #include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {
 
-// With workers beside it, the training thread itself gets slower: on kineto_resnet50 its other work
-// went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
+// Steps depend on those before them; so many together hardly do on the next so many.
+constexpr size_t kBlock = 5;
+// Of Student's t, the 95th percentile by degrees of freedom; more of them differ little from the last.
+constexpr double kStudent95[] = {6.31, 6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81};
+// No two runs of a program take the same time.
+constexpr double kRunToRun = 0.01;
+// With workers beside it the training thread itself may get slower, where processors are few: on
+// kineto_resnet50 its other work went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
 constexpr double kContention = 1.2;
-// Workers never hide all of the exposed wait: 85 % of it on kineto_resnet50, 84 % on a virtual GPU.
-constexpr double kHidden = 0.8;
+// Pinned copies of PCIe 3 to 5 with 16 lanes, bytes a microsecond.
+constexpr int64_t kSlowLink = 12'000;
+constexpr int64_t kFastLink = 48'000;
+// Waits for input of less than this share of the steps say nothing about how fast a loader is.
+constexpr double kLoaderShare = 0.01;
 
-// Whether nothing else holds the host back at each step: fewer blocking calls than steps are left
-// in the window besides `fixed` (rows of trace.api, ascending). Free to run ahead of the device, it
-// then fills the device's queue, and idle time that came of its pace goes too.
-bool HostRunsAhead(const RankModel& model, const std::vector<Row>& fixed) {
-  int64_t left = 0;
-  for (uint32_t i = 0; i < model.trace.api.size(); ++i) {
-    CancelPoint(i);
-    if (!model.blocking_calls[i] || !model.InWindow(model.trace.api.interval(Row{i}))) continue;
-    if (!std::binary_search(fixed.begin(), fixed.end(), Row{i})) ++left;
-  }
-  return left < model.device_steps.divisor();
+double Student95(size_t degrees) {
+  return degrees < std::size(kStudent95) ? kStudent95[degrees] : 1.75;
 }
 
-// Idle time for input, behind a sync and for lack of launches, of the device that has most of it:
-// the most that a host that runs ahead can save.
-Duration HostPacedIdle(const RankModel& model) {
-  Duration most;
-  for (const DeviceAccount& device : model.devices) {
-    most = std::max(most, device.Of(DeviceClass::kIdleInputWait) +
-                              device.Of(DeviceClass::kIdleSyncDrain) +
-                              device.Of(DeviceClass::kIdleLaunchBound));
+// Half the width of the interval in which the mean of these lies with nine in ten.
+double HalfWidth(std::span<const double> values) {
+  const size_t block = values.size() >= 2 * kBlock ? kBlock : 1;
+  const size_t blocks = values.size() / block;
+  if (blocks < 2) return 0;
+  std::vector<double> means;
+  for (size_t i = 0; i < blocks; ++i) {
+    const auto part = values.subspan(i * block, block);
+    means.push_back(std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(block));
   }
-  return most;
-}
-
-// The work of the device that has most, within a part of the window. O(log n + its intervals there).
-Duration BusyWithin(const RankModel& model, const Interval& part) {
-  Duration busy;
-  for (const DeviceAccount& device : model.devices) {
-    busy = std::max(busy, device.busy.TotalWithin(part));
-  }
-  return busy;
-}
-
-// Of a step, in ms: what the device's own work leaves of it, and what may be work without a record.
-double RoomOf(const RankModel& model) {
-  Duration busy;
-  for (const DeviceAccount& device : model.devices) {
-    busy = std::max(busy, device.BusyWithin(model.device_steps.window) +
-                              device.Of(DeviceClass::kIdleUnrecorded));
-  }
-  return std::max(0.0, model.device_steps.MeanMilliseconds() - model.PerStepMs(busy));
-}
-
-// When the thread waited that waited longest in these calls.
-IntervalSet LongestWaits(const RankModel& model, const std::vector<Row>& calls) {
-  std::map<TrackId, std::vector<Interval>> by_thread;
-  for (const Row call : calls) {
-    by_thread[model.trace.api.track[Index(call)]].push_back(model.trace.api.interval(call));
-  }
-  IntervalSet longest;
-  for (auto& [thread, intervals] : by_thread) {
-    IntervalSet waits = IntervalSet::Union(std::move(intervals));
-    if (waits.Total() > longest.Total()) longest = std::move(waits);
-  }
-  return longest;
-}
-
-// Of the mean of what single steps would gain, in ms.
-double StandardError(const RankModel& model, const IntervalSet& waits) {
-  const std::vector<Step>& steps = model.device_steps.steps;
-  if (steps.size() < 2) return 0;
-  double sum = 0;
+  const double mean =
+      std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(blocks);
   double squares = 0;
-  for (const Step& step : steps) {
-    const Duration length = step.span.Length();
-    const Duration own = length - waits.TotalWithin(step.span);
-    const Duration busy = BusyWithin(model, step.span);
-    const double gain = (length - std::min(length, std::max(own, busy))).ToMilliseconds();
-    sum += gain;
-    squares += gain * gain;
+  for (const double m : means) squares += (m - mean) * (m - mean);
+  const auto n = static_cast<double>(blocks);
+  return Student95(blocks - 1) * std::sqrt(squares / (n - 1) / n);
+}
+
+bool HasWaitedForInput(const RankModel& model) {
+  const Duration wait = model.host.InputWait().IntersectWith(model.device_steps.window).Total();
+  return model.ShareOfWindow(wait) > kLoaderShare;
+}
+
+// All ways in which the world may answer, the likeliest first.
+std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* const> changes) {
+  const auto any = [&](Edit edit) {
+    return std::any_of(changes.begin(), changes.end(),
+                       [&](const Change* change) { return change->edit == edit; });
+  };
+  std::vector<Assumption> answers{{}};
+  if (any(Edit::kFeedInput)) {
+    answers.push_back({.contention = kContention});
+  } else if (HasWaitedForInput(model)) {
+    answers.push_back({.loader_is_limited = true});
   }
-  const auto n = static_cast<double>(steps.size());
-  return std::sqrt(std::max(0.0, squares - sum * sum / n) / (n - 1) / n);
+  if (any(Edit::kDropWork)) answers.push_back({.drops_preparation = true});
+  if (any(Edit::kPinCopies) && PinnedBytesPerMicrosecond(model.trace) == 0) {
+    answers.push_back({.pinned_bytes_per_us = kSlowLink});
+    answers.push_back({.pinned_bytes_per_us = kFastLink});
+  }
+  if (any(Edit::kOverlapCommunication)) answers.push_back({.waits_for_last_collective = true});
+  return answers;
 }
 
-// Around a wait host and device take turns. Without it a step takes what the slower of the two
-// needs, unless something else holds the host at each step: of that, only the drain is sure to go.
-Gain OfRemovedWaits(const RankModel& model, Duration drain, std::vector<Row> calls) {
-  const IntervalSet waits = LongestWaits(model, calls).IntersectWith(model.device_steps.window);
-  const double step = model.device_steps.MeanMilliseconds();
-  const double high = std::min(RoomOf(model), model.PerStepMs(waits.Total()));
-  std::sort(calls.begin(), calls.end());
-  double low = 0.9 * high - 2 * StandardError(model, waits);
-  if (!HostRunsAhead(model, calls)) low = std::min(low, model.PerStepMs(drain));
-  return {std::clamp(low, 0.0, step), high};
+// What runs differ by beside the change, in ms a step.
+double RunToRun(const RankModel& model) {
+  const auto steps = model.step_replay->recorded();
+  const double mean = StepReplay::MeanOf(steps);
+  const size_t half = steps.size() / 2;
+  double differ = 0;
+  if (half >= kBlock) {
+    differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
+  }
+  return std::max(differ / 2, kRunToRun * mean) / 1e6;
 }
 
-// High: the exposed wait goes, and where nothing else holds the host, all idle time of its pace
-// with it. Low: part of the wait goes, and the training thread pays for the workers' company: the
-// step cannot get shorter than that thread's own work.
-Gain OfInput(const RankModel& model, Duration exposed) {
-  const Duration raw = model.host.InputWait().IntersectWith(model.device_steps.window).Total();
-  const double step = model.device_steps.MeanMilliseconds();
-  const double wait = model.PerStepMs(exposed);
-  const double own_work = step - model.PerStepMs(raw);
-  const bool ahead = !model.devices.empty() && HostRunsAhead(model, {});
-  const double high = ahead ? std::max(wait, model.PerStepMs(HostPacedIdle(model))) : wait;
-  return {std::clamp(step - kContention * own_work, 0.0, kHidden * wait), high};
+// What is left of a step when a resource is used all the time: copies that run beside the rest still
+// need their link, collectives theirs.
+double FloorMs(const RankModel& model, const Change& change) {
+  if (change.edit != Edit::kOverlapCopies && change.edit != Edit::kOverlapCommunication) return 0;
+  std::vector<Interval> times;
+  for (const Row op : change.rows) times.push_back(model.trace.device_ops.interval(op));
+  return model.PerStepMs(
+      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window).Total());
 }
 
-// The same of steps of which devices were not recorded, as far as the device's work, known from the
-// others, leaves room.
-Gain OfInputInOtherSteps(const RankModel& model, Duration held) {
+struct Answer {
+  double mean_ms = 0;
+  double half_width_ms = 0;
+};
+
+Answer Ask(const RankModel& model, std::span<const Change* const> changes,
+           const Assumption& assumption) {
+  const auto before = model.step_replay->recorded();
+  const std::vector<int64_t> after = model.step_replay->After(changes, assumption);
+  std::vector<double> gains;
+  for (size_t i = 0; i < before.size(); ++i) {
+    gains.push_back(static_cast<double>(before[i] - after[i]) / 1e6);
+  }
+  if (gains.empty()) return {};
+  const double mean =
+      std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
+  return {mean, HalfWidth(gains)};
+}
+
+Gain OfReplay(const RankModel& model, const Change& change) {
+  const Change* const changes[] = {&change};
+  const double step = model.step_replay->MeanNs() / 1e6;
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double spread = 0;
+  for (const Assumption& assumption : Answers(model, changes)) {
+    CancelPoint();
+    const Answer answer = Ask(model, changes, assumption);
+    low = std::min(low, answer.mean_ms);
+    high = std::max(high, answer.mean_ms);
+    spread = std::max(spread, answer.half_width_ms);
+  }
+  const double most = std::max(0.0, step - FloorMs(model, change));
+  const double expected = std::clamp((low + high) / 2, 0.0, most);
+  // A change of nothing gives nothing, however much runs differ.
+  if (low == 0 && high == 0) return {};
+  const double unsure =
+      std::hypot(spread, RunToRun(model)) + model.step_replay->identity_error() * step;
+  return {std::clamp(low - unsure, 0.0, most), std::clamp(high + unsure, 0.0, most), expected};
+}
+
+// In steps of which devices were not recorded: the wait goes, as far as the device's work, known from
+// the others, leaves room.
+Gain OfInputInOtherSteps(const RankModel& model) {
   const DetailCheck& check = model.detail_check;
   const double step = check.other_step.ToMilliseconds();
   const double wait = check.other_wait.ToMilliseconds();
   const double room = std::max(0.0, step - check.device_work.ToMilliseconds());
-  const double high = HostRunsAhead(model, {}) ? room : std::min(wait, room);
-  return {std::clamp(step - kContention * (step - wait), 0.0, kHidden * model.PerStepMs(held)),
-          high};
-}
-
-// When any of these operations ran.
-IntervalSet TimesOf(const RankModel& model, const std::vector<Row>& ops) {
-  std::vector<Interval> times;
-  for (const Row op : ops) times.push_back(model.trace.device_ops.interval(op));
-  return IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.window);
-}
-
-// Work that runs beside the rest: a step takes the longer of the two at least.
-Gain OfOverlap(const RankModel& model, Duration cost, const std::vector<Row>& ops) {
-  const IntervalSet moved = TimesOf(model, ops);
-  Duration rest;
-  for (const DeviceAccount& device : model.devices) {
-    const IntervalSet alone = device.exposed_copy.UnionWith(device.exposed_communication);
-    rest = std::max(rest, device.busy.Minus(moved.IntersectWith(alone))
-                              .IntersectWith(model.device_steps.window)
-                              .Total());
-  }
-  const double floor = model.PerStepMs(std::max(rest, moved.Total()));
-  const double room = std::max(0.0, model.device_steps.MeanMilliseconds() - floor);
-  return {0, std::min(model.PerStepMs(cost), room)};
+  const double high = std::min(wait, room);
+  const double low = std::clamp(step - kContention * (step - wait), 0.0, high);
+  return {low, high, (low + high) / 2};
 }
 
 }  // namespace
 
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change) {
-  const double cost = model.PerStepMs(finding.cost);
-  switch (change.edit) {
-    case Edit::kRemoveWaits:
-      return OfRemovedWaits(model, finding.cost, change.rows);
-    case Edit::kFeedInput:
-      return change.in_other_steps ? OfInputInOtherSteps(model, finding.cost)
-                                   : OfInput(model, finding.cost);
-    case Edit::kPinCopies:  // a thread's wait may be for earlier kernels, which stay
-    case Edit::kOverlapCopies:
-    case Edit::kOverlapCommunication:
-      return OfOverlap(model, finding.cost, change.rows);
-    case Edit::kDropCalls:
-    case Edit::kDropHostWork:
-    case Edit::kLaunchAsGraph:
-      return {0, std::min(cost, RoomOf(model))};
-    case Edit::kDropWork:  // the host may have been ahead at that moment
-    case Edit::kDropDependencies:
-    case Edit::kFillIdle:
-      break;
+  if (change.edit == Edit::kFillIdle) {
+    const double idle = model.PerStepMs(finding.cost);
+    return {0, idle, idle / 2};
   }
-  return {0, cost};
+  if (change.in_other_steps) return OfInputInOtherSteps(model);
+  if (model.step_replay->recorded().empty()) return {0, model.PerStepMs(finding.cost), 0};
+  if (model.step_replay->identity_error() > kMostIdentityError) return {};
+  return OfReplay(model, change);
+}
+
+double JointGain(const RankModel& model, std::span<const Change* const> changes) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  for (const Assumption& assumption : Answers(model, changes)) {
+    const double mean = Ask(model, changes, assumption).mean_ms;
+    low = std::min(low, mean);
+    high = std::max(high, mean);
+  }
+  return std::max(0.0, (low + high) / 2);
 }
 
 }  // namespace trainprof

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "analysis/graph/build.h"
 #include "analysis/host/timeline.h"
+#include "analysis/steps/device_time.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 #include "trace/build/missing_rows.h"
@@ -16,10 +18,10 @@ namespace {
 size_t TrainingDevicesFirst(const Steps& steps, std::span<DeviceAccount> devices) {
   Duration most;
   for (const DeviceAccount& device : devices) {
-    most = std::max(most, device.BusyWithin(steps.window));
+    most = std::max(most, device.BusyWithin(steps.device_window));
   }
   const auto trains = [&](const DeviceAccount& device) {
-    return static_cast<double>(device.BusyWithin(steps.window).ns) >=
+    return static_cast<double>(device.BusyWithin(steps.device_window).ns) >=
            kStrayShare * static_cast<double>(most.ns);
   };
   const auto end = std::stable_partition(devices.begin(), devices.end(), trains);
@@ -71,13 +73,29 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
     devices = devices_and_strays.first(training);
+    if (device_steps.count() != steps.count()) TimeOtherSteps();
     detail_check = CheckDetail(trace, device_steps, other_steps, host, devices);
     if (detail_check.is_unlike) {
       quality.push_back({"steps_unlike_gpu_detail", QualitySeverity::kWarning, detail_check.others,
                          UnlikeText(detail_check)});
     }
   }
+  graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
+  step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
+                                                   device_steps.clock == StepClock::kDevice);
   device_doubt = DeviceDoubt(*this);
+}
+
+// How long steps took of which the devices were not recorded, from what those took that were.
+void RankModel::TimeOtherSteps() {
+  Duration busiest;
+  for (const DeviceAccount& device : devices) {
+    busiest = std::max(busiest, device.BusyWithin(device_steps.device_window));
+  }
+  if (steps.clock == StepClock::kDevice) {
+    SetUnknownTimes(Duration{busiest.ns / device_steps.divisor()}, device_steps, steps);
+  }
+  other_steps = WithoutDeviceDetail(steps, DeviceGaps(trace));
 }
 
 // Devices are accounted over the steps that show them. False where none does: nothing can be said
@@ -93,7 +111,6 @@ bool RankModel::ChooseDeviceSteps() {
     return false;
   }
   device_steps = std::move(detail);
-  other_steps = WithoutDeviceDetail(steps, gaps);
   return true;
 }
 

@@ -2,6 +2,7 @@
 // out for himself what stands here.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "analysis/account/account.h"
 #include "analysis/account/detail_check.h"
+#include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
@@ -37,6 +39,9 @@ struct RankModel {
   std::span<const DeviceAccount> devices;
   // The same with those that take no part in the training (kStrayShare), behind them.
   std::span<const DeviceAccount> devices_and_strays;
+  // What waited for what, over `device_steps`, and how long these would take after a change.
+  std::unique_ptr<const Graph> graph;
+  std::unique_ptr<const StepReplay> step_replay;
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;
@@ -48,16 +53,22 @@ struct RankModel {
   // What stands behind a figure of PerStepMs: "ms/step", or "ms in all" where there are no steps.
   std::string_view Unit() const { return device_steps.count() > 0 ? "ms/step" : "ms in all"; }
   double ShareOfWindow(Duration part) const {
-    const Duration whole = device_steps.window.Total();
+    const Duration whole = device_steps.device_window.Total();
     return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
   }
+  // What the host did: a call, a range.
   bool InWindow(const Interval& interval) const {
     return device_steps.window.TotalWithin(interval).ns > 0;
+  }
+  // What a device did.
+  bool InDeviceWindow(const Interval& interval) const {
+    return device_steps.device_window.TotalWithin(interval).ns > 0;
   }
 
  private:
   RankModel(const Trace& trace, DeviceOrder order);
   bool ChooseDeviceSteps();
+  void TimeOtherSteps();
 };
 
 // "steps without GPU detail take 2.6 ms, those with it 1.9 ms; they wait 0.7 ms for the loader, ..."

@@ -65,7 +65,8 @@ struct StepsWith {
   bool AreMany() const { return AreHalf() || count >= 3; }
 };
 // Those of which these times take more than `share`. O(steps log n).
-StepsWith FindStepsWith(const Steps& steps, const IntervalSet& times, double share = 0);
+StepsWith FindStepsWith(const Steps& steps, const IntervalSet& times, double share = 0,
+                        Interval Step::*when = &Step::span);
 // " in 6 of 30 steps"; "" where it is all of them.
 std::string InStepsText(const StepsWith& steps);
 

@@ -41,11 +41,12 @@ Severity SeverityOfLoss(double share) {
   return share > kNoteShare ? Severity::kWarning : Severity::kNote;
 }
 
-StepsWith FindStepsWith(const Steps& steps, const IntervalSet& times, double share) {
+StepsWith FindStepsWith(const Steps& steps, const IntervalSet& times, double share,
+                        Interval Step::*when) {
   StepsWith found{0, static_cast<int64_t>(steps.count())};
   for (const Step& step : steps.steps) {
-    const auto there = static_cast<double>(times.TotalWithin(step.span).ns);
-    if (there > share * static_cast<double>(step.span.Length().ns)) ++found.count;
+    const auto there = static_cast<double>(times.TotalWithin(step.*when).ns);
+    if (there > share * static_cast<double>((step.*when).Length().ns)) ++found.count;
   }
   return found;
 }

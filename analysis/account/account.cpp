@@ -228,7 +228,7 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     account.device = DeviceId{d};
     account.busy = work.compute.UnionWith(work.communication).UnionWith(work.copy);
     const auto add = [&](DeviceClass c, const IntervalSet& set) {
-      account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.window).Total();
+      account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.device_window).Total();
     };
     add(DeviceClass::kCompute, work.compute);
     account.exposed_communication = work.communication.Minus(work.compute);
@@ -236,16 +236,17 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     add(DeviceClass::kExposedCommunication, account.exposed_communication);
     add(DeviceClass::kExposedCopy, account.exposed_copy);
     account.idle = splitter.Split(account.device, ops_of[d], account.busy);
-    account.missing_rows = IdleWithin(splitter.missing().On(account.device), account, steps.window);
+    account.missing_rows =
+        IdleWithin(splitter.missing().On(account.device), account, steps.device_window);
     for (size_t i = 0; i < account.idle.size(); ++i) {
       CancelPoint(i);
       account.total[static_cast<size_t>(account.idle[i].value)] +=
-          steps.window.TotalWithin(account.idle[i].interval);
+          steps.device_window.TotalWithin(account.idle[i].interval);
     }
     for (size_t i = 0; i < ops_of[d].size(); ++i) {
       CancelPoint(i);
       const Interval op = trace.device_ops.interval(Row{ops_of[d][i]});
-      if (steps.window.TotalWithin(op).ns > 0) ++account.ops_in_window;
+      if (steps.device_window.TotalWithin(op).ns > 0) ++account.ops_in_window;
     }
     accounts.push_back(std::move(account));
   }

@@ -59,26 +59,22 @@ std::string_view Title(HostClass c);
 
 struct DeviceAccount {
   DeviceId device = kNoDevice;
-  std::array<Duration, kDeviceClasses> total{};  // within the window; sums to window.Total()
+  std::array<Duration, kDeviceClasses> total{};  // sums to the steps' device_window
   IntervalSet busy;                              // union of the device's operations, whole trace
   IntervalSet exposed_communication;             // of `busy`; what is in neither is compute
   IntervalSet exposed_copy;
   std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
-  Duration missing_rows;  // of the idle time within the window: the part that MissingWork names
+  Duration missing_rows;  // of the idle time within that: the part that MissingWork names
   size_t ops_in_window = 0;
 
   Duration Of(DeviceClass c) const { return total[static_cast<size_t>(c)]; }
-  // What a part of the window went to, by class: a step, say. Sums to its length.
+  // What a part of the window went to, by class: Step::device, say. Sums to its length.
   // O(log n + intervals there).
   std::array<Duration, kDeviceClasses> Within(const Interval& part) const;
   Duration BusyWithin(const IntervalSet& window) const {
     return busy.IntersectWith(window).Total();
   }
 };
-
-// A device that did less than this share of what the busiest did takes no part in the training: a
-// rank of a DDP job that left a stray tensor or context on GPU 0. Its idle time is nobody's loss.
-inline constexpr double kStrayShare = 0.01;
 
 struct HostAccount {
   std::array<Duration, kHostClasses> total{};  // sums to window.Total()

@@ -15,10 +15,10 @@ struct Mean {
 
 Mean MeanStep(const Steps& steps) {
   const auto count = static_cast<double>(steps.count());
-  Mean mean{static_cast<double>(steps.window.Total().ns) / count, 0};
+  Mean mean{static_cast<double>(steps.device_window.Total().ns) / count, 0};
   double squares = 0;
   for (const Step& step : steps.steps) {
-    squares += std::pow(static_cast<double>(step.span.Length().ns) - mean.ns, 2);
+    squares += std::pow(static_cast<double>(step.device.Length().ns) - mean.ns, 2);
   }
   if (count > 1) mean.error = std::sqrt(squares / (count - 1) / count);
   return mean;
@@ -58,8 +58,8 @@ DetailCheck CheckDetail(const Trace& trace, const Steps& detail, const Steps& ot
     return Duration{total.ns / steps.divisor()};
   };
   const IntervalSet wait = host.InputWait();
-  check.step = mean(detail.window.Total(), detail);
-  check.other_step = mean(others.window.Total(), others);
+  check.step = mean(detail.device_window.Total(), detail);
+  check.other_step = mean(others.device_window.Total(), others);
   check.wait = mean(wait.IntersectWith(detail.window).Total(), detail);
   check.other_wait = mean(wait.IntersectWith(others.window).Total(), others);
   for (const DeviceAccount& device : devices) {

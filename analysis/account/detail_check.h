@@ -10,7 +10,8 @@
 
 namespace trainprof {
 
-// Means per step, in host time.
+// Means per step, by the steps' clock: those without detail end no earlier than the device can have
+// done what one with detail has it do (SetUnknownTimes).
 struct DetailCheck {
   int64_t others = 0;      // steps without detail; 0: nothing to compare, and all below is 0
   Duration step;           // with detail

@@ -69,10 +69,11 @@ std::vector<Segment<DeviceClass>> IdleSplitter::Split(DeviceId device,
                                                       const IntervalSet& busy) const {
   size_t asked = 0;
   Interval extent = trace_.extent;
-  for (const Interval& part : steps_.window.intervals()) {
+  for (const Interval& part : steps_.device_window.intervals()) {
     extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};
   }
-  const IntervalSet idle = busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.window));
+  const IntervalSet idle =
+      busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.device_window));
   Out out;
   auto op = ops.begin();
   const std::vector<MissingWork::Period>& missing = missing_.On(device);

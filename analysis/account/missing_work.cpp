@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 
@@ -169,35 +168,14 @@ void MissingWork::AddLaunches(const Trace& trace, const std::vector<Row>& missin
 
 void MissingWork::AddUnknownRows(const Trace& trace) {
   const std::vector<Row> rows = UnknownDeviceRows(trace);
-  const StringId key = trace.strings.Find("correlation");
-  std::map<int64_t, uint32_t> calls;  // of unknown rows alone
-  const auto id_of = [&](Row row) -> std::optional<int64_t> {
-    if (key == kEmptyString) return std::nullopt;
-    const auto id = trace.args.Find(trace.ranges.args[Index(row)], key);
-    if (!id || id->type != ArgValue::Type::kInt) return std::nullopt;
-    return id->integer;
-  };
-  for (const Row row : rows) {
-    if (const auto id = id_of(row)) calls.emplace(*id, static_cast<uint32_t>(kNoRow));
-  }
-  for (uint32_t call = 0; call < trace.api.size() && !calls.empty(); ++call) {
-    CancelPoint(call);
-    const auto it = calls.find(trace.api.correlation[call]);
-    if (it == calls.end()) continue;
-    // The first of several: no earlier moment is left out.
-    const bool is_first = it->second == static_cast<uint32_t>(kNoRow) ||
-                          trace.api.begin[call] < trace.api.begin[it->second];
-    if (is_first) it->second = call;
-  }
-  for (const Row row : rows) {
-    const DeviceId device = trace.tracks[Index(trace.ranges.track[Index(row)])].device;
+  const std::vector<Row> calls = CallsOfUnknownRows(trace, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const DeviceId device = trace.tracks[Index(trace.ranges.track[Index(rows[i])])].device;
     if (device == kNoDevice) continue;
-    Period period{trace.ranges.interval(row), kNoTrack};
-    const auto id = id_of(row);
-    const uint32_t call = id ? calls.at(*id) : static_cast<uint32_t>(kNoRow);
-    if (call != static_cast<uint32_t>(kNoRow)) {
-      period.interval.begin = std::min(period.interval.begin, trace.api.begin[call]);
-      period.thread = trace.api.track[call];
+    Period period{trace.ranges.interval(rows[i]), kNoTrack};
+    if (calls[i] != kNoRow) {
+      period.interval.begin = std::min(period.interval.begin, trace.api.begin[Index(calls[i])]);
+      period.thread = trace.api.track[Index(calls[i])];
     }
     on_device_[Index(device)].push_back(period);
   }

@@ -27,7 +27,7 @@ double OccupancyOf(const Trace& trace, const Steps& steps, DeviceId device) {
     const LaunchConfig* const config = trace.ConfigOf(Row{row});
     if (config == nullptr || config->theoretical_occupancy_percent < 0) continue;
     const Interval interval = trace.device_ops.interval(Row{row});
-    const auto ns = static_cast<double>(steps.window.TotalWithin(interval).ns);
+    const auto ns = static_cast<double>(steps.device_window.TotalWithin(interval).ns);
     weighted += config->theoretical_occupancy_percent / 100 * ns;
     weight += ns;
   }
@@ -39,7 +39,7 @@ DeviceReport Report(const Trace& trace, const Steps& steps, const DeviceAccount&
   DeviceReport report;
   report.id = device.id;
   report.name = trace.Text(device.name);
-  report.busy = account.BusyWithin(steps.window);
+  report.busy = account.BusyWithin(steps.device_window);
   report.busy_high = report.busy + account.Of(DeviceClass::kIdleUnrecorded);
   report.account = LinesOf<DeviceClass>(account.total);
   if (device.compute_major > 0) {
@@ -67,9 +67,9 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
 // A loss too small to be worth a change is no finding; one that is hardly worth it, a note.
 bool IsWorthSaying(const RankModel& model, Finding& finding) {
   const double step = model.device_steps.MeanMilliseconds();
-  const auto& [low, high] = finding.gain;
-  if (std::max(model.PerStepMs(finding.cost), high) < kLeastShare * step) return false;
-  if ((low + high) / 2 < kNoteShare * step) finding.severity = Severity::kNote;
+  const double most = std::max(model.PerStepMs(finding.cost), finding.gain.high_ms_per_step);
+  if (most < kLeastShare * step) return false;
+  if (finding.gain.expected_ms_per_step < kNoteShare * step) finding.severity = Severity::kNote;
   return true;
 }
 
@@ -110,7 +110,7 @@ void RunRules(const RankModel& model, RankAnalysis& analysis) {
   }
   std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
                    [](const Finding& a, const Finding& b) {
-                     return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
+                     return a.gain.expected_ms_per_step > b.gain.expected_ms_per_step;
                    });
 }
 
@@ -184,7 +184,8 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.steps = model.steps;
   analysis.window = model.steps.window.Total();
   analysis.device_steps = model.device_steps;
-  analysis.device_window = model.device_steps.window.Total();
+  analysis.device_window = model.device_steps.device_window.Total();
+  analysis.workload = WorkloadOf(trace, model.steps);
   analysis.detail_check = model.detail_check;
   analysis.host_facts = FindHostFacts(trace, model.steps);
   for (const DeviceAccount& account : model.devices_and_strays) {

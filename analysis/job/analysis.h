@@ -13,6 +13,7 @@
 #include "analysis/finding.h"
 #include "analysis/host/host_facts.h"
 #include "analysis/model.h"
+#include "analysis/steps/workload.h"
 
 namespace trainprof {
 
@@ -88,6 +89,7 @@ struct RankAnalysis {
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
   Steps device_steps;
   Duration device_window;
+  Workload workload = Workload::kUnknown;
   DetailCheck detail_check;  // the counted steps without GPU detail, beside device_steps
   std::vector<DeviceReport> devices;
   // Why devices' figures are ranges, or there are none although the trace shows that devices
@@ -129,6 +131,12 @@ struct RankAnalysis {
   double OwnStepMs() const { return PerStepMs(window - HostTime(HostClass::kRankWait)); }
   double DevicePerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(device_steps.divisor());
+  }
+  // In which it begins; nullptr: in none.
+  const Step* StepOf(const Evidence& evidence) const {
+    const bool is_devices = evidence.table == Table::kDeviceOps || evidence.table == Table::kIdle ||
+                            evidence.table == Table::kBusy;
+    return is_devices ? steps.OnDeviceAt(evidence.when.begin) : steps.At(evidence.when.begin);
   }
   double DeviceShare(Duration part) const { return Part(part, device_window); }
 

@@ -22,8 +22,8 @@ void Fields(auto& in, Of<Evidence> auto& evidence) {
 }
 
 void Fields(auto& in, Of<Gain> auto& gain) {
-  auto& [low, high] = gain;
-  in("low_ms_per_step", low)("high_ms_per_step", high);
+  auto& [low, high, expected] = gain;
+  in("low_ms_per_step", low)("high_ms_per_step", high)("expected_ms_per_step", expected);
 }
 
 void Fields(auto& in, Of<Finding> auto& finding) {
@@ -89,14 +89,14 @@ void Fields(auto& in, Of<LoaderWait> auto& wait) {
 }
 
 void Fields(auto& in, Of<Step> auto& step) {
-  auto& [range, span, number] = step;
-  in("range", range)("span", span)("number", number);
+  auto& [range, span, device, is_cut, number] = step;
+  in("range", range)("span", span)("device", device)("is_cut", is_cut)("number", number);
 }
 
 void Fields(auto& in, Of<Steps> auto& steps) {
-  auto& [source, thread, list, warmup, searched, window] = steps;
+  auto& [source, thread, list, warmup, searched, window, device_window, clock] = steps;
   in("source", source)("thread", thread)("steps", list)("warmup_steps", warmup)(
-      "searched_steps", searched)("window", window);
+      "searched_steps", searched)("window", window)("device_window", device_window)("clock", clock);
 }
 
 void Fields(auto& in, Of<DeviceReport> auto& device) {
@@ -144,14 +144,15 @@ void Fields(auto& in, Of<DetailCheck> auto& check) {
 
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {
   auto& [place, path, source, kind, number, rank_known, world_size, base_ns, steps, window,
-         device_steps, device_window, detail_check, devices, device_doubt, host_account, host_other,
-         host_lines, operators, memory, loader_wait, has_host_phases, phases_are_sampled, findings,
-         weaknesses, skipped, passed, quality, environment, host_facts, kernels, copies, api_calls,
-         ranges] = rank;
+         device_steps, device_window, workload, detail_check, devices, device_doubt, host_account,
+         host_other, host_lines, operators, memory, loader_wait, has_host_phases,
+         phases_are_sampled, findings, weaknesses, skipped, passed, quality, environment,
+         host_facts, kernels, copies, api_calls, ranges] = rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
-      "detail_check", detail_check)("devices", devices)("device_doubt", device_doubt);
+      "workload", workload)("detail_check", detail_check)("devices", devices)("device_doubt",
+                                                                              device_doubt);
   in.template Account<HostClass, kHostClasses>("host_account", host_account);
   in("host_other", host_other)("host_lines", host_lines)("operators", operators)("memory", memory)(
       "loader_wait", loader_wait)("has_host_phases", has_host_phases)(
@@ -161,14 +162,19 @@ void Fields(auto& in, Of<RankAnalysis> auto& rank) {
       "ranges", ranges);
 }
 
+void Fields(auto& in, Of<OperationSteps> auto& operation) {
+  auto& [name, names, count, steps] = operation;
+  in("name", name)("names", names)("count", count)("steps", steps);
+}
+
 void Fields(auto& in, Of<DeviceSteps> auto& device) {
-  auto& [id, steps] = device;
-  in("device", id)("steps", steps);
+  auto& [id, steps, operations, others] = device;
+  in("device", id)("steps", steps)("operations", operations)("others", others);
 }
 
 void Fields(auto& in, Of<CollectiveCall> auto& call) {
-  auto& [sequence, when] = call;
-  in("sequence", sequence)("when", when);
+  auto& [sequence, when, exposed] = call;
+  in("sequence", sequence)("when", when)("exposed", exposed);
 }
 
 void Fields(auto& in, Of<Collectives> auto& calls) {

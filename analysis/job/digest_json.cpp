@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 // As TraceBuilder has them: the difference of any two is a Duration.
 constexpr int64_t kFarthestNs = (int64_t{1} << 62) - 1;
 constexpr int64_t kMostCounted = int64_t{1} << 48;  // of one kind: those of all ranks are added
@@ -33,6 +33,8 @@ auto NamesOf() {
 auto WordsOf(Severity) { return NamesOf<Severity::kError>(); }
 auto WordsOf(QualitySeverity) { return NamesOf<QualitySeverity::kDataLoss>(); }
 auto WordsOf(StepSource) { return NamesOf<StepSource::kInferred>(); }
+auto WordsOf(StepClock) { return NamesOf<StepClock::kDevice>(); }
+auto WordsOf(Workload) { return NamesOf<Workload::kInference>(); }
 auto WordsOf(HostClass) { return NamesOf<HostClass::kOther>(); }
 auto WordsOf(OtherKind) { return NamesOf<OtherKind::kNothing>(); }
 constexpr auto WordsOf(BatchWork work) { return NamesOf(work); }
@@ -294,6 +296,12 @@ std::string ErrorIn(const RankDigest& digest) {
     const bool is_same =
         device.device == rank.devices[i].id && device.steps.size() == rank.device_steps.count();
     if (!is_same) return "devices are not those of the analysis";
+    const auto fits = [&](const OperationSteps& operation) {
+      return operation.steps.size() == device.steps.size();
+    };
+    if (!fits(device.others) || !std::ranges::all_of(device.operations, fits)) {
+      return "operations are not of the device's steps";
+    }
   }
   return {};
 }

@@ -104,17 +104,26 @@ struct StepTexts {
   std::string of_gpu_detail;  // the same of the steps that show the devices
 };
 
+// What the steps are of, where it is not what one expects.
+std::string IterationsOf(const RankAnalysis& rank) {
+  return rank.workload == Workload::kInference ? "inference: " : "";
+}
+
 // Accounts are over the steps' mean, which counts the time between two steps' ranges too.
 StepTexts StepText(const RankAnalysis& rank) {
   if (rank.steps.count() == 0) {
-    return {"no steps found in " + TimeText(rank.window.ToMilliseconds()), "", ""};
+    return {IterationsOf(rank) + "no steps found in " + TimeText(rank.window.ToMilliseconds()), "",
+            ""};
   }
   const std::string median = TimeText(rank.steps.Median().ToMilliseconds());
-  const std::string mean = TimeText(rank.PerStepMs(rank.window));
-  StepTexts texts{"median step " + median, "", ""};
+  const std::string mean = TimeText(rank.steps.MeanMilliseconds());
+  StepTexts texts{IterationsOf(rank) + "median step " + median, "", ""};
   if (mean != median) {
     texts.step += ", mean " + mean;
     texts.of_all = " of the mean";
+  }
+  if (rank.steps.source == StepSource::kInferred) {
+    texts.step += " (steps inferred from the repeating kernels)";
   }
   const std::string detail = TimeText(rank.DevicePerStepMs(rank.device_window));
   const bool all = rank.device_steps.count() == rank.steps.count();
@@ -141,7 +150,7 @@ std::string HostText(const RankAnalysis& rank, const AccountLine* wait, const St
   }
   if (wait != nullptr) return loss;
   if (rank.has_host_phases) return "";
-  return rank.host_other.HasNames() ? "; no range names a phase of the training loop"
+  return rank.host_other.HasNames() ? "; no range names a phase of the loop"
                                     : "; nothing in the trace names what the host was doing";
 }
 
@@ -170,15 +179,55 @@ std::string Verdict(const RankAnalysis& rank) {
   return text + GilText(rank);
 }
 
+namespace {
+
+// "other ranks wait for it, up to 9.2 ms/step, in 38 of 40 steps".
+std::string WaitsText(const JobAnalysis& job) {
+  const JobWaits& waits = job.waits;
+  const uint32_t late = waits.late.front();
+  double longest_ms = 0;
+  for (size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    const RankWaits& own = waits.ranks[rank];
+    const bool is_for_it = waits.changes || waits.late.size() > 1 || own.awaited == late;
+    const Duration wait = waits.changes || waits.late.size() > 1 ? own.wait : own.awaited_wait;
+    if (is_for_it) longest_ms = std::max(longest_ms, job.ranks[rank].PerStepMs(wait));
+  }
+  const bool has_steps = job.ranks[late].steps.count() > 0;
+  const std::string up_to =
+      fmt::format("up to {}{}", TimeText(longest_ms), has_steps ? "/step" : "");
+  const int64_t late_steps = waits.ranks[late].late_steps;
+  if (waits.changes) {
+    return fmt::format(
+        "ranks wait for each other, {}, and who comes late changes: rank {} most often, in {} of "
+        "{} steps",
+        up_to, job.ranks[late].rank, late_steps, waits.steps);
+  }
+  std::string text =
+      waits.late.size() > 1
+          ? fmt::format("{} ranks come late together, others wait for them, {}", waits.late.size(),
+                        up_to)
+          : fmt::format("{} for it, {}",
+                        job.ranks.size() == 2 ? "the other rank waits" : "other ranks wait", up_to);
+  if (has_steps && waits.late.size() == 1) {
+    text += fmt::format(", in {} of {}", late_steps, Counted(waits.steps, "step", "steps"));
+  }
+  const std::string cause = CauseText(job.late_cause);
+  return cause.empty() ? text : text + ": " + cause;
+}
+
+}  // namespace
+
 std::string JobVerdict(const JobAnalysis& job) {
-  constexpr double kWorthNaming = 0.01;
   const RankAnalysis& slowest = SlowestRank(job);
-  std::string text = Verdict(slowest);
+  const std::string text = Verdict(slowest);
+  if (!job.waits.late.empty()) return text + "; " + WaitsText(job);
+  if (job.waits.Any()) return text;
   std::vector<const RankAnalysis*> ranks;
   for (const RankAnalysis& rank : job.ranks) ranks.push_back(&rank);
   std::optional<Duration> longest;
   for (const auto& slack : SlackOf(ranks)) longest = std::max(longest, slack);
-  if (!longest || longest->ToMilliseconds() < kWorthNaming * slowest.PerStepMs(slowest.window)) {
+  if (!longest ||
+      longest->ToMilliseconds() < kWaitWorthSaying * slowest.PerStepMs(slowest.window)) {
     return text;
   }
   return text + fmt::format("; {} for it, up to {}/step",

@@ -110,7 +110,7 @@ Duration CostOf(const RankModel& model, const Calls& calls) {
     }
   }
   const IntervalSet inside =
-      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.window);
+      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window);
   Duration worst;
   for (const DeviceAccount& device : model.devices) {
     Duration idle;
@@ -120,7 +120,7 @@ Duration CostOf(const RankModel& model, const Calls& calls) {
     }
     worst = std::max(worst, idle);
   }
-  return worst + DrainOf(std::move(waits), model.devices, model.device_steps.window);
+  return worst + DrainOf(std::move(waits), model.devices, model.device_steps.device_window);
 }
 
 std::string NamesText(const RankModel& model, const Calls& calls) {

@@ -89,7 +89,7 @@ Imbalance ImbalanceOf(const RankModel& model) {
   Imbalance found;
   Duration all;
   for (const DeviceAccount& device : model.devices) {
-    const Duration busy = device.BusyWithin(model.device_steps.window);
+    const Duration busy = device.BusyWithin(model.device_steps.device_window);
     all += busy;
     if (found.busiest == nullptr || busy > found.most) {
       found.busiest = &device;

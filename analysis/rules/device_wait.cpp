@@ -28,7 +28,7 @@ std::vector<uint32_t> LongestIdle(const RankModel& model, const DeviceAccount& d
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
-    if (segment.value == of && model.InWindow(segment.interval)) rows.push_back(row);
+    if (segment.value == of && model.InDeviceWindow(segment.interval)) rows.push_back(row);
   }
   KeepWorst(rows, [&](uint32_t a, uint32_t b) {
     return device.idle[a].interval.Length() > device.idle[b].interval.Length();
@@ -59,7 +59,7 @@ OtherDevices WaitedFor(const RankModel& model, DeviceId device) {
   for (const StreamWait& wait : FindStreamWaits(trace)) {
     const DeviceId awaited = DeviceOf(trace, wait.before);
     if (DeviceOf(trace, wait.after) != device || awaited == device) continue;
-    if (!model.InWindow(trace.device_ops.interval(wait.after))) continue;
+    if (!model.InDeviceWindow(trace.device_ops.interval(wait.after))) continue;
     others.rows.push_back(wait.sync);
     others.numbers.push_back(NumberOf(model, awaited));
     AddSite(others.where, model.sites.FindCall(trace.device_ops.launch[Index(wait.after)]));
@@ -106,7 +106,7 @@ Diagnosis OfOtherDevice(const RankModel& model, const DeviceAccount& device) {
 Diagnosis OfHostFunction(const RankModel& model, const DeviceAccount& device) {
   std::vector<Row> functions;
   for (const Row row : FindHostFunctions(model.trace, device.device)) {
-    if (model.InWindow(TimeOfSync(model.trace, row))) functions.push_back(row);
+    if (model.InDeviceWindow(TimeOfSync(model.trace, row))) functions.push_back(row);
   }
   Finding finding;
   finding.cost = device.Of(DeviceClass::kIdleHostFunction);

@@ -45,7 +45,8 @@ Communication Collect(const RankModel& model, const DeviceAccount& device) {
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
-    if (!Communicates(model.trace, Row{op}) || !model.InWindow(ops.interval(Row{op}))) continue;
+    if (!Communicates(model.trace, Row{op}) || !model.InDeviceWindow(ops.interval(Row{op})))
+      continue;
     const Duration exposed = device.exposed_communication.TotalWithin(ops.interval(Row{op}));
     if (exposed.ns == 0) continue;
     found.ops.push_back(Row{op});

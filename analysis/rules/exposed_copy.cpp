@@ -204,7 +204,7 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
     CancelPoint(op);
     if (ops.kind[op] == DeviceOpKind::kKernel) continue;
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
-    if (!model.InWindow(ops.interval(Row{op}))) continue;
+    if (!model.InDeviceWindow(ops.interval(Row{op}))) continue;
     const CopyCall* const copy = call_of[op];
     if (copy != nullptr && IsOfAnotherRule(ops, *copy)) continue;
     const bool waits = copy != nullptr && copy->Waits();
@@ -221,7 +221,7 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
   for (auto& [kind, group] : groups) {
     group.exposed = IntervalSet::Union(std::move(times[kind]))
                         .IntersectWith(device.exposed_copy)
-                        .IntersectWith(model.device_steps.window)
+                        .IntersectWith(model.device_steps.device_window)
                         .Total();
   }
   return groups;
@@ -231,7 +231,7 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
 // for. Of copies to the host, that is host-sync's.
 Duration CostOf(const RankModel& model, Kind kind, const Group& group) {
   if (kind == Kind::kPageableToHost || kind == Kind::kToHost) return group.exposed;
-  return group.exposed + DrainOf(group.waits, model.devices, model.device_steps.window);
+  return group.exposed + DrainOf(group.waits, model.devices, model.device_steps.device_window);
 }
 
 std::string BytesText(double bytes) {

@@ -67,7 +67,7 @@ RuleOutcome Check(const RankModel& model) {
     calls.push_back(sync.wait);
   }
   const StepsWith steps = FindStepsWith(model.device_steps, IntervalSet::Union(calls));
-  const Duration drain = DrainOf(std::move(calls), model.devices, model.device_steps.window);
+  const Duration drain = DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
   if (syncs.empty() || !steps.AreMany()) return std::vector<Diagnosis>{};
 
   Finding finding;

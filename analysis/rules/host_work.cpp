@@ -60,7 +60,7 @@ class Searcher {
     for (uint32_t i = 0; i < device.idle.size(); ++i) {
       CancelPoint(i);
       const auto& [gap, why] = device.idle[i];
-      if (!MayBeHostWork(why) || !model_.InWindow(gap)) continue;
+      if (!MayBeHostWork(why) || !model_.InDeviceWindow(gap)) continue;
       TraceTime at = gap.begin;
       while (at < gap.end) {
         const Row row = RangeAt(gap, at, thread);
@@ -148,7 +148,7 @@ class Searcher {
                       : why == DeviceClass::kIdleIo      ? Kind::kIo
                                                          : Kind::kPython;
     Work& work = found[kind];
-    const Duration length = model_.device_steps.window.TotalWithin(part);
+    const Duration length = model_.device_steps.device_window.TotalWithin(part);
     work.total += length;
     if (work.idle.empty() || work.idle.back() != idle) work.idle.push_back(idle);
     AddSite(work.where, model_.sites.Find(thread, middle));
@@ -176,7 +176,7 @@ class Searcher {
       });
     }
     if (work.samples < kFewSamples || work.where.empty()) return;
-    work.total = unnamed.IntersectWith(model_.device_steps.window).Total();
+    work.total = unnamed.IntersectWith(model_.device_steps.device_window).Total();
     found[Kind::kSampled] = std::move(work);
   }
 

@@ -40,7 +40,7 @@ Wait WaitOf(const RankModel& model) {
     }
     IntervalSet exposed = IntervalSet::Union(std::move(idle));
     const auto total = [&](const IntervalSet& s) {
-      return s.IntersectWith(model.device_steps.window).Total();
+      return s.IntersectWith(model.device_steps.device_window).Total();
     };
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
@@ -282,7 +282,7 @@ RuleOutcome Check(const RankModel& model) {
   }
   // A device that shows nothing of what it did is not a CPU run.
   if (model.devices.empty() && !model.device_doubt.empty()) return NoDevices(model);
-  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.window).Total();
+  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.device_window).Total();
   const double share = model.ShareOfWindow(exposed);
   const double exposed_ns =
       static_cast<double>(exposed.ns) / static_cast<double>(model.device_steps.divisor());
@@ -291,7 +291,7 @@ RuleOutcome Check(const RankModel& model) {
     return std::vector<Diagnosis>{FindingOfOthers(model, wait, others.held_ns)};
   }
   // One slow batch is not a slow loader.
-  const StepsWith waiting = FindStepsWith(model.device_steps, wait.exposed, kLeastShare);
+  const StepsWith waiting = FindStepsWith(model.device_steps, wait.exposed, kLeastShare, &Step::device);
   if (share <= kLeastShare || !waiting.AreMany()) {
     if (others.answer == Others::kNothing) return std::vector<Diagnosis>{};
     return Skipped{fmt::format(

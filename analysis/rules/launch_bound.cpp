@@ -42,7 +42,8 @@ double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
   std::vector<Duration> lengths;
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
-    if (ops.kind[op] != DeviceOpKind::kKernel || !model.InWindow(ops.interval(Row{op}))) continue;
+    if (ops.kind[op] != DeviceOpKind::kKernel || !model.InDeviceWindow(ops.interval(Row{op})))
+      continue;
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
     lengths.push_back(ops.interval(Row{op}).Length());
   }
@@ -166,7 +167,7 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, DeviceClas
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
-    if (segment.value != of || !model.InWindow(segment.interval)) continue;
+    if (segment.value != of || !model.InDeviceWindow(segment.interval)) continue;
     longest.push_back(row);
     if (model.device_steps.thread == kNoTrack) continue;
     AddSite(finding.where, model.sites.Find(model.device_steps.thread, segment.interval.begin));

@@ -54,7 +54,7 @@ std::string CausesText(const RankModel& model, const DeviceAccount& account) {
 Rest RestOf(const RankModel& model, const DeviceAccount& account,
             std::span<const Finding> findings) {
   const Duration unrecorded = account.Of(DeviceClass::kIdleUnrecorded);
-  const Duration busy = account.BusyWithin(model.device_steps.window);
+  const Duration busy = account.BusyWithin(model.device_steps.device_window);
   Rest rest{&account, model.ShareOfWindow(busy + unrecorded), {}, {}};
   for (const DeviceClass c : CausesOf(account)) rest.idle += account.Of(c);
   rest.unexplained = rest.idle - std::min(rest.idle, ExplainedBy(findings, account));
@@ -74,7 +74,7 @@ void AddEvidence(const RankModel& model, const DeviceAccount& account, Finding& 
   for (uint32_t row = 0; row < account.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& s = account.idle[row];
-    if (model.InWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
+    if (model.InDeviceWindow(s.interval) && s.value != DeviceClass::kIdleUnrecorded) {
       longest.push_back(row);
     }
   }
@@ -100,7 +100,7 @@ void AddSites(const RankModel& model, const DeviceAccount& account, Finding& fin
   for (size_t i = 0; i < account.idle.size(); ++i) {
     CancelPoint(i);
     const Segment<DeviceClass>& s = account.idle[i];
-    if (s.value != DeviceClass::kIdleUnknown || !model.InWindow(s.interval)) continue;
+    if (s.value != DeviceClass::kIdleUnknown || !model.InDeviceWindow(s.interval)) continue;
     AddSite(finding.where, model.sites.Find(model.device_steps.thread, s.interval.begin));
   }
 }

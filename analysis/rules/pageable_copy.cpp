@@ -68,7 +68,7 @@ Duration Exposed(const RankModel& model, const std::vector<uint32_t>& rows) {
     }
     const IntervalSet exposed = IntervalSet::Union(std::move(copies))
                                     .Minus(IntervalSet::Union(std::move(kernels)))
-                                    .IntersectWith(model.device_steps.window);
+                                    .IntersectWith(model.device_steps.device_window);
     worst = std::max(worst, exposed.Total());
   }
   return worst;
@@ -79,7 +79,7 @@ Duration DrainAfter(const RankModel& model, const std::vector<uint32_t>& rows) {
   for (uint32_t row : rows) {
     calls.push_back(model.trace.api.interval(model.trace.device_ops.launch[row]));
   }
-  return DrainOf(std::move(calls), model.devices, model.device_steps.window);
+  return DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
 }
 
 void Describe(const RankModel& model, const Copies& copies, Finding& finding) {

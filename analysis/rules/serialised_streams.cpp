@@ -63,7 +63,7 @@ Found Collect(const RankModel& model) {
     const DeviceId device = trace.tracks[Index(ops.track[Index(wait.after)])].device;
     if (trace.tracks[Index(ops.track[Index(wait.before)])].device != device) continue;
     if (!IsCompute(trace, wait.before) || !IsCompute(trace, wait.after)) continue;
-    if (!model.InWindow(ops.interval(wait.after))) continue;
+    if (!model.InDeviceWindow(ops.interval(wait.after))) continue;
     found.edges_within_device = true;
     const uint64_t before = BlocksOf(trace, wait.before);
     const uint64_t after = BlocksOf(trace, wait.after);

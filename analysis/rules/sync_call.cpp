@@ -91,7 +91,7 @@ RuleOutcome Check(const RankModel& model) {
   const StepsWith steps = FindStepsWith(model.device_steps, all);
   if (!steps.AreMany()) return std::vector<Diagnosis>{};
   Finding finding;
-  finding.cost = DrainOf(std::move(waits), model.devices, model.device_steps.window);
+  finding.cost = DrainOf(std::move(waits), model.devices, model.device_steps.device_window);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   if (finding.severity == Severity::kNote) finding.severity = Severity::kWarning;
   finding.title =

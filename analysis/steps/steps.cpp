@@ -6,20 +6,16 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "analysis/steps/device_order.h"
+#include "analysis/steps/device_time.h"
+#include "analysis/steps/periods.h"
+#include "analysis/steps/step_names.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {
-
-// Inference: at least this many occurrences (three equal distances are no accident), this many
-// operations a period (any training step has more), and this share of them that recurs a period on.
-constexpr size_t kMinRepetitions = 4;
-constexpr size_t kMinPeriod = 4;
-constexpr double kMinPeriodMatch = 0.9;
-
-std::string_view StepBase(std::string_view name) { return names_internal::WithoutCounter(name); }
 
 // The number at the end of a name; -1 where there is none.
 int64_t CounterOf(std::string_view name) {
@@ -29,74 +25,114 @@ int64_t CounterOf(std::string_view name) {
   return error == std::errc() ? number : -1;
 }
 
-bool IsTorchStep(std::string_view name) {
-  return names_internal::StartsWithNoCase(name, "profilerstep");
-}
-
-// Ranges of one name on one thread.
+// Ranges of one name on one thread, or one stream.
 struct Group {
   TrackId track = kNoTrack;
   std::vector<Interval> ranges;
   std::vector<int64_t> numbers;  // in the names of the ranges, -1: none
-  bool preferred = false;
+  int rank = 0;                  // of several groups the one of the highest is taken
 };
 
-// Groups the host ranges that `select` takes by (thread, name without counter); nested ones of the
-// same group are left out. Chooses the preferred group, else the largest, else the earliest.
-// select(kind, facts of the name), prefer(name).
-template <class Select, class Prefer>
-Group LargestGroup(const Trace& trace, Select select, Prefer prefer) {
+// How a range may stand for a step: its group's rank, 0 for not at all; and what its group is
+// called.
+struct Membership {
+  int rank = 0;
+  std::string_view base{};
+};
+
+// Groups the ranges on tracks of that kind by (track, base), as `membership(kind, name, facts)`
+// says; nested ones of the same group are left out. Chooses by rank, then the largest, then the
+// earliest.
+template <class Of>
+Group LargestGroup(const Trace& trace, TrackKind on, Of membership) {
   std::map<std::pair<TrackId, std::string_view>, Group> groups;
   for (size_t i = 0; i < trace.ranges.size(); ++i) {
     CancelPoint(i);
     const RangeKind kind = trace.ranges.kind[i];
-    if (!select(kind, trace.Facts(trace.ranges.name[i]))) continue;
-    if (kind == RangeKind::kGpuAnnotation) continue;
-    if (trace.tracks[Index(trace.ranges.track[i])].kind != TrackKind::kThread) continue;
-    const std::string_view name = trace.Text(trace.ranges.name[i]);
-    Group& group = groups[{trace.ranges.track[i], StepBase(name)}];
+    if ((kind == RangeKind::kGpuAnnotation) != (on == TrackKind::kStream)) continue;
+    if (trace.tracks[Index(trace.ranges.track[i])].kind != on) continue;
+    const StringId id = trace.ranges.name[i];
+    const Membership member = membership(kind, id, trace.Facts(id));
+    if (member.rank == 0) continue;
+    Group& group = groups[{trace.ranges.track[i], member.base}];
     group.track = trace.ranges.track[i];
-    group.preferred = prefer(name);
+    group.rank = std::max(group.rank, member.rank);
     const Interval range = trace.ranges.interval(Row{static_cast<uint32_t>(i)});
     if (!group.ranges.empty() && range.end <= group.ranges.back().end) continue;
     group.ranges.push_back(range);
-    group.numbers.push_back(CounterOf(name));
+    group.numbers.push_back(CounterOf(trace.Text(id)));
   }
   Group best;
   for (auto& [key, group] : groups) {
-    const auto rank = [](const Group& g) { return std::pair(g.preferred, g.ranges.size()); };
+    const auto order = [](const Group& g) { return std::pair(g.rank, g.ranges.size()); };
     const bool better =
-        best.ranges.empty() || rank(group) > rank(best) ||
-        (rank(group) == rank(best) && group.ranges.front().begin < best.ranges.front().begin);
+        best.ranges.empty() || order(group) > order(best) ||
+        (order(group) == order(best) && group.ranges.front().begin < best.ranges.front().begin);
     if (better) best = group;
   }
   return best;
 }
 
-Group ExplicitSteps(const Trace& trace) {
-  return LargestGroup(
-      trace, [](RangeKind, NameFacts name) { return name.is_step != 0; }, IsTorchStep);
+// What names say of being a step, each looked at once.
+class StepNames {
+ public:
+  explicit StepNames(const Trace& trace) : trace_(trace), known_(trace.strings.size()) {}
+
+  StepName Of(StringId name) {
+    std::optional<StepName>& known = known_[Index(name)];
+    if (!known) known = StepNameOf(trace_.Text(name));
+    return *known;
+  }
+
+ private:
+  const Trace& trace_;
+  std::vector<std::optional<StepName>> known_;
+};
+
+// Iterations by their names. One range is a step for want of others: where it holds iterations of
+// another name, these are the steps.
+Group Iterations(const Trace& trace, StepNames& names, TrackKind on) {
+  const auto of_kind = [&](StepKind least, StepKind most) {
+    return LargestGroup(trace, on, [&](RangeKind, StringId id, NameFacts) {
+      const StepName name = names.Of(id);
+      const bool is_one = name.kind >= least && name.kind <= most;
+      return Membership{is_one ? static_cast<int>(name.kind) : 0, name.base};
+    });
+  };
+  Group best = of_kind(StepKind::kIteration, StepKind::kProfiler);
+  if (best.ranges.size() != 1 || best.rank != static_cast<int>(StepKind::kProfiler)) return best;
+  Group inner = of_kind(StepKind::kIteration, StepKind::kIteration);
+  return inner.ranges.size() > 1 ? inner : best;
+}
+
+// Ranges that are a part of an iteration each, or iterations of another loop than training.
+Group Parts(const Trace& trace, StepNames& names, TrackKind on) {
+  return LargestGroup(trace, on, [&](RangeKind, StringId id, NameFacts) {
+    const StepName name = names.Of(id);
+    return Membership{name.kind == StepKind::kPart ? 1 : 0, name.base};
+  });
+}
+
+Membership MemberOf(const Trace& trace, StringId id, bool is_member, bool is_preferred) {
+  const int rank = is_preferred ? 2 : 1;
+  return {is_member ? rank : 0, names_internal::WithoutCounter(trace.Text(id))};
 }
 
 Group OptimizerEnds(const Trace& trace) {
-  return LargestGroup(
-      trace,
-      [](RangeKind kind, NameFacts name) {
-        const bool is_users = kind == RangeKind::kUserAnnotation;
-        return (is_users ? name.user_phase : name.torch_phase) == Phase::kOptimizer &&
-               !name.clears_gradients;
-      },
-      [](std::string_view name) { return name.starts_with("Optimizer.step#"); });
+  return LargestGroup(trace, TrackKind::kThread, [&](RangeKind kind, StringId id, NameFacts name) {
+    const bool is_users = kind == RangeKind::kUserAnnotation;
+    const Phase phase = is_users ? name.user_phase : name.torch_phase;
+    return MemberOf(trace, id, phase == Phase::kOptimizer && !name.clears_gradients,
+                    trace.Text(id).starts_with("Optimizer.step#"));
+  });
 }
 
 Group LoaderNexts(const Trace& trace) {
-  return LargestGroup(
-      trace,
-      [](RangeKind kind, NameFacts name) {
-        const bool is_users = kind == RangeKind::kUserAnnotation;
-        return (is_users ? name.user_phase : name.torch_phase) == Phase::kInputWait;
-      },
-      [](std::string_view name) { return PhaseOfTorchName(name) == Phase::kInputWait; });
+  return LargestGroup(trace, TrackKind::kThread, [&](RangeKind kind, StringId id, NameFacts name) {
+    const bool is_users = kind == RangeKind::kUserAnnotation;
+    const Phase phase = is_users ? name.user_phase : name.torch_phase;
+    return MemberOf(trace, id, phase == Phase::kInputWait, name.torch_phase == Phase::kInputWait);
+  });
 }
 
 // Boundaries -> the intervals between them.
@@ -108,52 +144,23 @@ std::vector<Interval> Between(const std::vector<TraceTime>& boundaries) {
   return intervals;
 }
 
-// The device with most operations, its operations in order of begin.
-const std::vector<uint32_t>& BusiestDeviceOps(DeviceOrder& order) {
-  return *std::max_element(
-      order.ops().begin(), order.ops().end(),
-      [](const auto& fewer, const auto& more) { return fewer.size() < more.size(); });
-}
+struct Boundaries {
+  std::vector<TraceTime> at;
+  bool are_hosts = false;  // when these operations were launched; else when they began
+};
 
-// The begin times of the operation that recurs once a period, if the whole sequence is periodic.
-std::vector<TraceTime> PeriodicBoundaries(const Trace& trace, DeviceOrder& order) {
-  const std::vector<uint32_t>& ops = BusiestDeviceOps(order);
-  std::vector<std::vector<size_t>> places(trace.strings.size());  // by name
-  for (size_t i = 0; i < ops.size(); ++i) {
-    CancelPoint(i);
-    places[Index(trace.device_ops.name[ops[i]])].push_back(i);
+// By the host's clock, as all steps, where it tells these operations apart.
+Boundaries BoundariesAt(const Trace& trace, const std::vector<Row>& ops) {
+  Boundaries launches{{}, true};
+  Boundaries begins;
+  for (const Row op : ops) {
+    begins.at.push_back(trace.device_ops.begin[Index(op)]);
+    const Row call = trace.device_ops.launch[Index(op)];
+    if (call != kNoRow) launches.at.push_back(trace.api.begin[Index(call)]);
   }
-  // Rarest names first: a name that occurs once a period gives the period as its distance.
-  std::vector<const std::vector<size_t>*> candidates;
-  for (const std::vector<size_t>& at : places) {
-    if (at.size() >= kMinRepetitions) candidates.push_back(&at);
-  }
-  std::sort(candidates.begin(), candidates.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->size(), a->front()) < std::pair(b->size(), b->front());
-  });
-  constexpr size_t kMaxCandidates = 16;  // each costs O(operations); the first good one is taken
-  candidates.resize(std::min(candidates.size(), kMaxCandidates));
-  for (const std::vector<size_t>* at : candidates) {
-    std::vector<size_t> distances;
-    for (size_t i = 0; i + 1 < at->size(); ++i) distances.push_back((*at)[i + 1] - (*at)[i]);
-    std::nth_element(distances.begin(), distances.begin() + distances.size() / 2, distances.end());
-    const size_t period = distances[distances.size() / 2];
-    if (period < kMinPeriod || at->front() + period >= ops.size()) continue;
-    size_t matches = 0;
-    const size_t pairs = at->back() - at->front();
-    for (size_t i = at->front(); i < at->back(); ++i) {
-      CancelPoint(i);
-      if (i + period < ops.size() &&
-          trace.device_ops.name[ops[i]] == trace.device_ops.name[ops[i + period]]) {
-        ++matches;
-      }
-    }
-    if (static_cast<double>(matches) < kMinPeriodMatch * static_cast<double>(pairs)) continue;
-    std::vector<TraceTime> boundaries;
-    for (size_t i : *at) boundaries.push_back(trace.device_ops.begin[ops[i]]);
-    return boundaries;
-  }
-  return {};
+  const bool are_apart = std::adjacent_find(launches.at.begin(), launches.at.end(),
+                                            std::greater_equal<>()) == launches.at.end();
+  return are_apart && launches.at.size() == ops.size() ? launches : begins;
 }
 
 // In a gap of the devices alone the host's steps go on.
@@ -198,18 +205,22 @@ bool AreNumbers(const std::vector<int64_t>& numbers) {
          numbers.end();
 }
 
-// `numbers` of the ranges, or none.
+// `numbers` of the ranges, or none. `are_hosts`: the ranges are in the host's time, not a device's.
 void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
-              const std::vector<int64_t>& numbers) {
+              const std::vector<int64_t>& numbers, bool are_hosts) {
   DropUnfinished(trace, ranges);
   const bool are_numbered = AreNumbers(numbers);
   for (size_t i = 0; i < ranges.size(); ++i) {
-    Step step{ranges[i], ranges[i], are_numbered ? numbers[i] : static_cast<int64_t>(i)};
+    Step step{ranges[i], ranges[i], ranges[i], false,
+              are_numbered ? numbers[i] : static_cast<int64_t>(i)};
     if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {
       step.span.end = ranges[i + 1].begin;
     }
     steps.steps.push_back(step);
   }
+  for (Step& step : steps.steps) step.device = step.span;
+  const bool by_device = !are_hosts || SetDeviceTimes(trace, steps.steps);
+  steps.clock = by_device ? StepClock::kDevice : StepClock::kHost;
   if (trace.source == SourceKind::kRecording) {
     steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
     steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
@@ -253,6 +264,8 @@ std::string_view Name(StepSource source) {
   return "none";
 }
 
+std::string_view Name(StepClock clock) { return clock == StepClock::kDevice ? "device" : "host"; }
+
 std::optional<size_t> Steps::Find(int64_t number) const {
   const auto step = std::partition_point(steps.begin(), steps.end(),
                                          [&](const Step& s) { return s.number < number; });
@@ -266,14 +279,44 @@ const Step* Steps::At(TraceTime at) const {
   return step == steps.end() || at < step->span.begin ? nullptr : &*step;
 }
 
-Duration Steps::Median() const {
+const Step* Steps::OnDeviceAt(TraceTime at) const {
+  const auto step = std::partition_point(steps.begin(), steps.end(),
+                                         [&](const Step& s) { return s.device.end <= at; });
+  return step == steps.end() || at < step->device.begin ? nullptr : &*step;
+}
+
+Duration Steps::Quantile(double share) const {
   if (steps.empty()) return {};
   std::vector<int64_t> lengths;
-  for (const Step& step : steps) lengths.push_back(step.range.Length().ns);
+  for (const Step& step : steps) {
+    lengths.push_back((clock == StepClock::kDevice ? step.device : step.range).Length().ns);
+  }
   std::sort(lengths.begin(), lengths.end());
-  const size_t n = lengths.size();
-  // The mean of the two middle ones, rounded down to whole nanoseconds.
-  return Nanoseconds(lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2);
+  // Between the two next to it by distance, rounded down to whole nanoseconds.
+  const double place = share * static_cast<double>(lengths.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const int64_t apart = lengths[std::min(below + 1, lengths.size() - 1)] - lengths[below];
+  const double part = place - static_cast<double>(below);
+  return Nanoseconds(lengths[below] + static_cast<int64_t>(part * static_cast<double>(apart)));
+}
+
+Duration Steps::LagAtBegin() const {
+  return steps.empty() ? Duration{} : steps.front().device.begin - steps.front().span.begin;
+}
+
+Duration Steps::LagAtEnd() const {
+  return steps.empty() ? Duration{} : steps.back().device.end - steps.back().span.end;
+}
+
+void Steps::Cover() {
+  std::vector<Interval> spans;
+  std::vector<Interval> devices;
+  for (const Step& step : steps) {
+    spans.push_back(step.span);
+    devices.push_back(step.device);
+  }
+  window = IntervalSet::Union(std::move(spans));
+  device_window = IntervalSet::Union(std::move(devices));
 }
 
 namespace {
@@ -282,13 +325,20 @@ namespace {
 Steps FindSteps(const Trace& trace, DeviceOrder* order) {
   Steps steps;
   const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
-                        const std::vector<int64_t>& numbers = {}) {
+                        const std::vector<int64_t>& numbers = {}, bool are_hosts = true) {
     steps.source = source;
     steps.thread = thread;
-    SetSteps(steps, trace, ranges, numbers);
+    SetSteps(steps, trace, ranges, numbers, are_hosts);
   };
-  if (const Group group = ExplicitSteps(trace); !group.ranges.empty()) {
+  StepNames names(trace);
+  const auto on_device = [&](const Group& group) {
+    take(StepSource::kExplicit, kNoTrack, group.ranges, group.numbers, false);
+  };
+  if (const Group group = Iterations(trace, names, TrackKind::kThread); !group.ranges.empty()) {
     take(StepSource::kExplicit, group.track, group.ranges, group.numbers);
+  } else if (const Group marked = Iterations(trace, names, TrackKind::kStream);
+             marked.ranges.size() >= 2) {
+    on_device(marked);
   } else if (const Group optimizer = OptimizerEnds(trace); optimizer.ranges.size() >= 2) {
     std::vector<TraceTime> ends;
     for (const Interval& range : optimizer.ranges) ends.push_back(range.end);
@@ -297,24 +347,28 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order) {
     std::vector<TraceTime> begins;
     for (const Interval& range : loader.ranges) begins.push_back(range.begin);
     take(StepSource::kLoader, loader.track, Between(begins));
-  } else if (const auto boundaries =
-                 order != nullptr ? PeriodicBoundaries(trace, *order) : std::vector<TraceTime>();
-             boundaries.size() >= kMinRepetitions) {
-    take(StepSource::kInferred, kNoTrack, Between(boundaries));
+  } else if (const Group parts = Parts(trace, names, TrackKind::kThread);
+             parts.ranges.size() >= 2) {
+    take(StepSource::kExplicit, parts.track, parts.ranges, parts.numbers);
+  } else if (const Group marked_parts = Parts(trace, names, TrackKind::kStream);
+             marked_parts.ranges.size() >= 2) {
+    on_device(marked_parts);
+  } else if (const auto ops = order != nullptr ? PeriodicOps(trace, *order) : std::vector<Row>();
+             ops.size() >= kMinRepetitions) {
+    const Boundaries boundaries = BoundariesAt(trace, ops);
+    take(StepSource::kInferred, kNoTrack, Between(boundaries.at), {}, boundaries.are_hosts);
   }
   if (steps.thread == kNoTrack) steps.thread = BusiestThread(trace);
-  std::vector<Interval> spans;
-  for (const Step& step : steps.steps) spans.push_back(step.span);
-  steps.window = spans.empty()
-                     ? IntervalSet::Union({trace.extent}).Minus(OverheadTimes(trace, kCuptiSetup))
-                     : IntervalSet::Union(std::move(spans));
+  if (!steps.steps.empty()) {
+    steps.Cover();
+    return steps;
+  }
+  const IntervalSet setup = OverheadTimes(trace, kCuptiSetup);
+  steps.window = IntervalSet::Union({trace.extent}).Minus(setup);
+  const Interval extent = DeviceExtent(trace);
+  if (!extent.Empty()) steps.clock = StepClock::kDevice;
+  steps.device_window = extent.Empty() ? steps.window : IntervalSet::Union({extent}).Minus(setup);
   return steps;
-}
-
-void CoverSpans(Steps& steps) {
-  std::vector<Interval> spans;
-  for (const Step& step : steps.steps) spans.push_back(step.span);
-  steps.window = IntervalSet::Union(std::move(spans));
 }
 
 }  // namespace
@@ -339,14 +393,16 @@ IntervalSet DeviceGaps(const Trace& trace) {
 }
 
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
-  if (gaps.Empty()) return steps;
+  if (gaps.Empty() && (steps.steps.empty() || !steps.steps.back().is_cut)) return steps;
   Steps detail = steps;
   std::erase_if(detail.steps, [&](const Step& step) { return gaps.TotalWithin(step.span).ns > 0; });
   if (steps.steps.empty()) {
     detail.window = steps.window.Minus(gaps);
+    detail.device_window = steps.device_window.Minus(gaps);
     return detail;
   }
-  CoverSpans(detail);
+  while (detail.steps.size() > 1 && detail.steps.back().is_cut) detail.steps.pop_back();
+  detail.Cover();
   return detail;
 }
 
@@ -355,7 +411,7 @@ Steps WithoutDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
   std::erase_if(others.steps, [&](const Step& step) {
     return gaps.TotalWithin(step.span) != step.span.Length();
   });
-  CoverSpans(others);
+  others.Cover();
   return others;
 }
 

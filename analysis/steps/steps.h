@@ -12,13 +12,21 @@ namespace trainprof {
 
 enum class StepSource : uint8_t {
   kNone,
-  kExplicit,   // NVTX "step", ProfilerStep#N
+  kExplicit,   // by name: NVTX "step", ProfilerStep#N, a server's "step[DECODE bs=16]"
   kOptimizer,  // from the end of one Optimizer.step to the end of the next
   kLoader,     // from one DataLoader next to the next
-  kInferred,   // from the periodic sequence of device operations
+  kInferred,   // from the periodic sequence of device operations (periods.h)
 };
 
 std::string_view Name(StepSource source);  // "explicit", "optimizer", ...
+
+// Which clock tells how long steps took.
+enum class StepClock : uint8_t {
+  kHost,    // of no device, or of none whose operations' launches are known
+  kDevice,  // a step ends when the last operation launched in it ends (device_time.h)
+};
+
+std::string_view Name(StepClock clock);  // "host", "device"
 
 struct Step {
   Interval range;  // the step's own range, as recorded
@@ -26,6 +34,11 @@ struct Step {
   // the user's range) is not lost; the last step, and one before a recording gap, ends with its
   // range.
   Interval span;
+  // From the end of the step before it to its own end on the devices; may be empty, of a step that
+  // added nothing to what they had to do. The span where the host's clock tells.
+  Interval device;
+  // Its last launches have no row of what the device did: when it ended there is not known.
+  bool is_cut = false;
   // As people speak of it: the number in its name (ProfilerStep#12, "step 12") where all steps have
   // one and it grows, else its place from 0. Steps that are set aside count.
   int64_t number = 0;
@@ -42,6 +55,12 @@ struct Steps {
   // What the accounts cover: the union of the spans; where there are no steps the whole trace, less
   // the time that setting up its recording took.
   IntervalSet window;
+  // What accounts of devices cover: the union of the steps' times on the device; where there are
+  // no steps from the first to the last operation of a device.
+  IntervalSet device_window;
+  StepClock clock = StepClock::kHost;
+
+  void Cover();  // sets both windows to the unions of what the steps have
 
   size_t count() const { return steps.size(); }
   // The index of the step of that number; nothing where there is none, or it was set aside.
@@ -49,12 +68,21 @@ struct Steps {
   std::optional<size_t> Find(int64_t number) const;
   // The step whose span `at` lies in, nullptr where there is none. O(log n).
   const Step* At(TraceTime at) const;
+  const Step* OnDeviceAt(TraceTime at) const;  // the same of its time on the device
   // By what totals are divided to get "per step": the number of steps, 1 where there are none.
   int64_t divisor() const { return steps.empty() ? 1 : static_cast<int64_t>(steps.size()); }
-  // Of the steps' own ranges. 0 without steps.
-  Duration Median() const;
-  // Of the spans: window / count. For display; the window itself is exact.
-  double MeanMilliseconds() const { return window.Total().ToMilliseconds() / divisor(); }
+  // Of the steps' times on the device, or where the host's clock tells of their own ranges, that
+  // `share` of them do not exceed. 0 without steps.
+  Duration Quantile(double share) const;
+  Duration Median() const { return Quantile(0.5); }
+  // Window / count, by the steps' clock. For display; the window itself is exact.
+  double MeanMilliseconds() const { return device_window.Total().ToMilliseconds() / divisor(); }
+  // The same of the spans, whatever the clock.
+  double HostMeanMilliseconds() const { return window.Total().ToMilliseconds() / divisor(); }
+  // How far the host was ahead of the device at the begin of the first step and at the end of the
+  // last one; less than 0 where it came after it. 0 without steps.
+  Duration LagAtBegin() const;
+  Duration LagAtEnd() const;
 
   bool operator==(const Steps&) const = default;
 };
@@ -64,17 +92,22 @@ struct Steps {
 // all its steps: its window was chosen.
 inline constexpr int kMaxWarmupSteps = 10;
 
+// A device that did less than this share of what the busiest did takes no part in the training: a
+// rank of a DDP job that left a stray tensor or context on GPU 0. Its idle time is nobody's loss.
+inline constexpr double kStrayShare = 0.01;
+
 Steps FindSteps(const Trace& trace);
 Steps FindSteps(const Trace& trace, DeviceOrder& order);  // the trace's
 
 // The same from what is named alone, without inference from the device's work. The same thread.
-// O(ranges + tracks).
+// O(ranges + tracks + operations).
 Steps FindNamedSteps(const Trace& trace);
 
 // When devices were not recorded: the gaps of processes that used one.
 IntervalSet DeviceGaps(const Trace& trace);
 
-// The steps that device accounts may cover: those that touch no such gap. A step without them may
+// The steps that device accounts may cover: those that touch no such gap, less those at the end that
+// are cut, where others are left. A step without them may
 // be any mixture of work and idleness. Without steps the window loses the gaps. The rest is as in
 // `steps`; without gaps all of it.
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps);

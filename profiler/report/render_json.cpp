@@ -19,8 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchemaVersion = "1.4";
 
-Json AccountJson(const Steps& steps, const std::vector<AccountLine>& account) {
-  const Duration window = steps.window.Total();
+// `window`: what the account is of.
+Json AccountJson(const Steps& steps, Duration window, const std::vector<AccountLine>& account) {
   Json lines = Json::array();
   for (const AccountLine& line : account) {
     lines.push_back({{"class", line.name},
@@ -37,6 +37,10 @@ Json StepsJson(const RankAnalysis& rank) {
   const bool any = steps.count() > 0;
   json["median_ms"] = any ? Json(steps.Median().ToMilliseconds()) : Json(nullptr);
   json["mean_ms"] = any ? Json(steps.MeanMilliseconds()) : Json(nullptr);
+  json["p10_ms"] = any ? Json(steps.Quantile(0.1).ToMilliseconds()) : Json(nullptr);
+  json["p90_ms"] = any ? Json(steps.Quantile(0.9).ToMilliseconds()) : Json(nullptr);
+  json["clock"] = Name(steps.clock);
+  json["host_mean_ms"] = any ? Json(steps.HostMeanMilliseconds()) : Json(nullptr);
   json["window_ms"] = rank.window.ToMilliseconds();
   json["window_ns"] = rank.window.ns;
   json["samples_per_second"] = nullptr;
@@ -54,7 +58,7 @@ Json DeviceJson(const RankAnalysis& rank, const DeviceReport& device) {
             {"busy_fraction", rank.DeviceShare(device.busy)},
             {"busy_fraction_high", rank.DeviceShare(device.busy_high)},
             {"peak_memory_bytes", nullptr},
-            {"account", AccountJson(rank.device_steps, device.account)}};
+            {"account", AccountJson(rank.device_steps, rank.device_window, device.account)}};
   if (!device.compute_capability.empty()) json["compute_capability"] = device.compute_capability;
   if (device.multiprocessors > 0) json["multiprocessors"] = device.multiprocessors;
   if (device.memory_bytes > 0) json["memory_bytes"] = device.memory_bytes;
@@ -195,6 +199,70 @@ Json OtherStepsJson(const DetailCheck& check) {
           {"is_unlike", check.is_unlike}};
 }
 
+Json ClockJson(const JobAnalysis& job, const std::optional<ClockOffset>& clock) {
+  if (!clock) return nullptr;
+  return {{"beside_rank", job.ranks[clock->beside].rank},
+          {"ahead_ns", clock->ahead.ns},
+          {"drift_ns_per_s", clock->drift * 1e9},
+          {"spread_ns", clock->spread.ns},
+          {"collectives", clock->collectives}};
+}
+
+// What one rank waits in collectives; null where none was found in another rank.
+Json RankWaitsJson(const JobAnalysis& job, size_t index, const std::optional<Duration>& slack) {
+  const RankAnalysis& rank = job.ranks[index];
+  if (!job.waits.Any() || job.waits.ranks[index].collectives == 0) return nullptr;
+  const RankWaits& waits = job.waits.ranks[index];
+  return {{"collectives", waits.collectives},
+          {"collectives_alone", waits.alone},
+          {"wait_ns", waits.wait.ns},
+          {"wait_ms_per_step", rank.PerStepMs(waits.wait)},
+          {"exposed_wait_ms_per_step", rank.PerStepMs(waits.exposed_wait)},
+          {"exchange_ms_per_step", rank.PerStepMs(waits.exchange)},
+          {"slack_ms_per_step", slack ? Json(slack->ToMilliseconds()) : Json(nullptr)},
+          {"awaited_rank", waits.awaited ? Json(job.ranks[*waits.awaited].rank) : Json(nullptr)},
+          {"awaited_ms_per_step", rank.PerStepMs(waits.awaited_wait)},
+          {"caused_ms_per_step", rank.PerStepMs(waits.caused)},
+          {"lead_ms_per_step", rank.PerStepMs(waits.lead)},
+          {"late_steps", waits.late_steps},
+          {"brought_ms", waits.brought.ToMilliseconds()},
+          {"clock", ClockJson(job, job.waits.clocks[index])}};
+}
+
+Json JobWaitsJson(const JobAnalysis& job) {
+  const JobWaits& waits = job.waits;
+  Json late = Json::array();
+  for (const uint32_t rank : waits.late) late.push_back(job.ranks[rank].rank);
+  Json json{{"collectives", waits.collectives},
+            {"steps", waits.steps},
+            {"late_steps", waits.late_steps},
+            {"whole", waits.is_whole},
+            {"late_ranks", std::move(late)},
+            {"changes", waits.changes},
+            {"cause", nullptr},
+            {"doubts", waits.doubts}};
+  const LateCause& cause = job.late_cause;
+  if (const std::string text = CauseText(cause); !text.empty()) {
+    json["cause"] = {{"text", text},
+                     {"class", cause.name.empty() ? Json(nullptr) : Json(cause.name)},
+                     {"account", cause.on_device ? "device" : "host"},
+                     {"more_ms_per_step", cause.more_ms},
+                     {"brought_ms_per_step", cause.brought_ms}};
+  }
+  return json;
+}
+
+Json DeviceStepsJson(const RankAnalysis& rank) {
+  const Steps& steps = rank.device_steps;
+  Json json{{"count", steps.count()}, {"window_ns", rank.device_window.ns}};
+  json["mean_ms"] = steps.count() > 0 ? Json(steps.MeanMilliseconds()) : Json(nullptr);
+  if (steps.count() > 0 && steps.clock == StepClock::kDevice) {
+    json["host_ahead_at_begin_ms"] = steps.LagAtBegin().ToMilliseconds();
+    json["host_ahead_at_end_ms"] = steps.LagAtEnd().ToMilliseconds();
+  }
+  return json;
+}
+
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
@@ -202,15 +270,12 @@ Json RankJson(const RankAnalysis& rank) {
             {"world_size", rank.world_size},
             {"rank_known", rank.rank_known},
             {"path", rank.path},
+            {"workload", Name(rank.workload)},
             {"steps", StepsJson(rank)},
             {"devices", std::move(devices)},
-            {"device_steps",
-             {{"count", rank.device_steps.count()},
-              {"window_ns", rank.device_window.ns},
-              {"mean_ms", rank.device_steps.count() > 0 ? Json(rank.device_steps.MeanMilliseconds())
-                                                        : Json(nullptr)}}},
+            {"device_steps", DeviceStepsJson(rank)},
             {"other_steps", OtherStepsJson(rank.detail_check)},
-            {"host_account", AccountJson(rank.steps, rank.host_account)},
+            {"host_account", AccountJson(rank.steps, rank.window, rank.host_account)},
             {"host_other", OtherItemsJson(rank, rank.host_other.items)},
             {"loader_wait",
              {{"ms_per_step", rank.DevicePerStepMs(rank.loader_wait.total)},
@@ -253,7 +318,7 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
   for (const Evidence& item : finding.evidence) {
     evidence.push_back(
         {{"what", item.what}, {"begin_ns", item.when.begin.ns}, {"end_ns", item.when.end.ns}});
-    const Step* const step = rank.steps.At(item.when.begin);
+    const Step* const step = rank.StepOf(item);
     if (step != nullptr) evidence.back()["step"] = step->number;
   }
   const auto steps = static_cast<double>(rank.device_steps.divisor());
@@ -267,7 +332,9 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
             {"count_per_step", static_cast<double>(finding.count) / steps},
             {"cost_ms_per_step", rank.DevicePerStepMs(finding.cost)},
             {"gain_ms_per_step",
-             {{"low", finding.gain.low_ms_per_step}, {"high", finding.gain.high_ms_per_step}}},
+             {{"low", finding.gain.low_ms_per_step},
+              {"expected", finding.gain.expected_ms_per_step},
+              {"high", finding.gain.high_ms_per_step}}},
             {"confidence", finding.confidence},
             {"confidence_reasons", finding.confidence_reasons},
             {"evidence", std::move(evidence)},
@@ -357,10 +424,14 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions&) {
   report["environment"] = EnvironmentJson(job.ranks.front());
   report["verdict"] = JobVerdict(job);
   report["check"] = CheckJson(job);
+  if (job.waits.Any() || !job.waits.doubts.empty()) report["waits"] = JobWaitsJson(job);
   report["ranks"] = Json::array();
   report["findings"] = Json::array();
-  for (const RankAnalysis& rank : job.ranks) {
+  const std::vector<std::optional<Duration>> slack = SlackOf(job.waits, job.ranks);
+  for (size_t i = 0; i < job.ranks.size(); ++i) {
+    const RankAnalysis& rank = job.ranks[i];
     report["ranks"].push_back(RankJson(rank));
+    if (job.waits.Any()) report["ranks"].back()["waits"] = RankWaitsJson(job, i, slack[i]);
     for (const Finding& finding : rank.findings) {
       report["findings"].push_back(FindingJson(rank, finding));
     }

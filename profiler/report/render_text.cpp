@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
@@ -12,6 +11,7 @@
 #include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
+#include "profiler/report/ranks_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
 #include "trace/recording/wire/facts.h"
@@ -43,7 +43,7 @@ std::string GainText(const RankAnalysis& rank, const Gain& gain) {
 
 // ", step 12": which one the evidence begins in, by the number that people know it by.
 std::string StepText(const RankAnalysis& rank, const Evidence& evidence) {
-  const Step* const step = rank.steps.At(evidence.when.begin);
+  const Step* const step = rank.StepOf(evidence);
   return step == nullptr ? "" : fmt::format(", step {}", step->number);
 }
 
@@ -154,19 +154,40 @@ std::string Numbers(const Steps& steps) {
   return fmt::format("numbers {} to {}", first, steps.steps.back().number);
 }
 
+// How the devices' clock and the host's differ, where that changes what figures mean.
+std::string ClockText(const RankAnalysis& rank) {
+  constexpr double kWorthSaying = 0.5;  // of a step that the host is ahead
+  const Steps& steps = rank.device_steps;
+  if (steps.clock == StepClock::kHost) {
+    return rank.devices.empty() ? ""
+                                : "Step times are the host's: the trace does not show which calls "
+                                  "launched the devices' work.\n";
+  }
+  const double begin = steps.LagAtBegin().ToMilliseconds();
+  const double end = steps.LagAtEnd().ToMilliseconds();
+  const double mean = steps.MeanMilliseconds();
+  if (std::max(begin, end) < kWorthSaying * mean || mean == 0) return {};
+  return fmt::format(
+      "The host ran ahead of the device, by {} at the first of these steps and {} at the last ({:.1f} steps); "
+      "by its own clock a step took {}.\n",
+      TimeText(std::max(begin, 0.0)), TimeText(std::max(end, 0.0)), std::max(end, 0.0) / mean,
+      TimeText(steps.HostMeanMilliseconds()));
+}
+
 void AppendSteps(std::string& out, const RankAnalysis& rank) {
   const Steps& steps = rank.steps;
   if (steps.count() == 0) {
     out += fmt::format(
-        "No training steps found (looked for ranges named \"step\", ProfilerStep, optimizer steps, loader "
+        "No steps found (looked for ranges named \"step\", ProfilerStep, optimizer steps, loader "
         "waits, periodic work): figures are over the whole trace of {:.1f} ms.\n",
         rank.window.ToMilliseconds());
     return;
   }
-  out +=
-      fmt::format("{} ({}; {}), median {:.3f} ms, mean begin-to-begin {:.3f} ms",
-                  Counted(static_cast<int64_t>(steps.count()), "step", "steps"), Name(steps.source),
-                  Numbers(steps), steps.Median().ToMilliseconds(), steps.MeanMilliseconds());
+  const bool by_device = steps.clock == StepClock::kDevice;
+  out += fmt::format("{} ({}; {}), median {:.3f} ms, mean {} {:.3f} ms",
+                     Counted(static_cast<int64_t>(steps.count()), "step", "steps"),
+                     Name(steps.source), Numbers(steps), steps.Median().ToMilliseconds(),
+                     by_device ? "on the device" : "begin-to-begin", steps.MeanMilliseconds());
   if (steps.warmup_steps > 0)
     out +=
         fmt::format("; {} set aside", Counted(steps.warmup_steps, "warm-up step", "warm-up steps"));
@@ -175,6 +196,7 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
                        Counted(steps.searched_steps, "step", "steps"));
   }
   out += "\n";
+  out += ClockText(rank);
   if (rank.device_steps.count() != steps.count()) {
     out += fmt::format(
         "GPU detail was recorded throughout {} of them (mean {:.3f} ms): the figures of GPUs and "
@@ -210,8 +232,9 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
   if (rank.has_host_phases || rank.host_other.HasNames()) {
-    out += style.Bold(fmt::format("\nTraining thread, {}{}\n", unit,
-                                  rank.phases_are_sampled ? ", by samples of its stacks" : ""));
+    out += style.Bold(fmt::format(
+        "\n{}, {}{}\n", rank.workload == Workload::kInference ? "Main thread" : "Training thread",
+        unit, rank.phases_are_sampled ? ", by samples of its stacks" : ""));
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
     AppendOther(out, rank);
     out += PhaseLinesText(rank);
@@ -219,8 +242,9 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   }
   if (rank.loader_wait.total.ns > 0 && !rank.devices.empty()) {
     out += fmt::format(
-        "\nThe training thread waited for its loader for {:.3f} {}; during {:.3f} of them "
+        "\nThe {} thread waited for its loader for {:.3f} {}; during {:.3f} of them "
         "({:.1f} % of the {}) the GPU was idle\n",
+        rank.workload == Workload::kInference ? "main" : "training",
         rank.DevicePerStepMs(rank.loader_wait.total), unit,
         rank.DevicePerStepMs(rank.loader_wait.during_idle),
         100 * rank.DeviceShare(rank.loader_wait.during_idle),
@@ -399,11 +423,11 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
     AppendDoubts(out, job, style);
     AppendWithoutHooks(out, job, style);
     out += "\n";
-    for (const RankAnalysis& rank : job.ranks) {
-      const std::string file = std::filesystem::path(rank.path).filename().string();
-      out += fmt::format("rank {:>4}  {}  ({})\n", rank.rank, Verdict(rank), file);
-    }
-    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, the slowest", slowest.rank)));
+    out += RanksOverview(job, style);
+    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, {}", slowest.rank,
+                                                        job.waits.late.empty() || job.waits.changes
+                                                            ? "the slowest"
+                                                            : "which others wait for")));
   } else {
     out += fmt::format("{} {}\n", style.Bold("VERDICT"), Verdict(slowest));
     AppendDoubts(out, job, style);

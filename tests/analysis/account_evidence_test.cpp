@@ -131,6 +131,7 @@ TEST(AccountEvidence, LongLoaderWaitsBecomeUnknownWithoutTheLoader) {
     Steps steps;  // none: one window over all, one thread
     steps.thread = TrackId{0};
     steps.window = IntervalSet::Union({trace.extent});
+    steps.device_window = steps.window;
     const std::vector<DeviceAccount> before = AccountDevices(trace, steps);
     const std::vector<DeviceAccount> after = AccountWith(WithoutLoader(events), steps);
     for (size_t d = 0; d < before.size(); ++d) {

@@ -27,13 +27,13 @@ std::string CompareDevice(const DeviceAccount& account, const TwinDevice& twin,
     text += fmt::format("device {} {}: {} ns, twin {} ns\n", Index(twin.device),
                         Name(static_cast<DeviceClass>(c)), account.total[c].ns, twin.class_ns[c]);
   }
-  const int64_t busy_ns = account.BusyWithin(steps.window).ns;
+  const int64_t busy_ns = account.BusyWithin(steps.device_window).ns;
   if (busy_ns != twin.busy_ns) {
     text += fmt::format("busy: {} ns, twin {} ns\n", busy_ns, twin.busy_ns);
   }
   int64_t idle_ns = 0;
   for (const Segment<DeviceClass>& segment : account.idle) {
-    idle_ns += steps.window.TotalWithin(segment.interval).ns;
+    idle_ns += steps.device_window.TotalWithin(segment.interval).ns;
   }
   if (idle_ns != twin.idle_ns) {
     text += fmt::format("idle segments: {} ns, twin {} ns\n", idle_ns, twin.idle_ns);
@@ -52,6 +52,11 @@ std::vector<Interval> StepRanges(const TraceEvents& events) {
   return ranges;
 }
 
+bool InDeviceTime(const Steps& steps) {
+  return std::all_of(steps.steps.begin(), steps.steps.end(),
+                     [](const Step& step) { return step.device == step.span; });
+}
+
 // What differs, in words; empty when nothing does.
 std::string CompareWithTwin(const TraceEvents& events) {
   const Trace trace = BuildTrace(events);
@@ -64,7 +69,13 @@ std::string CompareWithTwin(const TraceEvents& events) {
   } else if (steps.count() != ranges.size()) {
     text += fmt::format("{} steps, drawn {}\n", steps.count(), ranges.size());
   }
-  const TwinAccounts twin = AccountByBruteForce(trace, steps.thread, ranges);
+  // Inferred ones may be in the device's time.
+  const bool on_device = steps.source == StepSource::kInferred && InDeviceTime(steps);
+  const TwinAccounts twin = AccountByBruteForce(trace, steps.thread, ranges, on_device);
+  if (steps.device_window.Total().ns != twin.device_window_ns) {
+    text += fmt::format("device window: {} ns, twin {} ns\n", steps.device_window.Total().ns,
+                        twin.device_window_ns);
+  }
   if (steps.window.Total().ns != twin.window_ns) {
     text += fmt::format("window: {} ns, twin {} ns\n", steps.window.Total().ns, twin.window_ns);
   }
@@ -106,7 +117,7 @@ TEST(AccountTwin, AgreesWhereHostEventsCross) {
 // Empty when the classes of every account sum to the window.
 std::string FailureOfSums(const Trace& trace) {
   const Steps steps = FindSteps(trace);
-  const int64_t window_ns = steps.window.Total().ns;
+  const int64_t window_ns = steps.device_window.Total().ns;
   std::string text;
   for (const DeviceAccount& account : AccountDevices(trace, steps)) {
     int64_t sum = 0;
@@ -117,14 +128,16 @@ std::string FailureOfSums(const Trace& trace) {
       if (IsIdle(static_cast<DeviceClass>(c))) idle += account.total[c].ns;
     }
     if (sum != window_ns) text += fmt::format("device: {} of {} ns\n", sum, window_ns);
-    const int64_t busy = account.BusyWithin(steps.window).ns;
+    const int64_t busy = account.BusyWithin(steps.device_window).ns;
     if (busy + idle != window_ns) {
       text += fmt::format("busy {} + idle {} of {} ns\n", busy, idle, window_ns);
     }
   }
   int64_t sum = 0;
   for (const Duration& duration : AccountHost(trace, steps).total) sum += duration.ns;
-  if (sum != window_ns) text += fmt::format("host: {} of {} ns\n", sum, window_ns);
+  if (sum != steps.window.Total().ns) {
+    text += fmt::format("host: {} of {} ns\n", sum, steps.window.Total().ns);
+  }
   return text;
 }
 

@@ -100,7 +100,8 @@ TEST(MissingWork, AlwaysWhereTheInputEndsEarly) {
   EXPECT_EQ(IdleParts(trace), "[0, 106) idle_unrecorded\n[500, 1000) idle_unrecorded\n");
   const RankAnalysis rank = Analyze(trace);
   EXPECT_TRUE(rank.passed.empty());
-  EXPECT_EQ(rank.devices.at(0).busy_high, rank.window);
+  EXPECT_EQ(rank.devices.at(0).busy_high, rank.device_window);
+  EXPECT_EQ(rank.device_window, rank.window);
 }
 
 constexpr std::string_view kCaptured = R"(
@@ -212,8 +213,8 @@ TEST(MissingWork, BusyIsNeverMoreThanTheRangeSaysAndNoCauseAppears) {
       for (const DeviceAccount& account : accounts) before[account.device] = &account;
       for (const DeviceAccount& after : AccountDevices(less, steps)) {
         const DeviceAccount& was = *before.at(after.device);
-        const Duration busy = after.BusyWithin(steps.window);
-        const Duration was_busy = was.BusyWithin(steps.window);
+        const Duration busy = after.BusyWithin(steps.device_window);
+        const Duration was_busy = was.BusyWithin(steps.device_window);
         hidden_ns += (was_busy - busy).ns;
         ASSERT_LE(was_busy, busy + after.Of(C::kIdleUnrecorded));
         for (const C c : {C::kIdleInputWait, C::kIdleSyncDrain, C::kIdleAllocation,

@@ -6,6 +6,7 @@
 
 #include "tests/analysis/twin_host.h"
 #include "tests/analysis/twin_missing.h"
+#include "tests/analysis/twin_steps.h"
 #include "trace/base/kernel_names.h"
 
 namespace trainprof {
@@ -25,12 +26,13 @@ struct Verdict {
 
 class Twin {
  public:
-  Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges);
+  Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges,
+       bool on_device);
   TwinAccounts Account() const;
 
  private:
   // Preparation.
-  void FindWindow(const std::vector<Interval>& step_ranges);
+  void FindWindows(const std::vector<Interval>& step_ranges, bool on_device);
   void CutIntoCells();
   bool IsBlocking(size_t call) const;
   HostActivity ActivityAt(TrackId thread, int64_t moment) const;
@@ -49,19 +51,19 @@ class Twin {
   bool SyncBefore(TrackId thread, int64_t moment) const;
   TwinDevice AccountDevice(DeviceId device) const;
 
-  int64_t InWindow(int64_t begin, int64_t end) const;
-
   static constexpr size_t kNone = SIZE_MAX;
   const Trace& trace_;
   TrackId stepping_;
-  std::vector<std::pair<int64_t, int64_t>> window_;  // may touch, never overlap
+  std::vector<Interval> window_;  // may touch, never overlap
+  std::vector<Interval> device_window_;
   std::vector<int64_t> cuts_;                        // cell i is [cuts_[i], cuts_[i + 1])
   std::vector<std::vector<HostActivity>> activity_;  // by track, by cell
 };
 
-Twin::Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges)
+Twin::Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges,
+           bool on_device)
     : trace_(trace), stepping_(stepping) {
-  FindWindow(step_ranges);
+  FindWindows(step_ranges, on_device);
   CutIntoCells();
   activity_.resize(trace_.tracks.size());
   for (size_t t = 0; t < trace_.tracks.size(); ++t) {
@@ -72,13 +74,15 @@ Twin::Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& st
 }
 
 // From the begin of a step to the begin of the next; the last ends with its range.
-void Twin::FindWindow(const std::vector<Interval>& step_ranges) {
+void Twin::FindWindows(const std::vector<Interval>& step_ranges, bool on_device) {
   for (size_t s = 0; s < step_ranges.size(); ++s) {
     const bool last = s + 1 == step_ranges.size();
-    window_.emplace_back(step_ranges[s].begin.ns,
-                         last ? step_ranges[s].end.ns : step_ranges[s + 1].begin.ns);
+    window_.push_back({step_ranges[s].begin, last ? step_ranges[s].end : step_ranges[s + 1].begin});
   }
-  if (step_ranges.empty()) window_.emplace_back(trace_.extent.begin.ns, trace_.extent.end.ns);
+  device_window_ = on_device ? window_ : DeviceTimesByBruteForce(trace_, window_);
+  if (!step_ranges.empty()) return;
+  window_ = {trace_.extent};
+  device_window_ = {DeviceExtentByBruteForce(trace_)};
 }
 
 void Twin::CutIntoCells() {
@@ -89,9 +93,11 @@ void Twin::CutIntoCells() {
       cuts_.push_back(table->end[row].ns);
     }
   }
-  for (const auto& [begin, end] : window_) {
-    cuts_.push_back(begin);
-    cuts_.push_back(end);
+  for (const std::vector<Interval>* window : {&window_, &device_window_}) {
+    for (const Interval& part : *window) {
+      cuts_.push_back(part.begin.ns);
+      cuts_.push_back(part.end.ns);
+    }
   }
   std::sort(cuts_.begin(), cuts_.end());
   cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
@@ -381,10 +387,11 @@ void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdi
        launch_begin < g0 && !to_device ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown});
 }
 
-int64_t Twin::InWindow(int64_t begin, int64_t end) const {
+// How much of [begin, end) is in that window.
+int64_t Within(const std::vector<Interval>& window, int64_t begin, int64_t end) {
   int64_t sum = 0;
-  for (const auto& [from, to] : window_) {
-    sum += std::max<int64_t>(0, std::min(end, to) - std::max(begin, from));
+  for (const Interval& part : window) {
+    sum += std::max<int64_t>(0, std::min(end, part.end.ns) - std::max(begin, part.begin.ns));
   }
   return sum;
 }
@@ -402,7 +409,7 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
     ExplainGap(device, cuts_[first], cuts_[c + 1], verdicts);
   }
   for (const Verdict& verdict : verdicts) {
-    const int64_t ns = InWindow(verdict.begin, verdict.end);
+    const int64_t ns = Within(device_window_, verdict.begin, verdict.end);
     account.class_ns[static_cast<size_t>(verdict.why)] += ns;
     (IsIdle(verdict.why) ? account.idle_ns : account.busy_ns) += ns;
   }
@@ -411,7 +418,8 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
 
 TwinAccounts Twin::Account() const {
   TwinAccounts accounts;
-  accounts.window_ns = InWindow(INT64_MIN, INT64_MAX);
+  accounts.window_ns = Within(window_, INT64_MIN, INT64_MAX);
+  accounts.device_window_ns = Within(device_window_, INT64_MIN, INT64_MAX);
   for (uint32_t d = 0; d < trace_.devices.size(); ++d) {
     for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
       if (!OnDevice(op, DeviceId{d})) continue;
@@ -420,7 +428,7 @@ TwinAccounts Twin::Account() const {
     }
   }
   for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
-    const int64_t ns = InWindow(cuts_[c], cuts_[c + 1]);
+    const int64_t ns = Within(window_, cuts_[c], cuts_[c + 1]);
     if (ns > 0)
       accounts.host_ns[static_cast<size_t>(HostClassAt(trace_, stepping_, cuts_[c]))] += ns;
   }
@@ -430,8 +438,8 @@ TwinAccounts Twin::Account() const {
 }  // namespace
 
 TwinAccounts AccountByBruteForce(const Trace& trace, TrackId stepping,
-                                 const std::vector<Interval>& step_ranges) {
-  return Twin(trace, stepping, step_ranges).Account();
+                                 const std::vector<Interval>& step_ranges, bool on_device) {
+  return Twin(trace, stepping, step_ranges, on_device).Account();
 }
 
 }  // namespace trainprof

@@ -15,20 +15,21 @@ namespace trainprof {
 
 struct TwinDevice {
   DeviceId device = kNoDevice;
-  std::array<int64_t, kDeviceClasses> class_ns{};  // within the window
-  int64_t busy_ns = 0;                             // within the window, as the two below
+  std::array<int64_t, kDeviceClasses> class_ns{};  // within the device's window
+  int64_t busy_ns = 0;                             // within that, as the two below
   int64_t idle_ns = 0;
 };
 
 struct TwinAccounts {
   int64_t window_ns = 0;
+  int64_t device_window_ns = 0;
   std::vector<TwinDevice> devices;  // those that have operations, in the order of trace.devices
   std::array<int64_t, kHostClasses> host_ns{};
 };
 
 // `step_ranges`: the steps' own ranges, in time order; empty: the window is the whole trace.
-// `stepping`: the thread that steps, or kNoTrack.
+// `stepping`: the thread that steps, or kNoTrack. `on_device`: the ranges are in the device's time.
 TwinAccounts AccountByBruteForce(const Trace& trace, TrackId stepping,
-                                 const std::vector<Interval>& step_ranges);
+                                 const std::vector<Interval>& step_ranges, bool on_device = false);
 
 }  // namespace trainprof

@@ -71,6 +71,10 @@ FAULTS = {
     "zero_start_records=100000": (("loaded", "4000"), {}, [
         ("gpu_recording_ended", "CUPTI ran out of buffers on the device"),
     ]),
+    "reversed_records": (MIXED, {}, [("reversed_records", "end before they begin")]),
+    "reversed_records=100000": (("loaded", "4000"), {}, [
+        ("gpu_recording_ended", "CUPTI ran out of buffers on the device"),
+    ]),
     # A buffer for a thousand operations: however slow the machine, no flush comes early enough.
     "device_buffers=1,complete_at_flush": (("kernels", "30000"), {"VGPU_SETTINGS": "scale=0,operation_bytes=3200"}, [
         ("card", "dropped: 0 records; "),

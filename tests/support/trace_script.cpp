@@ -15,6 +15,13 @@
 namespace trainprof {
 namespace {
 
+SyncKind SyncKindNamed(std::string_view name, const std::string& line) {
+  for (size_t i = 0; i < std::size(kSyncKindNames); ++i) {
+    if (kSyncKindNames[i] == name) return SyncKind{static_cast<uint8_t>(i)};
+  }
+  throw std::invalid_argument(line);
+}
+
 class Script {
  public:
   Trace Run(std::string_view text) {
@@ -123,7 +130,8 @@ class Script {
       event.stack = stacks_.Of(builder_.Intern(stack->second));
     }
     if (kind == "step" || kind == "annotation") {
-      builder_.AddRange(event, RangeKind::kUserAnnotation);
+      const bool on_stream = builder_.trace().tracks[Index(track_)].kind == TrackKind::kStream;
+      builder_.AddRange(event, on_stream ? RangeKind::kGpuAnnotation : RangeKind::kUserAnnotation);
     } else if (kind == "overhead") {
       builder_.AddRange(event, RangeKind::kOverhead);
     } else if (kind == "op") {
@@ -159,6 +167,13 @@ class Script {
       builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
                       SyncKind::kHostFunction, kNoCorrelation, kNoCorrelation, kNoCorrelation,
                       kNoCorrelation, kNoCorrelation, int64_t{2});
+    } else if (kind == "sync") {
+      int64_t record = number("record", kNoCorrelation);
+      if (record != kNoCorrelation) record += correlation_shift;
+      builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
+                      SyncKindNamed(name, line), kNoCorrelation, kNoCorrelation,
+                      number("on-stream", kNoCorrelation), number("on-device", kNoCorrelation),
+                      record, kNoCorrelation);
     } else if (kind == "gap") {
       builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("window")});
     } else if (kind == "device-gap") {

@@ -368,6 +368,11 @@ constexpr HostWait HostWaitOf(std::string_view name) {
              : HostWait::kContext;
 }
 
+// The stream calls a function of the host when its turn has come.
+constexpr bool LaunchesHostFunction(std::string_view call) {
+  return call.starts_with("cudaLaunchHostFunc") || call.starts_with("cuLaunchHostFunc");
+}
+
 // Where a stream's work begins, or ends, to go into a CUDA graph instead of a device.
 enum class CaptureEdge : uint8_t { kNone, kBegin, kEnd };
 constexpr CaptureEdge CaptureEdgeOf(std::string_view call) {

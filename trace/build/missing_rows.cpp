@@ -99,6 +99,31 @@ std::vector<Row> UnknownDeviceRows(const Trace& trace) {
   return rows;
 }
 
+std::vector<Row> CallsOfUnknownRows(const Trace& trace, const std::vector<Row>& rows) {
+  std::vector<Row> found(rows.size(), kNoRow);
+  const StringId key = trace.strings.Find("correlation");
+  if (rows.empty() || key == kEmptyString) return found;
+  std::vector<std::pair<int64_t, size_t>> ids;  // with the place in `rows`
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CancelPoint(i);
+    const auto id = trace.args.Find(trace.ranges.args[Index(rows[i])], key);
+    if (id && id->type == ArgValue::Type::kInt) ids.emplace_back(id->integer, i);
+  }
+  std::sort(ids.begin(), ids.end());
+  for (uint32_t call = 0; call < trace.api.size() && !ids.empty(); ++call) {
+    CancelPoint(call);
+    auto it =
+        std::lower_bound(ids.begin(), ids.end(), std::pair(trace.api.correlation[call], size_t{0}));
+    for (; it != ids.end() && it->first == trace.api.correlation[call]; ++it) {
+      Row& first = found[it->second];
+      const bool is_first =
+          first == kNoRow || trace.api.begin[call] < trace.api.begin[Index(first)];
+      if (is_first) first = Row{call};
+    }
+  }
+  return found;
+}
+
 namespace {
 
 // As LaunchesWithoutRow, with all memsets.
@@ -120,6 +145,13 @@ std::vector<Row> AllWithoutRow(const Trace& trace) {
   for (uint32_t row = 0; row < ops.size(); ++row) {
     CancelPoint(row);
     if (ops.launch[row] == kNoRow) answer(ops.track[row], ops.correlation[row]);
+  }
+  const SyncTable& syncs = trace.syncs;
+  for (uint32_t row = 0; row < syncs.size(); ++row) {  // of graphs that have nothing else
+    CancelPoint(row);
+    if (syncs.kind[row] == SyncKind::kHostFunction) {
+      answer(syncs.track[row], syncs.correlation[row]);
+    }
   }
   const StringId key = trace.strings.Find("correlation");
   for (const Row row : UnknownDeviceRows(trace)) {

@@ -20,6 +20,9 @@ std::vector<Row> LaunchesWithoutRow(const Trace& trace);
 
 // Rows of `ranges` that stand on devices and are of an unknown kind.
 std::vector<Row> UnknownDeviceRows(const Trace& trace);
+// The calls that launched these, by their id; kNoRow where that is not known. Of several calls of one
+// id the first. O(rows log rows + calls log rows).
+std::vector<Row> CallsOfUnknownRows(const Trace& trace, const std::vector<Row>& rows);
 // "25814 x mtia_ccp_events, 12 without a category".
 std::string NamesOfUnknownDeviceRows(const Trace& trace);
 

@@ -45,7 +45,7 @@ void Account(const std::vector<Step>& steps, const std::vector<bool>& counts,
   bars.time.resize(steps.size() * bars.parts.size());
   for (size_t s = 0; s < steps.size(); ++s) {
     if (!counts[s]) continue;
-    const auto totals = within(steps[s].span);
+    const auto totals = within(steps[s]);
     for (size_t p = 0; p < bars.parts.size(); ++p) {
       const Duration time = totals[class_of_part[p]];
       bars.time[s * bars.parts.size() + p] = time;
@@ -67,7 +67,7 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
   const std::vector<Step>& steps = analysis.steps.steps;
   Account(
       steps, InDetail(steps, analysis.device_steps.steps), classes,
-      [&](const Interval& span) { return device.Within(span); }, bars);
+      [&](const Step& step) { return device.Within(step.device); }, bars);
 }
 
 void AccountThread(const HostAccount& host, const RankAnalysis& analysis, StepBars& bars) {
@@ -80,7 +80,7 @@ void AccountThread(const HostAccount& host, const RankAnalysis& analysis, StepBa
   const std::vector<Step>& steps = analysis.steps.steps;
   Account(
       steps, std::vector<bool>(steps.size(), true), classes,
-      [&](const Interval& span) { return host.Within(span); }, bars);
+      [&](const Step& step) { return host.Within(step.span); }, bars);
 }
 
 void SetHeights(StepBars& bars) {
@@ -102,7 +102,8 @@ StepBars MakeStepBars(const Lines& lines, uint32_t rank, const Steps& steps,
   bars.analysed = analysis != nullptr;
   const Duration shift = lines.Shift(rank);
   for (const Step& step : steps.steps) {
-    bars.spans.push_back({step.span.begin + shift, step.span.end + shift});
+    const Interval& time = steps.clock == StepClock::kDevice ? step.device : step.span;
+    bars.spans.push_back({time.begin + shift, time.end + shift});
     bars.numbers.push_back(step.number);
   }
   SetHeights(bars);

@@ -19,7 +19,7 @@ struct StepBars {
   };
   std::string source;           // whose time: "GPU 0", "main thread"
   std::vector<Part> parts;      // from below; none as long as nothing is known
-  std::vector<Interval> spans;  // by step, on the axis of the lines
+  std::vector<Interval> spans;  // by step, by the steps' clock, on the axis of the lines
   // By step and part. Steps during which the device was not recorded in detail have none: all 0.
   std::vector<Duration> time;
   std::vector<int64_t> numbers;  // by step

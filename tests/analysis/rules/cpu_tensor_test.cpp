@@ -59,7 +59,7 @@ TEST(CpuTensor, ANativeStackNamesTheLineOfACppProgram) {
       call 10 20 cudaLaunchKernel | corr=1
       call 280 300 cudaMemcpyAsync | corr=2 stack=/usr/lib/libcudart.so.13(+0x11): cudaMemcpyAsync;/opt/libtorch/lib/libtorch_cpu.so(+0x20): at::Tensor::to(at::Device) const;/home/me/train.cpp(31): make_noise(int);/home/me/train.cpp(88): main
       call 500 510 cudaLaunchKernel | corr=3)"),
-            "note count=5 cost=0.020 gain=0.000..0.020 where=/home/me/train.cpp:31 make_noise "
+            "warning count=5 cost=0.020 gain=0.000..0.020 where=/home/me/train.cpp:31 make_noise "
             "x5");
 }
 

@@ -114,7 +114,7 @@ std::string WithSlowerOthers(int others_us, int wait_us, int kernel_us = 900, in
 // 0.3 ms of each of the 10 steps with detail that count, told here as a share of all 70.
 TEST(InputBound, IsJudgedByStepsWithoutDetailWhereTheLoaderIsSlowerThere) {
   EXPECT_EQ(OutcomeOf("input-bound", WithSlowerOthers(1300, 320)),
-            "error count=60 cost=0.043 gain=0.124..0.400 where=train.py:7 main x60");
+            "error count=60 cost=0.043 gain=0.124..0.401 where=train.py:7 main x60");
 }
 
 TEST(InputBound, AWaitBesideAFullDeviceInStepsWithoutDetailIsHidden) {

@@ -19,9 +19,10 @@ RuleOutcome Check(const RankModel& model) {
   std::vector<Row> found;
   for (uint32_t row = 0; row < ops.size(); ++row) {
     CancelPoint(row);
-    if (ops.kind[row] != DeviceOpKind::kKernel || !model.InWindow(ops.interval(Row{row}))) continue;
+    const Interval when = ops.interval(Row{row});
+    if (ops.kind[row] != DeviceOpKind::kKernel || !model.InDeviceWindow(when)) continue;
     ++kernels;
-    if (ops.interval(Row{row}).Length() < kShort) found.push_back(Row{row});
+    if (when.Length() < kShort) found.push_back(Row{row});
   }
   if (static_cast<double>(found.size()) <= kMost * static_cast<double>(kernels)) {
     return std::vector<Diagnosis>{};

@@ -1,0 +1,83 @@
+#include "analysis/steps/workload.h"
+
+#include <algorithm>
+
+#include "analysis/steps/step_names.h"
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+using names_internal::ContainsNoCase;
+
+bool IsOperator(RangeKind kind) {
+  return kind == RangeKind::kCpuOp || kind == RangeKind::kUserAnnotation;
+}
+
+// Of a range of an operator or of the user.
+bool Trains(RangeKind kind, NameFacts facts, std::string_view name) {
+  const Phase phase = kind == RangeKind::kUserAnnotation ? facts.user_phase : facts.torch_phase;
+  return phase == Phase::kBackward || phase == Phase::kOptimizer ||
+         ContainsNoCase(name, "backward");
+}
+
+bool KernelTrains(std::string_view name) {
+  constexpr std::string_view kParts[] = {"backward", "_bwd",  "bwd_",      "dgrad",
+                                         "wgrad",    "adamw", "fusedadam", "multi_tensor_apply"};
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](std::string_view part) { return ContainsNoCase(name, part); });
+}
+
+// What only a server of models calls its own.
+bool Serves(std::string_view name) {
+  constexpr std::string_view kParts[] = {"vllm",   "sglang",   "sgl_kernel",
+                                         "trtllm", "tensorrt", "enqueueV3"};
+  return StepNameOf(name).serves ||
+         std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](std::string_view part) { return ContainsNoCase(name, part); });
+}
+
+}  // namespace
+
+std::string_view Name(Workload workload) {
+  switch (workload) {
+    case Workload::kUnknown:
+      return "unknown";
+    case Workload::kTraining:
+      return "training";
+    case Workload::kInference:
+      return "inference";
+  }
+  return "unknown";
+}
+
+Workload WorkloadOf(const Trace& trace, const Steps& steps) {
+  std::vector<bool> seen(trace.strings.size(), false);
+  const auto is_new = [&](StringId name) {
+    const bool was_seen = seen[Index(name)];
+    seen[Index(name)] = true;
+    return !was_seen;
+  };
+  bool has_operators = false;
+  bool serves = false;
+  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    CancelPoint(row);
+    const RangeKind kind = trace.ranges.kind[row];
+    if (!IsOperator(kind) || !is_new(trace.ranges.name[row])) continue;
+    const std::string_view name = trace.Text(trace.ranges.name[row]);
+    if (Trains(kind, trace.Facts(trace.ranges.name[row]), name)) return Workload::kTraining;
+    has_operators |= kind == RangeKind::kCpuOp && name.starts_with("aten::");
+    serves |= Serves(name);
+  }
+  for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    CancelPoint(row);
+    if (!is_new(trace.device_ops.name[row])) continue;
+    const std::string_view name = trace.Text(trace.device_ops.name[row]);
+    if (KernelTrains(name)) return Workload::kTraining;
+    serves |= Serves(name);
+  }
+  const bool would_show = has_operators && steps.count() > 0 && trace.device_ops.size() > 0;
+  return serves || would_show ? Workload::kInference : Workload::kUnknown;
+}
+
+}  // namespace trainprof

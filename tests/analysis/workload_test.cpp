@@ -1,0 +1,57 @@
+#include "analysis/steps/workload.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/job/analysis.h"
+#include "analysis/job/verdict.h"
+#include "tests/support/trace_script.h"
+
+namespace trainprof {
+namespace {
+
+Workload Of(std::string_view events) {
+  const Trace trace = TraceFromScript("thread 1\nstep 0 1000 step\n" + std::string(events) +
+                                      "\ncall 1 5 cudaLaunchKernel | corr=1\n"
+                                      "stream 0 7\nkernel 10 900 gemm | corr=1");
+  return WorkloadOf(trace, FindSteps(trace));
+}
+
+TEST(Workload, ABackwardPassOrAnOptimizerIsTraining) {
+  EXPECT_EQ(Of("op 0 10 aten::mm\nop 10 20 MmBackward0"), Workload::kTraining);
+  EXPECT_EQ(Of("annotation 10 20 backward"), Workload::kTraining);
+  EXPECT_EQ(Of("annotation 10 20 Optimizer.step#SGD.step"), Workload::kTraining);
+  EXPECT_EQ(Of("op 0 10 vllm::unified_attention\nop 10 20 aten::mm_backward"),
+            Workload::kTraining);  // a server within a loop of reinforcement learning
+}
+
+TEST(Workload, OperatorsWithoutABackwardPassAreInference) {
+  EXPECT_EQ(Of("op 0 10 aten::mm"), Workload::kInference);
+}
+
+TEST(Workload, AServersOwnNamesAreInference) {
+  EXPECT_EQ(Of("annotation 0 10 step[DECODE bs=8]"), Workload::kInference);
+  EXPECT_EQ(Of("op 0 10 vllm::unified_attention"), Workload::kInference);
+}
+
+TEST(Workload, WithNothingThatWouldShowItNothingIsKnown) {
+  EXPECT_EQ(Of("annotation 0 10 forward"), Workload::kUnknown);
+  const Trace trace = TraceFromScript("thread 1\nop 0 10 aten::mm");
+  EXPECT_EQ(WorkloadOf(trace, FindSteps(trace)), Workload::kUnknown);
+}
+
+TEST(Workload, TheVerdictSaysSo) {
+  const RankAnalysis rank = Analyze(TraceFromScript(R"(
+    thread 1
+    repeat 3 every 1000
+      annotation 0 900 execute_context_0(0)_generation_8(8)
+      call 10 15 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 3 every 1000
+      kernel 20 890 gemm | corr=1
+    end)"));
+  EXPECT_EQ(Verdict(rank).substr(0, 23), "inference: median step ");
+}
+
+}  // namespace
+}  // namespace trainprof
