@@ -58,6 +58,7 @@ TEST(ExposedCopy, KindsAreToldApart) {
       call 3 4 cudaMemcpyAsync | corr=2
       call 5 6 cudaMemsetAsync | corr=3
       call 7 8 cudaMemcpyPeerAsync | corr=4
+      call 9 700 cudaDeviceSynchronize
     end
     stream 0 7
     repeat 5 every 1000
