@@ -88,9 +88,10 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
 
 // How long steps took of which the devices were not recorded, from what those took that were.
 void RankModel::TimeOtherSteps() {
-  Duration busiest;
+  Duration busiest;  // with the moments between two operations of a full queue
   for (const DeviceAccount& device : devices) {
-    busiest = std::max(busiest, device.BusyWithin(device_steps.device_window));
+    busiest = std::max(busiest, device.BusyWithin(device_steps.device_window) +
+                                    device.Of(DeviceClass::kIdleDependency));
   }
   if (steps.clock == StepClock::kDevice) {
     SetUnknownTimes(Duration{busiest.ns / device_steps.divisor()}, device_steps, steps);

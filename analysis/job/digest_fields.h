@@ -89,8 +89,9 @@ void Fields(auto& in, Of<LoaderWait> auto& wait) {
 }
 
 void Fields(auto& in, Of<Step> auto& step) {
-  auto& [range, span, device, is_cut, number] = step;
-  in("range", range)("span", span)("device", device)("is_cut", is_cut)("number", number);
+  auto& [range, span, device, begin_is_known, end_is_known, number] = step;
+  in("range", range)("span", span)("device", device)("begin_is_known", begin_is_known)(
+      "end_is_known", end_is_known)("number", number);
 }
 
 void Fields(auto& in, Of<Steps> auto& steps) {

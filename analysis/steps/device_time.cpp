@@ -300,13 +300,21 @@ bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps) {
       if (before != nullptr) before->device.end = begin;
     }
     take(own);
-    step.is_cut = own.missing > own.last;
+    step.begin_is_known = before_is_known || first >= begin;
+    step.end_is_known = own.missing <= own.last;
     step.device = {begin, std::max(begin, done)};
     const bool ends_early = i + 1 == steps.size() && trace.quality.CountOf(kTruncatedInput) > 0;
     const TraceTime resumed = ResumedBefore(gaps, step.span.end);
-    if (launched < std::max(step.span.begin, resumed) || step.is_cut || ends_early) {
+    if (launched < std::max(step.span.begin, resumed) || !step.end_is_known || ends_early) {
       step.device.end = std::max(step.device.end, step.span.end);
     }
+  }
+  if (steps.empty()) return true;
+  const Duration all = steps.back().device.end - steps.front().device.begin;
+  for (Step& step : steps) {
+    const Duration behind = step.device.end - step.span.end;
+    step.begin_is_known |=
+        static_cast<double>(behind.ns) <= kNegligible * static_cast<double>(all.ns);
   }
   return true;
 }
@@ -323,6 +331,7 @@ void SetUnknownTimes(Duration work, const Steps& known, Steps& steps) {
     device.end = std::max(device.end, device.begin + work);
     if (next == known.steps.end()) continue;
     device.end = std::min(device.end, next->device.begin);
+    if (!follows) device.begin = std::max(device.begin, device.end - work);
     device.begin = std::min(device.begin, device.end);
   }
   steps.Cover();

@@ -211,8 +211,8 @@ void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
   DropUnfinished(trace, ranges);
   const bool are_numbered = AreNumbers(numbers);
   for (size_t i = 0; i < ranges.size(); ++i) {
-    Step step{ranges[i], ranges[i], ranges[i], false,
-              are_numbered ? numbers[i] : static_cast<int64_t>(i)};
+    Step step{ranges[i], ranges[i], ranges[i],
+              true,      true,      are_numbered ? numbers[i] : static_cast<int64_t>(i)};
     if (i + 1 < ranges.size() && !GapBetween(trace, ranges[i].end, ranges[i + 1].begin)) {
       step.span.end = ranges[i + 1].begin;
     }
@@ -393,7 +393,6 @@ IntervalSet DeviceGaps(const Trace& trace) {
 }
 
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
-  if (gaps.Empty() && (steps.steps.empty() || !steps.steps.back().is_cut)) return steps;
   Steps detail = steps;
   std::erase_if(detail.steps, [&](const Step& step) { return gaps.TotalWithin(step.span).ns > 0; });
   if (steps.steps.empty()) {
@@ -401,7 +400,10 @@ Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
     detail.device_window = steps.device_window.Minus(gaps);
     return detail;
   }
-  while (detail.steps.size() > 1 && detail.steps.back().is_cut) detail.steps.pop_back();
+  std::vector<Step>& left = detail.steps;
+  const auto is_known = [](const Step& step) { return step.begin_is_known; };
+  if (std::any_of(left.begin(), left.end(), is_known)) std::erase_if(left, std::not_fn(is_known));
+  while (left.size() > 1 && !left.back().end_is_known) left.pop_back();
   detail.Cover();
   return detail;
 }

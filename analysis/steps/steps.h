@@ -37,8 +37,11 @@ struct Step {
   // From the end of the step before it to its own end on the devices; may be empty, of a step that
   // added nothing to what they had to do. The span where the host's clock tells.
   Interval device;
-  // Its last launches have no row of what the device did: when it ended there is not known.
-  bool is_cut = false;
+  // False: what was launched before it is not recorded, and the host was ahead of the device when it
+  // ended.
+  bool begin_is_known = true;
+  // False: its last launches have no row of what the device did.
+  bool end_is_known = true;
   // As people speak of it: the number in its name (ProfilerStep#12, "step 12") where all steps have
   // one and it grows, else its place from 0. Steps that are set aside count.
   int64_t number = 0;
@@ -106,10 +109,10 @@ Steps FindNamedSteps(const Trace& trace);
 // When devices were not recorded: the gaps of processes that used one.
 IntervalSet DeviceGaps(const Trace& trace);
 
-// The steps that device accounts may cover: those that touch no such gap, less those at the end that
-// are cut, where others are left. A step without them may
-// be any mixture of work and idleness. Without steps the window loses the gaps. The rest is as in
-// `steps`; without gaps all of it.
+// The steps that device accounts may cover: those that touch no such gap, and where others are left
+// no step whose begin on the device is not known, or at the end of all whose end is not. A step
+// without the devices' rows may be any mixture of work and idleness. Without steps the windows lose
+// the gaps. The rest is as in `steps`.
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps);
 
 // The steps that lie within such gaps as a whole: what they show is the host's alone. None without

@@ -182,7 +182,6 @@ void FlushLast(Session& session) {
       return CUPTI_SUCCESS;
     });
   }
-  if (!spare) session.forced_ns.store(MonotonicNs(), std::memory_order_relaxed);
   Flush(session, spare ? 0 : kForced);
 }
 
@@ -223,6 +222,8 @@ void BeginDraining(Session& session) {
 }
 
 void EndDraining(Session& session) {
+  const int64_t now = MonotonicNs();
+  if (now >= session.drained_by_ns) session.cut_off_ns.store(now, std::memory_order_relaxed);
   DisableDeviceKinds(session);
   FlushLast(session);
   if (g_runtime.options.leaves_cupti) GiveUpCupti(session);

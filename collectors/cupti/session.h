@@ -81,8 +81,8 @@ struct Session {
   uint64_t times_taken;
   uint64_t ours_until_ticks;  // when it was ours still
   std::atomic<bool> failed;   // fact::kCuptiState tells why nothing is recorded (any more)
-  // CLOCK_MONOTONIC: when incomplete records were last asked for; 0: never.
-  std::atomic<int64_t> forced_ns;
+  // CLOCK_MONOTONIC: when a window last ended with work under way; 0: never.
+  std::atomic<int64_t> cut_off_ns;
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
   std::atomic<uint64_t> stacks_scanned;

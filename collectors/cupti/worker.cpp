@@ -141,7 +141,7 @@ struct Worker {
   }
 
   // CUPTI stamps no more, or in the wrong order, where its buffers on the device are used up, which it
-  // does not say. Those that were asked for before their time are none of them.
+  // does not say. Work that a window's end cut off is none of it.
   void WatchTimes() {
     constexpr uint64_t kFew = 50;
     constexpr int64_t kOnTheirWayNs = 3 * kNsPerSecond;
@@ -150,8 +150,8 @@ struct Worker {
     const uint64_t untimed = lost + counts.reversed - seen.reversed;
     const uint64_t all = lost + counts.rows - seen.rows;
     seen = counts;
-    const int64_t forced_ns = session.forced_ns.load(std::memory_order_relaxed);
-    if (forced_ns != 0 && MonotonicNs() - forced_ns < kOnTheirWayNs) return;
+    const int64_t cut_off_ns = session.cut_off_ns.load(std::memory_order_relaxed);
+    if (cut_off_ns != 0 && MonotonicNs() - cut_off_ns < kOnTheirWayNs) return;
     if (untimed <= kFew || untimed * 100 <= all || session.failed.exchange(true)) return;
     WriteFact(
         session, fact::kCuptiState,

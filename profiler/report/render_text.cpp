@@ -179,8 +179,13 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   if (steps.count() == 0) {
     out += fmt::format(
         "No steps found (looked for ranges named \"step\", ProfilerStep, optimizer steps, loader "
-        "waits, periodic work): figures are over the whole trace of {:.1f} ms.\n",
-        rank.window.ToMilliseconds());
+        "waits, periodic work): figures are over the whole trace of {:.1f} ms{}.\n",
+        rank.window.ToMilliseconds(),
+        rank.devices.empty() || rank.device_window == rank.window
+            ? ""
+            : fmt::format(
+                  "; those of GPUs over the {:.1f} ms from their first operation to their last",
+                  rank.device_window.ToMilliseconds()));
     return;
   }
   const bool by_device = steps.clock == StepClock::kDevice;
@@ -199,8 +204,8 @@ void AppendSteps(std::string& out, const RankAnalysis& rank) {
   out += ClockText(rank);
   if (rank.device_steps.count() != steps.count()) {
     out += fmt::format(
-        "GPU detail was recorded throughout {} of them (mean {:.3f} ms): the figures of GPUs and "
-        "the findings are about these.\n",
+        "What the GPU did is known of {} of them from begin to end (mean {:.3f} ms): the figures of "
+        "GPUs and the findings are about these.\n",
         rank.device_steps.count(), rank.device_steps.MeanMilliseconds());
   }
 }

@@ -50,9 +50,59 @@ TEST(DeviceTime, AStepEndsWhenItsLastOperationEnds) {
 TEST(DeviceTime, AccountsOfDevicesCoverIt) {
   const RankAnalysis rank = Analyze(TraceFromScript(kRunsAhead));
   ASSERT_EQ(rank.devices.size(), 1u);
-  EXPECT_EQ(rank.devices[0].busy, Microseconds(6000));
-  EXPECT_EQ(rank.device_window, Microseconds(6020));
+  // Less the first step, whose begin on the device is not known.
+  EXPECT_EQ(rank.device_steps.count(), 5u);
+  EXPECT_EQ(rank.devices[0].busy, Microseconds(5000));
+  EXPECT_EQ(rank.device_window, Microseconds(5000));
   EXPECT_EQ(rank.window, Microseconds(590));
+}
+
+// What the device did when the first step began is known where it was done when it ended.
+TEST(DeviceTime, AFirstStepCountsWhereTheDeviceKeepsUp) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    thread 1
+    repeat 3 every 1000
+      step 0 1000 step
+      call 10 15 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 3 every 1000
+      kernel 20 900 gemm | corr=1
+    end)"));
+  EXPECT_TRUE(steps.steps[0].begin_is_known);
+  EXPECT_EQ(WithDeviceDetail(steps, {}).count(), 3u);
+}
+
+TEST(DeviceTime, AFirstStepThatTheDeviceIsBehindOfTellsNothingButItsWork) {
+  const Trace trace = TraceFromScript(kRunsAhead);
+  const RankModel model(trace);
+  EXPECT_FALSE(model.steps.steps[0].begin_is_known);
+  EXPECT_EQ(model.steps.count(), 6u);
+  EXPECT_EQ(model.steps.steps[0].device, Us(20, 1020));
+  EXPECT_EQ(model.steps.Median(), Microseconds(1000));
+}
+
+// As where recording ended before the device had done all.
+TEST(DeviceTime, StepsAtTheEndWhoseLaunchesHaveNoRowCountForNoDevice) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 8 every 100
+      step 0 100 step
+      call 10 15 cudaLaunchKernel | corr=1
+      call 20 25 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 6 every 1000
+      kernel 30 530 gemm | corr=1
+      kernel 530 1030 gemm | corr=2
+    end
+    kernel 6030 6530 gemm | corr=6001)");
+  const RankModel model(trace);
+  EXPECT_FALSE(model.steps.steps[6].end_is_known);
+  EXPECT_FALSE(model.steps.steps[7].end_is_known);
+  EXPECT_EQ(model.device_steps.count(), 5u);
+  EXPECT_EQ(model.device_steps.device_window, IntervalSet::Union({Us(1030, 6030)}));
+  EXPECT_EQ(model.steps.MeanMilliseconds(), 1.0);
 }
 
 // A recording sets the first steps aside; where the queue stood then is known all the same.

@@ -272,7 +272,7 @@ int GraphSteps(long count) {
     }
     if (executable != nullptr) Check(cudaGraphLaunch(executable, stream), "graph launch");
     Check(cudaStreamSynchronize(stream), "synchronize");
-    usleep(2000);
+    usleep(5000);
     nvtxRangePop();
   }
   return 0;
