@@ -20,7 +20,8 @@ namespace {
 // What is told apart: each wants another change. In the order in which they are told.
 enum class Kind : uint8_t {
   kPageableToDevice,
-  kWaitedToDevice,  // from pinned memory, and the host waits all the same
+  kWaitedToDevice,         // from pinned memory, and the host waits all the same
+  kUnknownWaitedToDevice,  // the source does not say from what memory
   kToDevice,
   kPageableToHost,
   kToHost,
@@ -44,7 +45,10 @@ Kind KindOf(const DeviceOpTable& ops, size_t op, bool waits) {
   const bool pageable = ops.Uses(op, MemoryKind::kPageable);
   switch (ops.direction[op]) {
     case CopyDirection::kHostToDevice:
-      return pageable ? Kind::kPageableToDevice : waits ? Kind::kWaitedToDevice : Kind::kToDevice;
+      if (pageable) return Kind::kPageableToDevice;
+      if (!waits) return Kind::kToDevice;
+      return ops.Uses(op, MemoryKind::kPinned) ? Kind::kWaitedToDevice
+                                               : Kind::kUnknownWaitedToDevice;
     case CopyDirection::kDeviceToHost:
       return pageable ? Kind::kPageableToHost : Kind::kToHost;
     case CopyDirection::kDeviceToDevice:
@@ -63,7 +67,9 @@ std::string_view NameOf(Kind kind) {
     case Kind::kPageableToDevice:
       return "from pageable host memory to the device";
     case Kind::kWaitedToDevice:
-      return "from pinned host memory to the device, which the host waits for,";
+      return "from pinned host memory to the device that the host waits for";
+    case Kind::kUnknownWaitedToDevice:
+      return "from the host to the device that the host waits for";
     case Kind::kToDevice:
       return "from the host to the device";
     case Kind::kPageableToHost:
@@ -139,6 +145,13 @@ Suggestion SuggestionFor(Kind kind, Language language) {
           language, fmt::format("The memory is pinned, so the copy need not be waited for: {}. ",
                                 InItsLanguage(language, "x.to(device, non_blocking=True)",
                                               "x.to(device, /*non_blocking=*/true)")));
+    case Kind::kUnknownWaitedToDevice:
+      return ForPrefetch(
+          language,
+          fmt::format(
+              "Copy from pinned memory (the loader's pin_memory), and do not wait for it: {}. ",
+              InItsLanguage(language, "x.to(device, non_blocking=True)",
+                            "x.to(device, /*non_blocking=*/true)")));
     case Kind::kToDevice:
       return ForPrefetch(language, "");
     case Kind::kPageableToHost:
@@ -221,6 +234,11 @@ Duration CostOf(const RankModel& model, Kind kind, const Group& group) {
   return group.exposed + DrainOf(group.waits, model.devices, model.device_steps.device_window);
 }
 
+std::string BytesText(double bytes) {
+  if (bytes < 1e5) return fmt::format("{:.1f} kB", bytes * 1e-3);
+  return fmt::format("{:.1f} MB", bytes * 1e-6);
+}
+
 void Describe(const RankModel& model, const DeviceAccount& device, const Group& group,
               Finding& finding) {
   const DeviceOpTable& ops = model.trace.device_ops;
@@ -249,15 +267,19 @@ Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind ki
   finding.cost = CostOf(model, kind, group);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   finding.count = static_cast<int64_t>(group.ops.size());
+  const Duration idle_behind = finding.cost - group.exposed;
   finding.title = fmt::format(
-      "Exposed {}: {}{} ({:.1f} MB{}) run beside no kernel for {:.2f} {}",
+      "Exposed {}: {}{} ({}{}) run beside no kernel for {:.2f} {}{}",
       kind == Kind::kMemset ? "memsets" : "copies",
       kind == Kind::kMemset ? Counted(finding.count, "memset", "memsets")
                             : Counted(finding.count, "copy", "copies"),
       NameOf(kind).empty() ? "" : fmt::format(" {}", NameOf(kind)),
-      static_cast<double>(group.bytes) * 1e-6 / static_cast<double>(model.device_steps.divisor()),
-      model.device_steps.count() > 0 ? " a step" : "", model.PerStepMs(group.exposed),
-      model.Unit());
+      BytesText(static_cast<double>(group.bytes) /
+                static_cast<double>(model.device_steps.divisor())),
+      model.device_steps.count() > 0 ? " a step" : "", model.PerStepMs(group.exposed), model.Unit(),
+      idle_behind.ns == 0
+          ? ""
+          : fmt::format("; the GPU then idles {:.2f}", model.PerStepMs(idle_behind)));
   Describe(model, device, group, finding);
   Suggestion suggestion = SuggestionFor(kind, LanguageOf(model.trace));
   finding.advice = std::move(suggestion.advice);

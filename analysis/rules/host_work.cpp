@@ -83,8 +83,7 @@ class Searcher {
     if (trace_.Facts(trace_.ranges.name[Index(range)]).is_step != 0) return false;
     const Step* const step = model_.device_steps.At(trace_.ranges.begin[Index(range)]);
     const Interval when = trace_.ranges.interval(range);
-    return model_.device_steps.count() == 0 ||
-           (step != nullptr && when.Length() < step->span.Length());
+    return step != nullptr && when.Length() < step->span.Length();
   }
 
   // The innermost range of the step that holds `at`, or what lies around it as far as it began and
@@ -93,8 +92,6 @@ class Searcher {
     const RangeTable& ranges = trace_.ranges;
     Row row = InnermostRange(ranges, thread, at);
     if (row == kNoRow || !IsWithinStep(row)) return kNoRow;
-    const bool mostly = gap.Length() + gap.Length() >= ranges.interval(row).Length();
-    if (model_.device_steps.count() == 0 && !mostly) return kNoRow;
     for (Row around = ranges.parent[Index(row)]; around != kNoRow;
          around = ranges.parent[Index(around)]) {
       const Interval when = ranges.interval(around);
@@ -142,7 +139,10 @@ class Searcher {
             std::map<Kind, Work>& found) const {
     const TraceTime middle = part.begin + Duration{part.Length().ns / 2};
     const bool unknown = why == DeviceClass::kIdleUnknown;
-    if (unknown && (row == kNoRow || IsInCall(trace_.api, thread, middle))) return false;
+    // Of a range that does much else, a forward pass, say, only the place is named.
+    const bool mostly =
+        row != kNoRow && part.Length() + part.Length() >= trace_.ranges.interval(row).Length();
+    if (unknown && (!mostly || IsInCall(trace_.api, thread, middle))) return false;
     const Kind kind = why == DeviceClass::kIdlePreempted ? Kind::kPreempted
                       : row != kNoRow                    ? KindOf(row, why)
                       : why == DeviceClass::kIdleIo      ? Kind::kIo
@@ -153,10 +153,7 @@ class Searcher {
     if (work.idle.empty() || work.idle.back() != idle) work.idle.push_back(idle);
     AddSite(work.where, model_.sites.Find(thread, middle));
     if (row == kNoRow) return true;
-    // Of a range that does much else, a forward pass, say, only the place is named.
-    if (part.Length() + part.Length() >= trace_.ranges.interval(row).Length()) {
-      work.rows.push_back(row);
-    }
+    if (mostly) work.rows.push_back(row);
     work.names[std::string(trace_.Text(trace_.ranges.name[Index(row)]))] += length;
     return true;
   }
@@ -294,6 +291,9 @@ Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind ki
 
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
+  if (model.device_steps.count() == 0) {
+    return Skipped{"no steps were found: what the host does at start-up looks the same"};
+  }
   const DeviceAccount& device = *DeviceWithMost(
       model, {DeviceClass::kIdlePython, DeviceClass::kIdleIo, DeviceClass::kIdleHostWork,
               DeviceClass::kIdlePreempted, DeviceClass::kIdleUnknown});

@@ -80,6 +80,11 @@ std::string ObstaclesText(const RankModel& model, const RepeatedLaunches& repeat
   return text;
 }
 
+// Whether something that a capture does not take interrupts what repeats.
+bool StandsBetween(const RepeatedLaunches& repeats) {
+  return !repeats.obstacles.empty() && repeats.capturable.length < repeats.same_shapes.length;
+}
+
 // What repeats, as a graph would need it. "" where there are too few steps to say.
 std::string RepeatsText(const RankModel& model, const RepeatedLaunches& repeats) {
   if (repeats.steps < kFewestSteps || repeats.launches_per_step == 0) return {};
@@ -97,8 +102,10 @@ std::string RepeatsText(const RankModel& model, const RepeatedLaunches& repeats)
     text += " (their shapes were not recorded)";
   }
   if (!repeats.obstacles.empty()) {
-    text += fmt::format(". A capture does not take {}; between them the longest run is {}",
-                        ObstaclesText(model, repeats), repeats.capturable.length);
+    text += fmt::format(". A capture does not take {}{}", ObstaclesText(model, repeats),
+                        StandsBetween(repeats) ? fmt::format("; between them the longest run is {}",
+                                                             repeats.capturable.length)
+                                               : ", which stand outside of that");
   }
   if (repeats.graphs_per_step > 0) {
     text += fmt::format(". {:.1f} graphs a step are launched already", repeats.graphs_per_step);
@@ -125,8 +132,8 @@ std::string Advice(const RankModel& model, const RepeatedLaunches& repeats) {
   std::string text = RepeatsText(model, repeats);
   if (IsGraphCandidate(repeats)) {
     text +=
-        fmt::format("Launch them as one CUDA graph: {}.{}", graph,
-                    repeats.obstacles.empty() ? "" : " What stands in between has to go first.");
+        fmt::format("Launch these {} as one CUDA graph: {}.{}", repeats.same_shapes.length, graph,
+                    StandsBetween(repeats) ? " What stands in between has to go first." : "");
   } else if (ShapesVary(repeats)) {
     text += fmt::format(
         "The shapes vary: pad or bucket the batches to a few sizes and capture a graph of each ({}){}.",

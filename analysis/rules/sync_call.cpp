@@ -17,6 +17,16 @@
 namespace trainprof::rules {
 namespace {
 
+// When the last work was asked for: what waits behind it ends the recording, and holds nothing up.
+TraceTime LastLaunch(const ApiTable& api) {
+  TraceTime last{INT64_MIN};
+  for (uint32_t call = 0; call < api.size(); ++call) {
+    CancelPoint(call);
+    if (StartsWork(api.kind[call])) last = std::max(last, api.begin[call]);
+  }
+  return last;
+}
+
 // The calls of threads that feed devices, without those behind copies.
 std::vector<Row> FindCalls(const RankModel& model) {
   const ApiTable& api = model.trace.api;
@@ -33,6 +43,9 @@ std::vector<Row> FindCalls(const RankModel& model) {
     if (!feeds[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
     calls.push_back(Row{call});
   }
+  const TraceTime last = LastLaunch(api);
+  const auto ends = [&](Row call) { return api.begin[Index(call)] > last; };
+  if (std::all_of(calls.begin(), calls.end(), ends)) return {};
   return calls;
 }
 
@@ -71,7 +84,7 @@ RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
   const std::vector<Row> calls = FindCalls(model);
-  if (calls.empty()) return std::vector<Diagnosis>{};
+  if (calls.size() < 2) return std::vector<Diagnosis>{};  // one may begin or end a recording
   std::vector<Interval> waits;
   for (const Row call : calls) waits.push_back(model.trace.api.interval(call));
   const IntervalSet all = IntervalSet::Union(waits);

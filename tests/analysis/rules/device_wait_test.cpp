@@ -58,6 +58,7 @@ TEST(DeviceWait, ABubbleNamesTheDeviceWaitedFor) {
       "Waiting for another GPU: GPU 1 stands idle for 0.50 ms/step until GPU 0 is done (5 rows)");
 }
 
+// The first one comes before any work of the device.
 TEST(DeviceWait, AHostFunctionInAStream) {
   EXPECT_EQ(
       TitleWith(TraceFromScript(R"(
@@ -74,7 +75,7 @@ TEST(DeviceWait, AHostFunctionInAStream) {
     end)"),
                 DeviceClass::kIdleHostFunction),
       "Host functions: GPU 1 stands idle for 0.50 ms/step while a stream waits for a function on "
-      "the host (5 rows)");
+      "the host (4 rows)");
 }
 
 TEST(DeviceWait, WithoutSuchIdleTimeItPasses) {

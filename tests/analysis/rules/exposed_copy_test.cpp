@@ -23,7 +23,7 @@ TEST(ExposedCopy, APinnedCopyThatTheHostWaitsFor) {
   EXPECT_EQ(OutcomeOf("exposed-copy", kWaits).substr(0, 24), "error count=5 cost=0.395");
   for (const Finding& finding : Analyze(TraceFromScript(kWaits)).findings) {
     if (finding.rule != "exposed-copy") continue;
-    EXPECT_NE(finding.title.find("from pinned host memory to the device, which the host waits for"),
+    EXPECT_NE(finding.title.find("from pinned host memory to the device that the host waits for"),
               std::string::npos)
         << finding.title;
     EXPECT_NE(finding.advice.find("non_blocking"), std::string::npos);
@@ -58,6 +58,7 @@ TEST(ExposedCopy, KindsAreToldApart) {
       call 3 4 cudaMemcpyAsync | corr=2
       call 5 6 cudaMemsetAsync | corr=3
       call 7 8 cudaMemcpyPeerAsync | corr=4
+      call 9 700 cudaDeviceSynchronize
     end
     stream 0 7
     repeat 5 every 1000

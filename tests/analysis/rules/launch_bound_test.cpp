@@ -35,7 +35,7 @@ TEST(LaunchBound, WhatStepsRepeatIsACandidateForAGraph) {
   const std::string advice = AdviceOf(kShortKernels);
   EXPECT_NE(
       advice.find("3 of 3 launches of a step come in the same order in 5 of 5 steps, with the "
-                  "same shapes. Launch them as one CUDA graph"),
+                  "same shapes. Launch these 3 as one CUDA graph"),
       std::string::npos)
       << advice;
 }

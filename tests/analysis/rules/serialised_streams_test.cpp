@@ -16,6 +16,7 @@ std::string TwoStreams(std::string_view device, std::string_view grid, std::stri
       call 3 4 cudaEventRecord | corr=2
       call 5 6 cudaStreamWaitEvent | corr=3
       call 7 8 cudaLaunchKernel | corr=4
+      call 9 1000 cudaDeviceSynchronize
     end
     stream 0 7
     repeat 5 every 1000
