@@ -19,6 +19,9 @@
 namespace trainprof {
 namespace {
 
+// A stream that works less than this share of what the busiest one of its device does is beside the steps.
+constexpr double kShareOfWork = 0.05;
+
 // A node to be: of a stream's item, or of a thread's. 16 bytes.
 struct Pending {
   int64_t at = 0;  // its place in the order
@@ -563,9 +566,35 @@ class Builder {
     return static_cast<size_t>(step - steps_.steps.data());
   }
 
+  // By stream how long it worked, next to the stream of its device that worked longest.
+  std::vector<double> SharesOfWork() const {
+    std::vector<int64_t> work(streams_.streams().size(), 0);
+    std::map<DeviceId, int64_t> most;
+    for (size_t i = 0; i < work.size(); ++i) {
+      const Streams::Stream& stream = streams_.streams()[i];
+      for (uint32_t item = stream.first; item < stream.last; ++item) {
+        CancelPoint(item);
+        work[i] += (streams_.end(item) - streams_.begin(item)).ns;
+      }
+      int64_t& of_device = most[stream.device];
+      of_device = std::max(of_device, work[i]);
+    }
+    std::vector<double> shares;
+    for (size_t i = 0; i < work.size(); ++i) {
+      const auto whole = static_cast<double>(most[streams_.streams()[i].device]);
+      shares.push_back(whole == 0 ? 1 : static_cast<double>(work[i]) / whole);
+    }
+    return shares;
+  }
+
+  // What runs beside the rest, a logging thread's copy say, ends no step: where the rest waits for it, an
+  // edge says so.
   void FindStepNodes() {
     graph_.last_of_step.resize(steps_.count());
-    for (const Streams::Stream& stream : streams_.streams()) {
+    const std::vector<double> shares = SharesOfWork();
+    for (size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i] < kShareOfWork) continue;
+      const Streams::Stream& stream = streams_.streams()[i];
       size_t last_step = SIZE_MAX;
       for (uint32_t item = stream.first; item < stream.last; ++item) {
         CancelPoint(item);

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kTakeBatchNs = 15'000;
 // What a copy costs beside its bytes.
 constexpr int64_t kCopySetupNs = 2'000;
+// A host that pauses so long between two launches does something else.
+constexpr Duration kLongPause = Milliseconds(1);
 // Copies from here on tell the bandwidth, not what each costs by itself.
 constexpr int64_t kLargeCopyBytes = 1 << 20;
 
@@ -209,6 +211,7 @@ class Editor {
       if (const NodeId node = graph_.node_of_call[Index(call)]; node != 0) nodes.push_back(node);
     }
     std::sort(nodes.begin(), nodes.end());
+    if (assumption_.closes_graph) CloseGaps(calls);
     auto step = graph_.step_begin.begin();
     bool is_first = true;
     for (const NodeId node : nodes) {
@@ -216,10 +219,29 @@ class Editor {
         ++step;
         is_first = true;
       }
-      if (!std::exchange(is_first, false)) {
-        costs_.SetDuration(node, 0);
-        DropWorkBefore(Row{graph_.row[node]});
-      }
+      if (std::exchange(is_first, false)) continue;
+      costs_.SetDuration(node, 0);
+      // What takes long before a launch is no launching.
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (IsOwnWork(edge) && costs_.Lag(edge) < kLongPause.ns) costs_.SetLag(edge, 0);
+      });
+    }
+  }
+
+  // Nodes of a graph follow each other faster than launches of a queue.
+  void CloseGaps(const std::vector<Row>& calls) {
+    std::vector<bool> launched(trace_.api.size(), false);
+    for (const Row call : calls) launched[Index(call)] = true;
+    for (uint32_t op = 0; op < trace_.device_ops.size(); ++op) {
+      CancelPoint(op);
+      const Row call = trace_.device_ops.launch[op];
+      const NodeId node = graph_.node_of_op[op];
+      if (call == kNoRow || node == 0 || !launched[Index(call)]) continue;
+      ForEachEdge(node, [&](EdgeId edge) {
+        const bool is_gap = graph_.edge_kind[edge] == EdgeKind::kStream &&
+                            costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
+        if (is_gap) costs_.SetLag(edge, 0);
+      });
     }
   }
 

@@ -19,6 +19,8 @@ struct Assumption {
   bool drops_preparation = false;
   // Bytes of a pinned copy per microsecond, where the trace shows none.
   int64_t pinned_bytes_per_us = 24'000;
+  // Nothing lies between the nodes of a graph, where as much did between launches.
+  bool closes_graph = false;
   // The last collective of each step is still waited for.
   bool waits_for_last_collective = false;
 };
