@@ -113,7 +113,7 @@ const std::set<std::string_view> kKnownToBeWrong = {
     "straggler",
     // A range around all steps turns a pause without a name into a drain.
     "pause_after_sync_in_epoch",
-    // No rule looks at explicit syncs, at slow launches, at named work; input waits in bursts are too few.
+    // Named work of more than 1 ms has an unknown cause; only the first gap behind a sync is its drain.
     "ops_1100us",
     "named_host_work",
     "drain_second_gap",
