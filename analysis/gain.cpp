@@ -159,7 +159,10 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
   if (change.in_other_steps) return OfInputInOtherSteps(model);
   if (model.step_replay->recorded().empty()) return {0, model.PerStepMs(finding.cost), 0};
   if (model.step_replay->identity_error() > kMostIdentityError) return {};
-  return OfReplay(model, change);
+  Gain gain = OfReplay(model, change);
+  // Whether a stream needs what it waits for, no trace shows.
+  if (change.edit == Edit::kDropDependencies) gain.low_ms_per_step = 0;
+  return gain;
 }
 
 double JointGain(const RankModel& model, std::span<const Change* const> changes) {

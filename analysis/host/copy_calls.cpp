@@ -24,7 +24,11 @@ CopyCall CallOf(const Trace& trace, uint32_t op, const std::vector<bool>& blocki
   const Row call = trace.device_ops.launch[op];
   const Interval when = trace.api.interval(call);
   CopyCall copy{Row{op}, call, kNoRow, call, when, {}};
-  const Row sync = SyncBehind(trace.api, call);
+  // What waits behind any other copy waits for all that came before.
+  const CopyDirection direction = trace.device_ops.direction[op];
+  const bool is_hosts =
+      direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
+  const Row sync = is_hosts ? SyncBehind(trace.api, call) : kNoRow;
   const bool completes =
       sync != kNoRow && trace.api.end[Index(sync)] + kRounding >= trace.device_ops.end[op];
   if (!completes && !blocking[Index(call)]) return copy;

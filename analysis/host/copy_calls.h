@@ -10,9 +10,9 @@
 namespace trainprof {
 
 struct CopyCall {
-  Row op = kNoRow;       // of device_ops
-  Row call = kNoRow;     // of api
-  Row sync = kNoRow;     // the synchronisation right behind it that waits for it
+  Row op = kNoRow;    // of device_ops
+  Row call = kNoRow;  // of api
+  Row sync = kNoRow;  // the synchronisation right behind it that waits for it; of the host's copies
   Row waiting = kNoRow;  // of the two the one that took longer: what a stack was taken of
   Interval wait;         // from the call's begin to the end of the last that waited
   Duration blocked;      // what the two took; 0 where neither waited for the device

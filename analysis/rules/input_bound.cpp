@@ -291,7 +291,8 @@ RuleOutcome Check(const RankModel& model) {
     return std::vector<Diagnosis>{FindingOfOthers(model, wait, others.held_ns)};
   }
   // One slow batch is not a slow loader.
-  const StepsWith waiting = FindStepsWith(model.device_steps, wait.exposed, kLeastShare, &Step::device);
+  const StepsWith waiting =
+      FindStepsWith(model.device_steps, wait.exposed, kLeastShare, &Step::device);
   if (share <= kLeastShare || !waiting.AreMany()) {
     if (others.answer == Others::kNothing) return std::vector<Diagnosis>{};
     return Skipped{fmt::format(

@@ -71,7 +71,9 @@ TEST(DataParallel, SeveralDevicesAloneAreNoEvidence) {
     repeat 5 every 1000
       kernel 335 800 gemm | corr=2
     end)";
-  EXPECT_EQ(OutcomeOf("data-parallel", fmt::format(fmt::runtime(kTwoDevices), "op 300 330 aten::mm")), "passed");
+  EXPECT_EQ(
+      OutcomeOf("data-parallel", fmt::format(fmt::runtime(kTwoDevices), "op 300 330 aten::mm")),
+      "passed");
   EXPECT_EQ(
       OutcomeOf("data-parallel", fmt::format(fmt::runtime(kTwoDevices), "")),
       "skipped: without operators or Python frames the trace does not show how the process shares "

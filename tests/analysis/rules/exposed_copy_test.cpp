@@ -68,9 +68,9 @@ TEST(ExposedCopy, KindsAreToldApart) {
       copy 650 670 Memcpy PtoP (Device -> Device) | corr=4 bytes=8000000
       copy 670 672 Memcpy DtoH (Device -> Pinned) | bytes=4
     end)"),
-            "warning count=5 cost=0.100 gain=0.000..0.100 where=:0  x5\n"
-            "warning count=5 cost=0.050 gain=0.000..0.050 where=:0  x5\n"
-            "note count=5 cost=0.020 gain=0.000..0.020 where=:0  x5");
+            "warning count=5 cost=0.100 gain=0.090..0.110 where=:0  x5\n"
+            "warning count=5 cost=0.050 gain=0.040..0.060 where=:0  x5\n"
+            "warning count=5 cost=0.020 gain=0.010..0.030 where=:0  x5");
 }
 
 // That is pageable-copy's.
