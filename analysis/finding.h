@@ -34,6 +34,8 @@ struct Gain {
   double low_ms_per_step = 0;
   double high_ms_per_step = 0;
   double expected_ms_per_step = 0;
+  // Of it, what is still to gain when the findings before this one are fixed: their gains do not add up.
+  double further_ms_per_step = 0;
 
   bool operator==(const Gain&) const = default;
 };

@@ -22,6 +22,8 @@ constexpr double kContention = 1.2;
 // Pinned copies of PCIe 3 to 5 with 16 lanes, bytes a microsecond.
 constexpr int64_t kSlowLink = 12'000;
 constexpr int64_t kFastLink = 48'000;
+// Of a step, what fewer launches have to save before gaps between a graph's nodes count.
+constexpr double kWorthAGraph = 0.02;
 // Waits for input of less than this share of the steps say nothing about how fast a loader is.
 constexpr double kLoaderShare = 0.01;
 
@@ -123,6 +125,8 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   double spread = 0;
   for (const Assumption& assumption : Answers(model, changes)) {
     CancelPoint();
+    // A graph saves between its nodes, too; by itself that is worth no change.
+    if (assumption.closes_graph && low < kWorthAGraph * step) continue;
     const Answer answer = Ask(model, changes, assumption);
     low = std::min(low, answer.mean_ms);
     high = std::max(high, answer.mean_ms);
@@ -157,8 +161,12 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
     return {0, idle, idle / 2};
   }
   if (change.in_other_steps) return OfInputInOtherSteps(model);
-  if (model.step_replay->recorded().empty()) return {0, model.PerStepMs(finding.cost), 0};
-  if (model.step_replay->identity_error() > kMostIdentityError) return {};
+  // No row tells what would go: its cost is all that is known.
+  if (change.rows.empty()) {
+    const double cost = model.PerStepMs(finding.cost);
+    return {0, cost, cost / 2};
+  }
+  if (!IsTrusted(model)) return {};
   Gain gain = OfReplay(model, change);
   // Whether a stream needs what it waits for, no trace shows.
   if (change.edit == Edit::kDropDependencies) gain.low_ms_per_step = 0;

@@ -23,6 +23,13 @@ namespace trainprof {
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change);
 
 inline constexpr double kMostIdentityError = 0.05;
+inline bool IsTrusted(const RankModel& model) {
+  return model.step_replay->identity_error() <= kMostIdentityError;
+}
+// Whether what a change gives is replayed: some have no row in the graph.
+inline bool IsReplay(const Change& change) {
+  return change.edit != Edit::kFillIdle && !change.in_other_steps && !change.rows.empty();
+}
 
 // What all of these changes give together, as expected. One or a few replays.
 double JointGain(const RankModel& model, std::span<const Change* const> changes);
