@@ -395,7 +395,8 @@ IntervalSet DeviceGaps(const Trace& trace) {
 Steps ByHost(Steps steps) {
   for (Step& step : steps.steps) step.device = step.span;
   steps.clock = StepClock::kHost;
-  steps.Cover();
+  steps.device_window = steps.window;
+  if (!steps.steps.empty()) steps.Cover();
   return steps;
 }
 

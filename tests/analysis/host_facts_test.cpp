@@ -11,7 +11,10 @@ namespace {
 class HostFacts : public ::testing::Test {
  protected:
   HostFacts() {
-    for (int i = 0; i < 10; ++i) steps_.steps.push_back({At(100 + i * 100), At(100 + i * 100)});
+    for (int i = 0; i < 10; ++i) {
+      const Interval span = At(100 + i * 100);
+      steps_.steps.push_back({.range = span, .span = span, .device = span});
+    }
     steps_.window = IntervalSet::Union({{Ms(100), Ms(1100)}});
   }
   static TraceTime Ms(int64_t ms) { return TraceTime{ms * 1'000'000}; }
