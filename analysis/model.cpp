@@ -109,9 +109,12 @@ bool RankModel::ChooseDeviceSteps() {
     quality.push_back({"no_step_with_device_detail", QualitySeverity::kWarning,
                        static_cast<int64_t>(std::max<size_t>(1, steps.count())),
                        "device activity was recorded outside the counted steps only"});
+    steps = ByHost(std::move(steps));
+    device_steps = steps;
     return false;
   }
   device_steps = std::move(detail);
+  if (device_steps.clock == StepClock::kHost) steps = ByHost(std::move(steps));
   return true;
 }
 

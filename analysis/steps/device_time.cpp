@@ -276,7 +276,7 @@ TraceTime WaitingFirst(const Trace& trace, const Launches& launches) {
 bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps) {
   for (Step& step : steps) step.device = step.span;
   DeviceTimes times(trace, steps);
-  if (!times.LaunchesAreKnown() || times.RowsAreMissing()) return false;
+  if (!times.LaunchesAreKnown()) return false;
   const std::vector<Launches> launches = times.LaunchesByPlace();
   const IntervalSet gaps = DeviceGaps(trace);
   TraceTime done = kNever;      // of all that was launched until here
@@ -292,8 +292,9 @@ bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps) {
     Step* const before =
         i > 0 && steps[i - 1].span.end == step.span.begin ? &steps[i - 1] : nullptr;
     TraceTime begin = before != nullptr ? before->device.end : std::max(step.span.begin, done);
-    const bool before_is_known =
-        launched != kNever && launched >= ResumedBefore(gaps, step.span.begin);
+    const bool before_is_known = launched != kNever &&
+                                 launched >= ResumedBefore(gaps, step.span.begin) &&
+                                 (before == nullptr || before->end_is_known);
     const TraceTime first = WaitingFirst(trace, own);
     if (!before_is_known && first > begin) {
       begin = first;
@@ -331,8 +332,10 @@ void SetUnknownTimes(Duration work, const Steps& known, Steps& steps) {
     device.end = std::max(device.end, device.begin + work);
     if (next == known.steps.end()) continue;
     device.end = std::min(device.end, next->device.begin);
-    if (!follows) device.begin = std::max(device.begin, device.end - work);
     device.begin = std::min(device.begin, device.end);
+    if (follows) continue;
+    const Duration least = std::max(work, all[i].span.Length());
+    device.begin = std::max(device.begin, device.end - least);
   }
   steps.Cover();
 }

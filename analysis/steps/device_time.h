@@ -19,26 +19,27 @@ namespace trainprof {
 //    copies, say.
 //  - A step of which no launch was recorded up to its end (it launched nothing, or recording was
 //    off) ends with the host, or with the step before it where that is later.
-//  - A step whose last launches have no row (Step::end_is_known), and the last one of an input that ends
-//    early, ends with the host if that is later.
+//  - A step whose last launches have no row (Step::end_is_known), and the last one of an input that
+//    ends early, ends with the host if that is later.
 //  - With no step right before it, a step begins when the host began it, or when the work launched
-//    before ended, where that is later. Where launches before it were not recorded and its first
-//    operation waited for longer than kLaunchLatency, something unrecorded held it: the step begins
-//    with it. Did none wait, the step's begin is not known (Step::begin_is_known) if at its end the
-//    device was behind the host by more than kNegligible of the steps' time.
+//    before ended, where that is later. Where launches before it were not recorded, or have no
+//    rows, and its first operation waited for longer than kLaunchLatency, something unrecorded held
+//    it: the step begins with it. Did none wait, the step's begin is not known
+//    (Step::begin_is_known) if at its end the device was behind the host by more than kNegligible
+//    of the steps' time.
 // Only devices that train count (kStrayShare). Rows of unknown kinds are operations as well.
 //
 // Sets Step::device of all `steps`, which are in time order. False, and the devices' times are the
-// spans, where fewer than half of the devices' operations have a recorded call, or more than a
-// quarter of the calls no operation: what was launched when is then not known. O(operations * log(steps)) at worst, linear in traces of one loop. Can be
+// spans, where fewer than half of the devices' operations have a recorded call: what launched them
+// is then not known. O(operations * log(steps)) at worst, linear in traces of one loop. Can be
 // cancelled.
 bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps);
 
 // Where recording was off, or began or ended within a step, its times are not known: it ends no
 // earlier than SetDeviceTimes() says, and no earlier than `work`, what a step keeps the devices busy
-// with, behind the step before it; it begins no earlier than `work` before a known step that follows,
-// where none is before it. Sets that for those of `steps` that are not in `known`, up to the next
-// one that is. Both are in time order. O(steps).
+// with, behind the step before it. Where none is before it, it is as long as that or as its span,
+// as far as a known step follows. Sets that for those of `steps` that are not in `known`, up to the
+// next one that is. Both are in time order. O(steps).
 void SetUnknownTimes(Duration work, const Steps& known, Steps& steps);
 
 // From the begin of the first operation of a device that trains to the end of the last one, and

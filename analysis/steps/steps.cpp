@@ -392,6 +392,14 @@ IntervalSet DeviceGaps(const Trace& trace) {
   return IntervalSet::Union(std::move(gaps));
 }
 
+Steps ByHost(Steps steps) {
+  for (Step& step : steps.steps) step.device = step.span;
+  steps.clock = StepClock::kHost;
+  steps.device_window = steps.window;
+  if (!steps.steps.empty()) steps.Cover();
+  return steps;
+}
+
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
   Steps detail = steps;
   std::erase_if(detail.steps, [&](const Step& step) { return gaps.TotalWithin(step.span).ns > 0; });
@@ -403,7 +411,11 @@ Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps) {
   std::vector<Step>& left = detail.steps;
   const auto is_known = [](const Step& step) { return step.begin_is_known; };
   if (std::any_of(left.begin(), left.end(), is_known)) std::erase_if(left, std::not_fn(is_known));
-  while (left.size() > 1 && !left.back().end_is_known) left.pop_back();
+  const auto has_end = [](const Step& step) { return step.end_is_known; };
+  if (!left.empty() && std::none_of(left.begin(), left.end(), has_end)) {
+    return ByHost(std::move(detail));
+  }
+  std::erase_if(left, std::not_fn(has_end));
   detail.Cover();
   return detail;
 }

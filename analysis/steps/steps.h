@@ -109,8 +109,11 @@ Steps FindNamedSteps(const Trace& trace);
 // When devices were not recorded: the gaps of processes that used one.
 IntervalSet DeviceGaps(const Trace& trace);
 
+// The same by the host's clock.
+Steps ByHost(Steps steps);
+
 // The steps that device accounts may cover: those that touch no such gap, and where others are left
-// no step whose begin on the device is not known, or at the end of all whose end is not. A step
+// no step whose begin or end on the device is not known; by the host's clock where no end is. A step
 // without the devices' rows may be any mixture of work and idleness. Without steps the windows lose
 // the gaps. The rest is as in `steps`.
 Steps WithDeviceDetail(const Steps& steps, const IntervalSet& gaps);

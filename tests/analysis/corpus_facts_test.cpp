@@ -27,7 +27,7 @@ class CorpusFacts : public ::testing::Test {
   }
 };
 
-double Busy(const RankAnalysis& rank) { return rank.Share(rank.devices.at(0).busy); }
+double Busy(const RankAnalysis& rank) { return rank.DeviceShare(rank.devices.at(0).busy); }
 
 Duration DeviceTime(const RankAnalysis& rank, DeviceClass c) {
   return rank.devices.at(0).account.at(static_cast<size_t>(c)).total;
@@ -43,7 +43,7 @@ void ExpectAccountsAddUp(const RankAnalysis& rank) {
   for (const DeviceReport& device : rank.devices) {
     Duration sum;
     for (const AccountLine& line : device.account) sum += line.total;
-    EXPECT_EQ(sum, rank.window) << rank.path;
+    EXPECT_EQ(sum, rank.device_window) << rank.path;
   }
   Duration host;
   for (const AccountLine& line : rank.host_account) host += line.total;
@@ -53,10 +53,12 @@ void ExpectAccountsAddUp(const RankAnalysis& rank) {
 TEST_F(CorpusFacts, Resnet50WithoutWorkersIsInputBound) {
   const RankAnalysis rank = Load("kineto_resnet50/workers0.pt.trace.json.gz");
   EXPECT_EQ(rank.steps.count(), 6u);
-  EXPECT_NEAR(rank.steps.Median().ToMilliseconds(), 176.3, 0.05);
-  EXPECT_NEAR(Busy(rank), 0.560, 0.0005);
+  EXPECT_NEAR(rank.steps.Median().ToMilliseconds(), 175.65, 0.05);
+  // The device was behind the first step by 12 ms at its end: when it began there is not known.
+  EXPECT_EQ(rank.device_steps.count(), 5u);
+  EXPECT_NEAR(Busy(rank), 0.573, 0.0005);
   EXPECT_EQ(rank.devices.at(0).busy, rank.devices.at(0).busy_high);
-  EXPECT_NEAR(rank.Share(rank.loader_wait.during_idle), 0.339, 0.0005);
+  EXPECT_NEAR(rank.DeviceShare(rank.loader_wait.during_idle), 0.327, 0.0005);
   ASSERT_NE(Find(rank, "input-bound"), nullptr);
   EXPECT_EQ(Find(rank, "input-bound")->severity, Severity::kError);
   EXPECT_EQ(Find(rank, "input-bound")->where.at(0).line, 42);
@@ -70,9 +72,9 @@ TEST_F(CorpusFacts, Resnet50WithoutWorkersIsInputBound) {
 
 TEST_F(CorpusFacts, Resnet50WithFourWorkersIsNot) {
   const RankAnalysis rank = Load("kineto_resnet50/workers4.pt.trace.json.gz");
-  EXPECT_NEAR(rank.steps.Median().ToMilliseconds(), 126.548, 0.001);
-  EXPECT_NEAR(Busy(rank), 0.724, 0.0005);
-  EXPECT_NEAR(rank.Share(rank.loader_wait.during_idle), 0.008, 0.0005);
+  EXPECT_NEAR(rank.steps.Median().ToMilliseconds(), 126.682, 0.001);
+  EXPECT_NEAR(Busy(rank), 0.7258, 0.0005);
+  EXPECT_NEAR(rank.DeviceShare(rank.loader_wait.during_idle), 0.008, 0.0005);
   EXPECT_EQ(Find(rank, "input-bound"), nullptr);
   EXPECT_NE(Find(rank, "pageable-copy"), nullptr);
   ExpectAccountsAddUp(rank);
@@ -83,7 +85,7 @@ TEST_F(CorpusFacts, DdpWithItemHasSixtyHostSyncs) {
   EXPECT_EQ(rank.rank, 3);
   EXPECT_EQ(rank.world_size, 8);
   EXPECT_NEAR(Busy(rank), 0.835, 0.0005);
-  EXPECT_NEAR(rank.Share(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.189, 0.0005);
+  EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.189, 0.0005);
   ASSERT_NE(Find(rank, "host-sync"), nullptr);
   EXPECT_EQ(Find(rank, "host-sync")->count, 60);
   EXPECT_EQ(Find(rank, "input-bound"), nullptr);
@@ -92,16 +94,18 @@ TEST_F(CorpusFacts, DdpWithItemHasSixtyHostSyncs) {
 
 TEST_F(CorpusFacts, MissingGraphNodesAreUnrecordedNotIdle) {
   const RankAnalysis rank = Load("hta/ddp_d2h_graphs_a100.json.gz");
-  EXPECT_NEAR(Busy(rank), 0.355, 0.0005);
+  // The first step's begin on the device is not known: it was 162 ms behind.
+  EXPECT_EQ(rank.device_steps.count(), 4u);
+  EXPECT_NEAR(Busy(rank), 0.350, 0.0005);
   // 517 ms end with an operation of a graph launched before the gap began.
   EXPECT_GE(DeviceTime(rank, DeviceClass::kIdleUnrecorded).ToMilliseconds(), 517);
   EXPECT_EQ(Find(rank, "low-utilisation"), nullptr);
-  EXPECT_NEAR(rank.Share(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.151, 0.0005);
+  EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.1505, 0.0005);
   const Finding* const syncs = Find(rank, "host-sync");
   ASSERT_NE(syncs, nullptr);
-  EXPECT_EQ(syncs->count, 30);  // none of the 945 aten::_local_scalar_dense: CPU scalars
+  EXPECT_EQ(syncs->count, 24);  // none of the 945 aten::_local_scalar_dense: CPU scalars
   for (const Site& site : syncs->where) EXPECT_EQ(site.op, "aten::to");
-  EXPECT_NE(syncs->title.find("151.9 ms/step"), std::string::npos) << syncs->title;
+  EXPECT_NE(syncs->title.find("153.3 ms/step"), std::string::npos) << syncs->title;
   ExpectAccountsAddUp(rank);
 }
 

@@ -105,6 +105,26 @@ TEST(DeviceTime, StepsAtTheEndWhoseLaunchesHaveNoRowCountForNoDevice) {
   EXPECT_EQ(model.steps.MeanMilliseconds(), 1.0);
 }
 
+// As of a host that was so far ahead that recording ended before the device came to the first step
+// that counts.
+TEST(DeviceTime, WhereNoStepsEndIsKnownTheHostsClockTells) {
+  const Trace trace = TraceFromScript(R"(
+    recording
+    thread 1
+    repeat 8 every 100
+      step 0 100 step
+      call 10 15 cudaLaunchKernel | corr=1
+      call 20 25 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    kernel 30 1030 gemm | corr=1
+    kernel 1030 2030 gemm | corr=2)");
+  const RankModel model(trace);
+  EXPECT_EQ(model.steps.clock, StepClock::kHost);
+  EXPECT_EQ(model.device_steps.clock, StepClock::kHost);
+  EXPECT_EQ(model.steps.Median(), Microseconds(100));
+}
+
 // A recording sets the first steps aside; where the queue stood then is known all the same.
 TEST(DeviceTime, AStepThatWasSetAsideGivesTheBegin) {
   const Steps steps = FindSteps(TraceFromScript("recording\n" + std::string(kRunsAhead)));

@@ -16,7 +16,7 @@ RankAnalysis RankOf(int64_t number, int64_t rank_wait_ms, int64_t input_wait_ms,
   for (int64_t i = 0; i < steps; ++i) {
     const TraceTime begin = TraceTime{} + Milliseconds(100 * i);
     const Interval span{begin, begin + Milliseconds(100)};
-    rank.steps.steps.push_back({span, span, span, true, true, i});
+    rank.steps.steps.push_back({.range = span, .span = span, .device = span, .number = i});
   }
   rank.window = Milliseconds(100 * steps);
   rank.steps.window = IntervalSet::Union({{TraceTime{}, TraceTime{} + rank.window}});

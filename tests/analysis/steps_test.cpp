@@ -290,6 +290,7 @@ TEST(Steps, WithoutOneThatShowsTheDevicesNothingIsSaidOfThem) {
   EXPECT_TRUE(analysis.devices.empty());
   ASSERT_FALSE(analysis.quality.empty());
   EXPECT_EQ(analysis.quality.back().kind, "no_step_with_device_detail");
+  EXPECT_EQ(analysis.steps.clock, StepClock::kHost);
   EXPECT_EQ(analysis.steps.count(), 6u);
 }
 

@@ -106,7 +106,6 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
   }
   if (counted.empty() || 2 * with_call < counted.size()) return spans;
   const std::vector<Row> missing = LaunchesWithoutRow(trace);
-  if (TooManyMissing(trace, missing)) return spans;
   std::vector<TraceTime> launch(ops.size());
   for (const size_t op : counted) launch[op] = LaunchOf(trace, spans, op);
 
@@ -141,13 +140,21 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
     return std::any_of(counted.begin(), counted.end(),
                        [&](size_t op) { return launch[op] >= from && launch[op] < to; });
   };
+  // Has the last launch in it no operation?
+  const auto end_is_unknown = [&](const Interval& span) {
+    return std::any_of(missing.begin(), missing.end(), [&](Row call) {
+      const TraceTime at = trace.api.begin[Index(call)];
+      return span.Contains(at) && !any_launch(at, span.end);
+    });
+  };
   std::vector<Interval> times;
   for (size_t s = 0; s < spans.size(); ++s) {
     const Interval& span = spans[s];
     const bool follows = s > 0 && spans[s - 1].end == span.begin;
     TraceTime begin = follows ? times[s - 1].end : std::max(span.begin, done_by(span.begin));
-    if (!any_launch(TraceTime{INT64_MIN}, span.begin)) {
-      // Nothing launched before is recorded: did something hold the first operation?
+    if (!any_launch(TraceTime{INT64_MIN}, span.begin) ||
+        (follows && end_is_unknown(spans[s - 1]))) {
+      // What was launched before is not recorded, or not when it ended: did something hold the first operation?
       std::optional<size_t> first;
       for (const size_t op : counted) {
         if (!span.Contains(launch[op])) continue;
@@ -161,11 +168,7 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
     }
     TraceTime end = std::max(begin, done_by(span.end));
     if (!any_launch(span.begin, span.end)) end = std::max(end, span.end);
-    // Does the last launch in it have no operation?
-    for (const Row call : missing) {
-      const TraceTime at = trace.api.begin[Index(call)];
-      if (span.Contains(at) && !any_launch(at, span.end)) end = std::max(end, span.end);
-    }
+    if (end_is_unknown(span)) end = std::max(end, span.end);
     times.push_back({begin, end});
   }
   return times;

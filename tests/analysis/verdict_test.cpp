@@ -11,7 +11,7 @@ RankAnalysis RankWith(Duration window, size_t steps) {
   for (size_t i = 0; i < steps; ++i) {
     const Interval range{TraceTime{static_cast<int64_t>(i) * 1'000'000},
                          TraceTime{static_cast<int64_t>(i + 1) * 1'000'000}};
-    rank.steps.steps.push_back({range, range, range});
+    rank.steps.steps.push_back({.range = range, .span = range, .device = range});
   }
   rank.steps.window = IntervalSet::Union({{TraceTime{}, TraceTime{} + window}});
   rank.steps.device_window = rank.steps.window;
