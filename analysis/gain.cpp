@@ -128,7 +128,8 @@ Gain OfReplay(const RankModel& model, const Change& change) {
     // A graph saves between its nodes, too; by itself that is worth no change.
     if (assumption.closes_graph && low < kWorthAGraph * step) continue;
     const Answer answer = Ask(model, changes, assumption);
-    low = std::min(low, answer.mean_ms);
+    // Who loses by a change takes it back.
+    low = std::min(low, std::max(0.0, answer.mean_ms));
     high = std::max(high, answer.mean_ms);
     spread = std::max(spread, answer.half_width_ms);
   }

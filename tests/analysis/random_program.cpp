@@ -28,7 +28,6 @@ class Simulator {
       for (const Action& action : step) Do(action);
       Work(kCallNs);
       AddRange(fmt::format("ProfilerStep#{}", number++), begin);
-      simulation.step_ends.push_back(device_end_);
     }
     builder_.trace().source = SourceKind::kKineto;
     simulation.trace = std::move(builder_).Build();

@@ -42,7 +42,6 @@ struct Tweak {
 
 struct Simulation {
   Trace trace;
-  std::vector<int64_t> step_ends;  // the last operation launched in it or before; ns
 };
 
 // What everything takes that no action says, ns.

@@ -238,7 +238,8 @@ TEST(Waits, TellRanksThatAreLateInTurnFromOneThatAlwaysIs) {
     digests.push_back(RankWith(static_cast<int64_t>(r), {Group("", "allreduce", when[r])}));
     for (int64_t step = 0; step < 40; ++step) {
       const Interval span{{step * 100'000'000}, {(step + 1) * 100'000'000}};
-      digests[r].analysis.steps.steps.push_back({.range = span, .span = span, .device = span, .number = step});
+      digests[r].analysis.steps.steps.push_back(
+          {.range = span, .span = span, .device = span, .number = step});
     }
     digests[r].analysis.window = Milliseconds(4000);
   }
@@ -285,7 +286,8 @@ std::vector<RankDigest> OneLate() {
     digests.push_back(RankWith(r, {Group("", "allreduce", when)}));
     for (int64_t step = 0; step < 10; ++step) {
       const Interval span{{step * 20'000'000}, {(step + 1) * 20'000'000}};
-      digests.back().analysis.steps.steps.push_back({.range = span, .span = span, .device = span, .number = step});
+      digests.back().analysis.steps.steps.push_back(
+          {.range = span, .span = span, .device = span, .number = step});
     }
     digests.back().analysis.window = Milliseconds(200);
   }

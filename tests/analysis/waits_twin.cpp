@@ -79,7 +79,8 @@ class Simulator {
       // A step ends at the next one's begin.
       const Interval span{{Clock(r, begin[static_cast<size_t>(r)])},
                           {Clock(r, ready_[static_cast<size_t>(r)])}};
-      job_.digests[static_cast<size_t>(r)].analysis.steps.steps.push_back({.range = span, .span = span, .device = span, .number = step});
+      job_.digests[static_cast<size_t>(r)].analysis.steps.steps.push_back(
+          {.range = span, .span = span, .device = span, .number = step});
     }
   }
 
