@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/change.h"
+#include "analysis/graph/change.h"
 #include "analysis/host/call_sites.h"
 #include "trace/tables/trace.h"
 

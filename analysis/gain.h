@@ -12,8 +12,8 @@
 
 #include <span>
 
-#include "analysis/change.h"
 #include "analysis/finding.h"
+#include "analysis/graph/change.h"
 #include "analysis/model.h"
 
 namespace trainprof {

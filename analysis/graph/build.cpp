@@ -10,27 +10,15 @@
 #include "analysis/graph/hand_overs.h"
 #include "analysis/graph/host_items.h"
 #include "analysis/graph/latencies.h"
+#include "analysis/graph/node_order.h"
+#include "analysis/graph/step_nodes.h"
 #include "analysis/graph/streams.h"
-#include "analysis/graph/thinned.h"
+#include "analysis/graph/usual_times.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
-#include "trace/base/sort_runs.h"
 
 namespace trainprof {
 namespace {
-
-// A stream that works less than this share of what the busiest one of its device does is beside the steps.
-constexpr double kShareOfWork = 0.05;
-
-// A node to be: of a stream's item, or of a thread's. 16 bytes.
-struct Pending {
-  int64_t at = 0;  // its place in the order
-  uint32_t index = 0;
-  uint32_t thread : 24 = 0;
-  uint32_t kind : 8 = 0;
-
-  NodeKind Kind() const { return static_cast<NodeKind>(kind); }
-};
 
 // What a node may have waited for.
 struct Cause {
@@ -41,22 +29,10 @@ struct Cause {
   Row sync = kNoRow;
 };
 
-struct StreamWait {
-  TraceTime issued;
-  uint32_t target = 0;  // of Streams
-  Row sync = kNoRow;
-};
-
 struct StreamState {
   NodeId last = 0;
   size_t next_wait = 0;
-  std::vector<StreamWait> waits;  // for events, by when the stream was asked to
   std::vector<uint32_t> ordered;  // by stream: its first item that this one need not wait for
-};
-
-struct DeviceTimes {
-  Duration gap;                    // between two operations of a queue
-  std::array<Duration, 2> launch;  // from a call's begin to its operation's: kernels, copies
 };
 
 class Builder {
@@ -66,12 +42,14 @@ class Builder {
         steps_(steps),
         streams_(trace),
         items_(FindHostItems(trace, steps.thread, Marks(steps), blocking, streams_)),
-        hand_overs_(trace, items_) {}
+        hand_overs_(trace, items_),
+        waits_(FindStreamWaits(trace, streams_)),
+        times_(LearnDeviceTimes(trace, streams_, waits_)) {}
 
   Graph Build() && {
-    CollectStreamWaits();
-    LearnTimes();
-    const std::vector<Pending> order = Order();
+    states_.resize(streams_.streams().size());
+    for (StreamState& state : states_) state.ordered.assign(states_.size(), 0);
+    const std::vector<Pending> order = OrderOfNodes(trace_, streams_, items_);
     MakeRoom(order.size() + 1);
     AddNode(NodeKind::kStart, 0, 0, 0);
     for (size_t i = 0; i < order.size(); ++i) {
@@ -79,6 +57,7 @@ class Builder {
       Add(order[i]);
     }
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
+    graph_.last_of_step = LastOfSteps(trace_, steps_, streams_, node_of_stream_item_);
     FindStepNodes();
     std::sort(graph_.wait_of_call.begin(), graph_.wait_of_call.end());
     return std::move(graph_);
@@ -94,113 +73,18 @@ class Builder {
     return marks;
   }
 
-  // -- What is usual on each device.
-
-  void LearnTimes() {
-    std::vector<Thinned> gaps(trace_.devices.size() + 1);
-    std::vector<std::array<Thinned, 2>> launches(trace_.devices.size() + 1);
-    for (const Streams::Stream& stream : streams_.streams()) {
-      const size_t device = std::min(Index(stream.device), trace_.devices.size());
-      auto wait = StateOf(stream).waits.begin();
-      const auto last_wait = StateOf(stream).waits.end();
-      for (uint32_t item = stream.first; item < stream.last; ++item) {
-        CancelPoint(item);
-        const auto waits = wait;
-        while (wait != last_wait && wait->issued < streams_.issued(item)) ++wait;
-        const Row call = streams_.call(item);
-        if (call == kNoRow || streams_.kind(item) != NodeKind::kDeviceOp || wait != waits) continue;
-        const bool is_first = item == stream.first;
-        const TraceTime begin = streams_.begin(item);
-        const TraceTime free = is_first ? TraceTime{INT64_MIN} : streams_.end(item - 1);
-        if (free <= trace_.api.begin[Index(call)]) {
-          const bool copies = trace_.device_ops.kind[streams_.row(item)] == DeviceOpKind::kCopy;
-          launches[device][copies ? 1 : 0].Add((begin - trace_.api.begin[Index(call)]).ns);
-        } else if (trace_.api.end[Index(call)] <= free && free <= begin &&
-                   begin - free <= kHandOver) {
-          gaps[device].Add((begin - free).ns);
-        }
-      }
-    }
-    times_.resize(gaps.size());
-    for (size_t device = 0; device < gaps.size(); ++device) {
-      times_[device].gap = Nanoseconds(gaps[device].Quantile(0.5, 1000));
-      for (size_t copies = 0; copies < 2; ++copies) {
-        times_[device].launch[copies] =
-            Nanoseconds(std::max<int64_t>(0, launches[device][copies].Quantile(0.5, kIssue.ns)));
-      }
-    }
-  }
+  // -- What is usual on each device, and what streams wait for.
 
   const DeviceTimes& TimesOf(DeviceId device) const {
     return times_[std::min(Index(device), times_.size() - 1)];
   }
 
-  // -- Waits of streams for events.
-
-  void CollectStreamWaits() {
-    states_.resize(streams_.streams().size());
-    for (StreamState& state : states_) state.ordered.assign(states_.size(), 0);
-    const SyncTable& syncs = trace_.syncs;
-    for (uint32_t row = 0; row < syncs.size(); ++row) {
-      CancelPoint(row);
-      if (syncs.kind[row] != SyncKind::kStreamWaits) continue;
-      waits_are_recorded_ = true;
-      const Streams::Stream* const waiting = streams_.Of(syncs.track[row]);
-      const Streams::Stream* const awaited = streams_.Of(syncs.awaited[row]);
-      if (waiting == nullptr || awaited == nullptr || waiting == awaited) continue;
-      if (syncs.call[row] == kNoRow || syncs.record[row] == kNoRow) continue;
-      const TraceTime recorded = trace_.api.begin[Index(syncs.record[row])];
-      const auto target = streams_.LastIssuedBefore(*awaited, recorded);
-      if (!target) continue;
-      StateOf(*waiting).waits.push_back(
-          {trace_.api.begin[Index(syncs.call[row])], *target, Row{row}});
-    }
-    for (StreamState& state : states_) {
-      std::stable_sort(
-          state.waits.begin(), state.waits.end(),
-          [](const StreamWait& a, const StreamWait& b) { return a.issued < b.issued; });
-    }
-  }
-
-  StreamState& StateOf(const Streams::Stream& stream) {
-    return states_[static_cast<size_t>(&stream - streams_.streams().data())];
+  StreamState& StateOf(const Streams::Stream& stream) { return states_[IndexOf(stream)]; }
+  size_t IndexOf(const Streams::Stream& stream) const {
+    return static_cast<size_t>(&stream - streams_.streams().data());
   }
 
   // -- Nodes.
-
-  std::vector<Pending> Order() const {
-    std::vector<Pending> order;
-    size_t count = streams_.size();
-    for (const HostThread& thread : items_.threads) count += thread.items.size();
-    order.reserve(count + items_.waits.size());
-    for (uint32_t t = 0; t < items_.threads.size(); ++t) {
-      const auto add = [&](NodeKind kind, uint32_t index, TraceTime at) {
-        order.push_back({at.ns, index, t, static_cast<uint32_t>(kind)});
-      };
-      const std::vector<HostItem>& items = items_.threads[t].items;
-      for (uint32_t i = 0; i < items.size(); ++i) {
-        const Interval times = items_.Times(trace_, items[i]);
-        // A wait stands where it ended: all that it waited for began before.
-        add(items[i].kind, i, items[i].kind == NodeKind::kInput ? times.end : times.begin);
-        if (items[i].wait != 0) add(NodeKind::kWait, i, times.end);
-      }
-    }
-    for (const Streams::Stream& stream : streams_.streams()) {
-      int64_t at = INT64_MIN;
-      for (uint32_t item = stream.first; item < stream.last; ++item) {
-        // The device's clock may say that an operation began before its call.
-        at = std::max({at, streams_.begin(item).ns, CallBegin(item).ns});
-        order.push_back({at, item, 0, static_cast<uint32_t>(streams_.kind(item))});
-      }
-    }
-    SortRuns(order, [](const Pending& pending) { return pending.at; });
-    return order;
-  }
-
-  TraceTime CallBegin(uint32_t item) const {
-    const Row call = streams_.call(item);
-    return call == kNoRow ? TraceTime{INT64_MIN} : trace_.api.begin[Index(call)];
-  }
 
   void MakeRoom(size_t nodes) {
     graph_.kind.reserve(nodes);
@@ -422,9 +306,10 @@ class Builder {
   }
 
   void AddEvents(uint32_t item, const Streams::Stream& stream, StreamState& state) {
-    while (state.next_wait < state.waits.size() &&
-           state.waits[state.next_wait].issued < streams_.issued(item)) {
-      const StreamWait& wait = state.waits[state.next_wait++];
+    const std::vector<StreamWait>& waits = waits_.of_stream[IndexOf(stream)];
+    while (state.next_wait < waits.size() &&
+           waits[state.next_wait].issued < streams_.issued(item)) {
+      const StreamWait& wait = waits[state.next_wait++];
       AddStreamTarget(wait.target, EdgeKind::kEvent, stream, wait.sync);
     }
   }
@@ -518,14 +403,14 @@ class Builder {
     const TraceTime begin = streams_.begin(item);
     const Row call = streams_.call(item);
     const bool in_graph = call != kNoRow && trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch;
-    if (waits_are_recorded_ && !in_graph) return std::nullopt;
+    if (waits_.are_recorded && !in_graph) return std::nullopt;
     std::optional<uint32_t> found;
     for (const Streams::Stream& other : streams_.streams()) {
       if (&other == &stream || other.driver != stream.driver) continue;
       const auto ended = streams_.LastEndedBy(other, begin + kRounding);
       if (!ended || streams_.end(*ended) + kHandOver < begin) continue;
       if (streams_.end(*ended) <= explained || node_of_stream_item_[*ended] == 0) continue;
-      if (waits_are_recorded_ && streams_.call(*ended) != call) continue;
+      if (waits_.are_recorded && streams_.call(*ended) != call) continue;
       if (!found || streams_.end(*found) < streams_.end(*ended)) found = ended;
     }
     return found;
@@ -560,54 +445,7 @@ class Builder {
 
   // -- Steps.
 
-  std::optional<size_t> StepAt(TraceTime at) const {
-    const Step* const step = steps_.At(at);
-    if (step == nullptr) return std::nullopt;
-    return static_cast<size_t>(step - steps_.steps.data());
-  }
-
-  // By stream how long it worked, next to the stream of its device that worked longest.
-  std::vector<double> SharesOfWork() const {
-    std::vector<int64_t> work(streams_.streams().size(), 0);
-    std::map<DeviceId, int64_t> most;
-    for (size_t i = 0; i < work.size(); ++i) {
-      const Streams::Stream& stream = streams_.streams()[i];
-      for (uint32_t item = stream.first; item < stream.last; ++item) {
-        CancelPoint(item);
-        work[i] += (streams_.end(item) - streams_.begin(item)).ns;
-      }
-      int64_t& of_device = most[stream.device];
-      of_device = std::max(of_device, work[i]);
-    }
-    std::vector<double> shares;
-    for (size_t i = 0; i < work.size(); ++i) {
-      const auto whole = static_cast<double>(most[streams_.streams()[i].device]);
-      shares.push_back(whole == 0 ? 1 : static_cast<double>(work[i]) / whole);
-    }
-    return shares;
-  }
-
-  // What runs beside the rest, a logging thread's copy say, ends no step: where the rest waits for it, an
-  // edge says so.
   void FindStepNodes() {
-    graph_.last_of_step.resize(steps_.count());
-    const std::vector<double> shares = SharesOfWork();
-    for (size_t i = 0; i < shares.size(); ++i) {
-      if (shares[i] < kShareOfWork) continue;
-      const Streams::Stream& stream = streams_.streams()[i];
-      size_t last_step = SIZE_MAX;
-      for (uint32_t item = stream.first; item < stream.last; ++item) {
-        CancelPoint(item);
-        const Row call = streams_.call(item);
-        const auto step =
-            StepAt(call == kNoRow ? streams_.begin(item) : trace_.api.begin[Index(call)]);
-        if (!step) continue;
-        std::vector<NodeId>& nodes = graph_.last_of_step[*step];
-        if (*step == last_step) nodes.pop_back();
-        nodes.push_back(node_of_stream_item_[item]);
-        last_step = *step;
-      }
-    }
     for (const Step& step : steps_.steps) {
       graph_.step_begin.push_back(NodeOfMark(step.span.begin));
       graph_.step_end.push_back(NodeOfMark(step.span.end));
@@ -625,8 +463,8 @@ class Builder {
   const Streams streams_;
   const HostItems items_;
   const HandOvers hand_overs_;
-  bool waits_are_recorded_ = false;
-  std::vector<DeviceTimes> times_;  // by device; behind them those of none
+  const StreamWaits waits_;
+  const std::vector<DeviceTimes> times_;  // by device; behind them those of none
   std::vector<StreamState> states_;
 
   Graph graph_;

@@ -1,3 +1,4 @@
+// Costs that are long, a graph's look-ups, and its replay.
 #include <algorithm>
 
 #include "analysis/graph/graph.h"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "analysis/change.h"
+#include "analysis/graph/change.h"
 #include "analysis/graph/graph.h"
 
 namespace trainprof {

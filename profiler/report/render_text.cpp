@@ -7,6 +7,7 @@
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
+#include "profiler/report/gain_text.h"
 #include "profiler/report/gpu_text.h"
 #include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
@@ -32,33 +33,10 @@ std::string SiteText(const Site& site) {
   return fmt::format("{}  x{}", text, site.count);
 }
 
-// "1.2 to 3.4 ms/step"; loops of tiny steps have theirs in microseconds.
-std::string GainText(const RankAnalysis& rank, const Gain& gain) {
-  const bool is_tiny = gain.high_ms_per_step > 0 && gain.high_ms_per_step < 0.1;
-  const double scale = is_tiny ? 1000 : 1;
-  return fmt::format("{:.1f} to {:.1f} {}{}", scale * gain.low_ms_per_step,
-                     scale * gain.high_ms_per_step, is_tiny ? "us" : "ms",
-                     rank.steps.count() > 0 ? "/step" : " in all");
-}
-
-// ", 0.3 ms/step of it beside those above": where findings before this one give a part of it.
-std::string FurtherText(const RankAnalysis& rank, const Gain& gain) {
-  constexpr double kMost = 0.9;  // of what is expected: less of it is worth saying
-  if (gain.further_ms_per_step >= kMost * gain.expected_ms_per_step) return "";
-  return fmt::format(", {}{} beside those above", TimeText(std::max(0.0, gain.further_ms_per_step)),
-                     rank.steps.count() > 0 ? "/step" : "");
-}
-
 // ", step 12": which one the evidence begins in, by the number that people know it by.
 std::string StepText(const RankAnalysis& rank, const Evidence& evidence) {
   const Step* const step = rank.StepOf(evidence);
   return step == nullptr ? "" : fmt::format(", step {}", step->number);
-}
-
-// How well the run is understood that gains are replayed on.
-std::string ReplayLine(const RankAnalysis& rank) {
-  return fmt::format("  Gains are by a replay of the run, which as recorded is off by {:.1f} %.\n",
-                     100 * rank.identity_error);
 }
 
 void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,

@@ -1,5 +1,5 @@
 // What fixing a finding changes: the rows that a rule names are those that it found.
-#include "analysis/change.h"
+#include "analysis/graph/change.h"
 
 #include <gtest/gtest.h>
 

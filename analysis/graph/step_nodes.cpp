@@ -1,0 +1,61 @@
+#include "analysis/graph/step_nodes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+// A stream that works less than this share of what the busiest one of its device does is beside the steps.
+constexpr double kShareOfWork = 0.05;
+
+// By stream how long it worked, next to the stream of its device that worked longest.
+std::vector<double> SharesOfWork(const Streams& streams) {
+  std::vector<int64_t> work(streams.streams().size(), 0);
+  std::map<DeviceId, int64_t> most;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const Streams::Stream& stream = streams.streams()[i];
+    for (uint32_t item = stream.first; item < stream.last; ++item) {
+      CancelPoint(item);
+      work[i] += (streams.end(item) - streams.begin(item)).ns;
+    }
+    int64_t& of_device = most[stream.device];
+    of_device = std::max(of_device, work[i]);
+  }
+  std::vector<double> shares;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const auto whole = static_cast<double>(most[streams.streams()[i].device]);
+    shares.push_back(whole == 0 ? 1 : static_cast<double>(work[i]) / whole);
+  }
+  return shares;
+}
+
+}  // namespace
+
+std::vector<std::vector<NodeId>> LastOfSteps(const Trace& trace, const Steps& steps,
+                                             const Streams& streams,
+                                             const std::vector<NodeId>& nodes) {
+  std::vector<std::vector<NodeId>> last(steps.count());
+  const std::vector<double> shares = SharesOfWork(streams);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] < kShareOfWork) continue;
+    const Streams::Stream& stream = streams.streams()[i];
+    size_t last_step = SIZE_MAX;
+    for (uint32_t item = stream.first; item < stream.last; ++item) {
+      CancelPoint(item);
+      const Row call = streams.call(item);
+      const Step* const step =
+          steps.At(call == kNoRow ? streams.begin(item) : trace.api.begin[Index(call)]);
+      if (step == nullptr) continue;
+      const auto index = static_cast<size_t>(step - steps.steps.data());
+      if (index == last_step) last[index].pop_back();
+      last[index].push_back(nodes[item]);
+      last_step = index;
+    }
+  }
+  return last;
+}
+
+}  // namespace trainprof
