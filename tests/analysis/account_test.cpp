@@ -23,7 +23,7 @@ std::string DeviceText(const char* script) {
       if (account.Of(c).ns == 0) continue;
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Name(c), account.Of(c).ns / 1000);
     }
-    EXPECT_EQ(sum, steps.window.Total());
+    EXPECT_EQ(sum, steps.device_window.Total());
   }
   return text;
 }
@@ -93,7 +93,7 @@ TEST(DeviceAccount, OfARangeAndACallThatBeginTogetherTheLongerIsOutside) {
     call 5666 5667 cudaLaunchKernel | corr=1
     stream 0 7
     kernel 5685 5690 gemm | corr=1)"),
-            "compute 5, idle_input_wait 5, idle_launch_bound 19, idle_unknown 9971");
+            "compute 5, idle_input_wait 5, idle_launch_bound 19, idle_unknown 5661");
 }
 
 TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
@@ -277,13 +277,13 @@ TEST(Accounts, OfStepsSumToTheirTotal) {
     for (const DeviceAccount& device : AccountDevices(trace, steps)) {
       std::array<Duration, kDeviceClasses> sum{};
       for (const Step& step : steps.steps) {
-        const auto within = device.Within(step.span);
+        const auto within = device.Within(step.device);
         Duration all;
         for (size_t c = 0; c < kDeviceClasses; ++c) {
           sum[c] += within[c];
           all += within[c];
         }
-        EXPECT_EQ(all, step.span.Length()) << "seed " << seed;
+        EXPECT_EQ(all, step.device.Length()) << "seed " << seed;
       }
       if (steps.steps.empty()) continue;
       EXPECT_EQ(sum, device.total) << "seed " << seed;
