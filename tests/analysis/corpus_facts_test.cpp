@@ -85,7 +85,8 @@ TEST_F(CorpusFacts, DdpWithItemHasSixtyHostSyncs) {
   EXPECT_EQ(rank.rank, 3);
   EXPECT_EQ(rank.world_size, 8);
   EXPECT_NEAR(Busy(rank), 0.835, 0.0005);
-  EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.189, 0.0005);
+  EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.189,
+              0.0005);
   ASSERT_NE(Find(rank, "host-sync"), nullptr);
   EXPECT_EQ(Find(rank, "host-sync")->count, 60);
   EXPECT_EQ(Find(rank, "input-bound"), nullptr);
@@ -100,7 +101,8 @@ TEST_F(CorpusFacts, MissingGraphNodesAreUnrecordedNotIdle) {
   // 517 ms end with an operation of a graph launched before the gap began.
   EXPECT_GE(DeviceTime(rank, DeviceClass::kIdleUnrecorded).ToMilliseconds(), 517);
   EXPECT_EQ(Find(rank, "low-utilisation"), nullptr);
-  EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.1505, 0.0005);
+  EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.1505,
+              0.0005);
   const Finding* const syncs = Find(rank, "host-sync");
   ASSERT_NE(syncs, nullptr);
   EXPECT_EQ(syncs->count, 24);  // none of the 945 aten::_local_scalar_dense: CPU scalars
