@@ -33,10 +33,10 @@ class StepTime(unittest.TestCase):
         self.report = json.loads(report)
         return truth, self.report["ranks"][0]
 
-    def assert_mean(self, rank, truth):
+    def assert_mean(self, rank, truth, off=MOST_OFF):
         steps = rank["steps"]
         self.assertEqual(steps["clock"], "device")
-        self.assertAlmostEqual(steps["mean_ms"] / truth, 1, delta=MOST_OFF)
+        self.assertAlmostEqual(steps["mean_ms"] / truth, 1, delta=off)
         account = rank["devices"][0]["account"]
         self.assertEqual(sum(line["total_ns"] for line in account), rank["device_steps"]["window_ns"])
 
@@ -75,10 +75,10 @@ class StepTime(unittest.TestCase):
         self.assertLess(abs(rank["device_steps"]["host_ahead_at_end_ms"]), truth)
 
     def test_steps_without_gpu_detail_of_a_host_that_runs_ahead(self):
-        """Those with detail are a sample: where the host was held up in it, they took longer than the others."""
+        """What they kept the device busy with is known of a sample alone, whose costs were drawn at random."""
         truth, rank = self.record("--pace", "ahead", "--steps", "400", "--kernel-us", "100", full=False)
         self.assertLess(rank["device_steps"]["count"], rank["steps"]["count"])
-        self.assert_mean(rank, truth)
+        self.assert_mean(rank, truth, 0.05)
 
 
 if __name__ == "__main__":
