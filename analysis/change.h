@@ -12,9 +12,15 @@ namespace trainprof {
 enum class Edit : uint8_t {
   kRemoveWaits,    // calls no longer wait for the device; rows of trace.api
   kOverlapCopies,  // copies run beside other work, their calls return at once; of trace.device_ops
-  kDropWork,       // what is not launched any more; of trace.device_ops
+  kPinCopies,      // pageable copies become pinned and asynchronous; of trace.device_ops
+  kDropWork,  // what is not launched any more, with its calls and what made it; of trace.device_ops
   kFeedInput,      // the batch is there when the loop asks for it; the waits, of trace.ranges
-  kFillIdle,       // the device has work whenever it stands idle
+  kDropCalls,      // calls go, and what they wait for without saying so; of trace.api
+  kDropHostWork,   // what the host does inside them goes, or moves off the loop; of trace.ranges
+  kLaunchAsGraph,  // launches become one launch of a graph a step; of trace.api
+  kOverlapCommunication,  // collectives run beside other kernels; of trace.device_ops
+  kDropDependencies,      // streams no longer wait; of trace.syncs
+  kFillIdle,              // the device has work whenever it stands idle: the last resort
 };
 
 struct Change {
@@ -22,6 +28,8 @@ struct Change {
   std::vector<Row> rows;        // of the table that the edit names, each once
   DeviceId device = kNoDevice;  // of kFillIdle
   bool in_other_steps = false;  // the rows are of steps without GPU detail (RankModel::other_steps)
+  // Of copies: calls behind them that wait for them, and then need not; of trace.api.
+  std::vector<Row> waits{};
 };
 
 }  // namespace trainprof

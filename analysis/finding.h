@@ -29,8 +29,13 @@ struct Evidence {
 };
 
 struct Gain {
-  double low_ms_per_step = 0;   // what remains when everything that may get in the way does
-  double high_ms_per_step = 0;  // when nothing else gets in the way
+  // It lies between them with nine in ten: how the world may answer, how far steps differ, and how well
+  // the recording is understood (analysis/gain.h).
+  double low_ms_per_step = 0;
+  double high_ms_per_step = 0;
+  double expected_ms_per_step = 0;
+  // Of it, what is still to gain when the findings before this one are fixed: their gains do not add up.
+  double further_ms_per_step = 0;
 
   bool operator==(const Gain&) const = default;
 };

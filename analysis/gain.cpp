@@ -1,131 +1,188 @@
 #include "analysis/gain.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 
-#include "analysis/rule.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {
 
-// With workers beside it, the training thread itself gets slower: on kineto_resnet50 its other work
-// went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
+// Steps depend on those before them; so many together hardly do on the next so many.
+constexpr size_t kBlock = 5;
+// Of Student's t, the 95th percentile by degrees of freedom; more of them differ little from the last.
+constexpr double kStudent95[] = {6.31, 6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81};
+// No two runs of a program take the same time.
+constexpr double kRunToRun = 0.01;
+// With workers beside it the training thread itself may get slower, where processors are few: on
+// kineto_resnet50 its other work went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
 constexpr double kContention = 1.2;
-// Workers never hide all of the exposed wait: 85 % of it on kineto_resnet50, 84 % on a virtual GPU.
-constexpr double kHidden = 0.8;
+// Pinned copies of PCIe 3 to 5 with 16 lanes, bytes a microsecond.
+constexpr int64_t kSlowLink = 12'000;
+constexpr int64_t kFastLink = 48'000;
+// Of a step, what fewer launches have to save before gaps between a graph's nodes count.
+constexpr double kWorthAGraph = 0.02;
+// Waits for input of less than this share of the steps say nothing about how fast a loader is.
+constexpr double kLoaderShare = 0.01;
 
-// Whether nothing else holds the host back at each step: fewer blocking calls than steps are left
-// in the window besides `fixed` (rows of trace.api, ascending). Free to run ahead of the device, it
-// then fills the device's queue, and idle time that came of its pace goes too.
-bool HostRunsAhead(const RankModel& model, const std::vector<Row>& fixed) {
-  int64_t left = 0;
-  for (uint32_t i = 0; i < model.trace.api.size(); ++i) {
-    CancelPoint(i);
-    if (!model.blocking_calls[i] || !model.InWindow(model.trace.api.interval(Row{i}))) continue;
-    if (!std::binary_search(fixed.begin(), fixed.end(), Row{i})) ++left;
+double Student95(size_t degrees) {
+  return degrees < std::size(kStudent95) ? kStudent95[degrees] : 1.75;
+}
+
+// Half the width of the interval in which the mean of these lies with nine in ten.
+double HalfWidth(std::span<const double> values) {
+  const size_t block = values.size() >= 2 * kBlock ? kBlock : 1;
+  const size_t blocks = values.size() / block;
+  if (blocks < 2) return 0;
+  std::vector<double> means;
+  for (size_t i = 0; i < blocks; ++i) {
+    const auto part = values.subspan(i * block, block);
+    means.push_back(std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(block));
   }
-  return left < model.device_steps.divisor();
+  const double mean =
+      std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(blocks);
+  double squares = 0;
+  for (const double m : means) squares += (m - mean) * (m - mean);
+  const auto n = static_cast<double>(blocks);
+  return Student95(blocks - 1) * std::sqrt(squares / (n - 1) / n);
 }
 
-// Idle time for input, behind a sync and for lack of launches, of the device that has most of it:
-// the most that a host that runs ahead can save.
-Duration HostPacedIdle(const RankModel& model) {
-  Duration most;
-  for (const DeviceAccount& device : model.devices) {
-    most = std::max(most, device.Of(DeviceClass::kIdleInputWait) +
-                              device.Of(DeviceClass::kIdleSyncDrain) +
-                              device.Of(DeviceClass::kIdleLaunchBound));
+bool HasWaitedForInput(const RankModel& model) {
+  const Duration wait = model.host.InputWait().IntersectWith(model.device_steps.window).Total();
+  return model.ShareOfWindow(wait) > kLoaderShare;
+}
+
+// All ways in which the world may answer, the likeliest first.
+std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* const> changes) {
+  const auto any = [&](Edit edit) {
+    return std::any_of(changes.begin(), changes.end(),
+                       [&](const Change* change) { return change->edit == edit; });
+  };
+  std::vector<Assumption> answers{{}};
+  if (any(Edit::kFeedInput)) {
+    answers.push_back({.contention = kContention});
+  } else if (HasWaitedForInput(model)) {
+    answers.push_back({.loader_is_limited = true});
   }
-  return most;
-}
-
-// High: the drain goes, as far as the device's own work allows, and where nothing else holds the
-// host, all idle time of its pace with it. Low: the drain alone, and the host, freed of its waits,
-// is still the slower side, so that the step cannot get shorter than the host's own work.
-Gain OfRemovedWaits(const RankModel& model, Duration drain, std::vector<Row> calls) {
-  Duration busy;
-  for (const DeviceAccount& device : model.devices) {
-    busy =
-        std::max(busy, device.BusyWithin(model.device_steps.device_window) + device.missing_rows);
+  if (any(Edit::kDropWork)) answers.push_back({.drops_preparation = true});
+  if (any(Edit::kPinCopies) && PinnedBytesPerMicrosecond(model.trace) == 0) {
+    answers.push_back({.pinned_bytes_per_us = kSlowLink});
+    answers.push_back({.pinned_bytes_per_us = kFastLink});
   }
-  Duration blocked;
-  for (const Row call : calls) blocked += model.trace.api.interval(call).Length();
-  std::sort(calls.begin(), calls.end());
-  const double step = model.device_steps.MeanMilliseconds();
-  const double room = step - model.PerStepMs(busy);
-  const double drained = std::min(model.PerStepMs(drain), room);
-  const double own_work = model.device_steps.HostMeanMilliseconds() - model.PerStepMs(blocked);
-  const double paced = std::min(model.PerStepMs(HostPacedIdle(model)), room);
-  return {std::clamp(step - std::max(own_work, model.PerStepMs(busy)), 0.0, drained),
-          HostRunsAhead(model, calls) ? std::max(drained, paced) : drained};
+  if (any(Edit::kLaunchAsGraph)) answers.push_back({.closes_graph = true});
+  if (any(Edit::kOverlapCommunication)) answers.push_back({.waits_for_last_collective = true});
+  return answers;
 }
 
-// High: the exposed wait goes, and where nothing else holds the host, all idle time of its pace
-// with it. Low: part of the wait goes, and the training thread pays for the workers' company: the
-// step cannot get shorter than that thread's own work.
-Gain OfInput(const RankModel& model, Duration exposed) {
-  const Duration raw = model.host.InputWait().IntersectWith(model.device_steps.window).Total();
-  const double step = model.device_steps.MeanMilliseconds();
-  const double wait = model.PerStepMs(exposed);
-  const double own_work = model.device_steps.HostMeanMilliseconds() - model.PerStepMs(raw);
-  const bool ahead = !model.devices.empty() && HostRunsAhead(model, {});
-  const double high = ahead ? std::max(wait, model.PerStepMs(HostPacedIdle(model))) : wait;
-  return {std::clamp(step - kContention * own_work, 0.0, kHidden * wait), high};
+// What runs differ by beside the change, in ms a step.
+double RunToRun(const RankModel& model) {
+  const auto steps = model.step_replay->recorded();
+  const double mean = StepReplay::MeanOf(steps);
+  const size_t half = steps.size() / 2;
+  double differ = 0;
+  if (half >= kBlock) {
+    differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
+  }
+  return std::max(differ / 2, kRunToRun * mean) / 1e6;
 }
 
-// The same of steps of which devices were not recorded, as far as the device's work, known from the
-// others, leaves room.
-Gain OfInputInOtherSteps(const RankModel& model, Duration held) {
+// What is left of a step when a resource is used all the time: copies that run beside the rest still
+// need their link, collectives theirs.
+double FloorMs(const RankModel& model, const Change& change) {
+  if (change.edit != Edit::kOverlapCopies && change.edit != Edit::kOverlapCommunication) return 0;
+  std::vector<Interval> times;
+  for (const Row op : change.rows) times.push_back(model.trace.device_ops.interval(op));
+  return model.PerStepMs(
+      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window).Total());
+}
+
+struct Answer {
+  double mean_ms = 0;
+  double half_width_ms = 0;
+};
+
+Answer Ask(const RankModel& model, std::span<const Change* const> changes,
+           const Assumption& assumption) {
+  const auto before = model.step_replay->recorded();
+  const std::vector<int64_t> after = model.step_replay->After(changes, assumption);
+  std::vector<double> gains;
+  for (size_t i = 0; i < before.size(); ++i) {
+    gains.push_back(static_cast<double>(before[i] - after[i]) / 1e6);
+  }
+  if (gains.empty()) return {};
+  const double mean =
+      std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
+  return {mean, HalfWidth(gains)};
+}
+
+Gain OfReplay(const RankModel& model, const Change& change) {
+  const Change* const changes[] = {&change};
+  const double step = model.step_replay->MeanNs() / 1e6;
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double spread = 0;
+  for (const Assumption& assumption : Answers(model, changes)) {
+    CancelPoint();
+    // A graph saves between its nodes, too; by itself that is worth no change.
+    if (assumption.closes_graph && low < kWorthAGraph * step) continue;
+    const Answer answer = Ask(model, changes, assumption);
+    // Who loses by a change takes it back.
+    low = std::min(low, std::max(0.0, answer.mean_ms));
+    high = std::max(high, answer.mean_ms);
+    spread = std::max(spread, answer.half_width_ms);
+  }
+  const double most = std::max(0.0, step - FloorMs(model, change));
+  const double expected = std::clamp((low + high) / 2, 0.0, most);
+  // A change of nothing gives nothing, however much runs differ.
+  if (low == 0 && high == 0) return {};
+  const double unsure =
+      std::hypot(spread, RunToRun(model)) + model.step_replay->identity_error() * step;
+  return {std::clamp(low - unsure, 0.0, most), std::clamp(high + unsure, 0.0, most), expected};
+}
+
+// In steps of which devices were not recorded: the wait goes, as far as the device's work, known from
+// the others, leaves room.
+Gain OfInputInOtherSteps(const RankModel& model) {
   const DetailCheck& check = model.detail_check;
   const double step = check.other_step.ToMilliseconds();
   const double wait = check.other_wait.ToMilliseconds();
   const double room = std::max(0.0, step - check.device_work.ToMilliseconds());
-  const double high = HostRunsAhead(model, {}) ? room : std::min(wait, room);
-  return {std::clamp(step - kContention * (step - wait), 0.0, kHidden * model.PerStepMs(held)),
-          high};
-}
-
-// Idle time that a finding of its own explains is that one's gain; time in which the device may
-// have worked is nobody's.
-bool IsClaimed(DeviceClass c) {
-  if (c == DeviceClass::kIdleUnrecorded) return true;
-  const auto rules = AllRules();
-  return std::any_of(rules.begin(), rules.end(), [&](const RegisteredRule& entry) {
-    const auto& explains = entry.rule->explains;
-    return std::any_of(explains.begin(), explains.end(), [&](const ExplainedClass& explained) {
-      return explained.of == decltype(explained.of)(c);
-    });
-  });
-}
-
-Gain OfFilledIdle(const RankModel& model, DeviceId device) {
-  Duration unclaimed;
-  for (const DeviceAccount& account : model.devices) {
-    if (account.device != device) continue;
-    for (size_t i = 0; i < kDeviceClasses; ++i) {
-      const auto c = static_cast<DeviceClass>(i);
-      if (IsIdle(c) && !IsClaimed(c)) unclaimed += account.Of(c);
-    }
-  }
-  return {0, model.PerStepMs(unclaimed)};
+  const double high = std::min(wait, room);
+  const double low = std::clamp(step - kContention * (step - wait), 0.0, high);
+  return {low, high, (low + high) / 2};
 }
 
 }  // namespace
 
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change) {
-  switch (change.edit) {
-    case Edit::kRemoveWaits:
-      return OfRemovedWaits(model, finding.cost, change.rows);
-    case Edit::kFeedInput:
-      return change.in_other_steps ? OfInputInOtherSteps(model, finding.cost)
-                                   : OfInput(model, finding.cost);
-    case Edit::kFillIdle:
-      return OfFilledIdle(model, change.device);
-    case Edit::kOverlapCopies:  // a thread's wait may be for earlier kernels, which stay
-    case Edit::kDropWork:       // the host may have been ahead at that moment
-      break;
+  if (change.edit == Edit::kFillIdle) {
+    const double idle = model.PerStepMs(finding.cost);
+    return {0, idle, idle / 2};
   }
-  return {0, model.PerStepMs(finding.cost)};
+  if (change.in_other_steps) return OfInputInOtherSteps(model);
+  // No row tells what would go: its cost is all that is known.
+  if (change.rows.empty()) {
+    const double cost = model.PerStepMs(finding.cost);
+    return {0, cost, cost / 2};
+  }
+  if (!IsTrusted(model)) return {};
+  Gain gain = OfReplay(model, change);
+  // Whether a stream needs what it waits for, no trace shows.
+  if (change.edit == Edit::kDropDependencies) gain.low_ms_per_step = 0;
+  return gain;
+}
+
+double JointGain(const RankModel& model, std::span<const Change* const> changes) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  for (const Assumption& assumption : Answers(model, changes)) {
+    const double mean = Ask(model, changes, assumption).mean_ms;
+    low = std::min(low, mean);
+    high = std::max(high, mean);
+  }
+  return std::max(0.0, (low + high) / 2);
 }
 
 }  // namespace trainprof

@@ -1,5 +1,16 @@
-// What a change would give, in ms a step.
+// What a change would give, in ms a step: the graph replayed with it (analysis/graph).
+//
+// Where [low, high] comes from:
+//  1. What no trace tells of how the world answers (Assumption): all answers, and between the least and
+//     the most of them lies the gain.
+//  2. Steps differ: the standard error of the mean of what single steps gain, of blocks of neighbours.
+//  3. The graph does not explain all of the run: its identity error.
+//  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
+//     hundredth of the step.
+//  5. No step takes less than nothing, nor less than a resource that it still needs.
 #pragma once
+
+#include <span>
 
 #include "analysis/change.h"
 #include "analysis/finding.h"
@@ -7,8 +18,20 @@
 
 namespace trainprof {
 
-// Of one change by itself: gains of several do not add up. `finding` is the one that it fixes, whose
-// cost is known. O(calls + the change's rows).
+// Of one change by itself: gains of several do not add up. `finding` is the one that it fixes. Where the
+// identity error is above kMostIdentityError no gain is claimed. A few replays.
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change);
+
+inline constexpr double kMostIdentityError = 0.05;
+inline bool IsTrusted(const RankModel& model) {
+  return model.step_replay->identity_error() <= kMostIdentityError;
+}
+// Whether what a change gives is replayed: some have no row in the graph.
+inline bool IsReplay(const Change& change) {
+  return change.edit != Edit::kFillIdle && !change.in_other_steps && !change.rows.empty();
+}
+
+// What all of these changes give together, as expected. One or a few replays.
+double JointGain(const RankModel& model, std::span<const Change* const> changes);
 
 }  // namespace trainprof

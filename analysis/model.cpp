@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/graph/build.h"
 #include "analysis/host/timeline.h"
 #include "analysis/steps/device_time.h"
 #include "analysis/words.h"
@@ -79,6 +80,9 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
                          UnlikeText(detail_check)});
     }
   }
+  graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
+  step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
+                                                   device_steps.clock == StepClock::kDevice);
   device_doubt = DeviceDoubt(*this);
 }
 

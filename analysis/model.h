@@ -2,6 +2,7 @@
 // out for himself what stands here.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "analysis/account/account.h"
 #include "analysis/account/detail_check.h"
+#include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
@@ -37,6 +39,9 @@ struct RankModel {
   std::span<const DeviceAccount> devices;
   // The same with those that take no part in the training (kStrayShare), behind them.
   std::span<const DeviceAccount> devices_and_strays;
+  // What waited for what, over `device_steps`, and how long these would take after a change.
+  std::unique_ptr<const Graph> graph;
+  std::unique_ptr<const StepReplay> step_replay;
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;

@@ -7,6 +7,7 @@
 #include "analysis/account/sampled_phases.h"
 #include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
+#include "trace/tables/communication.h"
 
 namespace trainprof {
 namespace {
@@ -28,6 +29,11 @@ constexpr std::array<Names, kDeviceClasses> kDeviceNames{{
     {"idle_python", "Python", "host code without operators"},
     {"idle_io", "saving or logging"},
     {"idle_dependency", "hand-over", "between queued operations"},
+    {"idle_other_device", "other device", "this one waits for it"},
+    {"idle_host_function", "host function", "the stream waits for it"},
+    {"idle_host_work", "host work", "under the user's own range or line"},
+    {"idle_preempted", "preempted", "another thread had the host's core"},
+    {"idle_collective", "other ranks", "nothing runs until they arrive"},
     {"idle_unrecorded", "unrecorded", "device work is missing"},
     {"idle_unknown", "unknown", "nothing recorded says why"},
 }};
@@ -61,8 +67,7 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
       copy.push_back(interval);
       continue;
     }
-    const bool communicates = trace.Facts(trace.device_ops.name[row]).is_communication;
-    (communicates ? communication : compute).push_back(interval);
+    (Communicates(trace, Row{row}) ? communication : compute).push_back(interval);
   }
   return {IntervalSet::Union(std::move(compute)), IntervalSet::Union(std::move(communication)),
           IntervalSet::Union(std::move(copy))};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "analysis/steps/steps.h"
 
@@ -24,11 +25,16 @@ enum class DeviceClass : uint8_t {
   kIdleLaunchBound,  // the host issued work more slowly than the device did it
   kIdlePython,  // the host ran Python for long without an operator: garbage collection, own code
   kIdleIo,      // the host saved or logged
-  kIdleDependency,  // work was queued; the device needed a moment to go from one to the next
+  kIdleDependency,    // work was queued; the device needed a moment to go from one to the next
+  kIdleOtherDevice,   // the next operation waited for another device's: a pipeline's bubble
+  kIdleHostFunction,  // ... for a host function in its stream (cudaLaunchHostFunc)
+  kIdleHostWork,      // the host did what a range or line of the user's names
+  kIdlePreempted,     // the host's thread could have run, and another one ran on its core
+  kIdleCollective,    // for other ranks, while no operation ran
   kIdleUnrecorded,  // work was queued and nothing recorded blocked it: the trace misses device work
   kIdleUnknown,     // nothing recorded explains it
 };
-inline constexpr size_t kDeviceClasses = 12;
+inline constexpr size_t kDeviceClasses = 17;
 
 std::string_view Name(DeviceClass c);  // "compute", "idle_input_wait", ...
 // For people: one word a cause, the same in verdict, report, findings and timeline.
@@ -97,13 +103,6 @@ struct HostAccount {
 
 // How much an idle gap may be explained by, and from where the numbers come.
 //
-// Between two operations of a full queue the GPU needs a moment: 1-5 us on V100, A100 and H100 in
-// the traces that calibrated this; 99 % stay under 20 us (also with 1 us rounding).
-inline constexpr Duration kHandOver = Microseconds(20);
-// A pageable host-to-device copy is staged through a pinned buffer before the device starts: the
-// driver's buffers are below 4 MiB, filled at 4 GB/s or better.
-inline constexpr int64_t kStagingBytes = 4 << 20;
-inline constexpr int64_t kStagingBytesPerMicrosecond = 4000;
 // A host thread wakes from a sync within this time after its device went idle, on a busy machine
 // too.
 inline constexpr Duration kSyncReturn = Milliseconds(1);

@@ -1,6 +1,7 @@
 #include "analysis/account/drain.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "trace/base/cancel.h"
 
@@ -31,14 +32,15 @@ std::vector<Duration> DrainOnDevice(std::span<const Interval> calls, const Devic
 
 }  // namespace
 
-std::vector<Duration> DrainOf(std::span<const Interval> calls,
-                              std::span<const DeviceAccount> devices, const IntervalSet& window) {
-  std::vector<Duration> most(calls.size());
+Duration DrainOf(std::vector<Interval> calls, std::span<const DeviceAccount> devices,
+                 const IntervalSet& window) {
+  const IntervalSet waits = IntervalSet::Union(std::move(calls));
+  std::vector<Duration> most(waits.intervals().size());
   for (const DeviceAccount& device : devices) {
-    const std::vector<Duration> here = DrainOnDevice(calls, device, window);
-    for (size_t i = 0; i < calls.size(); ++i) most[i] = std::max(most[i], here[i]);
+    const std::vector<Duration> here = DrainOnDevice(waits.intervals(), device, window);
+    for (size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], here[i]);
   }
-  return most;
+  return std::accumulate(most.begin(), most.end(), Duration{});
 }
 
 }  // namespace trainprof

@@ -9,10 +9,10 @@
 
 namespace trainprof {
 
-// For each call, the idle_sync_drain time of the gaps that began while it waited, within `window`,
-// of the device where that is most. `calls` are sorted by begin and do not overlap (calls of one
-// thread). A gap is charged to one call only. O(idle log calls).
-std::vector<Duration> DrainOf(std::span<const Interval> calls,
-                              std::span<const DeviceAccount> devices, const IntervalSet& window);
+// The idle_sync_drain time of the gaps that began while one of these calls waited, within `window`:
+// of each call on the device where that is most. Calls may be of any threads, in any order; what
+// overlaps is one wait. O(n log n + idle log n), n calls.
+Duration DrainOf(std::vector<Interval> calls, std::span<const DeviceAccount> devices,
+                 const IntervalSet& window);
 
 }  // namespace trainprof

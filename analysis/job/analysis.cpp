@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "analysis/account/idle.h"
@@ -64,33 +65,92 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
   return loader;
 }
 
+// A loss too small to be worth a change is no finding; one that is hardly worth it, a note.
+bool IsWorthSaying(const RankModel& model, Finding& finding) {
+  const double step = model.device_steps.MeanMilliseconds();
+  const double most = std::max(model.PerStepMs(finding.cost), finding.gain.high_ms_per_step);
+  if (most < kLeastShare * step) return false;
+  if (finding.gain.expected_ms_per_step < kNoteShare * step) finding.severity = Severity::kNote;
+  return true;
+}
+
+// Largest gain first; of each, what it gives beyond those before it.
+void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
+                 RankAnalysis& analysis) {
+  // Each further one is a few replays, and behind some nobody looks.
+  constexpr size_t kMostJoint = 5;
+  std::vector<size_t> order(analysis.findings.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return analysis.findings[a].gain.expected_ms_per_step >
+           analysis.findings[b].gain.expected_ms_per_step;
+  });
+  std::vector<Finding> sorted;
+  std::vector<const Change*> made;
+  double together = 0;
+  for (const size_t i : order) {
+    Finding finding = std::move(analysis.findings[i]);
+    Gain& gain = finding.gain;
+    gain.further_ms_per_step = gain.expected_ms_per_step;
+    if (IsTrusted(model) && IsReplay(changes[i]) && made.size() < kMostJoint) {
+      CancelPoint();
+      made.push_back(&changes[i]);
+      if (made.size() > 1) {
+        const double all = std::max(together, JointGain(model, made));
+        gain.further_ms_per_step = std::min(gain.expected_ms_per_step, all - together);
+        together = all;
+      } else {
+        together = gain.expected_ms_per_step;
+      }
+    }
+    sorted.push_back(std::move(finding));
+  }
+  analysis.findings = std::move(sorted);
+}
+
+void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outcome,
+          std::vector<Change>& changes, RankAnalysis& analysis) {
+  if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
+    analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
+    return;
+  }
+  bool found = false;
+  for (auto& [finding, change] : std::get<std::vector<Diagnosis>>(outcome)) {
+    finding.gain = GainOf(model, finding, change);
+    if (!IsWorthSaying(model, finding)) continue;
+    finding.rule = entry.slug;
+    finding.code = entry.rule->code;
+    SortSites(finding.where);
+    if (!IsTrusted(model) && IsReplay(change)) {
+      finding.confidence_reasons.push_back(
+          fmt::format("no gain is claimed: replayed, the recorded steps are off by {:.0f} %",
+                      100 * model.step_replay->identity_error()));
+    }
+    analysis.findings.push_back(std::move(finding));
+    changes.push_back(std::move(change));
+    found = true;
+  }
+  if (found) return;
+  if (model.device_doubt.empty()) {
+    analysis.passed.emplace_back(entry.slug);
+  } else {
+    // Not found in what there is: not checked in what is missing.
+    analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
+  }
+}
+
 void RunRules(const RankModel& model, RankAnalysis& analysis) {
+  std::vector<Change> changes;  // of the findings, in their order
   for (const RegisteredRule& entry : AllRules()) {
     CancelPoint();
-    RuleOutcome outcome = entry.rule->check(model);
-    if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
-      analysis.skipped.push_back({std::string(entry.slug), skipped->reason});
-      continue;
-    }
-    auto& findings = std::get<std::vector<Diagnosis>>(outcome);
-    if (findings.empty() && !model.device_doubt.empty()) {
-      // Not found in what there is: not checked in what is missing.
-      analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
-    } else if (findings.empty()) {
-      analysis.passed.emplace_back(entry.slug);
-    }
-    for (auto& [finding, change] : findings) {
-      finding.gain = GainOf(model, finding, change);
-      finding.rule = entry.slug;
-      finding.code = entry.rule->code;
-      SortSites(finding.where);
-      analysis.findings.push_back(std::move(finding));
-    }
+    if (entry.rule->check) Take(model, entry, entry.rule->check(model), changes, analysis);
   }
-  std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
-                   [](const Finding& a, const Finding& b) {
-                     return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
-                   });
+  for (const RegisteredRule& entry : AllRules()) {
+    CancelPoint();
+    if (!entry.rule->check_rest) continue;
+    Take(model, entry, entry.rule->check_rest(model, analysis.findings), changes, analysis);
+  }
+  OrderByGain(model, changes, analysis);
 }
 
 // What weakens the findings, in the order in which it is said.
@@ -165,6 +225,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.device_steps = model.device_steps;
   analysis.device_window = model.device_steps.device_window.Total();
   analysis.workload = WorkloadOf(trace, model.steps);
+  analysis.identity_error = model.step_replay->identity_error();
   analysis.detail_check = model.detail_check;
   analysis.host_facts = FindHostFacts(trace, model.steps);
   for (const DeviceAccount& account : model.devices_and_strays) {

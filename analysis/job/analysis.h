@@ -90,7 +90,8 @@ struct RankAnalysis {
   Steps device_steps;
   Duration device_window;
   Workload workload = Workload::kUnknown;
-  DetailCheck detail_check;  // the counted steps without GPU detail, beside device_steps
+  double identity_error = 0;  // StepReplay::identity_error(): how far gains can be trusted
+  DetailCheck detail_check;   // the counted steps without GPU detail, beside device_steps
   std::vector<DeviceReport> devices;
   // Why devices' figures are ranges, or there are none although the trace shows that devices
   // worked: rows are missing, or of kinds that nobody here knows. Empty where nothing is missing.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/job/job.h"
+#include "analysis/rule.h"
 
 namespace trainprof {
 
@@ -53,7 +54,7 @@ struct UncoveredClass {
   std::vector<std::string> in_part;  // checked rules that look for some of its causes
 };
 // Below this share of the window a class is not mentioned.
-inline constexpr double kVisibleShare = 0.01;
+inline constexpr double kVisibleShare = kLeastShare;
 // Largest first. Of the training device where they are most together; of the stepping thread where
 // there is no device.
 std::vector<UncoveredClass> UncoveredClasses(const RankAnalysis& rank);

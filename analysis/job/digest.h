@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/job/analysis.h"
+#include "analysis/job/collectives.h"
 #include "trace/base/result.h"
 
 namespace trainprof {
@@ -17,34 +18,30 @@ namespace trainprof {
 using DeviceSplit = std::array<Duration, kDeviceClasses>;
 using HostSplit = std::array<Duration, kHostClasses>;
 
+// A model of layers that repeat has some dozen different kernels.
+inline constexpr size_t kMostOperations = 64;
+
+// What the operations of one name (kernels, copies, memsets) took of a device in each step.
+struct OperationSteps {
+  std::string name;             // whole, as the trace has it
+  int64_t names = 1;            // more than 1: of others together, which have no name
+  int64_t count = 0;            // that begin within the steps
+  std::vector<Duration> steps;  // as analysis.device_steps; those that overlap count each
+
+  bool operator==(const OperationSteps&) const = default;
+};
+
 // Where the time of a device went in each step.
 struct DeviceSteps {
   int64_t device = 0;  // DeviceReport::id
   std::vector<DeviceSplit>
       steps;  // as analysis.device_steps; each sums to the step's time on the device
+  // The names that took most, most first, at most kMostOperations; and what all others took.
+  // Together they are all that the device did; less the time that it did several at once, busy.
+  std::vector<OperationSteps> operations;
+  OperationSteps others;
 
   bool operator==(const DeviceSteps&) const = default;
-};
-
-struct CollectiveCall {
-  // Same of all ranks that took part: the trace's own number, else the place among the calls of its
-  // Collectives, from 0.
-  int64_t sequence = 0;
-  Interval when;  // on the device: it arrives at `begin`
-
-  bool operator==(const CollectiveCall&) const = default;
-};
-
-// Calls of one operation on one communicator.
-struct Collectives {
-  std::string communicator;  // "" where the trace does not say
-  std::string members;       // the ranks in it, as the trace writes them: "[0, 1]"; may be ""
-  std::string operation;     // "allreduce", else the kernel's name
-  int64_t device = 0;        // DeviceReport::id
-  bool numbered = false;     // the trace numbers all of them
-  std::vector<CollectiveCall> calls;  // by begin
-
-  bool operator==(const Collectives&) const = default;
 };
 
 struct RankDigest {

@@ -22,8 +22,9 @@ void Fields(auto& in, Of<Evidence> auto& evidence) {
 }
 
 void Fields(auto& in, Of<Gain> auto& gain) {
-  auto& [low, high] = gain;
-  in("low_ms_per_step", low)("high_ms_per_step", high);
+  auto& [low, high, expected, further] = gain;
+  in("low_ms_per_step", low)("high_ms_per_step", high)("expected_ms_per_step", expected)(
+      "further_ms_per_step", further);
 }
 
 void Fields(auto& in, Of<Finding> auto& finding) {
@@ -145,15 +146,15 @@ void Fields(auto& in, Of<DetailCheck> auto& check) {
 
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {
   auto& [place, path, source, kind, number, rank_known, world_size, base_ns, steps, window,
-         device_steps, device_window, workload, detail_check, devices, device_doubt, host_account,
-         host_other, host_lines, operators, memory, loader_wait, has_host_phases,
+         device_steps, device_window, workload, identity_error, detail_check, devices, device_doubt,
+         host_account, host_other, host_lines, operators, memory, loader_wait, has_host_phases,
          phases_are_sampled, findings, weaknesses, skipped, passed, quality, environment,
          host_facts, kernels, copies, api_calls, ranges] = rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
-      "workload", workload)("detail_check", detail_check)("devices", devices)("device_doubt",
-                                                                              device_doubt);
+      "workload", workload)("identity_error", identity_error)("detail_check", detail_check)(
+      "devices", devices)("device_doubt", device_doubt);
   in.template Account<HostClass, kHostClasses>("host_account", host_account);
   in("host_other", host_other)("host_lines", host_lines)("operators", operators)("memory", memory)(
       "loader_wait", loader_wait)("has_host_phases", has_host_phases)(
@@ -163,14 +164,19 @@ void Fields(auto& in, Of<RankAnalysis> auto& rank) {
       "ranges", ranges);
 }
 
+void Fields(auto& in, Of<OperationSteps> auto& operation) {
+  auto& [name, names, count, steps] = operation;
+  in("name", name)("names", names)("count", count)("steps", steps);
+}
+
 void Fields(auto& in, Of<DeviceSteps> auto& device) {
-  auto& [id, steps] = device;
-  in("device", id)("steps", steps);
+  auto& [id, steps, operations, others] = device;
+  in("device", id)("steps", steps)("operations", operations)("others", others);
 }
 
 void Fields(auto& in, Of<CollectiveCall> auto& call) {
-  auto& [sequence, when] = call;
-  in("sequence", sequence)("when", when);
+  auto& [sequence, when, exposed] = call;
+  in("sequence", sequence)("when", when)("exposed", exposed);
 }
 
 void Fields(auto& in, Of<Collectives> auto& calls) {

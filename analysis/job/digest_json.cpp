@@ -296,6 +296,12 @@ std::string ErrorIn(const RankDigest& digest) {
     const bool is_same =
         device.device == rank.devices[i].id && device.steps.size() == rank.device_steps.count();
     if (!is_same) return "devices are not those of the analysis";
+    const auto fits = [&](const OperationSteps& operation) {
+      return operation.steps.size() == device.steps.size();
+    };
+    if (!fits(device.others) || !std::ranges::all_of(device.operations, fits)) {
+      return "operations are not of the device's steps";
+    }
   }
   return {};
 }

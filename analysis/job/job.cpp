@@ -23,6 +23,23 @@ std::vector<std::optional<Duration>> LatenessIn(std::span<const RankAnalysis* co
   return LatenessOf(ClockOf(base_ns), ranks);
 }
 
+// Who is late, and what that leaves of the gains.
+void JudgeRanks(JobAnalysis& job) {
+  job.late_cause = CauseOf(job.waits, job.ranks);
+  FitGains(job.waits, job.ranks);
+  std::vector<const RankAnalysis*> ranks;
+  for (const RankAnalysis& rank : job.ranks) ranks.push_back(&rank);
+  job.late = LatenessIn(ranks);
+  if (job.waits.Any()) {
+    if (!job.waits.late.empty()) job.late = LatenessOf(job.waits, job.ranks);
+    return;
+  }
+  const std::vector<std::optional<Duration>> slack = SlackOf(ranks);
+  for (size_t i = 0; i < slack.size(); ++i) {
+    if (slack[i]) TakeSlackOff(*slack[i], job.ranks[i]);
+  }
+}
+
 Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
   const Result<JobSource> source = OpenJob(path);
   if (!source.ok()) return Error{source.error()};
@@ -50,25 +67,25 @@ JobAnalysis JobAnalyzer::Finish(const JobSource& source, JobFacts facts) && {
   CountUnreadable(facts.unreadable, digests_.front().analysis);
   JobAnalysis job;
   job.kind = digests_.front().analysis.kind;
+  std::stable_sort(digests_.begin(), digests_.end(), [](const RankDigest& a, const RankDigest& b) {
+    return a.analysis.rank < b.analysis.rank;
+  });
   job.path = source.path.lexically_normal().string();
+  std::stable_sort(digests_.begin(), digests_.end(), [](const RankDigest& a, const RankDigest& b) {
+    return a.analysis.rank < b.analysis.rank;
+  });
+  job.waits = WaitsOf(digests_);
   for (RankDigest& digest : digests_) {
     RateConfidence(digest.analysis);
     job.ranks.push_back(std::move(digest.analysis));
+    job.steps.push_back({std::move(digest.host_steps), std::move(digest.devices)});
   }
-  std::stable_sort(job.ranks.begin(), job.ranks.end(),
-                   [](const RankAnalysis& a, const RankAnalysis& b) { return a.rank < b.rank; });
   job.other_processes = std::move(facts.other_processes);
   job.silent_ranks = std::move(facts.silent_ranks);
   job.elsewhere = facts.elsewhere.items();
   job.whole = source.is_whole;
   job.run = source.run;
-  std::vector<const RankAnalysis*> ranks;
-  for (const RankAnalysis& rank : job.ranks) ranks.push_back(&rank);
-  job.late = LatenessIn(ranks);
-  const std::vector<std::optional<Duration>> slack = SlackOf(ranks);
-  for (size_t i = 0; i < slack.size(); ++i) {
-    if (slack[i]) TakeSlackOff(*slack[i], job.ranks[i]);
-  }
+  JudgeRanks(job);
   return job;
 }
 
@@ -80,9 +97,19 @@ Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options
 }
 
 const RankAnalysis& SlowestRank(const JobAnalysis& job) {
-  return *std::max_element(
+  if (!job.waits.late.empty() && !job.waits.changes) return job.ranks[job.waits.late.front()];
+  const RankAnalysis& slowest = *std::max_element(
       job.ranks.begin(), job.ranks.end(),
       [](const RankAnalysis& a, const RankAnalysis& b) { return a.OwnStepMs() < b.OwnStepMs(); });
+  const auto promise = [](const RankAnalysis& rank) {
+    return rank.findings.empty() ? 0 : rank.findings.front().gain.high_ms_per_step;
+  };
+  const RankAnalysis* chosen = nullptr;
+  for (const RankAnalysis& rank : job.ranks) {
+    if (rank.OwnStepMs() < (1 - kWaitWorthSaying) * slowest.OwnStepMs()) continue;
+    if (chosen == nullptr || promise(rank) > promise(*chosen)) chosen = &rank;
+  }
+  return chosen == nullptr ? slowest : *chosen;  // figures of a damaged digest may be below 0
 }
 
 }  // namespace trainprof

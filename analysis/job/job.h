@@ -8,11 +8,20 @@
 #include <vector>
 
 #include "analysis/job/digest.h"
+#include "analysis/job/late_rank.h"
 #include "analysis/job/lateness.h"
 #include "analysis/job/open.h"
 #include "trace/base/result.h"
 
 namespace trainprof {
+
+// What each step of a rank went to.
+struct RankSteps {
+  std::vector<HostSplit> host;       // as RankDigest::host_steps
+  std::vector<DeviceSteps> devices;  // as RankDigest::devices
+
+  bool operator==(const RankSteps&) const = default;
+};
 
 struct JobAnalysis {
   std::string kind;  // "recording", "kineto", "chrome", or the slug of another importer
@@ -23,8 +32,11 @@ struct JobAnalysis {
   std::vector<QualityItem> elsewhere;
   bool whole = false;       // JobSource::is_whole
   recording::RunState run;  // of a recording
-  // By rank, as `ranks` (LatenessOf).
+  JobWaits waits;           // by rank, as `ranks`
+  LateCause late_cause;     // of waits.late
+  // By rank, as `ranks`: by the waits where they are worth saying, else LatenessOf.
   std::vector<std::optional<Duration>> late;
+  std::vector<RankSteps> steps;  // by rank, as `ranks`
 };
 
 // Puts a job together from what is known of each rank. The order of Add does not matter.
@@ -42,8 +54,9 @@ class JobAnalyzer {
 // Reads and analyses, with one rank's trace in memory where the source allows.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
-// The rank that a one-line summary speaks of: the slowest mean step but for its waits for other ranks,
-// the lowest number if equal.
+// The rank that a one-line summary speaks of: the one that others wait for in their collectives. Where
+// none is known, the slowest mean step but for its waits for other ranks; of those as slow, within
+// kWaitWorthSaying, the one whose first finding gives most, else the lowest number.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);
 
 }  // namespace trainprof

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/busy_words.h"
 #include "analysis/job/coverage.h"
 #include "analysis/words.h"
 
@@ -19,15 +20,24 @@ const DeviceReport* WorstDevice(const RankAnalysis& rank) {
   return worst;
 }
 
+std::string PartsText(const RankAnalysis& rank, const DeviceReport& device) {
+  if (device.account.size() != kDeviceClasses) return {};
+  const auto share = [&](DeviceClass c) {
+    return rank.DeviceShare(device.account[static_cast<size_t>(c)].total);
+  };
+  return BusyParts(share(DeviceClass::kCompute), share(DeviceClass::kExposedCopy),
+                   share(DeviceClass::kExposedCommunication));
+}
+
 std::string BusyText(const RankAnalysis& rank, const DeviceReport& device) {
   const double low = 100 * rank.DeviceShare(device.busy);
   const double high = 100 * rank.DeviceShare(device.busy_high);
   constexpr double kVisible = 0.05;  // percentage points that a figure with one decimal shows
-  std::string text = high - low < kVisible ? fmt::format("GPU busy {:.1f} %", low)
-                                           : fmt::format(
-                                                 "GPU busy {:.1f} to {:.1f} % (device work "
-                                                 "is missing from the trace)",
-                                                 low, high);
+  std::string text =
+      high - low < kVisible
+          ? fmt::format("GPU busy {:.1f} %{}", low, PartsText(rank, device))
+          : fmt::format("GPU busy {:.1f} to {:.1f} %{} (device work is missing from the trace)",
+                        low, high, PartsText(rank, device));
   const auto training = std::count_if(rank.devices.begin(), rank.devices.end(),
                                       [](const DeviceReport& d) { return !d.stray; });
   if (training > 1) text += fmt::format(" (GPU {}, the least of {})", device.id, training);
@@ -169,15 +179,55 @@ std::string Verdict(const RankAnalysis& rank) {
   return text + GilText(rank);
 }
 
+namespace {
+
+// "other ranks wait for it, up to 9.2 ms/step, in 38 of 40 steps".
+std::string WaitsText(const JobAnalysis& job) {
+  const JobWaits& waits = job.waits;
+  const uint32_t late = waits.late.front();
+  double longest_ms = 0;
+  for (size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    const RankWaits& own = waits.ranks[rank];
+    const bool is_for_it = waits.changes || waits.late.size() > 1 || own.awaited == late;
+    const Duration wait = waits.changes || waits.late.size() > 1 ? own.wait : own.awaited_wait;
+    if (is_for_it) longest_ms = std::max(longest_ms, job.ranks[rank].PerStepMs(wait));
+  }
+  const bool has_steps = job.ranks[late].steps.count() > 0;
+  const std::string up_to =
+      fmt::format("up to {}{}", TimeText(longest_ms), has_steps ? "/step" : "");
+  const int64_t late_steps = waits.ranks[late].late_steps;
+  if (waits.changes) {
+    return fmt::format(
+        "ranks wait for each other, {}, and who comes late changes: rank {} most often, in {} of "
+        "{} steps",
+        up_to, job.ranks[late].rank, late_steps, waits.steps);
+  }
+  std::string text =
+      waits.late.size() > 1
+          ? fmt::format("{} ranks come late together, others wait for them, {}", waits.late.size(),
+                        up_to)
+          : fmt::format("{} for it, {}",
+                        job.ranks.size() == 2 ? "the other rank waits" : "other ranks wait", up_to);
+  if (has_steps && waits.late.size() == 1) {
+    text += fmt::format(", in {} of {}", late_steps, Counted(waits.steps, "step", "steps"));
+  }
+  const std::string cause = CauseText(job.late_cause);
+  return cause.empty() ? text : text + ": " + cause;
+}
+
+}  // namespace
+
 std::string JobVerdict(const JobAnalysis& job) {
-  constexpr double kWorthNaming = 0.01;
   const RankAnalysis& slowest = SlowestRank(job);
-  std::string text = Verdict(slowest);
+  const std::string text = Verdict(slowest);
+  if (!job.waits.late.empty()) return text + "; " + WaitsText(job);
+  if (job.waits.Any()) return text;
   std::vector<const RankAnalysis*> ranks;
   for (const RankAnalysis& rank : job.ranks) ranks.push_back(&rank);
   std::optional<Duration> longest;
   for (const auto& slack : SlackOf(ranks)) longest = std::max(longest, slack);
-  if (!longest || longest->ToMilliseconds() < kWorthNaming * slowest.PerStepMs(slowest.window)) {
+  if (!longest ||
+      longest->ToMilliseconds() < kWaitWorthSaying * slowest.PerStepMs(slowest.window)) {
     return text;
   }
   return text + fmt::format("; {} for it, up to {}/step",

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/host/call_sites.h"
+#include "analysis/host/copy_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
@@ -16,8 +17,6 @@
 namespace trainprof::rules {
 namespace {
 
-// At least once a step; above this share of the steps' time it is a warning.
-constexpr double kWarnShare = 0.02;
 // Without operators a small batch looks the same.
 constexpr double kUnseenMaker = 0.7;
 
@@ -45,45 +44,47 @@ Row OpBefore(const RangeTable& ranges, Row row) {
 
 struct Copies {
   std::vector<Row> rows;
-  Duration host;  // the calls, and the operators that made the tensors
+  std::vector<Row> sync_calls;  // behind them
+  Duration host;                // the calls, and what made the tensors
   bool maker_seen = false;
   bool kind_known = false;  // some copy says what memory it used
 };
 
 // Adds the copy if it is one of a tensor that was made for it.
-void Consider(const RankModel& model, uint32_t op, Copies& copies) {
+void Consider(const RankModel& model, const CopyCall& copy, Copies& copies) {
   const Trace& trace = model.trace;
   const RangeTable& ranges = trace.ranges;
-  const Row call = trace.device_ops.launch[op];
-  const Interval when = trace.api.interval(call);
   Row outermost = kNoRow;  // operator
-  for (Row row = InnermostRange(ranges, trace.api.track[Index(call)], when.begin); row != kNoRow;
-       row = ranges.parent[Index(row)]) {
+  for (Row row = InnermostRange(ranges, trace.api.track[Index(copy.call)], copy.wait.begin);
+       row != kNoRow; row = ranges.parent[Index(row)]) {
     const Phase phase = PhaseOf(trace, row);
     if (phase == Phase::kInputWait || phase == Phase::kCopy) return;
     if (ranges.kind[Index(row)] == RangeKind::kCpuOp) outermost = row;
   }
-  Duration host = when.Length();
+  TraceTime begin = copy.wait.begin;
+  TraceTime end = copy.wait.end;
   if (outermost != kNoRow) {
     const Row maker = OpBefore(ranges, outermost);
     if (maker == kNoRow || !MakesTensor(trace.Text(ranges.name[Index(maker)]))) return;
-    host = ranges.interval(outermost).Length() + ranges.interval(maker).Length();
+    begin = ranges.begin[Index(maker)];
+    end = std::max(end, ranges.end[Index(outermost)]);
     copies.maker_seen = true;
   }
-  copies.rows.push_back(Row{op});
-  copies.host += host;
+  copies.rows.push_back(copy.op);
+  if (copy.sync != kNoRow) copies.sync_calls.push_back(copy.sync);
+  copies.host += end - begin;
 }
 
 Copies Collect(const RankModel& model) {
   Copies copies;
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (uint32_t op = 0; op < ops.size(); ++op) {
-    CancelPoint(op);
+  for (const CopyCall& copy :
+       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
+    const size_t op = Index(copy.op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
     const bool pageable = ops.Uses(op, MemoryKind::kPageable);
     copies.kind_known |= pageable || ops.Uses(op, MemoryKind::kPinned);
-    if (!pageable || ops.bytes[op] > kPageableAsyncBytes || ops.launch[op] == kNoRow) continue;
-    if (model.InWindow(model.trace.api.interval(ops.launch[op]))) Consider(model, op, copies);
+    if (pageable && ops.bytes[op] <= kPageableAsyncBytes) Consider(model, copy, copies);
   }
   return copies;
 }
@@ -127,12 +128,10 @@ RuleOutcome Check(const RankModel& model) {
   }
   const Duration bound = HostBound(model);
   const auto count = static_cast<int64_t>(copies.rows.size());
-  if (count == 0 || count < model.device_steps.divisor() || bound.ns == 0) {
-    return std::vector<Diagnosis>{};
-  }
+  if (count == 0 || bound.ns == 0) return std::vector<Diagnosis>{};
   Finding finding;
   const Duration cost = std::min(copies.host, bound);
-  finding.severity = model.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
+  finding.severity = std::min(Severity::kWarning, SeverityOfLoss(model.ShareOfWindow(cost)));
   const bool one_a_step = count == model.device_steps.divisor();
   finding.title = fmt::format(
       "Tensors made on the CPU: {} small host-to-device {}{} from pageable memory {} the host "
@@ -168,7 +167,8 @@ RuleOutcome Check(const RankModel& model) {
             "torch::randn(shape).to(device)"
           : "noise = torch.randn(shape, device=device)   # not torch.randn(shape).to(device)";
   finding.verify = "Record again: the small \"Pageable -> Device\" copies are gone.";
-  return std::vector<Diagnosis>{{std::move(finding), {Edit::kDropWork, copies.rows}}};
+  return std::vector<Diagnosis>{
+      {std::move(finding), {Edit::kDropWork, copies.rows, kNoDevice, false, copies.sync_calls}}};
 }
 
 }  // namespace

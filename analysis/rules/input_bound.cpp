@@ -14,11 +14,10 @@
 namespace trainprof::rules {
 namespace {
 
-// Shares of the steps' time; torch_tb_profiler warned at 5 %, TraceML calls 20 % critical.
+// Shares of the steps' time; torch_tb_profiler warned at 5 %, TraceML calls 20 % critical. Less is a
+// note.
 constexpr double kWarnShare = 0.05;
 constexpr double kErrorShare = 0.20;
-// One slow batch is not a slow loader: at least half of the steps must wait.
-constexpr double kMinShareOfSteps = 0.5;
 // Confidence of what follows from the length of steps of which no device is recorded.
 constexpr double kByLength = 0.9;
 
@@ -46,18 +45,6 @@ Wait WaitOf(const RankModel& model) {
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
   return wait;
-}
-
-double ShareOfStepsThatWait(const Steps& steps, const IntervalSet& waits) {
-  if (steps.steps.empty()) return 1;
-  int64_t waiting = 0;
-  for (const Step& step : steps.steps) {
-    const Duration wait = waits.TotalWithin(step.device);
-    if (static_cast<double>(wait.ns) > kWarnShare * static_cast<double>(step.device.Length().ns)) {
-      ++waiting;
-    }
-  }
-  return static_cast<double>(waiting) / static_cast<double>(steps.count());
 }
 
 struct Loader {
@@ -228,7 +215,8 @@ std::string PerStepText(const RankModel& model, Duration total) {
 }
 
 Severity SeverityOf(double share) {
-  return share > kErrorShare ? Severity::kError : Severity::kWarning;
+  if (share > kErrorShare) return Severity::kError;
+  return share > kWarnShare ? Severity::kWarning : Severity::kNote;
 }
 
 // What the steps without GPU detail say, whose loader is another one than that of the steps with
@@ -248,7 +236,7 @@ Others JudgeOthers(const RankModel& model, const Wait& wait, double exposed_ns) 
   const double least = kWarnShare * ns(check.other_step);
   const double room = ns(check.other_step) - ns(check.device_work);
   if (std::min(ns(check.other_wait), room) <= least) return {};  // the device had work meanwhile
-  if (ShareOfStepsThatWait(model.other_steps, wait.raw) < kMinShareOfSteps) return {};
+  if (!FindStepsWith(model.other_steps, wait.raw, kLeastShare).AreMany()) return {};
   const double without = std::max(ns(check.device_work), ns(check.step) - exposed_ns);
   const double held = std::min(ns(check.other_wait), ns(check.other_step) - without);
   return held > least ? Others{Others::kHeldUp, held} : Others{Others::kUnknown, 0};
@@ -302,8 +290,10 @@ RuleOutcome Check(const RankModel& model) {
   if (others.answer == Others::kHeldUp && others.held_ns > exposed_ns) {
     return std::vector<Diagnosis>{FindingOfOthers(model, wait, others.held_ns)};
   }
-  if (share <= kWarnShare ||
-      ShareOfStepsThatWait(model.device_steps, wait.exposed) < kMinShareOfSteps) {
+  // One slow batch is not a slow loader.
+  const StepsWith waiting =
+      FindStepsWith(model.device_steps, wait.exposed, kLeastShare, &Step::device);
+  if (share <= kLeastShare || !waiting.AreMany()) {
     if (others.answer == Others::kNothing) return std::vector<Diagnosis>{};
     return Skipped{fmt::format(
         "steps without GPU detail wait for the loader for {}: whether the GPU was idle meanwhile was not recorded "
@@ -316,6 +306,7 @@ RuleOutcome Check(const RankModel& model) {
                               Percent(share), model.device_steps.count() > 0 ? "mean step" : "time",
                               model.devices.empty() ? "the training loop waits for its batch"
                                                     : "the GPU stands idle for the next batch");
+  if (!waiting.AreHalf()) finding.title += "," + InStepsText(waiting);
   finding.cost = exposed;
   const Loader loader = Describe(model, model.device_steps, finding);
   finding.count = static_cast<int64_t>(loader.waits.size());

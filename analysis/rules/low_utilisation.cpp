@@ -1,12 +1,12 @@
-// even if all unrecorded time was work, the device was busy for < 50 % of the steps  =>  it is
-// starved
+// idle time of a device that no finding explains  =>  it is starved, and the recording does not say
+// of what
 //
-// A symptom: the other findings name the causes. It never rests on time in which device work may
-// only be missing from the trace.
+// The last resort. It never rests on time in which device work may only be missing from the trace.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analysis/busy_words.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
@@ -18,35 +18,58 @@ namespace {
 // torch_tb_profiler and nsys warn below 50 %.
 constexpr double kWarnBelow = 0.50;
 constexpr double kErrorBelow = 0.20;
+// Of a busier device this share of the time must be left unexplained.
+constexpr double kLeastUnexplained = 0.05;
 
-// The idle classes of an account, largest first.
+// What a device that is not busy for long enough leaves over.
+struct Rest {
+  const DeviceAccount* device = nullptr;
+  double busy_high = 0;  // share of the window
+  Duration idle;
+  Duration unexplained;
+};
+
+// The idle classes of an account, largest first, and those of them that no finding speaks for.
 std::vector<DeviceClass> CausesOf(const DeviceAccount& account) {
   std::vector<DeviceClass> causes;
   for (size_t i = 0; i < kDeviceClasses; ++i) {
     const auto c = static_cast<DeviceClass>(i);
-    if (IsIdle(c) && account.Of(c).ns > 0) causes.push_back(c);
+    if (IsIdle(c) && c != DeviceClass::kIdleUnrecorded && account.Of(c).ns > 0) causes.push_back(c);
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [&](DeviceClass a, DeviceClass b) { return account.Of(a) > account.Of(b); });
   return causes;
 }
 
-Finding Describe(const RankModel& model, const DeviceAccount& account, double busy_high) {
-  Finding finding;
-  const int64_t id = model.trace.devices[Index(account.device)].id;
-  finding.severity = busy_high < kErrorBelow ? Severity::kError : Severity::kWarning;
-  // "At most" where recorded work is a lower bound only.
-  const bool is_range = account.Of(DeviceClass::kIdleUnrecorded).ns > 0 && busy_high >= 0.01;
-  finding.title = fmt::format("Low utilisation: GPU {} is busy for {}{} of the step", id,
-                              is_range ? "at most " : "", Percent(busy_high));
-  finding.count = static_cast<int64_t>(model.device_steps.count());
-  std::string causes;
-  for (DeviceClass c : CausesOf(account)) {
-    if (c != DeviceClass::kIdleUnrecorded) finding.cost += account.Of(c);
-    if (model.ShareOfWindow(account.Of(c)) < 0.01) continue;
-    causes += fmt::format("{}{} {:.1f} {}", causes.empty() ? "" : ", ", Title(c),
-                          model.PerStepMs(account.Of(c)), model.Unit());
+std::string CausesText(const RankModel& model, const DeviceAccount& account) {
+  std::string text;
+  for (const DeviceClass c : CausesOf(account)) {
+    if (model.ShareOfWindow(account.Of(c)) < kLeastShare) continue;
+    text += fmt::format("{}{} {:.1f} {}", text.empty() ? "" : ", ", Title(c),
+                        model.PerStepMs(account.Of(c)), model.Unit());
   }
+  return text.empty() ? "nothing of 1 % or more" : text;
+}
+
+Rest RestOf(const RankModel& model, const DeviceAccount& account,
+            std::span<const Finding> findings) {
+  const Duration unrecorded = account.Of(DeviceClass::kIdleUnrecorded);
+  const Duration busy = account.BusyWithin(model.device_steps.device_window);
+  Rest rest{&account, model.ShareOfWindow(busy + unrecorded), {}, {}};
+  for (const DeviceClass c : CausesOf(account)) rest.idle += account.Of(c);
+  rest.unexplained = rest.idle - std::min(rest.idle, ExplainedBy(findings, account));
+  return rest;
+}
+
+// Where much may have run without a record, what a busier device left idle is not known either.
+bool IsStarved(const RankModel& model, const Rest& rest) {
+  const double unexplained = model.ShareOfWindow(rest.unexplained);
+  if (rest.busy_high < kWarnBelow) return unexplained >= kLeastShare;
+  const Duration unrecorded = rest.device->Of(DeviceClass::kIdleUnrecorded);
+  return unexplained >= kLeastUnexplained && model.ShareOfWindow(unrecorded) < kLeastUnexplained;
+}
+
+void AddEvidence(const RankModel& model, const DeviceAccount& account, Finding& finding) {
   std::vector<uint32_t> longest;  // rows of account.idle
   for (uint32_t row = 0; row < account.idle.size(); ++row) {
     CancelPoint(row);
@@ -56,29 +79,65 @@ Finding Describe(const RankModel& model, const DeviceAccount& account, double bu
     }
   }
   KeepWorst(longest, [&](uint32_t a, uint32_t b) {
+    const auto unknown = [&](uint32_t row) {
+      return account.idle[row].value == DeviceClass::kIdleUnknown;
+    };
+    if (unknown(a) != unknown(b)) return unknown(a);
     return account.idle[a].interval.Length() > account.idle[b].interval.Length();
   });
+  const int64_t id = model.trace.devices[Index(account.device)].id;
   for (const uint32_t row : longest) {
     const Segment<DeviceClass>& s = account.idle[row];
     finding.evidence.push_back({fmt::format("GPU {} idle for {:.2f} ms: {}", id,
                                             s.interval.Length().ToMilliseconds(), Title(s.value)),
                                 s.interval, Table::kIdle, Row{row}, account.device});
   }
+}
+
+// Where the stepping thread was when the device ran dry for a reason that nobody knows.
+void AddSites(const RankModel& model, const DeviceAccount& account, Finding& finding) {
+  if (model.device_steps.thread == kNoTrack) return;
+  for (size_t i = 0; i < account.idle.size(); ++i) {
+    CancelPoint(i);
+    const Segment<DeviceClass>& s = account.idle[i];
+    if (s.value != DeviceClass::kIdleUnknown || !model.InDeviceWindow(s.interval)) continue;
+    AddSite(finding.where, model.sites.Find(model.device_steps.thread, s.interval.begin));
+  }
+}
+
+Finding Describe(const RankModel& model, const Rest& rest) {
+  const DeviceAccount& account = *rest.device;
+  Finding finding;
+  const int64_t id = model.trace.devices[Index(account.device)].id;
+  finding.severity = rest.busy_high < kErrorBelow  ? Severity::kError
+                     : rest.busy_high < kWarnBelow ? Severity::kWarning
+                                                   : Severity::kNote;
+  // "At most" where recorded work is a lower bound only.
+  const bool is_range = account.Of(DeviceClass::kIdleUnrecorded).ns > 0 && rest.busy_high >= 0.01;
+  const auto share = [&](DeviceClass c) { return model.ShareOfWindow(account.Of(c)); };
+  finding.title = fmt::format(
+      "Low utilisation: GPU {} is busy for {}{} of the step{}; no finding explains {:.1f} {} of its idle time",
+      id, is_range ? "at most " : "", Percent(rest.busy_high),
+      BusyParts(share(DeviceClass::kCompute), share(DeviceClass::kExposedCopy),
+                share(DeviceClass::kExposedCommunication)),
+      model.PerStepMs(rest.unexplained), model.Unit());
+  finding.count = static_cast<int64_t>(model.device_steps.count());
+  finding.cost = rest.unexplained;
+  AddEvidence(model, account, finding);
+  AddSites(model, account, finding);
+  const Language language = LanguageOf(model.trace);
   finding.advice = fmt::format(
-      "Where the idle time goes: {}. Take the largest first{}.",
-      causes.empty() ? "not known" : causes,
-      account.Of(DeviceClass::kIdleLaunchBound).ns > 0
-          ? fmt::format("; against {}: larger batches, CUDA graphs{}",
-                        Title(DeviceClass::kIdleLaunchBound),
-                        LanguageOf(model.trace) == Language::kCpp ? "" : ", torch.compile")
-          : "");
-  finding.verify =
-      "Record again: the GPU is busy for more of the step, and the cause that you took "
-      "on has shrunk.";
+      "Where all idle time goes: {}. What is unknown has a name in the next recording if the program names it: "
+      "a range around what the loop does between its GPU work ({}).",
+      CausesText(model, account),
+      InItsLanguage(language,
+                    "torch.cuda.nvtx.range(\"name\"), for torch.profiler record_function(\"name\")",
+                    "nvtx3::scoped_range"));
+  finding.verify = "Record again: the idle time has a cause, or is gone.";
   return finding;
 }
 
-RuleOutcome Check(const RankModel& model) {
+RuleOutcome CheckRest(const RankModel& model, std::span<const Finding> others) {
   if (model.devices.empty()) return NoDevices(model);
   if (model.device_steps.count() == 0) {
     return Skipped{"no steps were found: utilisation over start-up and shutdown says nothing"};
@@ -87,18 +146,18 @@ RuleOutcome Check(const RankModel& model) {
   std::vector<Diagnosis> findings;
   for (const DeviceAccount& account : model.devices) {
     if (account.ops_in_window == 0) continue;
-    const Duration busy = account.BusyWithin(model.device_steps.device_window);
-    const double busy_high = model.ShareOfWindow(busy + account.Of(DeviceClass::kIdleUnrecorded));
-    if (busy_high < kWarnBelow) {
-      findings.push_back(
-          {Describe(model, account, busy_high), {Edit::kFillIdle, {}, account.device}});
-    }
+    const Rest rest = RestOf(model, account, others);
+    if (!IsStarved(model, rest)) continue;
+    findings.push_back({Describe(model, rest), {Edit::kFillIdle, {}, account.device}});
   }
   return findings;
 }
 
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kIdleUnknown, true}};
+
 }  // namespace
 
-extern const Rule low_utilisation = {"TP201", "the device is idle for most of the step", Check};
+extern const Rule low_utilisation = {"TP201", "idle time of a device that nothing else explains",
+                                     nullptr, kExplains, CheckRest};
 
 }  // namespace trainprof::rules

@@ -1,4 +1,4 @@
-// host-to-device copies from pageable memory, > 1 MB a step, that block the host  =>  pin the
+// host-to-device copies from pageable memory, of more than 64 KiB, that block the host  =>  pin the
 // memory
 //
 // A copy from pageable memory is staged by the driver while the calling thread waits; from pinned
@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/account/drain.h"
+#include "analysis/host/copy_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "trace/base/cancel.h"
@@ -15,13 +16,12 @@
 namespace trainprof::rules {
 namespace {
 
-// Below this, copies cost their latency, not their bandwidth.
-constexpr int64_t kMinBytesPerStep = 1'000'000;
 // Of the steps' time.
 constexpr double kWarnShare = 0.02;
 
 struct Copies {
-  std::vector<uint32_t> rows;  // pageable, in the window, whose call blocked
+  std::vector<uint32_t> rows;   // pageable, whose call in the window waited
+  std::vector<Row> sync_calls;  // behind them
   int64_t bytes = 0;
   Duration blocked;
   bool kind_known = false;  // some copy says what memory it used
@@ -30,18 +30,18 @@ struct Copies {
 Copies Collect(const RankModel& model) {
   Copies copies;
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (uint32_t i = 0; i < ops.size(); ++i) {
-    CancelPoint(i);
-    if (ops.direction[i] != CopyDirection::kHostToDevice) continue;
-    const bool pageable = ops.Uses(i, MemoryKind::kPageable);
-    copies.kind_known |= pageable || ops.Uses(i, MemoryKind::kPinned);
+  for (const CopyCall& copy :
+       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
+    const size_t op = Index(copy.op);
+    if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
+    const bool pageable = ops.Uses(op, MemoryKind::kPageable);
+    copies.kind_known |= pageable || ops.Uses(op, MemoryKind::kPinned);
     // Small ones are cpu-tensor's.
-    if (!pageable || ops.bytes[i] <= kPageableAsyncBytes) continue;
-    if (!model.InDeviceWindow(ops.interval(Row{i}))) continue;
-    if (ops.launch[i] == kNoRow || !model.blocking_calls[Index(ops.launch[i])]) continue;
-    copies.rows.push_back(i);
-    copies.bytes += ops.bytes[i];
-    copies.blocked += model.trace.api.interval(ops.launch[i]).Length();
+    if (!pageable || ops.bytes[op] <= kPageableAsyncBytes || !copy.Waits()) continue;
+    copies.rows.push_back(static_cast<uint32_t>(op));
+    if (copy.sync != kNoRow) copies.sync_calls.push_back(copy.sync);
+    copies.bytes += ops.bytes[op];
+    copies.blocked += copy.blocked;
   }
   return copies;
 }
@@ -79,11 +79,7 @@ Duration DrainAfter(const RankModel& model, const std::vector<uint32_t>& rows) {
   for (uint32_t row : rows) {
     calls.push_back(model.trace.api.interval(model.trace.device_ops.launch[row]));
   }
-  std::sort(calls.begin(), calls.end());
-  Duration total;
-  for (Duration drain : DrainOf(calls, model.devices, model.device_steps.device_window))
-    total += drain;
-  return total;
+  return DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
 }
 
 void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
@@ -116,7 +112,7 @@ RuleOutcome Check(const RankModel& model) {
     return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
   }
   const auto bytes_per_step = copies.bytes / model.device_steps.divisor();
-  if (bytes_per_step < kMinBytesPerStep) return std::vector<Diagnosis>{};
+  if (copies.rows.empty()) return std::vector<Diagnosis>{};
 
   const Duration exposed = Exposed(model, copies.rows);
   const Duration cost = exposed + DrainAfter(model, copies.rows);
@@ -144,11 +140,14 @@ RuleOutcome Check(const RankModel& model) {
   finding.verify = "Record again: copies read \"Pinned -> Device\" and their calls return at once.";
   std::vector<Row> rows;
   for (const uint32_t row : copies.rows) rows.push_back(Row{row});
-  return std::vector<Diagnosis>{{std::move(finding), {Edit::kOverlapCopies, std::move(rows)}}};
+  return std::vector<Diagnosis>{
+      {std::move(finding),
+       {Edit::kPinCopies, std::move(rows), kNoDevice, false, copies.sync_calls}}};
 }
 
-// Of the exposed copies, those from pageable memory.
-constexpr ExplainedClass kExplains[] = {{DeviceClass::kExposedCopy, true}};
+// Of the exposed copies, those from pageable memory, and the drains behind them.
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kExposedCopy, true},
+                                        {DeviceClass::kIdleSyncDrain, true}};
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "analysis/tables/category.h"
 
+#include "trace/tables/communication.h"
+
 namespace trainprof {
 std::string_view Title(Category category) {
   switch (category) {
@@ -23,6 +25,16 @@ std::string_view Title(Category category) {
       return "saving or logging";
     case Category::kDependency:
       return "hand-over";
+    case Category::kOtherDevice:
+      return "other device";
+    case Category::kHostFunction:
+      return "host function";
+    case Category::kHostWork:
+      return "host work";
+    case Category::kPreempted:
+      return "preempted";
+    case Category::kOtherRanks:
+      return "other ranks";
     case Category::kUnrecorded:
       return "unrecorded";
     case Category::kUnknown:
@@ -69,6 +81,16 @@ Category CategoryOf(DeviceClass c) {
       return Category::kIo;
     case DeviceClass::kIdleDependency:
       return Category::kDependency;
+    case DeviceClass::kIdleOtherDevice:
+      return Category::kOtherDevice;
+    case DeviceClass::kIdleHostFunction:
+      return Category::kHostFunction;
+    case DeviceClass::kIdleHostWork:
+      return Category::kHostWork;
+    case DeviceClass::kIdlePreempted:
+      return Category::kPreempted;
+    case DeviceClass::kIdleCollective:
+      return Category::kOtherRanks;
     case DeviceClass::kIdleUnrecorded:
       return Category::kUnrecorded;
     case DeviceClass::kIdleUnknown:
@@ -139,8 +161,7 @@ Category Categorizer::OfCall(uint32_t row) const {
 
 Category Categorizer::OfDeviceOp(uint32_t row) const {
   if (trace_.device_ops.kind[row] != DeviceOpKind::kKernel) return Category::kCopy;
-  const bool communicates = trace_.Facts(trace_.device_ops.name[row]).is_communication;
-  return communicates ? Category::kCommunication : Category::kCompute;
+  return Communicates(trace_, Row{row}) ? Category::kCommunication : Category::kCompute;
 }
 
 }  // namespace trainprof

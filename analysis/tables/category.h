@@ -22,6 +22,11 @@ enum class Category : uint8_t {
   kPython,
   kIo,
   kDependency,
+  kOtherDevice,
+  kHostFunction,
+  kHostWork,
+  kPreempted,
+  kOtherRanks,
   kUnrecorded,
   kUnknown,
   kOperator,
@@ -29,7 +34,7 @@ enum class Category : uint8_t {
   kOverhead,
   kOther,
 };
-inline constexpr size_t kCategories = 16;
+inline constexpr size_t kCategories = 21;
 
 std::string_view Title(Category category);  // for a legend
 // Of idle time: the cause, in the words of the account (analysis/account/account.h).

@@ -44,10 +44,6 @@ struct NameTable {
 // be cancelled (trace/base/cancel.h). O(n log w), w intervals of the window.
 NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window);
 
-// A kernel's name from its own word on, without what it returns and its namespaces: what tells
-// kernels apart where there is little room. Other names are whole.
-std::string_view KernelTitle(std::string_view name);
-
 // The part of an event that a window holds; nothing when they do not touch. An event of no length
 // is inside or outside.
 class Cutter {

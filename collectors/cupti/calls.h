@@ -12,6 +12,7 @@ enum class CallUse : uint8_t {
   kQuick,  // returns at once, as a rule
   kWaits,  // or copies: its stack is taken when it takes long
   kLaunch,  // of kernels: a record of the device answers it; its stack where it takes very long, at first
+  kHostLaunch,  // of a function of the host, which a record answers from CUPTI 13.1 on
 };
 
 struct Call {

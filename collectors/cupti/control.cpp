@@ -2,9 +2,9 @@
 // say, and flushes once a second, or sooner when CUPTI holds most of the buffers.
 //
 // Recording ends in steps: calls are no longer recorded; CUPTI is flushed until each recorded launch
-// has been answered, or kDrainNs are over; then the device's kinds are switched off. CUPTI holds the
-// records of work that is under way when its kind is switched off, and gives it the end at which it is
-// switched on again (kineto#1105).
+// has been answered, or kDrainNs are over; then, unless recording is to go on by now, the device's kinds
+// are switched off. CUPTI holds the records of work that is under way when its kind is switched off, and
+// gives it the end at which it is switched on again (kineto#1105).
 #include "collectors/core/lending.h"
 #include "collectors/core/process_state.h"
 #include "collectors/core/window.h"
@@ -44,8 +44,9 @@ constexpr SwitchedKind kSwitchedKinds[] = {
     {kEventActivity, "cuptiActivityEnable(CUDA_EVENT)"},
     {kMemoryActivity, "cuptiActivityEnable(MEMORY2)"},
     {kOverheadActivity, "cuptiActivityEnable(OVERHEAD)"},
-    {kHostLaunchActivity, "cuptiActivityEnable(HOST_LAUNCH)", 13010},
 };
+constexpr SwitchedKind kHostFunctions = {kHostLaunchActivity, "cuptiActivityEnable(HOST_LAUNCH)",
+                                         13010};
 constexpr SwitchedKind kWholeGraphs = {kGraphActivity, "cuptiActivityEnable(GRAPH_TRACE)"};
 // Their other nodes have the kinds of what they do.
 constexpr SwitchedKind kHostNodes = {kGraphHostNodeActivity, "cuptiActivityEnable(GRAPH_HOST_NODE)",
@@ -63,10 +64,16 @@ void DisableKind(Session& session, const SwitchedKind& switched) {
           [&] { return session.client.Disable(Kind(switched.kind)); });
 }
 
-void SwitchKind(Session& session, const SwitchedKind& switched, bool on) {
-  if (session.library.cuda_version < switched.since) return;
-  if (!on) return DisableKind(session, switched);
-  NoteRefusal(session, EnableKind(session, switched), switched.enable);
+// Whether it is on now.
+bool SwitchKind(Session& session, const SwitchedKind& switched, bool on) {
+  if (session.library.cuda_version < switched.since) return false;
+  if (!on) {
+    DisableKind(session, switched);
+    return false;
+  }
+  const CUptiResult result = EnableKind(session, switched);
+  NoteRefusal(session, result, switched.enable);
+  return result == CUPTI_SUCCESS;
 }
 
 const SwitchedKind& KindOfGraphs() {
@@ -138,6 +145,7 @@ CUptiResult EnableDeviceKinds(Session& session) {
   if (result != CUPTI_SUCCESS) return result;
   SwitchKind(session, KindOfGraphs(), true);
   for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, true);
+  session.times_host_functions = SwitchKind(session, kHostFunctions, true);
   return CUPTI_SUCCESS;
 }
 
@@ -145,6 +153,7 @@ void DisableDeviceKinds(Session& session) {
   if (MayDisableKernels(session.library.api.version)) DisableKind(session, kKernels);
   SwitchKind(session, KindOfGraphs(), false);
   for (const SwitchedKind& kind : kSwitchedKinds) SwitchKind(session, kind, false);
+  SwitchKind(session, kHostFunctions, false);
 }
 
 void Flush(Session& session, uint32_t flag) {
@@ -166,14 +175,21 @@ void FlushLast(Session& session) {
       static_cast<CUpti_ActivityKind>(kContextActivity),
       static_cast<CUpti_ActivityKind>(kStreamActivity),
   };
-  const bool spare = session.client.shares &&
-                     session.client.OthersRecord(kLasting, sizeof kLasting / sizeof *kLasting);
+  bool spare = session.client.shares;
+  if (spare) {
+    Watched(session, "cuptiActivityGetEnabledKinds", [&] {
+      spare = session.client.OthersRecord(kLasting, sizeof kLasting / sizeof *kLasting);
+      return CUPTI_SUCCESS;
+    });
+  }
   Flush(session, spare ? 0 : kForced);
 }
 
 // All kinds that come and go. False when kernels cannot be recorded; kCuptiState tells why then.
 bool EnableAll(Session& session) {
-  const CUptiResult result = EnableDeviceKinds(session);
+  const bool drains = session.drained_by_ns != 0;  // those of the device are on
+  session.drained_by_ns = 0;
+  const CUptiResult result = drains ? CUPTI_SUCCESS : EnableDeviceKinds(session);
   if (result != CUPTI_SUCCESS) {
     char text[512];
     DescribeFailure(session.library, result, "cuptiActivityEnable", "", text, sizeof text);
@@ -184,6 +200,7 @@ bool EnableAll(Session& session) {
   {
     Locked lock(session.writer_lock);
     session.converter.EndPause(MonotonicNs());  // no call has been recorded yet
+    session.converter.AwaitHostFunctions(session.times_host_functions);
   }
   SwitchCalls(session, true);
   SwitchCallbacks(session, true);
@@ -201,9 +218,12 @@ void BeginDraining(Session& session) {
   DisableCalls(session);
   session.recording = false;
   session.drained_by_ns = MonotonicNs() + kDrainNs;
+  session.drain_flushes = 0;
 }
 
 void EndDraining(Session& session) {
+  const int64_t now = MonotonicNs();
+  if (now >= session.drained_by_ns) session.cut_off_ns.store(now, std::memory_order_relaxed);
   DisableDeviceKinds(session);
   FlushLast(session);
   if (g_runtime.options.leaves_cupti) GiveUpCupti(session);
@@ -211,12 +231,21 @@ void EndDraining(Session& session) {
   session.drained_by_ns = 0;
 }
 
-// Of the nodes of a graph two flushes brought no more.
-bool IsDrained(const Session& session) {
+// A call may have been under way when the first flush was, and comes with the second. Of the nodes of a
+// graph two flushes brought no more.
+bool HasAll(Session& session) {
+  constexpr uint32_t kLeastFlushes = 2;
   const int64_t now = MonotonicNs();
-  const bool has_all = session.converter.unanswered() == 0 &&
-                       now - session.converter.last_node_ns() >= 2 * kFlushDrainingNs;
-  return has_all || now >= session.drained_by_ns;
+  if (session.drain_flushes < kLeastFlushes || session.ring.HasDelivered()) return false;
+  if (now - session.converter.last_node_ns() < 2 * kFlushDrainingNs) return false;
+  Locked lock(session.writer_lock);
+  session.ring.ForEachHeld(
+      [&](const Slot& slot, const char* data) { session.converter.NoteHeld(slot, data); });
+  return session.converter.unanswered() == 0;
+}
+
+bool IsDrained(Session& session) {
+  return MonotonicNs() >= session.drained_by_ns || HasAll(session);
 }
 
 // Or another client has, which is told.
@@ -237,7 +266,7 @@ void ApplySchedule(Session& session) {
   constexpr uint32_t kNoRoom = kGatePhasesOnly | kGateFull | kGateFailed;
   const bool room = (g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) == 0;
   const bool want = session.schedule.Want(PresentInput()) && room && !session.failed.load();
-  const bool is_drained = session.drained_by_ns != 0 && (want || IsDrained(session));
+  const bool is_drained = session.drained_by_ns != 0 && !want && IsDrained(session);
   if ((is_drained || want != session.recording) && !StillHave(session)) return;
   if (is_drained) EndDraining(session);
   if (want != session.recording) want ? void(BeginRecording(session)) : BeginDraining(session);
@@ -303,6 +332,7 @@ void KeepCupti(Session& session) {
   if (session.left) return;
   if (!session.taken && StillHave(session)) {
     WatchFirstLaunches(session);
+    ++session.drain_flushes;
     return Flush(session, 0);
   }
   if (OthersAreDone(session)) TakeBackFromOther(session);

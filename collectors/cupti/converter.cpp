@@ -53,6 +53,7 @@ void Converter::Init(RowWriter* writer, SlotFileHeader* header, bool in_process,
   for (uint32_t i = 0; i < count; ++i) {
     wanted_.Add(calls[i].domain, calls[i].cbid);
     if (calls[i].use == CallUse::kLaunch) launches_.Add(calls[i].domain, calls[i].cbid);
+    if (calls[i].use == CallUse::kHostLaunch) host_launches_.Add(calls[i].domain, calls[i].cbid);
     const CaptureEdge edge = CaptureEdgeOf(calls[i].name);
     if (edge == CaptureEdge::kBegin) capture_begins_.Add(calls[i].domain, calls[i].cbid);
     if (edge == CaptureEdge::kEnd) capture_ends_.Add(calls[i].domain, calls[i].cbid);
@@ -255,7 +256,9 @@ bool Converter::Write(const DeviceRow& row) {
     if (row.begin_ns != 0 && early_count_ < kMostEarly) early_[early_count_++] = row;
     return false;
   }
-  if (recording::IsDeviceWork(row.type)) open_launches_.Answered(row.correlation);
+  if (recording::IsDeviceWork(row.type) || recording::IsHostFunction(row)) {
+    open_launches_.Answered(row.correlation);
+  }
   if (row.graph_node != 0) last_node_ns_.store(recording::MonotonicNs(), std::memory_order_relaxed);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
     if (held_ns_ == 0 && !in_flight_.Take(row)) ++counts_.untimed;
@@ -270,6 +273,7 @@ bool Converter::Write(const DeviceRow& row) {
   if (!may_lack_time) in_flight_.Note(row);
   if (!writer_->Write(row)) return false;
   ++counts_.rows;
+  if (row.end_ns < row.begin_ns) ++counts_.reversed;
   return true;
 }
 

@@ -27,6 +27,7 @@ class Converter {
   struct Counts {
     uint64_t rows;
     uint64_t untimed;     // CUPTI had no time stamps for them: they are no rows
+    uint64_t reversed;    // rows that end before they begin, as where CUPTI has no place for times
     uint64_t in_flight;   // nor for these, which were under way when the program ended
     uint64_t misdated;    // likewise, their times are from before this converter, or ahead of now
     uint64_t unreadable;  // bytes of records of unknown size
@@ -46,6 +47,10 @@ class Converter {
   void Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
                int64_t held_ns);
 
+  // Of a buffer that CUPTI has: which launches it tells of, and which of them are answered. What is under
+  // way is known from here alone: a flush delivers no buffer in which a record is incomplete.
+  void NoteHeld(const Slot& slot, const char* buffer);
+
   // Rows that were written last: the first record of a buffer that makes one of them again is
   // passed over, since the process may have died between a row and the note of it. Either may be
   // nullptr.
@@ -58,6 +63,8 @@ class Converter {
     Pause& last = pauses_[pause_ % kPauses];
     if (last.end_ns == INT64_MAX) last.end_ns = now_ns;
   }
+  // Whether launches of host functions are answered by records of them. Before the first call.
+  void AwaitHostFunctions(bool await) { awaits_host_functions_ = await; }
   // What is delivered from here on may have been under way.
   void ProgramEnds() { in_flight_.ProgramEnds(); }
   // Counts what was: after the last buffer.
@@ -68,7 +75,8 @@ class Converter {
   // Rows, once, of calls that have not returned at `end_ns` (CLOCK_MONOTONIC), up to then. After the last
   // buffer.
   void EndOpenCalls(int64_t end_ns);
-  // Recorded launches that no record of a device has answered. Any thread may ask.
+  // Recorded launches that no record of a device, or of a host function, has answered. Any thread may
+  // ask.
   uint32_t unanswered() const { return open_launches_.count(); }
   void ForgetLaunches() { open_launches_.Forget(); }
   // CLOCK_MONOTONIC: when a graph's node of a recorded launch was last met; 0: never. A launch has many,
@@ -120,6 +128,8 @@ class Converter {
   // False: it is no row.
   bool Write(const recording::DeviceRow& row);
   bool IsOfPause(const recording::DeviceRow& row) const;
+  template <class Record>
+  void NoteAnswer(const Record& record);
   bool IsMisdated(int64_t begin_ns, int64_t end_ns);
   void WriteEarly();
   uint32_t NameAt(uint64_t pointer);
@@ -166,6 +176,8 @@ class Converter {
   InFlight in_flight_;
   CallSet wanted_;
   CallSet launches_;
+  CallSet host_launches_;
+  bool awaits_host_functions_;
   CallSet capture_begins_;
   CallSet capture_ends_;
   // Correlation ids of the calls that were met last, and of the runtime's among them: a driver's call

@@ -35,12 +35,54 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
 
 void Converter::NoteLaunch(CallDomain domain, const ApiRecord& record) {
   const bool succeeded = record.result == 0;
-  if (succeeded && launches_.Has(domain, record.cbid)) open_launches_.Launched(record.correlation);
+  const bool is_answered = launches_.Has(domain, record.cbid) ||
+                           (awaits_host_functions_ && host_launches_.Has(domain, record.cbid));
+  if (succeeded && is_answered) open_launches_.Launched(record.correlation);
   if (succeeded && capture_begins_.Has(domain, record.cbid)) {
     open_launches_.CaptureBegan(record.correlation, record.thread);
   }
   if (capture_ends_.Has(domain, record.cbid)) {
     open_launches_.CaptureEnded(record.correlation, record.thread);
+  }
+}
+
+template <class Record>
+void Converter::NoteAnswer(const Record& record) {
+  if (record.end != 0 && record.correlation != 0) open_launches_.Answered(record.correlation);
+}
+
+void Converter::NoteHeld(const Slot& slot, const char* buffer) {
+  held_ns_ = slot.held_ns.load(std::memory_order_relaxed);
+  // What was read before this is true was not being cleaned.
+  const auto is_held = [&] {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return slot.state.load(std::memory_order_acquire) == SlotState::kHeld &&
+           slot.held_ns.load(std::memory_order_relaxed) == held_ns_;
+  };
+  const auto note = [&](const auto& record) {
+    if (is_held()) NoteAnswer(record);
+  };
+  for (uint32_t at = 0; at < kSlotBytes;) {
+    at = NextRecord(buffer, at, kSlotBytes);
+    const uint32_t size = at < kSlotBytes ? SizeAt(buffer + at, kSlotBytes - at) : 0;
+    if (size == 0 || !is_held()) return;
+    uint32_t kind = 0;
+    memcpy(&kind, buffer + at, sizeof kind);
+    const char* const data = buffer + at;
+    at += size;
+    if (kind == kKernelActivity) note(ReadRecord<KernelRecord>(data, size));
+    if (kind == kMemcpyActivity) note(ReadRecord<MemcpyRecord>(data, size));
+    if (kind == kPeerMemcpyActivity) note(ReadRecord<PeerMemcpyRecord>(data, size));
+    if (kind == kMemsetActivity) note(ReadRecord<MemsetRecord>(data, size));
+    if (kind == kGraphActivity) note(ReadRecord<GraphRecord>(data, size));
+    if (kind == kHostLaunchActivity) note(ReadRecord<HostLaunchRecord>(data, size));
+    if (kind == kGraphHostNodeActivity) note(ReadRecord<GraphHostNodeRecord>(data, size));
+    if (kind != kRuntimeActivity && kind != kDriverActivity) continue;
+    const auto call = ReadRecord<ApiRecord>(data, size);
+    const bool is_whole = call.start != 0 && call.end != 0 && call.correlation != 0;
+    if (is_whole && is_held()) {
+      NoteLaunch(kind == kRuntimeActivity ? CallDomain::kRuntime : CallDomain::kDriver, call);
+    }
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace trainprof::collectors {
 
-// Made of zeros. Notes come from one thread at a time, in any order: a kernel's record may come before
-// that of its launch. Correlation ids count up, so that each of the last kPlaces has a place; what is
+// Made of zeros. Notes come from one thread at a time, in any order, and may come again: a kernel's record
+// may come before that of its launch. Correlation ids count up, so that each of the last kPlaces has a place; what is
 // older is given up.
 class OpenLaunches {
  public:
@@ -31,12 +31,16 @@ class OpenLaunches {
   // Between the two calls, which one thread makes as a rule, what is launched, by any thread, may become
   // a graph's node, and is waited for no longer.
   void CaptureBegan(uint32_t correlation, uint32_t thread) {
+    for (const Capture& capture : captures_) {
+      if (capture.begin == correlation) return;  // noted before
+    }
     captures_[captures_begun_++ % kCaptures] = {correlation, 0, thread};
     ForgetBetween(correlation, UINT32_MAX);
   }
   void CaptureEnded(uint32_t correlation, uint32_t thread) {
     Capture* ended = nullptr;
     for (Capture& capture : captures_) {
+      if (capture.begin != 0 && capture.end == correlation) return;  // noted before
       if (capture.begin == 0 || capture.end != 0) continue;
       if (ended == nullptr || capture.thread == thread) ended = &capture;
     }

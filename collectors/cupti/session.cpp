@@ -74,14 +74,17 @@ void SetClock(Session& session) {
   const CuptiClient& client = session.client;
   int64_t& offset = session.ring.header()->time_offset_ns;
   if (client.shares || client.api->register_timestamp != nullptr) {
-    const CUptiResult result = client.SetClock(TimestampNow);
+    const CUptiResult result = Watched(session, "cuptiActivityRegisterTimestampCallback",
+                                       [&] { return client.SetClock(TimestampNow); });
     session.has_own_clock = result == CUPTI_SUCCESS;
     offset = 0;
     if (session.has_own_clock) return;
     NoteRefusal(session, result, "cuptiActivityRegisterTimestampCallback");
   }
   uint64_t theirs = 0;
-  if (client.GetTimestamp(&theirs) != CUPTI_SUCCESS) return;
+  const CUptiResult told =
+      Watched(session, "cuptiGetTimestamp", [&] { return client.GetTimestamp(&theirs); });
+  if (told != CUPTI_SUCCESS) return;
   offset = static_cast<int64_t>(TimestampNow() - theirs);
   WriteFact(session, fact::kCuptiClock, "CUPTI's own, shifted once");
 }
@@ -89,8 +92,10 @@ void SetClock(Session& session) {
 CUptiResult Subscribe(Session& session, char (&holder)[kHolderBytes]) {
   bool unnamed = false;
   CuptiClient& client = session.client;
-  const CUptiResult result = SubscribeTo(*client.api, &client.subscriber, OnCall, &session,
-                                         client.shares, holder, &unnamed);
+  const CUptiResult result = Watched(session, "cuptiSubscribe", [&] {
+    return SubscribeTo(*client.api, &client.subscriber, OnCall, &session, client.shares, holder,
+                       &unnamed);
+  });
   if (unnamed) NoteRefusal(session, CUPTI_ERROR_API_NOT_IMPLEMENTED, "cuptiSubscribe_v2");
   return result;
 }
@@ -109,7 +114,8 @@ void DecideCalls(Session& session, bool after_another) {
     why = "torch.profiler has switched them";
   }
   if (by_number) {
-    const CUptiResult result = client.EnableRuntimeApi(kDeviceReset, true);
+    const CUptiResult result = Watched(session, "cuptiActivityEnableRuntimeApi",
+                                       [&] { return client.EnableRuntimeApi(kDeviceReset, true); });
     NoteRefusal(session, result, "cuptiActivityEnableRuntimeApi");
     by_number = result == CUPTI_SUCCESS;
   }
@@ -133,7 +139,9 @@ constexpr size_t kMostDeviceBuffers = 32;
 template <class Value>
 bool SetAttribute(Session& session, int attribute, Value value) {
   size_t bytes = sizeof value;
-  const CUptiResult result = session.client.SetAttribute(attribute, &bytes, &value);
+  const CUptiResult result = Watched(session, "cuptiActivitySetAttribute", [&] {
+    return session.client.SetAttribute(attribute, &bytes, &value);
+  });
   // What an older version does not know it does not need.
   if (result != CUPTI_ERROR_INVALID_PARAMETER) {
     NoteRefusal(session, result, "cuptiActivitySetAttribute");
@@ -145,7 +153,10 @@ bool SetAttribute(Session& session, int attribute, Value value) {
 void TellDeviceMemory(Session& session) {
   const auto ask = [&session](int attribute, auto* value) {
     size_t bytes = sizeof *value;
-    return session.client.GetAttribute(attribute, &bytes, value) == CUPTI_SUCCESS;
+    const CUptiResult result = Watched(session, "cuptiActivityGetAttribute", [&] {
+      return session.client.GetAttribute(attribute, &bytes, value);
+    });
+    return result == CUPTI_SUCCESS;
   };
   size_t bytes = 0;
   size_t most = 0;
@@ -166,7 +177,10 @@ void TellDeviceMemory(Session& session) {
 // What newer versions can be asked for; a version that lacks a function does without.
 void SetHabits(Session& session) {
   const CuptiClient& client = session.client;
-  NoteRefusal(session, client.SetThreadIdType(kSystemThreadIds), "cuptiSetThreadIdType");
+  NoteRefusal(session,
+              Watched(session, "cuptiSetThreadIdType",
+                      [&] { return client.SetThreadIdType(kSystemThreadIds); }),
+              "cuptiSetThreadIdType");
   SetAttribute<uint8_t>(session, kZeroedBuffers, 1);
   // From 12.3 on, where it is the default from 13.0 on: else one lock is all launching threads'.
   session.has_own_buffers = SetAttribute<uint8_t>(session, kBuffersPerThread, 1);
@@ -179,7 +193,10 @@ void SetHabits(Session& session) {
   if (client.shares) {
     SetAttribute<uint8_t>(session, kAllSyncRecords, 0);
   } else if (all_sync_records != nullptr) {
-    NoteRefusal(session, all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
+    NoteRefusal(
+        session,
+        Watched(session, "cuptiActivityEnableAllSyncRecords", [&] { return all_sync_records(0); }),
+        "cuptiActivityEnableAllSyncRecords");
   }
 }
 
@@ -189,6 +206,15 @@ struct Failure {
   const char* call;
   char holder[kHolderBytes];
 };
+
+void Unsubscribe(Session& session) {
+  CuptiClient& client = session.client;
+  if (client.subscriber != nullptr) {
+    Watched(session, "cuptiUnsubscribe",
+            [&] { return client.api->unsubscribe(client.subscriber); });
+  }
+  client.subscriber = nullptr;
+}
 
 // Another client is there that records beside others.
 bool IsOfOthersScope(CUptiResult result) {
@@ -214,19 +240,22 @@ bool Take(Session& session, Failure* failure) {
     SetHabits(session);
     NoteWhatIsOurs(session);
     found.call = "cuptiActivityRegisterCallbacks";
-    found.result = client.SetBuffers({BufferRequested, BufferCompleted});
+    found.result = Watched(session, found.call, [&] {
+      return client.SetBuffers({BufferRequested, BufferCompleted});
+    });
   }
   if (found.result != CUPTI_SUCCESS) {
-    if (client.subscriber != nullptr) client.api->unsubscribe(client.subscriber);
-    client.subscriber = nullptr;
+    Unsubscribe(session);
     if (failure != nullptr) *failure = found;
     return false;
   }
   session.ours_until_ticks = recording::ReadTicks(g_runtime.clock);
   DecideCalls(session, session.was_away);
   for (const ActivityKind kind : kLastingKinds) {
-    const CUptiResult enabled = client.Enable(static_cast<CUpti_ActivityKind>(kind));
-    NoteRefusal(session, enabled, "cuptiActivityEnable(devices, contexts, streams)");
+    constexpr char kCall[] = "cuptiActivityEnable(devices, contexts, streams)";
+    const CUptiResult enabled = Watched(
+        session, kCall, [&] { return client.Enable(static_cast<CUpti_ActivityKind>(kind)); });
+    NoteRefusal(session, enabled, kCall);
   }
   if (client.shares) WriteFact(session, fact::kCuptiScope, "subscriber");
   return true;
@@ -397,10 +426,10 @@ bool TakeCupti(Session& session) {
 void GiveUpCupti(Session& session) {
   CuptiClient& client = session.client;
   for (const ActivityKind kind : kLastingKinds) {
-    client.Disable(static_cast<CUpti_ActivityKind>(kind));
+    Watched(session, "cuptiActivityDisable",
+            [&] { return client.Disable(static_cast<CUpti_ActivityKind>(kind)); });
   }
-  if (client.subscriber != nullptr) client.api->unsubscribe(client.subscriber);
-  client.subscriber = nullptr;
+  Unsubscribe(session);
 }
 
 void NoteRefusal(Session& session, CUptiResult result, const char* call) {

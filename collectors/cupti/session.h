@@ -66,10 +66,12 @@ struct Session {
 
   // Of the control thread: the schedule wants rows; another tool has CUPTI meanwhile (core/lending.h).
   bool recording;
-  int64_t drained_by_ns;  // until when an ending window waits for what was launched; 0: none ends
+  int64_t drained_by_ns;   // until when an ending window waits for what was launched; 0: none ends
+  uint32_t drain_flushes;  // since then
   int64_t launches_until_ns;  // until when launches are looked at, too; 0: CUDA is not in use yet
   bool watches_launches;
-  bool left;  // given up until the next window opens
+  bool times_host_functions;  // CUPTI has a record of each
+  bool left;                  // given up until the next window opens
   bool lent;
   bool was_away;  // at any time: lent or taken
   // Of the control thread, too (takeover.h).
@@ -79,6 +81,8 @@ struct Session {
   uint64_t times_taken;
   uint64_t ours_until_ticks;  // when it was ours still
   std::atomic<bool> failed;   // fact::kCuptiState tells why nothing is recorded (any more)
+  // CLOCK_MONOTONIC: when a window last ended with work under way; 0: never.
+  std::atomic<int64_t> cut_off_ns;
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
   std::atomic<uint64_t> stacks_scanned;

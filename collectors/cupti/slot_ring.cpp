@@ -206,6 +206,15 @@ Slot* SlotRing::NextDelivered() {
   }
 }
 
+bool SlotRing::HasDelivered() const {
+  const uint32_t count = header_->slots.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    const SlotState state = header_->slot[i].state.load(std::memory_order_acquire);
+    if (state == SlotState::kDelivered || state == SlotState::kInWork) return true;
+  }
+  return false;
+}
+
 const char* SlotRing::DataOf(const Slot* slot) const {
   return DataAt(static_cast<uint32_t>(slot - header_->slot));
 }

@@ -28,6 +28,17 @@ class SlotRing {
   // Our thread: a delivered slot to be emptied, oldest first, or nullptr; then Recycle it.
   Slot* NextDelivered();
   const char* DataOf(const Slot* slot) const;
+  // Whether something was delivered that is not rows yet.
+  bool HasDelivered() const;
+  // visit(slot, data) of each that CUPTI holds; it may be delivered, and cleaned, meanwhile.
+  template <class Visit>
+  void ForEachHeld(Visit visit) const {
+    const uint32_t count = header_->slots.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i) {
+      const Slot& slot = header_->slot[i];
+      if (slot.state.load(std::memory_order_acquire) == SlotState::kHeld) visit(slot, DataAt(i));
+    }
+  }
   void Recycle(Slot* slot);
   // Makes new slots where few are free. False when that failed or the file is at its bound.
   bool KeepAhead();

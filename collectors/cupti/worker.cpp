@@ -140,17 +140,22 @@ struct Worker {
     SignalFollowers();
   }
 
-  // CUPTI stamps no more where its buffers on the device are used up, which it does not say.
+  // CUPTI stamps no more, or in the wrong order, where its buffers on the device are used up, which it
+  // does not say. Work that a window's end cut off is none of it.
   void WatchTimes() {
     constexpr uint64_t kFew = 50;
+    constexpr int64_t kOnTheirWayNs = 3 * kNsPerSecond;
     const Converter::Counts& counts = session.converter.counts();
-    const uint64_t untimed = counts.untimed - seen.untimed;
-    const uint64_t all = untimed + counts.rows - seen.rows;
+    const uint64_t lost = counts.untimed - seen.untimed;
+    const uint64_t untimed = lost + counts.reversed - seen.reversed;
+    const uint64_t all = lost + counts.rows - seen.rows;
     seen = counts;
+    const int64_t cut_off_ns = session.cut_off_ns.load(std::memory_order_relaxed);
+    if (cut_off_ns != 0 && MonotonicNs() - cut_off_ns < kOnTheirWayNs) return;
     if (untimed <= kFew || untimed * 100 <= all || session.failed.exchange(true)) return;
     WriteFact(
         session, fact::kCuptiState,
-        "%llu of %llu records of a second have no times: CUPTI ran out of buffers on the device",
+        "%llu of %llu records of a second have no times, or impossible ones: CUPTI ran out of buffers on the device",
         static_cast<unsigned long long>(untimed), static_cast<unsigned long long>(all));
   }
 

@@ -6,7 +6,7 @@ namespace trainprof::cli {
 std::span<const Command> Commands() {
   static const Command commands[] = {
       RunCommand(),   AnalyzeCommand(), ReportCommand(), ViewCommand(),
-      CheckCommand(), ExportCommand(),  DoctorCommand(),
+      CheckCommand(), DiffCommand(),    ExportCommand(), DoctorCommand(),
   };
   return commands;
 }

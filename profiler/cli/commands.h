@@ -13,6 +13,7 @@ Command AnalyzeCommand();
 Command ReportCommand();
 Command ViewCommand();
 Command CheckCommand();
+Command DiffCommand();
 Command ExportCommand();
 Command DoctorCommand();
 

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -93,19 +94,25 @@ void AddReportFlags(CLI::App& parser, ReportFlags& flags) {
 }
 
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats) {
+  std::vector<std::string_view> known;
+  for (const RegisteredRenderer& entry : AllRenderers()) known.push_back(entry.slug);
+  return ParseOutputs(formats, known, FormatsHelp());
+}
+
+Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats,
+                                             std::span<const std::string_view> known,
+                                             std::string_view help) {
   std::vector<OutputSpec> outputs;
   for (const std::string& text : formats) {
     const size_t equals = text.find('=');
     outputs.push_back({text.substr(0, equals),
                        equals == std::string::npos ? std::string() : text.substr(equals + 1)});
-    if (FindRenderer(outputs.back().format) == nullptr) {
-      std::vector<std::string> known;
-      for (const RegisteredRenderer& entry : AllRenderers()) known.emplace_back(entry.slug);
-      const std::string nearest = Nearest(outputs.back().format, known);
-      return Error{fmt::format("--format {}: no such format{}; there are: {}", text,
-                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
-                               FormatsHelp())};
-    }
+    const std::string& format = outputs.back().format;
+    if (std::find(known.begin(), known.end(), format) != known.end()) continue;
+    const std::string nearest = Nearest(format, {known.begin(), known.end()});
+    return Error{fmt::format("--format {}: no such format{}; there are: {}", text,
+                             nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
+                             help)};
   }
   return outputs;
 }
@@ -141,26 +148,30 @@ Result<void> CheckOutputs(const std::vector<OutputSpec>& outputs) {
   return {};
 }
 
+Result<void> WriteOutput(const OutputSpec& output,
+                         const std::function<Result<std::string>(const RenderOptions&)>& render) {
+  const bool to_stdout = output.IsStandardOutput();
+  const Result<std::string> text = render({.color = to_stdout && WantsColor(STDOUT_FILENO)});
+  if (!text.ok()) return Error{text.error()};
+  if (!to_stdout) return WriteOutputFile(output.file, text.value());
+  return PrintRaw(stdout, text.value()) ? Result<void>() : Error{StandardOutputFailure()};
+}
+
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs) {
   for (const OutputSpec& output : outputs) {
-    const bool to_stdout = output.IsStandardOutput();
-    RenderOptions options{.color = to_stdout && WantsColor(STDOUT_FILENO)};
-    if (!IsStream(job.path)) {
-      options.visit_traces = [&](const VisitTrace& visit) -> Result<void> {
-        ProgressLine progress;
-        const Result<JobSource> source = OpenJob(job.path);
-        if (!source.ok()) return Error{source.error()};
-        const Result<JobFacts> read = VisitJob(source.value(), progress.Options(), visit);
-        return read.ok() ? Result<void>() : Error{read.error()};
-      };
-    }
-    const Result<std::string> text = RenderJob(*FindRenderer(output.format), job, options);
-    if (!text.ok()) return Error{text.error()};
-    if (!to_stdout) {
-      if (auto written = WriteOutputFile(output.file, text.value()); !written.ok()) return written;
-    } else if (!PrintRaw(stdout, text.value())) {
-      return Error{StandardOutputFailure()};
-    }
+    const auto written = WriteOutput(output, [&](RenderOptions options) {
+      if (!IsStream(job.path)) {
+        options.visit_traces = [&](const VisitTrace& visit) -> Result<void> {
+          ProgressLine progress;
+          const Result<JobSource> source = OpenJob(job.path);
+          if (!source.ok()) return Error{source.error()};
+          const Result<JobFacts> read = VisitJob(source.value(), progress.Options(), visit);
+          return read.ok() ? Result<void>() : Error{read.error()};
+        };
+      }
+      return RenderJob(*FindRenderer(output.format), job, options);
+    });
+    if (!written.ok()) return written;
   }
   return {};
 }

@@ -3,10 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/job/job.h"
+#include "profiler/report/renderer.h"
 #include "trace/base/result.h"
 
 namespace trainprof::cli {
@@ -26,6 +29,10 @@ struct ReportFlags {
 void AddPathOption(CLI::App& parser, std::string& path);
 void AddReportFlags(CLI::App& parser, ReportFlags& flags);
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats);
+// The same where other formats than a report's are known; `help` names them in an error.
+Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats,
+                                             std::span<const std::string_view> known,
+                                             std::string_view help);
 
 // The path that was given, or that of the newest run in the current folder, which is then named on
 // standard error. Without one, an error.
@@ -42,7 +49,10 @@ Result<std::vector<std::string>> VisitWithProgress(
 
 // Before the work: whether the files can be written, as far as can be told.
 Result<void> CheckOutputs(const std::vector<OutputSpec>& outputs);
-// Renders once a spec and writes each (trace/io/output_file.h).
+// Writes what `render` makes, where the spec says (trace/io/output_file.h).
+Result<void> WriteOutput(const OutputSpec& output,
+                         const std::function<Result<std::string>(const RenderOptions&)>& render);
+// Renders once a spec and writes each.
 Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs);
 
 // Why standard output could not be written, once it could not.

@@ -85,13 +85,9 @@ constexpr OtherWord kOtherWords[] = {
     {"perfetto", "export"},  {"chrome", "export"},  {"gate", "check"},      {"test", "check"},
     {"verify", "check"},     {"validate", "check"}, {"ci", "check"},        {"assert", "check"},
     {"info", "doctor"},      {"status", "doctor"},  {"diagnose", "doctor"}, {"setup", "doctor"},
-    {"devices", "doctor"},
+    {"devices", "doctor"},   {"compare", "diff"},   {"comparison", "diff"}, {"cmp", "diff"},
+    {"baseline", "diff"},    {"vs", "diff"},
 };
-
-bool Compares(const std::string& word) {
-  constexpr const char* kWords[] = {"diff", "compare", "cmp", "comparison", "baseline", "vs"};
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
-}
 
 bool IsInPath(const std::string& name) {
   const char* const path = std::getenv("PATH");
@@ -157,11 +153,6 @@ std::string UnknownCommandMessage(const std::string& name, const std::vector<std
     return NoSuchOption(name, {"help", "version"}, " Name a command first");
   }
   const std::string message = fmt::format("there is no command '{}'.", name);
-  if (Compares(name)) {
-    return message +
-           " Two runs are compared by their reports: trainprof report A, trainprof report B "
-           "(for programs: --format json)";
-  }
   for (const OtherWord& other : kOtherWords) {
     if (name == other.word) {
       return message + fmt::format(" Did you mean '{}', \"{}\"?", other.command,

@@ -199,6 +199,59 @@ Json OtherStepsJson(const DetailCheck& check) {
           {"is_unlike", check.is_unlike}};
 }
 
+Json ClockJson(const JobAnalysis& job, const std::optional<ClockOffset>& clock) {
+  if (!clock) return nullptr;
+  return {{"beside_rank", job.ranks[clock->beside].rank},
+          {"ahead_ns", clock->ahead.ns},
+          {"drift_ns_per_s", clock->drift * 1e9},
+          {"spread_ns", clock->spread.ns},
+          {"collectives", clock->collectives}};
+}
+
+// What one rank waits in collectives; null where none was found in another rank.
+Json RankWaitsJson(const JobAnalysis& job, size_t index, const std::optional<Duration>& slack) {
+  const RankAnalysis& rank = job.ranks[index];
+  if (!job.waits.Any() || job.waits.ranks[index].collectives == 0) return nullptr;
+  const RankWaits& waits = job.waits.ranks[index];
+  return {{"collectives", waits.collectives},
+          {"collectives_alone", waits.alone},
+          {"wait_ns", waits.wait.ns},
+          {"wait_ms_per_step", rank.PerStepMs(waits.wait)},
+          {"exposed_wait_ms_per_step", rank.PerStepMs(waits.exposed_wait)},
+          {"exchange_ms_per_step", rank.PerStepMs(waits.exchange)},
+          {"slack_ms_per_step", slack ? Json(slack->ToMilliseconds()) : Json(nullptr)},
+          {"awaited_rank", waits.awaited ? Json(job.ranks[*waits.awaited].rank) : Json(nullptr)},
+          {"awaited_ms_per_step", rank.PerStepMs(waits.awaited_wait)},
+          {"caused_ms_per_step", rank.PerStepMs(waits.caused)},
+          {"lead_ms_per_step", rank.PerStepMs(waits.lead)},
+          {"late_steps", waits.late_steps},
+          {"brought_ms", waits.brought.ToMilliseconds()},
+          {"clock", ClockJson(job, job.waits.clocks[index])}};
+}
+
+Json JobWaitsJson(const JobAnalysis& job) {
+  const JobWaits& waits = job.waits;
+  Json late = Json::array();
+  for (const uint32_t rank : waits.late) late.push_back(job.ranks[rank].rank);
+  Json json{{"collectives", waits.collectives},
+            {"steps", waits.steps},
+            {"late_steps", waits.late_steps},
+            {"whole", waits.is_whole},
+            {"late_ranks", std::move(late)},
+            {"changes", waits.changes},
+            {"cause", nullptr},
+            {"doubts", waits.doubts}};
+  const LateCause& cause = job.late_cause;
+  if (const std::string text = CauseText(cause); !text.empty()) {
+    json["cause"] = {{"text", text},
+                     {"class", cause.name.empty() ? Json(nullptr) : Json(cause.name)},
+                     {"account", cause.on_device ? "device" : "host"},
+                     {"more_ms_per_step", cause.more_ms},
+                     {"brought_ms_per_step", cause.brought_ms}};
+  }
+  return json;
+}
+
 Json DeviceStepsJson(const RankAnalysis& rank) {
   const Steps& steps = rank.device_steps;
   Json json{{"count", steps.count()}, {"window_ns", rank.device_window.ns}};
@@ -221,6 +274,7 @@ Json RankJson(const RankAnalysis& rank) {
             {"steps", StepsJson(rank)},
             {"devices", std::move(devices)},
             {"device_steps", DeviceStepsJson(rank)},
+            {"identity_error", rank.identity_error},
             {"other_steps", OtherStepsJson(rank.detail_check)},
             {"host_account", AccountJson(rank.steps, rank.window, rank.host_account)},
             {"host_other", OtherItemsJson(rank, rank.host_other.items)},
@@ -279,7 +333,10 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
             {"count_per_step", static_cast<double>(finding.count) / steps},
             {"cost_ms_per_step", rank.DevicePerStepMs(finding.cost)},
             {"gain_ms_per_step",
-             {{"low", finding.gain.low_ms_per_step}, {"high", finding.gain.high_ms_per_step}}},
+             {{"low", finding.gain.low_ms_per_step},
+              {"expected", finding.gain.expected_ms_per_step},
+              {"further", finding.gain.further_ms_per_step},
+              {"high", finding.gain.high_ms_per_step}}},
             {"confidence", finding.confidence},
             {"confidence_reasons", finding.confidence_reasons},
             {"evidence", std::move(evidence)},
@@ -369,10 +426,14 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions&) {
   report["environment"] = EnvironmentJson(job.ranks.front());
   report["verdict"] = JobVerdict(job);
   report["check"] = CheckJson(job);
+  if (job.waits.Any() || !job.waits.doubts.empty()) report["waits"] = JobWaitsJson(job);
   report["ranks"] = Json::array();
   report["findings"] = Json::array();
-  for (const RankAnalysis& rank : job.ranks) {
+  const std::vector<std::optional<Duration>> slack = SlackOf(job.waits, job.ranks);
+  for (size_t i = 0; i < job.ranks.size(); ++i) {
+    const RankAnalysis& rank = job.ranks[i];
     report["ranks"].push_back(RankJson(rank));
+    if (job.waits.Any()) report["ranks"].back()["waits"] = RankWaitsJson(job, i, slack[i]);
     for (const Finding& finding : rank.findings) {
       report["findings"].push_back(FindingJson(rank, finding));
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
@@ -12,6 +11,7 @@
 #include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
 #include "profiler/report/phase_lines_text.h"
+#include "profiler/report/ranks_text.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/steps_text.h"
 #include "profiler/report/text.h"
@@ -42,10 +42,24 @@ std::string GainText(const RankAnalysis& rank, const Gain& gain) {
                      rank.steps.count() > 0 ? "/step" : " in all");
 }
 
+// ", 0.3 ms/step of it beside those above": where findings before this one give a part of it.
+std::string FurtherText(const RankAnalysis& rank, const Gain& gain) {
+  constexpr double kMost = 0.9;  // of what is expected: less of it is worth saying
+  if (gain.further_ms_per_step >= kMost * gain.expected_ms_per_step) return "";
+  return fmt::format(", {}{} beside those above", TimeText(std::max(0.0, gain.further_ms_per_step)),
+                     rank.steps.count() > 0 ? "/step" : "");
+}
+
 // ", step 12": which one the evidence begins in, by the number that people know it by.
 std::string StepText(const RankAnalysis& rank, const Evidence& evidence) {
   const Step* const step = rank.StepOf(evidence);
   return step == nullptr ? "" : fmt::format(", step {}", step->number);
+}
+
+// How well the run is understood that gains are replayed on.
+std::string ReplayLine(const RankAnalysis& rank) {
+  return fmt::format("  Gains are by a replay of the run, which as recorded is off by {:.1f} %.\n",
+                     100 * rank.identity_error);
 }
 
 void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
@@ -56,8 +70,8 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
     out += fmt::format("     {:<{}}{}\n", label, kIndent, Wrap(text, 5 + kIndent, kTextWidth));
   };
   row("gain",
-      fmt::format("{}   (cost now {}, {}, confidence {:.0f} %)", GainText(rank, finding.gain),
-                  TimeText(rank.DevicePerStepMs(finding.cost)),
+      fmt::format("{}{}   (cost now {}, {}, confidence {:.0f} %)", GainText(rank, finding.gain),
+                  FurtherText(rank, finding.gain), TimeText(rank.DevicePerStepMs(finding.cost)),
                   Counted(finding.count, "instance", "instances"), 100 * finding.confidence));
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     row(i == 0 ? "where" : "", SiteText(finding.where[i]));
@@ -197,7 +211,7 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   if (rank.findings.empty()) {
     out += NoFindingsText(job, rank) + "\n";
   } else {
-    out += style.Bold("Findings, largest gain first\n");
+    out += style.Bold("Findings, largest gain first\n") + ReplayLine(rank);
   }
   for (size_t i = 0; i < rank.findings.size(); ++i) {
     AppendFinding(out, rank, i + 1, rank.findings[i], style);
@@ -366,11 +380,11 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
     AppendDoubts(out, job, style);
     AppendWithoutHooks(out, job, style);
     out += "\n";
-    for (const RankAnalysis& rank : job.ranks) {
-      const std::string file = std::filesystem::path(rank.path).filename().string();
-      out += fmt::format("rank {:>4}  {}  ({})\n", rank.rank, Verdict(rank), file);
-    }
-    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, the slowest", slowest.rank)));
+    out += RanksOverview(job, style);
+    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, {}", slowest.rank,
+                                                        job.waits.late.empty() || job.waits.changes
+                                                            ? "the slowest"
+                                                            : "which others wait for")));
   } else {
     out += fmt::format("{} {}\n", style.Bold("VERDICT"), Verdict(slowest));
     AppendDoubts(out, job, style);

@@ -57,7 +57,7 @@ def complete(table, program, runner):
     device = tuple(events.get(kind, 0) for kind in ("kernels", "copies", "memsets"))
     total = sum(events.values())
     size = runs.size_bytes(place)
-    lost = {row["kind"]: row["count"] for row in report["quality"] if row["severity"] == "data_loss"}
+    lost = runs.lost_of(report)
     figure = "{} kernels, {} copies, {} memsets".format(*device)
     if outcome.truth is None:
         table.judge("device rows", program.name, figure, "more than 0", sum(device) > 0)

@@ -51,19 +51,23 @@ def killed_slots(table, program, runner):
 
 
 def longest(table, program, runner, times, pause_ms=None):
-    """No kernel is stretched over a pause, no run hangs. With `pause_ms` recording begins anew several times."""
+    """No kernel is stretched over a pause, nothing is lost at a window's end, no run hangs. With `pause_ms` recording
+    begins anew several times."""
     case = program.name if pause_ms is None else f"{program.name}, pauses of {pause_ms} ms"
     if pause_ms is not None:
         options = f"TRAINPROF_OPTIONS=pause_ms={pause_ms}"
         program = program.with_command(("env", options) + program.command)
-    worst, kernels = 0.0, []
+    worst, kernels, lost = 0.0, [], {}
     for _ in range(times):
         _, place = runner.recorded(program)
         work = traces.device_work(runner.export(place))
         durations = [duration for found in work.kernels.values() for duration in found]
         kernels.append(len(durations))
         worst = max([worst] + durations)
+        for kind, count in runner.lost(place).items():
+            lost[kind] = lost.get(kind, 0) + count
         shutil.rmtree(place)
+    table.judge("losses at windows' ends", case, str(lost or "none"), "none", not lost)
     table.judge("longest kernel", case,
                 f"{worst / 1e3:.3f} ms in {times} runs, {min(kernels)} to {max(kernels)} kernels",
                 f"at most {LONGEST_KERNEL_MS} ms, some kernels each time",

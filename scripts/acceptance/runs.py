@@ -119,6 +119,10 @@ class Runner:
             raise RuntimeError(f"trainprof report {place}: {done.errors.strip()}")
         return json.loads(done.output)
 
+    def lost(self, place):
+        """What the recording lacks, by kind; as report()."""
+        return lost_of(self.report(place))
+
     def export(self, place):
         target = place.with_suffix(".json.gz")
         done = self._run((self.trainprof, "export", str(place), "-o", str(target)))
@@ -139,6 +143,10 @@ class Runner:
             last = (outcome.errors.strip().splitlines() or ["no message"])[-1]
             raise RuntimeError(f"{name}: exit code {outcome.exit_code}: {last}")
         return outcome
+
+
+def lost_of(report):
+    return {row["kind"]: row["count"] for row in report["quality"] if row["severity"] == "data_loss"}
 
 
 def _children(pid):

@@ -103,8 +103,9 @@ class Compare(unittest.TestCase):
 class Exported:
     """A runner whose recordings hold these events."""
 
-    def __init__(self, folder, events):
+    def __init__(self, folder, events, lost=0):
         self.folder, self.path = folder, folder / "trace.json"
+        self.quality = {"launches_without_kernel": lost} if lost else {}
         self.path.write_text(json.dumps({"traceEvents": events}))
         self.commands = []
 
@@ -116,6 +117,9 @@ class Exported:
 
     def export(self, _):
         return self.path
+
+    def lost(self, _):
+        return self.quality
 
 
 class First(unittest.TestCase):
@@ -134,6 +138,14 @@ class First(unittest.TestCase):
         self.assertEqual(self.verdict_of_longest([kernel("a", 10.0)])[0], PASS)
         self.assertEqual(self.verdict_of_longest([kernel("a", 10.0), kernel("a", 300e6)])[0], FAIL)
         self.assertEqual(self.verdict_of_longest([])[0], FAIL)
+
+    def test_what_is_lost_at_a_windows_end_is_seen(self):
+        for lost, verdict in ((0, PASS), (3, FAIL)):
+            table = Table()
+            with tempfile.TemporaryDirectory() as folder:
+                runner = Exported(pathlib.Path(folder), [kernel("a", 10.0)], lost)
+                first.longest(table, programs.Program("p", ("run", "it")), runner, 2)
+            self.assertEqual(table.rows[-2]["verdict"], verdict)
 
     def test_a_shorter_pause_reaches_the_program(self):
         _, command = self.verdict_of_longest([kernel("a", 10.0)], pause_ms=7)

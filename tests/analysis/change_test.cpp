@@ -14,7 +14,8 @@ Change ChangeOf(std::string_view rule, const Trace& trace) {
   const RankModel model(trace);
   for (const RegisteredRule& entry : AllRules()) {
     if (entry.slug != rule) continue;
-    const RuleOutcome outcome = entry.rule->check(model);
+    const RuleOutcome outcome =
+        entry.rule->check ? entry.rule->check(model) : entry.rule->check_rest(model, {});
     const auto* found = std::get_if<std::vector<Diagnosis>>(&outcome);
     if (found != nullptr && found->size() == 1) return found->front().change;
   }

@@ -103,11 +103,14 @@ TEST_F(CorpusFacts, MissingGraphNodesAreUnrecordedNotIdle) {
   EXPECT_EQ(Find(rank, "low-utilisation"), nullptr);
   EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.1505,
               0.0005);
-  const Finding* const syncs = Find(rank, "host-sync");
-  ASSERT_NE(syncs, nullptr);
-  EXPECT_EQ(syncs->count, 24);  // none of the 945 aten::_local_scalar_dense: CPU scalars
-  for (const Site& site : syncs->where) EXPECT_EQ(site.op, "aten::to");
-  EXPECT_NE(syncs->title.find("153.3 ms/step"), std::string::npos) << syncs->title;
+  // So much is missing that a replay does not give the steps: nothing is claimed, and it is said why. The 945
+  // aten::_local_scalar_dense are of CPU scalars.
+  EXPECT_GT(rank.identity_error, 0.05);
+  for (const Finding& finding : rank.findings) {
+    EXPECT_EQ(finding.gain, Gain{}) << finding.rule;
+    EXPECT_EQ(finding.severity, Severity::kNote) << finding.rule;
+    ASSERT_FALSE(finding.confidence_reasons.empty()) << finding.rule;
+  }
   ExpectAccountsAddUp(rank);
 }
 

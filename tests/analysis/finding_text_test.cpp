@@ -26,7 +26,6 @@ RankAnalysis Starved(int busy_us) {
     thread 1
     repeat 6 every 100000
       step 0 100000 ProfilerStep#1
-      op 100 99000 aten::stack
       call 99100 99110 cudaLaunchKernel | corr=1
     end
     stream 0 7
@@ -40,10 +39,11 @@ TEST(FindingText, SharesBelowOnePercentAreNotZero) {
   EXPECT_EQ(Percent(0), "0 %");
   EXPECT_EQ(Percent(0.0001), "less than 1 %");
   EXPECT_EQ(Percent(0.136), "14 %");
-  EXPECT_EQ(Only(Starved(2), "low-utilisation").title,
-            "Low utilisation: GPU 0 is busy for less than 1 % of the step");
-  EXPECT_EQ(Only(Starved(800), "low-utilisation").title,
-            "Low utilisation: GPU 0 is busy for less than 1 % of the step");
+  for (const int busy_us : {2, 800}) {
+    const std::string title = Only(Starved(busy_us), "low-utilisation").title;
+    EXPECT_TRUE(title.starts_with("Low utilisation: GPU 0 is busy for less than 1 % of the step; "))
+        << title;
+  }
 }
 
 TEST(FindingText, NoSentenceHoldsANameOfTheEngine) {

@@ -7,6 +7,7 @@
 #include "tests/analysis/twin_host.h"
 #include "tests/analysis/twin_missing.h"
 #include "tests/analysis/twin_steps.h"
+#include "trace/base/kernel_names.h"
 
 namespace trainprof {
 namespace {
@@ -204,7 +205,8 @@ DeviceClass Twin::BusyClassAt(DeviceId device, int64_t moment) const {
   for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
     if (!OnDevice(op, device) || !Covers(trace_.device_ops, op, moment)) continue;
     if (trace_.device_ops.kind[op] != DeviceOpKind::kKernel) continue;
-    if (!IsCommunicationKernel(trace_.Text(trace_.device_ops.name[op]))) {
+    if (trace_.device_ops.collective[op] == kNoCollective &&
+        !IsCommunicationKernel(trace_.Text(trace_.device_ops.name[op]))) {
       return DeviceClass::kCompute;
     }
     communicates = true;

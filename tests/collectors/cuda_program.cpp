@@ -153,73 +153,6 @@ int Dependencies(long) {
   return 0;
 }
 
-struct HostCall {
-  int64_t begin_ns;
-  int64_t end_ns;
-  long thread;
-};
-
-void TakesSomeTime(void* argument) {
-  auto* call = static_cast<HostCall*>(argument);
-  call->begin_ns = vgpuNowNs();
-  call->thread = gettid();
-  usleep(2000);
-  call->end_ns = vgpuNowNs();
-}
-
-// When each ran, on which thread; then when all had ended.
-void Tell(const std::vector<HostCall>& calls) {
-  const int64_t ended_ns = vgpuNowNs();
-  for (const HostCall& call : calls) {
-    std::printf("%lld %lld %ld\n", static_cast<long long>(call.begin_ns),
-                static_cast<long long>(call.end_ns), call.thread);
-  }
-  std::printf("%lld\n", static_cast<long long>(ended_ns));
-}
-
-// Functions of the host between kernels of a stream, the last one by the driver.
-int HostFunctions(long count) {
-  const void* kernel = Declare("_Z6kernelPf", 5000);
-  cudaStream_t stream = nullptr;
-  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-  std::vector<HostCall> calls(static_cast<size_t>(count));
-  for (HostCall& call : calls) {
-    Launch(kernel, stream);
-    const bool by_driver = &call == &calls.back();
-    const int failed = by_driver ? static_cast<int>(cuLaunchHostFunc(stream, TakesSomeTime, &call))
-                                 : cudaLaunchHostFunc(stream, TakesSomeTime, &call);
-    if (failed != 0) return 3;
-  }
-  Launch(kernel, stream);
-  Check(cudaStreamSynchronize(stream), "synchronize");
-  Tell(calls);
-  return 0;
-}
-
-// The same as a node of a graph that is launched so often.
-int GraphHostFunctions(long launches) {
-  const void* kernel = Declare("_Z6kernelPf", 5000);
-  cudaStream_t stream = nullptr;
-  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-  Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-  Launch(kernel, stream);
-  HostCall call;
-  Check(cudaLaunchHostFunc(stream, TakesSomeTime, &call), "host function");
-  Launch(kernel, stream);
-  cudaGraph_t graph = nullptr;
-  Check(cudaStreamEndCapture(stream, &graph), "capture");
-  cudaGraphExec_t executable = nullptr;
-  Check(cudaGraphInstantiate(&executable, graph, 0), "instantiate");
-  std::vector<HostCall> calls;
-  for (long i = 0; i < launches; ++i) {
-    Check(cudaGraphLaunch(executable, stream), "graph launch");
-    Check(cudaStreamSynchronize(stream), "synchronize");
-    calls.push_back(call);
-  }
-  Tell(calls);
-  return 0;
-}
-
 int Graph(long launches) {
   const void* kernel = Declare("_Z6kernelPf", 2000);
   cudaStream_t stream = nullptr;
@@ -299,8 +232,8 @@ int Steps(long count, long milliseconds) {
 }
 
 // Steps that wait for nothing, and threads that launch beside them, so that work is under way at any time.
-int Loaded(long count) {
-  const void* kernel = Declare("_Z6kernelPf", 300'000);
+int Loaded(long count, double kernel_ns) {
+  const void* kernel = Declare("_Z6kernelPf", kernel_ns);
   std::atomic<bool> ends = false;
   const auto launch_on = [&](const std::atomic<bool>* until) {
     cudaStream_t stream = nullptr;
@@ -339,7 +272,7 @@ int GraphSteps(long count) {
     }
     if (executable != nullptr) Check(cudaGraphLaunch(executable, stream), "graph launch");
     Check(cudaStreamSynchronize(stream), "synchronize");
-    usleep(2000);
+    usleep(5000);
     nvtxRangePop();
   }
   return 0;
@@ -450,13 +383,16 @@ int main(int argc, char** argv) {
   if (mode == "devices") code = Devices(count);
   if (mode == "mixed") code = Mixed(count);
   if (mode == "dependencies") code = Dependencies(count);
-  if (mode == "host_functions") code = HostFunctions(count);
-  if (mode == "graph_host_functions") code = GraphHostFunctions(count);
+  if (mode.ends_with("host_functions")) {
+    const void* kernel = Declare("_Z6kernelPf", 5000);
+    code = cuda_program::HostFunctions(
+        mode, [kernel](CUstream_st* stream) { Launch(kernel, stream); }, count);
+  }
   if (mode == "graph") code = Graph(count);
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);
   if (mode == "payload") code = Payload(count);
-  if (mode == "loaded") code = Loaded(count);
+  if (mode == "loaded") code = Loaded(count, argc > 3 ? std::atof(argv[3]) : 300'000);
   if (mode == "graph_steps") code = GraphSteps(count);
   if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
   if (mode == "second_client" || mode == "rude_client") {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+struct CUstream_st;  // a cudaStream_t points to one
+
 namespace cuda_program {
 
 struct Progress {
@@ -24,5 +26,11 @@ int RudeClient(const std::function<void()>& launch, const std::string& how);
 // One that records beside others, twice, with launches between its rounds and in them. `how`: its first
 // round begins before the first use of CUDA ("first"), or "later"; or it "stays" at it to the end.
 int SharingClient(const std::function<void()>& launch, const std::string& how);
+
+// `count` functions of the host between what launch(stream) launches; then prints when each ran, and on
+// which thread. `mode`: in a stream ("host_functions"); of a graph that is launched so often, beside
+// kernels ("graph_host_functions"), or alone and without a word ("graph_of_host_functions").
+int HostFunctions(const std::string& mode, const std::function<void(CUstream_st*)>& launch,
+                  long count);
 
 }  // namespace cuda_program

@@ -209,25 +209,57 @@ TEST_P(CuptiHostFunctions, OfAWholeGraphAreItsOwn) {
   EXPECT_EQ(run_.Rows().Of(recording::DeviceRowType::kGraph).size(), 3u);
 }
 
+// Graphs that have nothing a device does.
+TEST_P(CuptiHostFunctions, AreAllThatAGraphHas) {
+  ASSERT_EQ(run_.Run({"graph_of_host_functions", "3"}), 0) << run_.output();
+  EXPECT_EQ(HostFunctionRows(run_.Rows()).size(), Tells() ? 3u : 0u);
+  const Trace recorded = run_.ReadOne();
+  EXPECT_EQ(recorded.quality.CountOf("graph_launches_without_nodes"), Tells() ? 0 : 3);
+  EXPECT_EQ(recorded.quality.CountOf("launches_without_kernel"), 0);
+  const std::filesystem::path file = run_.Scratch("trace.json");
+  ASSERT_TRUE(ExportTrace(recorded, file).ok());
+  const Result<Trace> back = ImportTrace(file);
+  ASSERT_TRUE(back.ok()) << back.error();
+  EXPECT_EQ(back.value().quality.CountOf("launches_without_kernel"), Tells() ? 0 : 3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Versions, CuptiHostFunctions,
                          ::testing::Values("12.4", "13.0", "13.1", "13.5"), VersionName);
 
-// They are no launches that a kernel answers: 600 of 2 ms last well past it.
-TEST(CuptiHostFunctionsUnderWay, KeepNoWindowOpen) {
-  CudaRun run;
-  run.environment["VGPU_CUPTI_VERSION"] = "13.1";
-  run.environment[recording::kEnvOptions] = "duration_ms=200";
-  ASSERT_EQ(run.Run({"host_functions", "600"}), 0) << run.output();
-  const RecordedRows rows = run.Rows();
-  EXPECT_EQ(rows.gaps_begun, 1);
-  EXPECT_GT(rows.Of(recording::DeviceRowType::kKernel).size(), 20u);
-  EXPECT_GT(HostFunctionRows(rows).size(), 20u);
-  EXPECT_LT(HostFunctionRows(rows).size(), 500u);
-  EXPECT_EQ(rows.Fact("cupti.untimed"), "");
-  const Trace trace = run.ReadOne();
-  for (const QualityItem& item : trace.quality.items()) {
-    EXPECT_NE(item.severity, QualitySeverity::kDataLoss) << item.kind;
+// A program of host functions of 2 ms each, in one stream, most of which have not run when its window
+// ends.
+class CuptiHostFunctionsUnderWay : public ::testing::Test {
+ protected:
+  void Run(const char* functions) {
+    run_.environment["VGPU_CUPTI_VERSION"] = "13.1";
+    run_.environment[recording::kEnvOptions] = "duration_ms=600";
+    ASSERT_EQ(run_.Run({"host_functions", functions}), 0) << run_.output();
+    const RecordedRows rows = run_.Rows();
+    EXPECT_EQ(rows.gaps_begun, 1);
+    EXPECT_EQ(rows.Fact("cupti.untimed"), "");
+    launched_ = rows.CountCalls("cudaLaunchHostFunc") + rows.CountCalls("cuLaunchHostFunc");
+    timed_ = static_cast<int64_t>(HostFunctionRows(rows).size());
+    EXPECT_GT(timed_, 20);
+    const Trace trace = run_.ReadOne();
+    for (const QualityItem& item : trace.quality.items()) {
+      EXPECT_NE(item.severity, QualitySeverity::kDataLoss) << item.kind;
+    }
+    EXPECT_EQ(trace.quality.CountOf("host_functions_without_time"), launched_ - timed_);
   }
+
+  CudaRun run_;
+  int64_t launched_ = 0;
+  int64_t timed_ = 0;
+};
+
+TEST_F(CuptiHostFunctionsUnderWay, AreWaitedForAtAWindowsEnd) {
+  Run("300");
+  EXPECT_EQ(timed_, launched_);
+}
+
+TEST_F(CuptiHostFunctionsUnderWay, AreCountedWhereTheyLastTooLong) {
+  Run("2000");
+  EXPECT_LT(timed_, launched_);
 }
 
 // A launch that finds the queue full waits in its call.

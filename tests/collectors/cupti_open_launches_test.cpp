@@ -56,6 +56,21 @@ TEST_F(CuptiOpenLaunches, OfCapturesThatOverlapAreNotWaitedFor) {
   EXPECT_EQ(open_->count(), 1u);
 }
 
+// From a buffer that CUPTI has, and once more when it is delivered.
+TEST_F(CuptiOpenLaunches, AreNotedOnceHoweverOftenTheyAreTold) {
+  for (int again = 0; again < 2; ++again) {
+    open_->Launched(5);
+    open_->CaptureBegan(10, 100);
+    open_->Launched(11);
+    open_->CaptureEnded(12, 100);
+    open_->CaptureBegan(20, 100);  // goes on
+    EXPECT_EQ(open_->count(), 1u);
+  }
+  open_->CaptureEnded(22, 100);
+  open_->Launched(23);
+  EXPECT_EQ(open_->count(), 2u);
+}
+
 TEST_F(CuptiOpenLaunches, OfACaptureThatBeganUnseenAreForgotten) {
   open_->Launched(5);
   open_->CaptureEnded(10, 100);

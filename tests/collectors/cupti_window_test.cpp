@@ -145,18 +145,21 @@ struct Edge {
   const char* faults;
   const char* settings = "";
   const char* options = "";
+  const char* pause_ms = "250";
 };
 void PrintTo(const Edge& edge, std::ostream* out) { *out << edge.version << " " << edge.faults; }
 class CuptiWindowEnds : public ::testing::TestWithParam<Edge> {};
 
-// Some twenty windows a run, each closed while work is under way.
+// A dozen windows a run, each closed while work is under way, and most of the launches are in buffers that
+// CUPTI has not delivered.
 TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
   CudaRun run;
-  run.environment[recording::kEnvOptions] = std::string("pause_ms=20") + GetParam().options;
+  run.environment[recording::kEnvOptions] =
+      std::string("pause_ms=") + GetParam().pause_ms + GetParam().options;
   run.environment["VGPU_CUPTI_VERSION"] = GetParam().version;
   run.environment["VGPU_FAULTS"] = GetParam().faults;
   run.environment["VGPU_SETTINGS"] = GetParam().settings;
-  ASSERT_EQ(run.Run({"loaded", "600"}), 0);
+  ASSERT_EQ(run.Run({"loaded", "5000", "120000"}), 0);
   const RecordedRows rows = run.Rows();
   EXPECT_EQ(rows.Fact("cupti.state"), "recording");
   EXPECT_GE(rows.gaps_ended, kIsSanitized ? 2 : 8);
@@ -175,7 +178,9 @@ TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
   // What was launched between windows, several times as much, takes no room but for some at their edges.
   size_t alone = 0;
   for (const uint32_t kernel : answered) alone += launched.count(kernel) == 0 ? 1 : 0;
-  EXPECT_LT(alone, launched.size() / 2);
+  // Unless the next window begins before the last one has ended: then CUPTI delivers them many pauses late.
+  const bool ends = std::string_view(GetParam().name) != "GoesOnMeanwhile";
+  if (ends) EXPECT_LT(alone, launched.size() / 2);
   EXPECT_EQ(rows.Fact("cupti.untimed"), "");
 }
 
@@ -185,8 +190,24 @@ INSTANTIATE_TEST_SUITE_P(
                       Edge{"CompleteAtFlush", "12.8", "disable_holds,complete_at_flush"},
                       Edge{"DisableHangs", "13.0.0", "disable_hangs"},
                       Edge{"Unsubscribed", "13.1", "disable_holds", "", ";pauses=unsubscribed"},
-                      Edge{"BesideOthers", "13.5", "disable_holds", "driver_version=13030"}),
+                      Edge{"BesideOthers", "13.5", "disable_holds", "driver_version=13030"},
+                      Edge{"GoesOnMeanwhile", "13.1", "disable_holds", "", "", "20"}),
     [](const auto& edge) { return std::string(edge.param.name); });
+
+// Some seconds of work, which the end of a window of 0.6 s does not wait for.
+TEST(CuptiWindow, WorkThatIsNotWaitedForIsCountedAndRecordingGoesOn) {
+  CudaRun run;
+  run.environment[recording::kEnvOptions] = "duration_ms=600";
+  run.environment["VGPU_SETTINGS"] = "queue_depth=100";
+  ASSERT_EQ(run.Run({"loaded", "60", "30000000"}), 0);
+  const RecordedRows rows = run.Rows();
+  EXPECT_EQ(rows.Fact("cupti.state"), "recording");
+  const auto kernels = static_cast<int64_t>(rows.Of(DeviceRowType::kKernel).size());
+  EXPECT_GT(kernels, 20);
+  EXPECT_LT(kernels, rows.CountCalls("cudaLaunchKernel"));
+  EXPECT_EQ(rows.Fact("cupti.untimed"),
+            std::to_string(rows.CountCalls("cudaLaunchKernel") - kernels));
+}
 
 TEST(CuptiWindow, DelayRunsWithoutNvtx) {
   CudaRun run;

@@ -256,14 +256,20 @@ class Phases(Torch):
         self.assertEqual(self.read("trace.json").count(b'"validation"'), 8)
 
     def test_ranks_of_which_one_is_slow(self):
+        self.try_ranks([], self.compare_ranks)
+
+    def test_the_late_one_of_four_ranks_is_named(self):
+        self.try_ranks(["4", "2"], self.compare_four)
+
+    def try_ranks(self, arguments, compare):
         for attempt in range(3):
             shutil.rmtree(self.path("run"), ignore_errors=True)
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 port = str(free.getsockname()[1])
-            self.record("slow_rank.py", port)
+            self.record("slow_rank.py", port, *arguments)
             try:
-                self.compare_ranks()
+                compare()
                 return
             except AssertionError:
                 if attempt == 2:
@@ -293,6 +299,25 @@ class Phases(Torch):
         self.assertIn("the other rank waits for it, up to", card)
         for finding in self.report["findings"]:
             if finding["rank"] == 0:
+                self.assertEqual(finding["gain_ms_per_step"]["high"], 0)
+
+    def compare_four(self):
+        """Four processes on gloo; the third one's samples take 32 ms a batch longer."""
+        self.rank()
+        waits = self.report["waits"]
+        self.assertEqual((waits["late_ranks"], waits["changes"], waits["whole"]), ([2], False, True))
+        self.assertEqual(waits["cause"]["class"], "input_wait")
+        self.assertAlmostEqual(waits["cause"]["more_ms_per_step"], 32, delta=6)
+        for rank in self.report["ranks"]:
+            own = rank["waits"]
+            if rank["rank"] == 2:
+                self.assertEqual(own["slack_ms_per_step"], 0)
+                self.assertGreater(2 * own["late_steps"], waits["late_steps"])
+            else:
+                self.assertGreater(own["slack_ms_per_step"], 10)
+            self.assertLess(abs(own["clock"]["ahead_ns"]), 5e6)  # they are of one machine
+        for finding in self.report["findings"]:
+            if finding["rank"] != 2:
                 self.assertEqual(finding["gain_ms_per_step"]["high"], 0)
 
     def test_torchs_profiler_with_a_schedule(self):

@@ -190,6 +190,39 @@ TEST(Card, NamesFindingsThatOnlyOtherRanksHave) {
             std::string::npos);
 }
 
+// 4,000 ranks, one of them late: a line for those that are alike, one for the late one.
+TEST(TextReport, ShowsManyRanksInGroups) {
+  JobAnalysis job;
+  constexpr uint32_t kRanks = 4000;
+  constexpr uint32_t kLate = 1234;
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    RankAnalysis rank = RankThatSkips(r, {});
+    rank.window = Milliseconds(100);
+    Finding& finding = rank.findings.emplace_back();
+    finding.code = r == kLate ? "TP101" : "TP201";
+    finding.rule = r == kLate ? "input-bound" : "low-utilisation";
+    finding.title = "some title";
+    job.ranks.push_back(std::move(rank));
+    RankWaits& waits = job.waits.ranks.emplace_back();
+    waits.collectives = 10;
+    if (r != kLate) {
+      waits.wait = Milliseconds(20 + r % 3);
+      waits.awaited = kLate;
+      waits.awaited_wait = Milliseconds(20);
+    }
+    job.waits.clocks.emplace_back();
+  }
+  job.waits.late = {kLate};
+  job.waits.is_whole = true;
+  const std::string text = TextReport(job);
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << text;
+  EXPECT_NE(text.find("ranks 0 to 1233, 1235 to 3999 waits 5.0 ms to 5.5 ms/step, 5.0 ms of it for "
+                      "rank 1234"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rank 1234 comes last"), std::string::npos) << text;
+}
+
 TEST(TextReport, SaysOnceWhySeveralRulesWereSkipped) {
   JobAnalysis job;
   const std::vector<std::string> rules{"cpu-tensor", "host-sync", "low-utilisation"};

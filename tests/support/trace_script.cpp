@@ -15,6 +15,13 @@
 namespace trainprof {
 namespace {
 
+SyncKind SyncKindNamed(std::string_view name, const std::string& line) {
+  for (size_t i = 0; i < std::size(kSyncKindNames); ++i) {
+    if (kSyncKindNames[i] == name) return SyncKind{static_cast<uint8_t>(i)};
+  }
+  throw std::invalid_argument(line);
+}
+
 class Script {
  public:
   Trace Run(std::string_view text) {
@@ -34,7 +41,7 @@ class Script {
       int64_t period = 0;
       if (!(words >> times >> every >> period)) throw std::invalid_argument(lines[i]);
       const size_t first = i + 1;
-      while (++i < lines.size() && lines[i].find("end") != lines[i].find_first_not_of(' ')) {
+      while (++i < lines.size() && !IsEnd(lines[i])) {
       }
       for (int n = 0; n < times; ++n) {
         for (size_t j = first; j < i; ++j) {
@@ -48,6 +55,11 @@ class Script {
 
  private:
   static constexpr int64_t kCorrelationShift = 1000;
+
+  static bool IsEnd(const std::string& line) {
+    const size_t at = line.find_first_not_of(' ');
+    return at != std::string::npos && line.compare(at, 3, "end") == 0;
+  }
 
   void Line(const std::string& kind, std::istringstream& words, const std::string& line,
             int64_t shift_us, int64_t correlation_shift) {
@@ -65,6 +77,13 @@ class Script {
                                 : builder_.FindOrAddStream(
                                       builder_.FindOrAddProcess(recorded ? 1 : 1'000'000 + first),
                                       first, second);
+      return;
+    }
+    if (kind == "device") {
+      int64_t number = 0;
+      int32_t multiprocessors = 0;
+      words >> number >> multiprocessors;
+      builder_.device(builder_.FindOrAddDevice(number)).num_sms = multiprocessors;
       return;
     }
     int64_t begin = 0;
@@ -123,7 +142,15 @@ class Script {
     } else if (kind == "call") {
       builder_.AddApi(event, ApiKindOf(name), correlation);
     } else if (kind == "kernel") {
-      builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation);
+      DeviceOpDetails details;
+      if (const int64_t blocks = number("grid", 0); blocks > 0) {
+        LaunchConfig config;
+        config.grid = {static_cast<uint32_t>(blocks), 1, 1};
+        config.block = {128, 1, 1};
+        details.launch_config = builder_.FindOrAddLaunchConfig(config);
+      }
+      builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation,
+                           details);
     } else if (kind == "copy") {
       const auto [source, target] = MemoryKindsOf(name);
       builder_.AddDeviceOp(event, DeviceOpKind::kCopy, CopyDirectionOf(name), number("bytes", 0),
@@ -131,10 +158,22 @@ class Script {
     } else if (kind == "memset") {
       builder_.AddDeviceOp(event, DeviceOpKind::kMemset, CopyDirection::kUnknown,
                            number("bytes", 0), correlation);
+    } else if (kind == "stream-wait") {
+      builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
+                      SyncKind::kStreamWaits, kNoCorrelation, kNoCorrelation,
+                      number("stream", kNoCorrelation), number("device", 0),
+                      number("record", kNoCorrelation) + correlation_shift, kNoCorrelation);
     } else if (kind == "host-function") {
       builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
                       SyncKind::kHostFunction, kNoCorrelation, kNoCorrelation, kNoCorrelation,
                       kNoCorrelation, kNoCorrelation, int64_t{2});
+    } else if (kind == "sync") {
+      int64_t record = number("record", kNoCorrelation);
+      if (record != kNoCorrelation) record += correlation_shift;
+      builder_.AddRow(builder_.trace().syncs, event, kEmptyString, correlation,
+                      SyncKindNamed(name, line), kNoCorrelation, kNoCorrelation,
+                      number("on-stream", kNoCorrelation), number("on-device", kNoCorrelation),
+                      record, kNoCorrelation);
     } else if (kind == "gap") {
       builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("window")});
     } else if (kind == "device-gap") {

@@ -9,9 +9,15 @@
 //   stream 0 7                                    events below are on stream 7 of device 0
 //   copy 20 36 Memcpy DtoH (Device -> Pageable) | corr=5 bytes=8
 //
-// Kinds: step, annotation (on a stream the GPU's), op, overhead, python, call, kernel, copy, memset, host-function (of thread 2, on
-// the stream that waits for it), gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes the trace
-// one of our own.
+// "device 0 108" says how many multiprocessors device 0 has. "grid=4" gives a kernel 4 blocks.
+// "stream-wait 10 10 | corr=6 record=5 stream=9 device=1" is call 6 that lets the stream wait for the event
+// that call 5 recorded on stream 9 of device 1.
+//
+// Kinds: step, annotation (on a stream the GPU's), op, overhead, python, call, kernel, copy, memset, sync
+// (named as by Name(SyncKind), on the stream that waits or is waited for; of an event: on-stream=, on-device=,
+// record= the id of the call that recorded it), host-function (of thread 2, on the stream that waits for it),
+// gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes
+// the trace one of our own.
 #pragma once
 
 #include <string_view>

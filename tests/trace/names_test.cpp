@@ -6,6 +6,8 @@
 #include <random>
 #include <string>
 
+#include "trace/base/kernel_names.h"
+
 namespace trainprof {
 namespace {
 
@@ -334,7 +336,23 @@ TEST(Names, TellsCommunicationKernels) {
   EXPECT_TRUE(IsCommunicationKernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"));
   EXPECT_TRUE(IsCommunicationKernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"));
   EXPECT_TRUE(IsCommunicationKernel("void vllm::cross_device_reduce_1stage<__half, 2>(...)"));
+  for (
+      const char* name :
+      {"void deep_ep::intranode::dispatch<8, 768>(int4*, float*)",
+       "void deep_ep::internode_ll::combine<true, 7168>(void*)",
+       "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16>(...)",
+       "void c10d::symmetric_memory::(anonymous namespace)::two_shot_all_reduce_kernel<float>(float*)",
+       "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<2>(...)",
+       "void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>(...)", "mscclpp::allreduce7",
+       "void quickreduce::allreduce_prototype_twoshot<int>(...)",
+       "void rccl_main_kernel<false>(ncclDevComm*)"}) {
+    EXPECT_TRUE(IsCommunicationKernel(name)) << name;
+  }
   EXPECT_FALSE(IsCommunicationKernel("ampere_sgemm_128x64_tn"));
+  EXPECT_FALSE(
+      IsCommunicationKernel("void reduce_kernel<512, 1, ReduceOp<float, all_reduce_tag>>(int)"));
+  EXPECT_FALSE(IsCommunicationKernel(
+      "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>(float*)"));
   EXPECT_FALSE(IsCommunicationKernel(""));
 }
 

@@ -427,7 +427,7 @@ TEST(Document, LoadsTheCorpusJob) {
   Document document(path);
   LoadAll(document);
   ASSERT_EQ(document.ranks(), 8u);
-  EXPECT_EQ(document.SlowestRank(), 1u);
+  EXPECT_EQ(document.SlowestRank(), 7u) << "the others wait for it";
   ExpectTheReportsResults(document, path);
 }
 

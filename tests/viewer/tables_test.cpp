@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/kernel_title.h"
 #include "analysis/tables/histogram.h"
 #include "analysis/tables/name_table.h"
 #include "analysis/tables/site_table.h"

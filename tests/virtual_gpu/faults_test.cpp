@@ -238,6 +238,17 @@ TEST(VirtualGpuFaults, WhileOneThreadIsInCuInitCuptiWaits) {
   other.join();
 }
 
+TEST(VirtualGpuFaults, OtherThreadsWaitForTheContextThatOneCreates) {
+  ASSERT_EQ(vgpuSet("context_create_ns", 300e6, 300e6), 0);
+  Start({CUPTI_ACTIVITY_KIND_RUNTIME});
+  std::thread other([] { LaunchMany(1); });
+  const timespec pause = {0, 50'000'000};
+  nanosleep(&pause, nullptr);
+  LaunchMany(1);
+  other.join();
+  EXPECT_EQ(AllRecords().size(), 4u);  // calls are recorded from the first context on
+}
+
 TEST(VirtualGpuFaults, LaunchesWaitForAFlush) {
   ASSERT_EQ(vgpuSet("flush_ms", 300, 300), 0);
   Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});

@@ -368,6 +368,11 @@ constexpr HostWait HostWaitOf(std::string_view name) {
              : HostWait::kContext;
 }
 
+// The stream calls a function of the host when its turn has come.
+constexpr bool LaunchesHostFunction(std::string_view call) {
+  return call.starts_with("cudaLaunchHostFunc") || call.starts_with("cuLaunchHostFunc");
+}
+
 // Where a stream's work begins, or ends, to go into a CUDA graph instead of a device.
 enum class CaptureEdge : uint8_t { kNone, kBegin, kEnd };
 constexpr CaptureEdge CaptureEdgeOf(std::string_view call) {
@@ -423,13 +428,6 @@ inline constexpr std::string_view kMemoryCounter = "Step memory MiB";
 
 // The range of the steps during which `trainprof run --memory` looked for what keeps memory.
 inline constexpr std::string_view kMemorySearch = "trainprof --memory";
-
-// A kernel that moves data between GPUs: NCCL, RCCL, NVSHMEM and the custom all-reduces.
-constexpr bool IsCommunicationKernel(std::string_view name) {
-  using names_internal::ContainsNoCase;
-  return ContainsNoCase(name, "nccl") || ContainsNoCase(name, "rccl") ||
-         ContainsNoCase(name, "nvshmem") || ContainsNoCase(name, "cross_device_reduce");
-}
 
 // "Memcpy HtoD (Pageable -> Device)" -> kHostToDevice.
 constexpr CopyDirection CopyDirectionOf(std::string_view name) {

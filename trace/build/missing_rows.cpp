@@ -146,6 +146,13 @@ std::vector<Row> AllWithoutRow(const Trace& trace) {
     CancelPoint(row);
     if (ops.launch[row] == kNoRow) answer(ops.track[row], ops.correlation[row]);
   }
+  const SyncTable& syncs = trace.syncs;
+  for (uint32_t row = 0; row < syncs.size(); ++row) {  // of graphs that have nothing else
+    CancelPoint(row);
+    if (syncs.kind[row] == SyncKind::kHostFunction) {
+      answer(syncs.track[row], syncs.correlation[row]);
+    }
+  }
   const StringId key = trace.strings.Find("correlation");
   for (const Row row : UnknownDeviceRows(trace)) {
     const auto id =

@@ -1,5 +1,7 @@
 #include "trace/tables/name_facts.h"
 
+#include "trace/base/kernel_names.h"
+
 namespace trainprof {
 
 NameFacts NameFactsOf(std::string_view name) {

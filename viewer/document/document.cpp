@@ -24,7 +24,7 @@ struct Document::Shown {
   uint32_t median = 0;
 };
 
-// By mean step but for waits, as SlowestRank(JobAnalysis) does.
+// By mean step but for waits, until it is known which rank the others wait for.
 void Document::Shown::OrderRanks() {
   std::vector<std::tuple<double, int64_t, uint32_t>> order;
   for (uint32_t r = 0; r < edition.ranks.size(); ++r) {
@@ -36,6 +36,9 @@ void Document::Shown::OrderRanks() {
   if (order.empty()) return;
   std::sort(order.begin(), order.end());
   slowest = std::get<uint32_t>(order.front());
+  if (edition.job != nullptr) {
+    slowest = static_cast<uint32_t>(trainprof::SlowestRank(*edition.job).place);
+  }
   median = std::get<uint32_t>(order[order.size() / 2]);
 }
 

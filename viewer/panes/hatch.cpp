@@ -29,6 +29,16 @@ Pattern PatternOf(Category cause) {
       return {.lean = 0.4f, .spacing = 5};
     case Category::kDependency:
       return {.lean = 0, .spacing = 12};
+    case Category::kOtherDevice:
+      return {.lean = -1, .spacing = 14};
+    case Category::kHostFunction:
+      return {.lean = 0.4f, .spacing = 9};
+    case Category::kHostWork:
+      return {.lean = -0.4f, .spacing = 9};
+    case Category::kPreempted:
+      return {.lean = 0, .spacing = 9};
+    case Category::kOtherRanks:
+      return {.lean = 1, .spacing = 10, .crossed = true};
     case Category::kUnrecorded:
       return {.lean = 1, .spacing = 14, .crossed = true};
     default:

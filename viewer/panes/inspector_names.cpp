@@ -1,6 +1,7 @@
 // The tabs of kernels and of operators: what took the time, by name.
 #include <fmt/format.h>
 
+#include "analysis/kernel_title.h"
 #include "viewer/navigation/ruler.h"
 #include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"

@@ -16,10 +16,14 @@ enum RankColumn { kRank, kMeanStep, kMedianStep, kBusy, kLate };
 
 // Columns of the classes in the order in which they are most asked for.
 constexpr DeviceClass kClasses[] = {
-    DeviceClass::kIdleInputWait,  DeviceClass::kExposedCommunication, DeviceClass::kIdleLaunchBound,
-    DeviceClass::kIdleSyncDrain,  DeviceClass::kExposedCopy,          DeviceClass::kIdlePython,
-    DeviceClass::kIdleAllocation, DeviceClass::kIdleDependency,       DeviceClass::kIdleIo,
-    DeviceClass::kIdleUnrecorded, DeviceClass::kIdleUnknown};
+    DeviceClass::kIdleInputWait,    DeviceClass::kExposedCommunication,
+    DeviceClass::kIdleLaunchBound,  DeviceClass::kIdleSyncDrain,
+    DeviceClass::kExposedCopy,      DeviceClass::kIdleHostWork,
+    DeviceClass::kIdlePython,       DeviceClass::kIdleOtherDevice,
+    DeviceClass::kIdleCollective,   DeviceClass::kIdleAllocation,
+    DeviceClass::kIdleHostFunction, DeviceClass::kIdlePreempted,
+    DeviceClass::kIdleDependency,   DeviceClass::kIdleIo,
+    DeviceClass::kIdleUnrecorded,   DeviceClass::kIdleUnknown};
 
 constexpr TableColumn kRankColumns[] = {
     {"rank"},
@@ -34,8 +38,13 @@ constexpr TableColumn kRankColumns[] = {
     {"launch", 54, 2, "ms/step: GPU idle, launch-bound: the host issues too slowly"},
     {"sync", 52, 2, "ms/step: GPU idle, sync drain: the queue refills after a sync"},
     {"copy", 52, 3, "ms/step: copies that nothing hides"},
+    {"work", 52, 3, "ms/step: GPU idle, the host did what a range or line of the user's names"},
     {"Python", 54, 3, "ms/step: GPU idle, the host ran Python"},
+    {"device", 54, 3, "ms/step: GPU idle, waiting for another device"},
+    {"ranks", 52, 3, "ms/step: GPU idle, waiting for other ranks"},
     {"alloc", 52, 4, "ms/step: GPU idle, the host allocated memory"},
+    {"function", 60, 4, "ms/step: GPU idle, a host function in the stream"},
+    {"preempted", 66, 4, "ms/step: GPU idle, another thread had the host's core"},
     {"hand-over", 66, 4, "ms/step: GPU idle, hand-over between queued operations"},
     {"I/O", 52, 4, "ms/step: GPU idle, the host saved or logged"},
     {"unrec.", 52, 5, "ms/step: unrecorded, device work is missing from the trace"},

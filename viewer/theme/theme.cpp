@@ -25,6 +25,11 @@ constexpr uint32_t kCategoryColors[kCategories] = {
     0x6fb6df,  // Python: their sky blue
     0x9a7048,  // saving or logging
     0x66798c,  // hand-over
+    0x8c6bb1,  // other device
+    0x7fbf7b,  // host function
+    0xb35a8f,  // host work
+    0xa6611a,  // preempted
+    0x4d9a9a,  // other ranks
     0xb9bcc0,  // unrecorded
     0x85888c,  // unknown
     0x7f96b2,  // operator

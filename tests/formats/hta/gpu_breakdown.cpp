@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/interval_set.h"
+#include "trace/base/kernel_names.h"
 #include "trace/formats/importer.h"
 
 int main(int argc, char** argv) {

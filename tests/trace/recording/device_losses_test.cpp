@@ -147,6 +147,43 @@ TEST_F(DeviceLosses, CapturedLaunchesAreNone) {
   EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 0);
 }
 
+// Their records answer launches, too: of themselves, and of graphs that have no other node.
+TEST_F(DeviceLosses, HostFunctionsThatNoRecordTellsOfAreCountedWhereCuptiTells) {
+  const auto host_function = [](int64_t at, uint32_t correlation) {
+    DeviceRow row = RowOf(DeviceRowType::kSync, at, at + 5, correlation);
+    row.detail = kHostFunctionSync;
+    return row;
+  };
+  const uint32_t launch = writer_.String("cudaLaunchHostFunc");
+  const uint32_t graph = writer_.String("cudaGraphLaunch");
+  writer_.Row(RowOf(DeviceRowType::kMemset, 0, 5, 99));
+  writer_.Row(CallOf(10, 12, 1, launch));
+  writer_.Row(host_function(15, 1));
+  writer_.Row(CallOf(20, 22, 2, writer_.String("cuLaunchHostFunc_v2")));
+  writer_.Row(CallOf(30, 32, 3, writer_.String("cudaStreamBeginCapture")));
+  writer_.Row(CallOf(40, 42, 4, launch));
+  writer_.Row(CallOf(50, 52, 5, writer_.String("cudaStreamEndCapture")));
+  writer_.Row(CallOf(60, 62, 6, graph));  // lost
+  writer_.Row(CallOf(70, 72, 7, graph));
+  writer_.Row(host_function(75, 7));
+  CallRow failed = CallOf(80, 82, 8, launch);
+  failed.result = 1;
+  writer_.Row(failed);
+  writer_.Row(RowOf(DeviceRowType::kMemset, 90, 95, 100));
+  const auto count = [&](const char* version) {
+    writer_.Fact("cupti.version", version);
+    const Trace t = Read();
+    EXPECT_EQ(t.quality.CountOf("graph_launches_without_nodes") +
+                  t.quality.CountOf("launches_without_kernel"),
+              1);
+    return t.quality.CountOf("host_functions_without_time");
+  };
+  EXPECT_EQ(count("13.0 (130000)"), 0);
+  EXPECT_EQ(count("13.1 (130100)"), 1);
+  writer_.Fact("cupti.refused", "cuptiActivityEnable(HOST_LAUNCH) gives CUPTI_ERROR_INVALID_KIND");
+  EXPECT_EQ(count("13.1 (130100)"), 0);
+}
+
 TEST_F(DeviceLosses, WhatSpansAPauseOfTheRecordingWasStampedLate) {
   writer_.Gap(1000, 5000, GapReason::kDevice);
   writer_.Gap(8000, 9000, GapReason::kLent);

@@ -198,7 +198,9 @@ void Buffers::Complete(Sink& sink, int64_t now_ns) {
     if (!done.body.empty()) memcpy(record, done.body.data(), done.body.size());
     if (!TakeOne(Fault::zero_start_records)) {
       write(done.times.start_offset, to_client(done.times.start_ns));
-      write(done.times.end_offset, to_client(done.times.end_ns));
+      const bool reversed = TakeOne(Fault::reversed_records);
+      write(done.times.end_offset,
+            to_client(reversed ? done.times.start_ns - 1 : done.times.end_ns));
       write(done.times.completed_offset, to_client(done.times.end_ns));
     }
     if (done.times.pool != nullptr) DeviceBuffers::Leave(done.times.pool);

@@ -30,6 +30,7 @@ namespace vgpu {
     "records get their times when the client flushes, and at no other time")                        \
   X(out_of_order, "", "buffers are delivered in reverse, in groups of four")                        \
   X(zero_start_records, "100", "this many device records have start = end = 0")                     \
+  X(reversed_records, "100", "this many device records end before they begin")                      \
   X(device_buffers, "1",                                                                            \
     "CUPTI has this many buffers of a GPU's memory at most; work beyond them has start = end = 0")  \
   X(no_sync_records, "", "no synchronization record, as in CUPTI 13.0")                             \

@@ -2,6 +2,7 @@
 // Times are computed when work is issued; nothing runs in the background.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,7 @@ struct Context {
   uint32_t uid = 0;
   Device* device = nullptr;
   bool primary = false;
+  std::atomic<bool> ready = false;  // of a primary one: created, and told of
   std::unique_ptr<Stream> null_stream;
   int64_t blocking_tail_ns = 0;  // the latest tail of its blocking streams
   int64_t latest_tail_ns = 0;    // of all its streams

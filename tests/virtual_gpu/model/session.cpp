@@ -17,6 +17,7 @@ namespace {
 
 thread_local Context* current_context = nullptr;
 thread_local bool initializing = false;
+thread_local bool creating = false;  // a primary context
 
 std::atomic<bool> initialized = false;
 std::atomic<bool> locked = false;  // by the thread that is in Initialize
@@ -110,10 +111,15 @@ Context& UsePrimaryContext(int ordinal) {
     if (created) ready_at = NowNs() + machine.DrawNs(Setting::context_create_ns);
   }
   if (created) {
+    creating = true;
     WaitUntil(ready_at);
     Register(*context);
     TellCreated(*context);
+    creating = false;
+    context->ready = true;
+    context->ready.notify_all();
   }
+  if (!creating) context->ready.wait(false);  // for the thread that creates it
   return *context;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "trace/base/large_columns.h"
 #include "trace/recording/read/cupti_names.h"
@@ -16,12 +15,6 @@ namespace {
 
 constexpr uint32_t kNoStream = UINT32_MAX;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE
 constexpr int64_t kKnowsSlices = 130301;    // CUPTI's own version, of 13.3 update 1
-
-// CUPTI's own version, which stands in parentheses behind CUDA's; 0 where it is not recorded.
-int64_t CuptiVersionIn(const std::string& fact) {
-  const size_t open = fact.find('(');
-  return open == std::string::npos ? 0 : std::atoll(fact.c_str() + open + 1);
-}
 
 }  // namespace
 
@@ -46,7 +39,7 @@ DeviceId DeviceDecoder::FindOrAddDevice(const ScannedDevice& found) {
   for (char byte : facts.uuid) uuid += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   if (uuid.find_first_not_of('0') == std::string::npos) uuid.clear();
   const bool slice = (facts.flags & 1) != 0;
-  if (slice && CuptiVersionIn(Fact(fact::kCuptiVersion)) < kKnowsSlices) {
+  if (slice && CuptiVersion() < kKnowsSlices) {
     uuid.clear();
     builder_.quality().Count(
         "mig_uuid_unknown", QualitySeverity::kInfo, 1,
@@ -163,6 +156,7 @@ void DeviceDecoder::AddDeviceRow(const DeviceRow& row, const WriterStrings& name
       return;
     }
     case DeviceRowType::kSync:
+      if (IsHostFunction(row)) host_functions_.Add(row.correlation);
       syncs_.push_back(row);
       return;
     default:

@@ -85,6 +85,7 @@ class DeviceDecoder {
     LaunchConfigId launch_config = kNoLaunchConfig;
     ApiKind kind{};
     CaptureEdge capture{};
+    bool launches_host_function = false;
     bool name_is_lost = false;
   };
 
@@ -117,9 +118,11 @@ class DeviceDecoder {
   void CountOddities();
   void CountFailedCalls();
   void CountMissingKernels();
+  void CountUntimedHostFunctions();
   void AddGap(TraceTime begin, TraceTime end);
   std::string CauseOfMissingKernels() const;
   std::string Fact(const char* name) const;
+  int64_t CuptiVersion() const;  // its own number, e.g. 130301; 0 where it is not recorded
 
   TrackId Stream(uint32_t device, uint32_t context, uint32_t stream);
   // Any number: the builder clamps what is no time.
@@ -169,7 +172,9 @@ class DeviceDecoder {
   std::map<std::pair<uint32_t, bool>, int64_t> memory_total_;  // by ordinal; of the host or not
   std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
   std::vector<Launch> launches_;                               // calls that start work on a device
+  std::vector<Launch> host_launches_;                          // that start a host function
   CorrelationSet answered_;                                    // what devices did
+  CorrelationSet host_functions_;                              // that have their time
   CorrelationSet in_flight_;  // what they did when the program ended
 
   std::optional<DeviceRow> last_device_row_;  // of the present writer

@@ -100,6 +100,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     common.name = NameOf(row.name, names, &look.name_is_lost);
     look.kind = builder_.Facts(common.name).api;
     look.capture = CaptureEdgeOf(builder_.trace().Text(common.name));
+    look.launches_host_function = LaunchesHostFunction(builder_.trace().Text(common.name));
     common.track = builder_.FindOrAddThread(process_, int64_t{row.tid});
     common.args = CallArgs(row);
   }
@@ -140,6 +141,9 @@ void DeviceDecoder::NoteCall(const CallRow& row, const Look& look) {
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
   if (StartsKernels(kind) && row.result == 0 && row.correlation != 0) {
     launches_.push_back({row.correlation, row.begin_ns, kind == ApiKind::kGraphLaunch});
+  }
+  if (look.launches_host_function && row.result == 0 && row.correlation != 0) {
+    host_launches_.push_back({row.correlation, row.begin_ns});
   }
   if (look.capture == CaptureEdge::kBegin && row.result == 0) ++capture_edges_[row.correlation];
   if (look.capture == CaptureEdge::kEnd) --capture_edges_[row.correlation];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "trace/recording/read/cupti_names.h"
 #include "trace/recording/read/device_decoder.h"
@@ -11,6 +12,8 @@
 
 namespace trainprof::recording {
 namespace {
+
+constexpr int64_t kTimesHostFunctions = 130100;  // CUPTI's own version
 
 int64_t NumberIn(const std::string& text) {
   int64_t number = 0;
@@ -68,6 +71,13 @@ constexpr Loss kLosses[] = {
 std::string DeviceDecoder::Fact(const char* name) const {
   const auto it = scan_.facts.find(name);
   return it == scan_.facts.end() ? std::string() : it->second;
+}
+
+// It stands in parentheses behind CUDA's.
+int64_t DeviceDecoder::CuptiVersion() const {
+  const std::string fact = Fact(fact::kCuptiVersion);
+  const size_t open = fact.find('(');
+  return open == std::string::npos ? 0 : std::atoll(fact.c_str() + open + 1);
 }
 
 // The last one before the wait, of correlation 0 where there is none. An event may be of another
@@ -149,6 +159,7 @@ void DeviceDecoder::Finish(TraceTime end) {
   CountOddities();
   CountFailedCalls();
   CountMissingKernels();
+  CountUntimedHostFunctions();
   // Of a process that runs, or was killed, calls and device work come with a delay, and apart: what
   // both tell ends with the one that lags.
   if (any() && !info_.clean_exit) AddGap(At(std::min(last_device_ns_, last_call_ns_)), end);
@@ -225,7 +236,7 @@ void DeviceDecoder::CountOddities() {
                               static_cast<double>(ms) / 1e3));
   }
   const bool has_sync_record = std::any_of(syncs_.begin(), syncs_.end(), [](const DeviceRow& row) {
-    return row.type == DeviceRowType::kSync && row.detail != kHostFunctionSync;
+    return row.type == DeviceRowType::kSync && !IsHostFunction(row);
   });
   if (sync_calls_ > 0 && !has_sync_record && device_rows_ > 0) {
     quality.Count(
@@ -304,7 +315,9 @@ void DeviceDecoder::CountMissingKernels() {
     unknown.end = std::max(unknown.end, At(launch.begin_ns) + Nanoseconds(1));
   };
   for (const Launch& launch : launches_) {
-    if (answered_.Contains(launch.correlation)) {
+    const bool is_answered =
+        answered_.Contains(launch.correlation) || host_functions_.Contains(launch.correlation);
+    if (is_answered) {
       last_answered = std::max(last_answered, launch.begin_ns);
     } else if (in_flight_.Contains(launch.correlation)) {
       is_unknown(launch);
@@ -331,7 +344,7 @@ void DeviceDecoder::CountMissingKernels() {
   builder_.quality().Count(
       "graph_launches_without_nodes", kDataLoss, kernels - missing.begin(),
       "launches of CUDA graphs of which CUPTI reported no node: made while it recorded "
-      "no kernels, or, before CUPTI 13.1 update 1, taken for other calls' after a pause "
+      "no kernels, or of host functions alone, which it tells of from 13.1 on, or, before CUPTI 13.1 update 1, taken for other calls' after a pause "
       "of the recording (--full has none)");
   builder_.quality().Count("launches_without_kernel", kDataLoss, behind - kernels,
                            fmt::format("of {} launches, without a kernel record: {}",
@@ -351,6 +364,25 @@ void DeviceDecoder::CountMissingKernels() {
     std::for_each(behind, missing.end(), is_unknown);
   }
   AddGap(unknown.begin, unknown.end);
+}
+
+// CUPTI tells of a host function when it has ended, from 13.1 on. Those that had not when a window's end
+// had waited for them, or when the program ended, have no row.
+void DeviceDecoder::CountUntimedHostFunctions() {
+  const std::string refused = Fact(fact::kCuptiRefused);
+  if (CuptiVersion() < kTimesHostFunctions || refused.find("HOST_LAUNCH") != std::string::npos)
+    return;
+  std::vector<Launch> missing;
+  for (const Launch& launch : host_launches_) {
+    if (!host_functions_.Contains(launch.correlation)) missing.push_back(launch);
+  }
+  TakeCaptured(missing);
+  builder_.quality().Count(
+      "host_functions_without_time", QualitySeverity::kWarning,
+      static_cast<int64_t>(missing.size()),
+      fmt::format("of {} host functions in streams: they had not ended when recording did, or were "
+                  "not delivered",
+                  host_launches_.size()));
 }
 
 }  // namespace trainprof::recording

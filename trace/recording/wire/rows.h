@@ -111,6 +111,10 @@ struct DeviceRow {
 };
 static_assert(sizeof(DeviceRow) == 96);
 
+constexpr bool IsHostFunction(const DeviceRow& row) {
+  return row.type == DeviceRowType::kSync && row.detail == kHostFunctionSync;
+}
+
 enum class CallDomain : uint8_t { kDriver = 1, kRuntime = 2 };
 
 // 40 bytes: a call of the CUDA runtime or driver on a host thread.

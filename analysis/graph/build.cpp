@@ -1,0 +1,650 @@
+// Nodes in the order of their recorded times, then their edges, one function a kind.
+#include "analysis/graph/build.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/graph/hand_overs.h"
+#include "analysis/graph/host_items.h"
+#include "analysis/graph/latencies.h"
+#include "analysis/graph/streams.h"
+#include "analysis/graph/thinned.h"
+#include "analysis/host/timeline.h"
+#include "trace/base/cancel.h"
+#include "trace/base/sort_runs.h"
+
+namespace trainprof {
+namespace {
+
+// A stream that works less than this share of what the busiest one of its device does is beside the steps.
+constexpr double kShareOfWork = 0.05;
+
+// A node to be: of a stream's item, or of a thread's. 16 bytes.
+struct Pending {
+  int64_t at = 0;  // its place in the order
+  uint32_t index = 0;
+  uint32_t thread : 24 = 0;
+  uint32_t kind : 8 = 0;
+
+  NodeKind Kind() const { return static_cast<NodeKind>(kind); }
+};
+
+// What a node may have waited for.
+struct Cause {
+  NodeId from = 0;
+  EdgeKind kind = EdgeKind::kStream;
+  TraceTime usual;  // when the node would have begun for this alone, as such things go
+  TraceTime until;  // up to here this explains a later begin, too
+  Row sync = kNoRow;
+};
+
+struct StreamWait {
+  TraceTime issued;
+  uint32_t target = 0;  // of Streams
+  Row sync = kNoRow;
+};
+
+struct StreamState {
+  NodeId last = 0;
+  size_t next_wait = 0;
+  std::vector<StreamWait> waits;  // for events, by when the stream was asked to
+  std::vector<uint32_t> ordered;  // by stream: its first item that this one need not wait for
+};
+
+struct DeviceTimes {
+  Duration gap;                    // between two operations of a queue
+  std::array<Duration, 2> launch;  // from a call's begin to its operation's: kernels, copies
+};
+
+class Builder {
+ public:
+  Builder(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking)
+      : trace_(trace),
+        steps_(steps),
+        streams_(trace),
+        items_(FindHostItems(trace, steps.thread, Marks(steps), blocking, streams_)),
+        hand_overs_(trace, items_) {}
+
+  Graph Build() && {
+    CollectStreamWaits();
+    LearnTimes();
+    const std::vector<Pending> order = Order();
+    MakeRoom(order.size() + 1);
+    AddNode(NodeKind::kStart, 0, 0, 0);
+    for (size_t i = 0; i < order.size(); ++i) {
+      CancelPoint(i);
+      Add(order[i]);
+    }
+    graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
+    FindStepNodes();
+    std::sort(graph_.wait_of_call.begin(), graph_.wait_of_call.end());
+    return std::move(graph_);
+  }
+
+ private:
+  static std::vector<TraceTime> Marks(const Steps& steps) {
+    std::vector<TraceTime> marks;
+    for (const Step& step : steps.steps) {
+      if (marks.empty() || marks.back() < step.span.begin) marks.push_back(step.span.begin);
+      marks.push_back(step.span.end);
+    }
+    return marks;
+  }
+
+  // -- What is usual on each device.
+
+  void LearnTimes() {
+    std::vector<Thinned> gaps(trace_.devices.size() + 1);
+    std::vector<std::array<Thinned, 2>> launches(trace_.devices.size() + 1);
+    for (const Streams::Stream& stream : streams_.streams()) {
+      const size_t device = std::min(Index(stream.device), trace_.devices.size());
+      auto wait = StateOf(stream).waits.begin();
+      const auto last_wait = StateOf(stream).waits.end();
+      for (uint32_t item = stream.first; item < stream.last; ++item) {
+        CancelPoint(item);
+        const auto waits = wait;
+        while (wait != last_wait && wait->issued < streams_.issued(item)) ++wait;
+        const Row call = streams_.call(item);
+        if (call == kNoRow || streams_.kind(item) != NodeKind::kDeviceOp || wait != waits) continue;
+        const bool is_first = item == stream.first;
+        const TraceTime begin = streams_.begin(item);
+        const TraceTime free = is_first ? TraceTime{INT64_MIN} : streams_.end(item - 1);
+        if (free <= trace_.api.begin[Index(call)]) {
+          const bool copies = trace_.device_ops.kind[streams_.row(item)] == DeviceOpKind::kCopy;
+          launches[device][copies ? 1 : 0].Add((begin - trace_.api.begin[Index(call)]).ns);
+        } else if (trace_.api.end[Index(call)] <= free && free <= begin &&
+                   begin - free <= kHandOver) {
+          gaps[device].Add((begin - free).ns);
+        }
+      }
+    }
+    times_.resize(gaps.size());
+    for (size_t device = 0; device < gaps.size(); ++device) {
+      times_[device].gap = Nanoseconds(gaps[device].Quantile(0.5, 1000));
+      for (size_t copies = 0; copies < 2; ++copies) {
+        times_[device].launch[copies] =
+            Nanoseconds(std::max<int64_t>(0, launches[device][copies].Quantile(0.5, kIssue.ns)));
+      }
+    }
+  }
+
+  const DeviceTimes& TimesOf(DeviceId device) const {
+    return times_[std::min(Index(device), times_.size() - 1)];
+  }
+
+  // -- Waits of streams for events.
+
+  void CollectStreamWaits() {
+    states_.resize(streams_.streams().size());
+    for (StreamState& state : states_) state.ordered.assign(states_.size(), 0);
+    const SyncTable& syncs = trace_.syncs;
+    for (uint32_t row = 0; row < syncs.size(); ++row) {
+      CancelPoint(row);
+      if (syncs.kind[row] != SyncKind::kStreamWaits) continue;
+      waits_are_recorded_ = true;
+      const Streams::Stream* const waiting = streams_.Of(syncs.track[row]);
+      const Streams::Stream* const awaited = streams_.Of(syncs.awaited[row]);
+      if (waiting == nullptr || awaited == nullptr || waiting == awaited) continue;
+      if (syncs.call[row] == kNoRow || syncs.record[row] == kNoRow) continue;
+      const TraceTime recorded = trace_.api.begin[Index(syncs.record[row])];
+      const auto target = streams_.LastIssuedBefore(*awaited, recorded);
+      if (!target) continue;
+      StateOf(*waiting).waits.push_back(
+          {trace_.api.begin[Index(syncs.call[row])], *target, Row{row}});
+    }
+    for (StreamState& state : states_) {
+      std::stable_sort(
+          state.waits.begin(), state.waits.end(),
+          [](const StreamWait& a, const StreamWait& b) { return a.issued < b.issued; });
+    }
+  }
+
+  StreamState& StateOf(const Streams::Stream& stream) {
+    return states_[static_cast<size_t>(&stream - streams_.streams().data())];
+  }
+
+  // -- Nodes.
+
+  std::vector<Pending> Order() const {
+    std::vector<Pending> order;
+    size_t count = streams_.size();
+    for (const HostThread& thread : items_.threads) count += thread.items.size();
+    order.reserve(count + items_.waits.size());
+    for (uint32_t t = 0; t < items_.threads.size(); ++t) {
+      const auto add = [&](NodeKind kind, uint32_t index, TraceTime at) {
+        order.push_back({at.ns, index, t, static_cast<uint32_t>(kind)});
+      };
+      const std::vector<HostItem>& items = items_.threads[t].items;
+      for (uint32_t i = 0; i < items.size(); ++i) {
+        const Interval times = items_.Times(trace_, items[i]);
+        // A wait stands where it ended: all that it waited for began before.
+        add(items[i].kind, i, items[i].kind == NodeKind::kInput ? times.end : times.begin);
+        if (items[i].wait != 0) add(NodeKind::kWait, i, times.end);
+      }
+    }
+    for (const Streams::Stream& stream : streams_.streams()) {
+      int64_t at = INT64_MIN;
+      for (uint32_t item = stream.first; item < stream.last; ++item) {
+        // The device's clock may say that an operation began before its call.
+        at = std::max({at, streams_.begin(item).ns, CallBegin(item).ns});
+        order.push_back({at, item, 0, static_cast<uint32_t>(streams_.kind(item))});
+      }
+    }
+    SortRuns(order, [](const Pending& pending) { return pending.at; });
+    return order;
+  }
+
+  TraceTime CallBegin(uint32_t item) const {
+    const Row call = streams_.call(item);
+    return call == kNoRow ? TraceTime{INT64_MIN} : trace_.api.begin[Index(call)];
+  }
+
+  void MakeRoom(size_t nodes) {
+    graph_.kind.reserve(nodes);
+    graph_.row.reserve(nodes);
+    graph_.first_edge.reserve(nodes + 1);
+    graph_.recorded.duration.reserve(nodes);
+    graph_.from.reserve(2 * nodes);
+    graph_.edge_kind.reserve(2 * nodes);
+    graph_.recorded.lag.reserve(2 * nodes);
+    ends_.reserve(nodes);
+    graph_.node_of_op.assign(trace_.device_ops.size(), 0);
+    graph_.node_of_call.assign(trace_.api.size(), 0);
+    node_of_item_.resize(items_.threads.size());
+    for (size_t t = 0; t < items_.threads.size(); ++t) {
+      node_of_item_[t].assign(items_.threads[t].items.size(), 0);
+    }
+    node_of_stream_item_.assign(streams_.size(), 0);
+    last_of_thread_.assign(items_.threads.size(), 0);
+    node_of_mark_.assign(items_.marks.size(), 0);
+  }
+
+  NodeId AddNode(NodeKind kind, uint32_t row, int64_t duration_ns, int64_t end_ns) {
+    const NodeId node = graph_.size();
+    graph_.kind.push_back(kind);
+    graph_.row.push_back(row);
+    graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
+    graph_.recorded.duration.push_back(0);
+    graph_.recorded.SetDuration(node, duration_ns);
+    ends_.push_back(end_ns);
+    return node;
+  }
+
+  EdgeId AddEdge(NodeId from, EdgeKind kind, int64_t lag_ns) {
+    const auto edge = static_cast<EdgeId>(graph_.from.size());
+    graph_.from.push_back(from);
+    graph_.edge_kind.push_back(kind);
+    graph_.recorded.lag.push_back(kNever);
+    graph_.recorded.SetLag(edge, lag_ns);
+    return edge;
+  }
+
+  void Add(const Pending& pending) {
+    switch (pending.Kind()) {
+      case NodeKind::kCall:
+      case NodeKind::kInput:
+        return AddHostItem(pending);
+      case NodeKind::kWait:
+        return AddWait(pending);
+      case NodeKind::kStep:
+        return AddStep(pending);
+      default:
+        return AddStreamItem(pending.index);
+    }
+  }
+
+  // -- Of the host.
+
+  // Behind what its thread did before: the lag is the host's own work.
+  void AddProgram(uint32_t thread, TraceTime begin, bool is_woken) {
+    const NodeId last = last_of_thread_[thread];
+    const int64_t lag = begin.ns - ends_[last];
+    // A pause that another thread ended was no work.
+    AddEdge(last, last == 0 ? EdgeKind::kBegin : EdgeKind::kProgram,
+            is_woken ? std::min<int64_t>(lag, 0) : lag);
+  }
+
+  void AddHostItem(const Pending& pending) {
+    const HostItem& item = items_.threads[pending.thread].items[pending.index];
+    const Interval times = items_.Times(trace_, item);
+    const bool is_call = item.kind == NodeKind::kCall;
+    const HandOver* woken = hand_overs_.Of(pending.thread, pending.index);
+    if (woken != nullptr && node_of_item_[woken->thread][woken->item] == 0) woken = nullptr;
+    const TraceTime own_end = item.wait != 0 ? items_.waits[item.wait].from : times.end;
+    // Of a wait for input that another thread ended nothing is its own time.
+    const bool lasts = is_call || woken == nullptr;
+    const NodeId node = AddNode(item.kind, is_call ? item.index : items_.inputs[item.index].range,
+                                lasts ? (own_end - times.begin).ns : 0, own_end.ns);
+    AddProgram(pending.thread, times.begin, is_call && woken != nullptr);
+    if (woken != nullptr) {
+      AddEdge(node_of_item_[woken->thread][woken->item], EdgeKind::kHandOver,
+              (is_call ? times.begin : times.end).ns -
+                  ends_[node_of_item_[woken->thread][woken->item]]);
+    }
+    if (!is_call) graph_.recorded.Drop(AddEdge(0, EdgeKind::kLoader, 0));
+    if (is_call) graph_.node_of_call[item.index] = node;
+    last_host_node_ = last_of_thread_[pending.thread] = node;
+    // What waits for this item waits for its end.
+    if (item.wait == 0) node_of_item_[pending.thread][pending.index] = node;
+  }
+
+  void AddWait(const Pending& pending) {
+    const HostItem& item = items_.threads[pending.thread].items[pending.index];
+    const CallWait& wait = items_.waits[item.wait];
+    const int64_t end = trace_.api.end[item.index].ns;
+    const NodeId call = graph_.node_of_call[item.index];
+    const NodeId node = AddNode(NodeKind::kWait, item.index, 0, end);
+    AddEdge(call, EdgeKind::kProgram, 0);
+    bool is_explained = false;
+    // It returned so long after what it waited for; less than that after the rest.
+    int64_t wake = 0;
+    for (const uint32_t target : wait.targets) {
+      const NodeId from = node_of_stream_item_[target];
+      if (from == 0) {
+        ++graph_.dropped_edges;
+        continue;
+      }
+      const int64_t since = end - ends_[from];
+      const bool is_first = !is_explained;
+      if (is_first && ends_[from] > ends_[call]) wake = since;
+      is_explained = true;
+      const EdgeId edge = AddEdge(from, wait.kind, std::min(wake, since));
+      if (wait.sync != kNoRow) graph_.sync_of.emplace_back(edge, wait.sync);
+    }
+    if (!wait.is_explained) ++graph_.unexplained_waits;
+    graph_.wait_of_call.emplace_back(item.index, node);
+    if (wait.kind == EdgeKind::kQueueRoom) held_[item.index] = node;
+    // What is left, where nothing it waited for came last.
+    int64_t begin = ends_[call];
+    for (EdgeId edge = graph_.first_edge[node]; edge < graph_.from.size(); ++edge) {
+      begin = std::max(begin, ends_[graph_.from[edge]] + graph_.recorded.Lag(edge));
+    }
+    if (begin < end) graph_.recorded.SetDuration(node, end - begin);
+    node_of_item_[pending.thread][pending.index] = node;
+    last_host_node_ = last_of_thread_[pending.thread] = node;
+  }
+
+  // Beside the thread's chain: a step may begin within a call.
+  void AddStep(const Pending& pending) {
+    const HostItem& item = items_.threads[pending.thread].items[pending.index];
+    const int64_t at = items_.marks[item.index].ns;
+    node_of_mark_[item.index] = AddNode(NodeKind::kStep, item.index, 0, at);
+    AddProgram(pending.thread, TraceTime{at}, false);
+  }
+
+  // -- Of streams.
+
+  void AddStreamItem(uint32_t item) {
+    const bool is_op = streams_.kind(item) == NodeKind::kDeviceOp;
+    const Streams::Stream& stream = StreamOf(item);
+    StreamState& state = StateOf(stream);
+    causes_.clear();
+    AddLaunch(item, stream);
+    AddPredecessor(item, state, stream);
+    AddEvents(item, stream, state);
+    AddNullStream(item, stream, state);
+    if (is_op) AddEngine(item, stream);
+
+    const TraceTime begin = streams_.begin(item);
+    const TraceTime end = streams_.end(item);
+    const NodeId node = AddNode(streams_.kind(item), streams_.row(item), (end - begin).ns, end.ns);
+    SetCauses(node, item, stream);
+    node_of_stream_item_[item] = node;
+    state.last = node;
+    if (!is_op) return;
+    const uint32_t row = streams_.row(item);
+    graph_.node_of_op[row] = node;
+    if (trace_.device_ops.kind[row] == DeviceOpKind::kCopy) {
+      engines_[{stream.device, trace_.device_ops.direction[row]}] = node;
+    }
+  }
+
+  const Streams::Stream& StreamOf(uint32_t item) const {
+    const TrackId track = streams_.kind(item) == NodeKind::kDeviceOp
+                              ? trace_.device_ops.track[streams_.row(item)]
+                              : trace_.syncs.track[streams_.row(item)];
+    return *streams_.Of(track);
+  }
+
+  void AddCause(NodeId from, EdgeKind kind, Duration usual, Row sync = kNoRow) {
+    const TraceTime end{ends_[from]};
+    causes_.push_back({from, kind, end + usual, end + kHandOver, sync});
+  }
+
+  void AddLaunch(uint32_t item, const Streams::Stream& stream) {
+    const Row call = streams_.call(item);
+    if (call == kNoRow) return AddUnknownLaunch(item);
+    const uint32_t outer = items_.outer_call[Index(call)];
+    NodeId from = graph_.node_of_call[outer];
+    if (from == 0) {
+      ++graph_.dropped_edges;
+      return;
+    }
+    // A launch that waited for room in the queue was put there behind its wait.
+    if (const auto held = held_.find(outer); held != held_.end()) from = held->second;
+    const bool is_op = streams_.kind(item) == NodeKind::kDeviceOp;
+    const bool copies = is_op && trace_.device_ops.kind[streams_.row(item)] == DeviceOpKind::kCopy;
+    const Interval times = trace_.api.interval(call);
+    const TraceTime usual =
+        std::max(times.begin,
+                 TraceTime{graph_.kind[from] == NodeKind::kWait ? ends_[from] : times.begin.ns}) +
+        TimesOf(stream.device).launch[copies ? 1 : 0];
+    // A copy to the device may begin as late as its call ends, which prepares it; what is longer than
+    // staging takes explains no idle time (idle.h). Other copies' calls wait for them.
+    const bool prepares =
+        copies && trace_.device_ops.direction[streams_.row(item)] == CopyDirection::kHostToDevice;
+    const TraceTime issued = copies && !prepares ? times.begin : times.end;
+    causes_.push_back(
+        {from, EdgeKind::kLaunch, usual, std::max(usual, issued) + kHandOver, kNoRow});
+  }
+
+  // Somebody asked for it, and most likely who did so before.
+  void AddUnknownLaunch(uint32_t item) {
+    const NodeId last = last_host_node_;
+    if (last == 0) return;
+    const TraceTime begin = streams_.begin(item);
+    causes_.push_back(
+        {last, EdgeKind::kInferredLaunch, std::min(begin, TraceTime{ends_[last]}), begin, kNoRow});
+  }
+
+  void AddPredecessor(uint32_t item, const StreamState& state, const Streams::Stream& stream) {
+    if (state.last == 0) return;
+    AddCause(state.last, EdgeKind::kStream, TimesOf(stream.device).gap);
+    // What lies between two nodes of one launch of a graph no host can change.
+    const Row call = streams_.call(item);
+    const bool in_graph = call != kNoRow && item > stream.first &&
+                          trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch &&
+                          streams_.call(item - 1) == call;
+    if (in_graph) causes_.back().until = std::max(causes_.back().until, streams_.begin(item));
+  }
+
+  void AddEvents(uint32_t item, const Streams::Stream& stream, StreamState& state) {
+    while (state.next_wait < state.waits.size() &&
+           state.waits[state.next_wait].issued < streams_.issued(item)) {
+      const StreamWait& wait = state.waits[state.next_wait++];
+      AddStreamTarget(wait.target, EdgeKind::kEvent, stream, wait.sync);
+    }
+  }
+
+  void AddStreamTarget(uint32_t target, EdgeKind kind, const Streams::Stream& stream, Row sync) {
+    const NodeId from = node_of_stream_item_[target];
+    if (from == 0) {
+      ++graph_.dropped_edges;
+      return;
+    }
+    AddCause(from, kind, TimesOf(stream.device).gap, sync);
+  }
+
+  // Work of the null stream waits for what blocking streams were asked for before it, and theirs for it.
+  void AddNullStream(uint32_t item, const Streams::Stream& stream, StreamState& state) {
+    const StreamOrder order = trace_.tracks[Index(stream.track)].order;
+    if (order != StreamOrder::kNull && order != StreamOrder::kBlocking) return;
+    const auto others = streams_.streams();
+    for (size_t i = 0; i < others.size(); ++i) {
+      const Streams::Stream& other = others[i];
+      if (other.device != stream.device || other.driver != stream.driver) continue;
+      const StreamOrder of_other = trace_.tracks[Index(other.track)].order;
+      const bool is_ordered = order == StreamOrder::kNull ? of_other == StreamOrder::kBlocking
+                                                          : of_other == StreamOrder::kNull;
+      if (!is_ordered) continue;
+      uint32_t next = std::max(state.ordered[i], other.first);
+      const uint32_t seen = next;
+      while (next < other.last && streams_.issued(next) < streams_.issued(item)) ++next;
+      state.ordered[i] = next;
+      if (next > seen) AddStreamTarget(next - 1, EdgeKind::kNullStream, stream, kNoRow);
+    }
+  }
+
+  // One engine copies in each direction; where two copies did so at once, there are more.
+  void AddEngine(uint32_t item, const Streams::Stream& stream) {
+    const uint32_t row = streams_.row(item);
+    if (trace_.device_ops.kind[row] != DeviceOpKind::kCopy) return;
+    const CopyDirection direction = trace_.device_ops.direction[row];
+    if (direction != CopyDirection::kHostToDevice && direction != CopyDirection::kDeviceToHost) {
+      return;
+    }
+    const auto engine = engines_.find({stream.device, direction});
+    if (engine == engines_.end() || ends_[engine->second] > streams_.begin(item).ns) return;
+    AddCause(engine->second, EdgeKind::kEngine, {});
+  }
+
+  // The edges of a stream's item, with the lags that give its recorded begin.
+  void SetCauses(NodeId node, uint32_t item, const Streams::Stream& stream) {
+    const TraceTime begin = streams_.begin(item);
+    TraceTime explained{INT64_MIN};
+    for (const Cause& cause : causes_) {
+      explained = std::max(explained, std::min(cause.usual, begin));
+    }
+    // Where none would have held it up so long, the one that may have.
+    const Cause* late = nullptr;
+    bool is_residual = false;
+    if (explained < begin) {
+      for (const Cause& cause : causes_) {
+        if (cause.until >= begin && (late == nullptr || cause.usual > late->usual)) late = &cause;
+      }
+      if (late == nullptr) {
+        if (const auto other = EndedJustBefore(item, stream, explained)) {
+          AddStreamTarget(*other, EdgeKind::kInferredEvent, stream, kNoRow);
+          late = &causes_.back();
+        } else if (const auto holder = HeldDeviceUntil(item, stream, explained)) {
+          AddStreamTarget(*holder, EdgeKind::kInferredRoom, stream, kNoRow);
+          late = &causes_.back();
+        }
+      }
+      if (late == nullptr && !causes_.empty()) {
+        late = &*std::max_element(causes_.begin(), causes_.end(),
+                                  [](const Cause& a, const Cause& b) { return a.usual < b.usual; });
+        is_residual = !IsBehindGap(explained, begin);
+      }
+    }
+    if (causes_.empty()) AddEdge(0, EdgeKind::kBegin, begin.ns);
+    for (const Cause& cause : causes_) {
+      const TraceTime at = &cause == late ? begin : std::min(cause.usual, begin);
+      const EdgeId edge = AddEdge(cause.from, cause.kind, at.ns - ends_[cause.from]);
+      if (cause.sync != kNoRow) graph_.sync_of.emplace_back(edge, cause.sync);
+      if (&cause == late && is_residual) {
+        graph_.residuals.push_back({node, edge, (begin - explained).ns});
+      }
+    }
+  }
+
+  // Of another stream what ended at most kHandOver before the item began: within a graph launch, whose
+  // order no file tells, and where the trace does not record what streams wait for.
+  std::optional<uint32_t> EndedJustBefore(uint32_t item, const Streams::Stream& stream,
+                                          TraceTime explained) const {
+    const TraceTime begin = streams_.begin(item);
+    const Row call = streams_.call(item);
+    const bool in_graph = call != kNoRow && trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch;
+    if (waits_are_recorded_ && !in_graph) return std::nullopt;
+    std::optional<uint32_t> found;
+    for (const Streams::Stream& other : streams_.streams()) {
+      if (&other == &stream || other.driver != stream.driver) continue;
+      const auto ended = streams_.LastEndedBy(other, begin + kRounding);
+      if (!ended || streams_.end(*ended) + kHandOver < begin) continue;
+      if (streams_.end(*ended) <= explained || node_of_stream_item_[*ended] == 0) continue;
+      if (waits_are_recorded_ && streams_.call(*ended) != call) continue;
+      if (!found || streams_.end(*found) < streams_.end(*ended)) found = ended;
+    }
+    return found;
+  }
+
+  // Of another stream of the device what ran when a kernel began, where that stream was busy all the
+  // while the kernel could have begun: it needs processors that others have until their last blocks.
+  std::optional<uint32_t> HeldDeviceUntil(uint32_t item, const Streams::Stream& stream,
+                                          TraceTime explained) const {
+    const TraceTime begin = streams_.begin(item);
+    for (const Streams::Stream& other : streams_.streams()) {
+      if (&other == &stream || other.device != stream.device) continue;
+      const auto ended = streams_.LastEndedBy(other, begin);
+      const uint32_t running = ended ? *ended + 1 : other.first;
+      if (running == other.last || streams_.begin(running) >= begin) continue;
+      if (node_of_stream_item_[running] == 0) continue;
+      uint32_t first = running;
+      while (first > other.first && streams_.begin(first) > explained + kHandOver &&
+             streams_.begin(first) - streams_.end(first - 1) <= kHandOver) {
+        --first;
+      }
+      if (streams_.begin(first) <= explained + kHandOver) return running;
+    }
+    return std::nullopt;
+  }
+
+  bool IsBehindGap(TraceTime from, TraceTime to) const {
+    return std::any_of(trace_.gaps.begin(), trace_.gaps.end(), [&](const Gap& gap) {
+      return gap.interval.end > from && gap.interval.begin < to;
+    });
+  }
+
+  // -- Steps.
+
+  std::optional<size_t> StepAt(TraceTime at) const {
+    const Step* const step = steps_.At(at);
+    if (step == nullptr) return std::nullopt;
+    return static_cast<size_t>(step - steps_.steps.data());
+  }
+
+  // By stream how long it worked, next to the stream of its device that worked longest.
+  std::vector<double> SharesOfWork() const {
+    std::vector<int64_t> work(streams_.streams().size(), 0);
+    std::map<DeviceId, int64_t> most;
+    for (size_t i = 0; i < work.size(); ++i) {
+      const Streams::Stream& stream = streams_.streams()[i];
+      for (uint32_t item = stream.first; item < stream.last; ++item) {
+        CancelPoint(item);
+        work[i] += (streams_.end(item) - streams_.begin(item)).ns;
+      }
+      int64_t& of_device = most[stream.device];
+      of_device = std::max(of_device, work[i]);
+    }
+    std::vector<double> shares;
+    for (size_t i = 0; i < work.size(); ++i) {
+      const auto whole = static_cast<double>(most[streams_.streams()[i].device]);
+      shares.push_back(whole == 0 ? 1 : static_cast<double>(work[i]) / whole);
+    }
+    return shares;
+  }
+
+  // What runs beside the rest, a logging thread's copy say, ends no step: where the rest waits for it, an
+  // edge says so.
+  void FindStepNodes() {
+    graph_.last_of_step.resize(steps_.count());
+    const std::vector<double> shares = SharesOfWork();
+    for (size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i] < kShareOfWork) continue;
+      const Streams::Stream& stream = streams_.streams()[i];
+      size_t last_step = SIZE_MAX;
+      for (uint32_t item = stream.first; item < stream.last; ++item) {
+        CancelPoint(item);
+        const Row call = streams_.call(item);
+        const auto step =
+            StepAt(call == kNoRow ? streams_.begin(item) : trace_.api.begin[Index(call)]);
+        if (!step) continue;
+        std::vector<NodeId>& nodes = graph_.last_of_step[*step];
+        if (*step == last_step) nodes.pop_back();
+        nodes.push_back(node_of_stream_item_[item]);
+        last_step = *step;
+      }
+    }
+    for (const Step& step : steps_.steps) {
+      graph_.step_begin.push_back(NodeOfMark(step.span.begin));
+      graph_.step_end.push_back(NodeOfMark(step.span.end));
+    }
+  }
+
+  NodeId NodeOfMark(TraceTime at) const {
+    const auto mark = std::lower_bound(items_.marks.begin(), items_.marks.end(), at);
+    if (mark == items_.marks.end() || *mark != at) return 0;
+    return node_of_mark_[static_cast<size_t>(mark - items_.marks.begin())];
+  }
+
+  const Trace& trace_;
+  const Steps& steps_;
+  const Streams streams_;
+  const HostItems items_;
+  const HandOvers hand_overs_;
+  bool waits_are_recorded_ = false;
+  std::vector<DeviceTimes> times_;  // by device; behind them those of none
+  std::vector<StreamState> states_;
+
+  Graph graph_;
+  std::vector<int64_t> ends_;  // of nodes, as recorded
+  std::vector<NodeId> last_of_thread_;
+  NodeId last_host_node_ = 0;                      // of all threads
+  std::vector<std::vector<NodeId>> node_of_item_;  // by thread and item; its last one
+  std::vector<NodeId> node_of_stream_item_;
+  std::vector<NodeId> node_of_mark_;
+  std::unordered_map<uint32_t, NodeId> held_;  // by call: where it had waited for room in a queue
+  std::map<std::pair<DeviceId, CopyDirection>, NodeId> engines_;  // the last copy of each
+  std::vector<Cause> causes_;                                     // of the item at hand
+};
+
+}  // namespace
+
+Graph BuildGraph(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls) {
+  return Builder(trace, steps, blocking_calls).Build();
+}
+
+}  // namespace trainprof

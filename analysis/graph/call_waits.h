@@ -1,0 +1,51 @@
+// What calls of the host waited for: devices, or room in a queue that was full.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/graph/host_items.h"
+
+namespace trainprof {
+
+class CallWaits {
+ public:
+  // `blocking_calls`: FindBlockingCalls(trace). Keeps references. O(n log n).
+  CallWaits(const Trace& trace, const std::vector<bool>& blocking_calls, const Streams& streams);
+
+  // Nothing of a call that waits for nothing. O(streams log n).
+  std::optional<CallWait> Of(Row call) const;
+
+ private:
+  struct OfCall {
+    uint32_t call = 0;
+    uint32_t index = 0;  // a row of syncs, or an item of streams
+  };
+
+  void LearnIssues();
+  void CollectSyncs();
+  void CollectOps();
+  // How long a call of that name takes that waits for nothing.
+  Duration TypicalIssue(Row call) const;
+  bool IsHeld(Row call) const;
+  static std::span<const OfCall> RowsOf(const std::vector<OfCall>& rows, Row call);
+
+  void AddSyncTargets(Row call, Row sync, std::vector<uint32_t>& targets) const;
+  void AddOwnTargets(Row call, std::vector<uint32_t>& targets) const;
+  void AddLastIssued(const Streams::Stream* stream, TraceTime before,
+                     std::vector<uint32_t>& targets) const;
+  // Of all streams of the device; of all that the process drives, where it is not known.
+  void AddContextTargets(Row call, DeviceId device, std::vector<uint32_t>& targets) const;
+  void AddRoom(Row call, std::vector<uint32_t>& targets) const;
+
+  const Trace& trace_;
+  const std::vector<bool>& blocking_;
+  const Streams& streams_;
+  std::vector<int32_t> issue_ns_;     // by name: the lower quartile; negative: not known
+  std::vector<HostWait> host_waits_;  // by name
+  std::vector<OfCall> syncs_;         // by call
+  std::vector<OfCall> ops_;           // by call: of blocking copies, and of launches that were held
+};
+
+}  // namespace trainprof

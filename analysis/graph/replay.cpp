@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "analysis/graph/graph.h"
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+
+void Costs::SetDuration(NodeId node, int64_t ns) {
+  const bool fits = ns > kNever && ns < kLong;
+  duration[node] = fits ? static_cast<int32_t>(ns) : kLong;
+  if (!fits) long_durations[node] = ns;
+}
+
+void Costs::SetLag(EdgeId edge, int64_t ns) {
+  const bool fits = ns > kNever && ns < kLong;
+  lag[edge] = fits ? static_cast<int32_t>(ns) : kLong;
+  if (!fits) long_lags[edge] = ns;
+}
+
+NodeId Graph::WaitOf(Row call) const {
+  const auto number = static_cast<uint32_t>(call);
+  const auto wait =
+      std::lower_bound(wait_of_call.begin(), wait_of_call.end(), std::pair{number, NodeId{0}});
+  return wait != wait_of_call.end() && wait->first == number ? wait->second : 0;
+}
+
+std::vector<int64_t> Replay(const Graph& graph, const Costs& costs) {
+  std::vector<int64_t> ends(graph.size());
+  for (NodeId node = 0; node < graph.size(); ++node) {
+    CancelPoint(node);
+    int64_t begin = node == 0 ? 0 : INT64_MIN;
+    for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
+      if (costs.lag[edge] == kNever) continue;
+      begin = std::max(begin, ends[graph.from[edge]] + costs.Lag(edge));
+    }
+    ends[node] = begin + costs.Duration(node);
+  }
+  return ends;
+}
+
+EdgeId BindingEdge(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,
+                   NodeId node) {
+  EdgeId binding = graph.first_edge[node];
+  int64_t latest = INT64_MIN;
+  for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
+    if (costs.lag[edge] == kNever) continue;
+    const int64_t at = ends[graph.from[edge]] + costs.Lag(edge);
+    if (at > latest) {
+      latest = at;
+      binding = edge;
+    }
+  }
+  return binding;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,68 @@
+#include "analysis/graph/step_replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace trainprof {
+namespace {
+
+// With fewer steps than that, the first one tells more than it spoils.
+constexpr size_t kEnoughSteps = 4;
+
+}  // namespace
+
+StepReplay::StepReplay(const Trace& trace, const Steps& steps, const Graph& graph, bool by_device)
+    : trace_(trace), steps_(steps), graph_(graph), by_device_(by_device) {
+  counts_.assign(steps.count(), true);
+  if (by_device && steps.count() >= kEnoughSteps) {
+    for (size_t i = 0; i < steps.count(); ++i) {
+      counts_[i] = i > 0 && steps.steps[i - 1].span.end == steps.steps[i].span.begin;
+    }
+    // Steps that stand alone, each between two gaps.
+    if (std::find(counts_.begin(), counts_.end(), true) == counts_.end()) {
+      counts_.assign(steps.count(), true);
+    }
+  }
+  recorded_ = TimesOf(Replay(graph, graph.recorded));
+  if (graph.residuals.empty() || recorded_.empty() || MeanNs() <= 0) return;
+  const std::vector<int64_t> explained = TimesOf(Replay(graph, CostsWithoutResiduals(graph)));
+  identity_error_ = std::abs(MeanOf(explained) - MeanNs()) / MeanNs();
+}
+
+double StepReplay::MeanOf(std::span<const int64_t> values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0,
+                         [](double sum, int64_t v) { return sum + static_cast<double>(v); }) /
+         static_cast<double>(values.size());
+}
+
+std::vector<int64_t> StepReplay::After(std::span<const Change* const> changes,
+                                       const Assumption& assumption) const {
+  return TimesOf(Replay(graph_, CostsAfter(trace_, graph_, changes, assumption)));
+}
+
+// Of each step from the end of the one before it, as far as that follows directly; a step that ends
+// before an earlier one takes no time.
+std::vector<int64_t> StepReplay::TimesOf(const std::vector<int64_t>& ends) const {
+  std::vector<int64_t> times;
+  if (steps_.count() == 0) return {*std::max_element(ends.begin(), ends.end())};
+  int64_t last = 0;  // end of the step before, where one follows it
+  for (size_t i = 0; i < steps_.count(); ++i) {
+    const int64_t host_begin = ends[graph_.step_begin[i]];
+    const int64_t host_end = ends[graph_.step_end[i]];
+    int64_t begin = host_begin;
+    int64_t end = host_end;
+    if (by_device_) {
+      const bool follows = i > 0 && steps_.steps[i - 1].span.end == steps_.steps[i].span.begin;
+      begin = follows ? last : host_begin;
+      end = begin;
+      for (const NodeId node : graph_.last_of_step[i]) end = std::max(end, ends[node]);
+      last = end;
+    }
+    if (counts_[i]) times.push_back(end - begin);
+  }
+  return times;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,43 @@
+// How long each step took, by its graph, and how long it would have taken after changes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/graph/what_if.h"
+#include "analysis/steps/steps.h"
+
+namespace trainprof {
+
+class StepReplay {
+ public:
+  // `graph` was made for `steps`. `by_device`: a step ends when the last operation launched in it does,
+  // else when its thread ends it. Keeps references. Two replays.
+  StepReplay(const Trace& trace, const Steps& steps, const Graph& graph, bool by_device);
+
+  // Of the steps that count, in ns. The first behind the begin, and behind each gap, does not where there
+  // are enough others: what was under way before is not known. Without steps the whole run is one.
+  std::span<const int64_t> recorded() const { return recorded_; }
+  double MeanNs() const { return MeanOf(recorded_); }
+  // Of the same steps. One replay.
+  std::vector<int64_t> After(std::span<const Change* const> changes,
+                             const Assumption& assumption) const;
+  // By how much the mean step is off, as a share of it, when the graph is replayed without what nothing
+  // explains: how far its predictions can be trusted. 0 without steps.
+  double identity_error() const { return identity_error_; }
+
+  static double MeanOf(std::span<const int64_t> values);
+
+ private:
+  std::vector<int64_t> TimesOf(const std::vector<int64_t>& ends) const;
+
+  const Trace& trace_;
+  const Steps& steps_;
+  const Graph& graph_;
+  const bool by_device_;
+  std::vector<bool> counts_;  // by step
+  std::vector<int64_t> recorded_;
+  double identity_error_ = 0;
+};
+
+}  // namespace trainprof

@@ -1,0 +1,352 @@
+#include "analysis/graph/what_if.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/host/timeline.h"
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+// A batch that is there is taken from the queue within this time.
+constexpr int64_t kTakeBatchNs = 15'000;
+// What a copy costs beside its bytes.
+constexpr int64_t kCopySetupNs = 2'000;
+// A host that pauses so long between two launches does something else.
+constexpr Duration kLongPause = Milliseconds(1);
+// Copies from here on tell the bandwidth, not what each costs by itself.
+constexpr int64_t kLargeCopyBytes = 1 << 20;
+
+class Editor {
+ public:
+  Editor(const Trace& trace, const Graph& graph, const Assumption& assumption)
+      : trace_(trace), graph_(graph), assumption_(assumption), costs_(graph.recorded) {}
+
+  Costs Make(std::span<const Change* const> changes) && {
+    for (const Change* change : changes) Make(*change);
+    if (assumption_.loader_is_limited) LimitLoader();
+    if (assumption_.contention != 1) SlowHost();
+    return std::move(costs_);
+  }
+
+ private:
+  void Make(const Change& change) {
+    for (const Row call : change.waits) DropWait(call);
+    switch (change.edit) {
+      case Edit::kRemoveWaits:
+        for (const Row call : change.rows) DropWait(call);
+        return;
+      case Edit::kDropCalls:
+        for (const Row call : change.rows) DropCall(call);
+        return;
+      case Edit::kOverlapCopies:
+        for (const Row op : change.rows) DetachOp(op);
+        return;
+      case Edit::kPinCopies:
+        return PinCopies(change.rows);
+      case Edit::kDropWork:
+        for (const Row op : change.rows) DropOp(op);
+        return;
+      case Edit::kFeedInput:
+        return FeedInput(change.rows);
+      case Edit::kDropHostWork:
+        return DropHostWork(change.rows);
+      case Edit::kLaunchAsGraph:
+        return LaunchAsGraph(change.rows);
+      case Edit::kOverlapCommunication:
+        return OverlapCommunication(change.rows);
+      case Edit::kDropDependencies:
+        return DropDependencies(change.rows);
+      case Edit::kFillIdle:
+        return;
+    }
+  }
+
+  template <class Visit>
+  void ForEachEdge(NodeId node, Visit visit) {
+    for (EdgeId edge = graph_.first_edge[node]; edge < graph_.first_edge[node + 1]; ++edge) {
+      visit(edge);
+    }
+  }
+
+  void DropWait(Row call) {
+    const NodeId wait = graph_.WaitOf(call);
+    if (wait == 0) return;
+    ForEachEdge(wait, [&](EdgeId edge) {
+      if (graph_.edge_kind[edge] == EdgeKind::kSync) costs_.Drop(edge);
+    });
+  }
+
+  void DropCall(Row call) {
+    DropWait(call);
+    const NodeId node = graph_.node_of_call[Index(call)];
+    if (node == 0 || graph_.row[node] != static_cast<uint32_t>(call)) return;
+    costs_.SetDuration(node, 0);
+    if (const NodeId wait = graph_.WaitOf(call); wait != 0) costs_.SetDuration(wait, 0);
+  }
+
+  // Beside its stream: what stands behind it there does not wait for it.
+  void DetachOp(Row op) {
+    const NodeId node = graph_.node_of_op[Index(op)];
+    if (node == 0) return;
+    costs_.SetDuration(node, 0);
+    if (const Row call = trace_.device_ops.launch[Index(op)]; call != kNoRow) DropWait(call);
+  }
+
+  void DropOp(Row op) {
+    DetachOp(op);
+    const Row call = trace_.device_ops.launch[Index(op)];
+    if (call == kNoRow) return;
+    DropCall(call);
+    if (assumption_.drops_preparation) DropWorkBefore(call);
+  }
+
+  void DropWorkBefore(Row call) {
+    const NodeId node = graph_.node_of_call[Index(call)];
+    if (node == 0) return;
+    ForEachEdge(node, [&](EdgeId edge) {
+      const bool is_work = graph_.edge_kind[edge] == EdgeKind::kProgram &&
+                           costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
+      if (is_work) costs_.SetLag(edge, 0);
+    });
+  }
+
+  void PinCopies(const std::vector<Row>& ops) {
+    const int64_t measured = PinnedBytesPerMicrosecond(trace_);
+    const int64_t rate = measured > 0 ? measured : assumption_.pinned_bytes_per_us;
+    for (const Row op : ops) {
+      const NodeId node = graph_.node_of_op[Index(op)];
+      if (node == 0) continue;
+      const int64_t pinned = trace_.device_ops.bytes[Index(op)] * 1000 / rate + kCopySetupNs;
+      costs_.SetDuration(node, std::min(costs_.Duration(node), pinned));
+      // The host waits for what it reads, wherever it lies.
+      if (trace_.device_ops.direction[Index(op)] != CopyDirection::kHostToDevice) continue;
+      if (const Row call = trace_.device_ops.launch[Index(op)]; call != kNoRow) DropWait(call);
+    }
+  }
+
+  // By thread the times of ranges, merged.
+  std::map<TrackId, IntervalSet> TimesOf(const std::vector<Row>& ranges) const {
+    std::map<TrackId, std::vector<Interval>> by_thread;
+    for (const Row range : ranges) {
+      by_thread[trace_.ranges.track[Index(range)]].push_back(trace_.ranges.interval(range));
+    }
+    std::map<TrackId, IntervalSet> times;
+    for (auto& [thread, intervals] : by_thread) {
+      times[thread] = IntervalSet::Union(std::move(intervals));
+    }
+    return times;
+  }
+
+  // The thread that a node of the host is on; kNoTrack of all others, and of steps.
+  TrackId ThreadOf(NodeId node) const {
+    switch (graph_.kind[node]) {
+      case NodeKind::kCall:
+      case NodeKind::kWait:
+        return trace_.api.track[graph_.row[node]];
+      case NodeKind::kInput:
+        return trace_.ranges.track[graph_.row[node]];
+      default:
+        return kNoTrack;
+    }
+  }
+
+  // Waits within one of the ranges, or around one.
+  void FeedInput(const std::vector<Row>& ranges) {
+    const std::map<TrackId, IntervalSet> fed = TimesOf(ranges);
+    std::map<TrackId, bool> feeders;
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      if (graph_.kind[node] != NodeKind::kInput) continue;
+      const auto times = fed.find(ThreadOf(node));
+      if (times == fed.end()) continue;
+      const Interval wait = trace_.ranges.interval(Row{graph_.row[node]});
+      if (times->second.TotalWithin(wait).ns == 0) continue;
+      costs_.SetDuration(node, std::min(costs_.Duration(node), kTakeBatchNs));
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (graph_.edge_kind[edge] != EdgeKind::kHandOver) return;
+        costs_.Drop(edge);
+        feeders[ThreadOf(graph_.from[edge])] = true;
+      });
+    }
+    if (feeders.empty()) return;
+    // A thread of the program that made the batches has made them in time.
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      if (!feeders.contains(ThreadOf(node))) continue;
+      if (graph_.kind[node] == NodeKind::kInput) costs_.SetDuration(node, 0);
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (IsOwnWork(edge)) costs_.SetLag(edge, 0);
+      });
+    }
+  }
+
+  bool IsOwnWork(EdgeId edge) const {
+    return graph_.edge_kind[edge] == EdgeKind::kProgram && costs_.lag[edge] != kNever &&
+           costs_.Lag(edge) > 0;
+  }
+
+  void DropHostWork(const std::vector<Row>& ranges) {
+    const std::map<TrackId, IntervalSet> dropped = TimesOf(ranges);
+    const std::vector<int64_t> ends = Replay(graph_, graph_.recorded);
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      const auto times = dropped.find(ThreadOf(node));
+      if (times == dropped.end()) continue;
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (!IsOwnWork(edge)) return;
+        const int64_t begin = ends[graph_.from[edge]];
+        const Interval work{TraceTime{begin}, TraceTime{begin + graph_.recorded.Lag(edge)}};
+        const int64_t gone = times->second.TotalWithin(work).ns;
+        costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
+      });
+    }
+  }
+
+  // The first launch of each step stays: it launches all.
+  void LaunchAsGraph(const std::vector<Row>& calls) {
+    std::vector<NodeId> nodes;
+    for (const Row call : calls) {
+      if (const NodeId node = graph_.node_of_call[Index(call)]; node != 0) nodes.push_back(node);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    if (assumption_.closes_graph) CloseGaps(calls);
+    auto step = graph_.step_begin.begin();
+    bool is_first = true;
+    for (const NodeId node : nodes) {
+      while (step != graph_.step_begin.end() && *step < node) {
+        ++step;
+        is_first = true;
+      }
+      if (std::exchange(is_first, false)) continue;
+      costs_.SetDuration(node, 0);
+      // What takes long before a launch is no launching.
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (IsOwnWork(edge) && costs_.Lag(edge) < kLongPause.ns) costs_.SetLag(edge, 0);
+      });
+    }
+  }
+
+  // Nodes of a graph follow each other faster than launches of a queue.
+  void CloseGaps(const std::vector<Row>& calls) {
+    std::vector<bool> launched(trace_.api.size(), false);
+    for (const Row call : calls) launched[Index(call)] = true;
+    for (uint32_t op = 0; op < trace_.device_ops.size(); ++op) {
+      CancelPoint(op);
+      const Row call = trace_.device_ops.launch[op];
+      const NodeId node = graph_.node_of_op[op];
+      if (call == kNoRow || node == 0 || !launched[Index(call)]) continue;
+      ForEachEdge(node, [&](EdgeId edge) {
+        const bool is_gap = graph_.edge_kind[edge] == EdgeKind::kStream &&
+                            costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
+        if (is_gap) costs_.SetLag(edge, 0);
+      });
+    }
+  }
+
+  void OverlapCommunication(const std::vector<Row>& ops) {
+    std::vector<bool> detached(graph_.size(), false);
+    std::vector<NodeId> nodes;
+    for (const Row op : ops) {
+      if (const NodeId node = graph_.node_of_op[Index(op)]; node != 0) nodes.push_back(node);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const bool is_last = i + 1 == nodes.size() || StepOf(nodes[i]) != StepOf(nodes[i + 1]);
+      detached[nodes[i]] = !(is_last && assumption_.waits_for_last_collective);
+    }
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      if (graph_.kind[node] != NodeKind::kDeviceOp) continue;
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (!detached[graph_.from[edge]]) return;
+        const EdgeKind kind = graph_.edge_kind[edge];
+        const bool is_wait = kind == EdgeKind::kEvent || kind == EdgeKind::kInferredEvent ||
+                             kind == EdgeKind::kNullStream;
+        if (is_wait) costs_.Drop(edge);
+        // In the stream of what it holds up it would have to leave it.
+        if (kind == EdgeKind::kStream && !detached[node]) costs_.SetDuration(graph_.from[edge], 0);
+      });
+    }
+  }
+
+  size_t StepOf(NodeId node) const {
+    return static_cast<size_t>(
+        std::upper_bound(graph_.step_begin.begin(), graph_.step_begin.end(), node) -
+        graph_.step_begin.begin());
+  }
+
+  void DropDependencies(const std::vector<Row>& syncs) {
+    std::vector<Row> rows = syncs;
+    std::sort(rows.begin(), rows.end());
+    for (const auto& [edge, sync] : graph_.sync_of) {
+      const bool is_dropped = graph_.edge_kind[edge] == EdgeKind::kEvent &&
+                              std::binary_search(rows.begin(), rows.end(), sync);
+      if (is_dropped) costs_.Drop(edge);
+    }
+  }
+
+  void LimitLoader() {
+    const std::vector<int64_t> ends = Replay(graph_, graph_.recorded);
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      if (graph_.kind[node] != NodeKind::kInput) continue;
+      if (graph_.recorded.Duration(node) < kTakeBatchNs) continue;
+      ForEachEdge(node, [&](EdgeId edge) {
+        if (graph_.edge_kind[edge] != EdgeKind::kLoader) return;
+        const int64_t own = std::min(costs_.Duration(node), kTakeBatchNs);
+        costs_.SetDuration(node, own);
+        costs_.SetLag(edge, ends[node] - own);
+      });
+    }
+  }
+
+  void SlowHost() {
+    for (EdgeId edge = 0; edge < graph_.from.size(); ++edge) {
+      CancelPoint(edge);
+      if (!IsOwnWork(edge)) continue;
+      costs_.SetLag(edge, static_cast<int64_t>(static_cast<double>(costs_.Lag(edge)) *
+                                               assumption_.contention));
+    }
+  }
+
+  const Trace& trace_;
+  const Graph& graph_;
+  const Assumption& assumption_;
+  Costs costs_;
+};
+
+}  // namespace
+
+Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* const> changes,
+                 const Assumption& assumption) {
+  return Editor(trace, graph, assumption).Make(changes);
+}
+
+Costs CostsWithoutResiduals(const Graph& graph) {
+  Costs costs = graph.recorded;
+  for (const Residual& residual : graph.residuals) {
+    costs.SetLag(residual.edge, costs.Lag(residual.edge) - residual.ns);
+  }
+  return costs;
+}
+
+int64_t PinnedBytesPerMicrosecond(const Trace& trace) {
+  const DeviceOpTable& ops = trace.device_ops;
+  std::vector<int64_t> rates;
+  for (uint32_t row = 0; row < ops.size(); ++row) {
+    CancelPoint(row);
+    const int64_t ns = ops.interval(Row{row}).Length().ns;
+    const bool is_pinned = ops.direction[row] == CopyDirection::kHostToDevice &&
+                           ops.source[row] == MemoryKind::kPinned &&
+                           ops.bytes[row] >= kLargeCopyBytes && ns > 0;
+    if (is_pinned) rates.push_back(ops.bytes[row] * 1000 / ns);
+  }
+  if (rates.empty()) return 0;
+  const auto middle = rates.begin() + static_cast<ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return *middle;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,39 @@
+// What a graph would cost after a change.
+#pragma once
+
+#include <span>
+
+#include "analysis/change.h"
+#include "analysis/graph/graph.h"
+
+namespace trainprof {
+
+// How the world answers to a change, as far as no trace tells. Gains are worked out under several of
+// them: what they differ by is not known.
+struct Assumption {
+  // Batches that were waited for come no earlier than they came: workers are as fast as they are.
+  bool loader_is_limited = false;
+  // The host's own work takes that many times as long: what is done beside it needs processors, too.
+  double contention = 1;
+  // What the host did before calls that go (kDropWork) goes with them: it made what they copied.
+  bool drops_preparation = false;
+  // Bytes of a pinned copy per microsecond, where the trace shows none.
+  int64_t pinned_bytes_per_us = 24'000;
+  // Nothing lies between the nodes of a graph, where as much did between launches.
+  bool closes_graph = false;
+  // The last collective of each step is still waited for.
+  bool waits_for_last_collective = false;
+};
+
+// The recorded costs with all changes made. Rows that have no node, of a part that was not recorded,
+// change nothing. O(V + E + rows log rows).
+Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* const> changes,
+                 const Assumption& assumption);
+
+// The recorded costs without what nothing explains (Graph::residuals): how well the graph knows the run.
+Costs CostsWithoutResiduals(const Graph& graph);
+
+// Bytes per microsecond of the trace's own large copies from pinned memory; 0 where there are none.
+int64_t PinnedBytesPerMicrosecond(const Trace& trace);
+
+}  // namespace trainprof

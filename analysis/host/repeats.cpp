@@ -1,0 +1,236 @@
+#include "analysis/host/repeats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+namespace {
+
+// Polynomial hashes modulo a Mersenne prime.
+constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+constexpr uint64_t kBase = 0x1b873593cc9e2d51 % kPrime;
+
+uint64_t Reduced(unsigned __int128 value) {
+  const uint64_t folded =
+      static_cast<uint64_t>(value & kPrime) + static_cast<uint64_t>(value >> 61);
+  return folded >= kPrime ? folded - kPrime : folded;
+}
+
+uint64_t Times(uint64_t a, uint64_t b) { return Reduced(static_cast<unsigned __int128>(a) * b); }
+
+// The first run of `length` that at least `least` sequences hold.
+CommonRun RunOf(size_t length, std::span<const std::vector<uint64_t>> sequences, size_t least) {
+  uint64_t power = 1;  // kBase to the power of length - 1
+  for (size_t i = 1; i < length; ++i) power = Times(power, kBase);
+  struct Seen {
+    CommonRun first;
+    size_t last = SIZE_MAX;  // sequence
+  };
+  std::unordered_map<uint64_t, Seen> seen;
+  const auto place = [](const CommonRun& run) { return std::pair(run.sequence, run.begin); };
+  CommonRun best;
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sequences[s].size(); ++i) {
+      CancelPoint(i);
+      const auto token = [&](size_t at) { return sequences[s][at] % kPrime; };
+      if (i >= length) {
+        hash = Reduced(static_cast<unsigned __int128>(hash) + kPrime -
+                       Times(token(i - length), power));
+      }
+      hash = Reduced(static_cast<unsigned __int128>(Times(hash, kBase)) + token(i));
+      if (i + 1 < length) continue;
+      Seen& run = seen[hash];
+      if (run.first.held_by == 0) run.first = {s, i + 1 - length, length, 0};
+      if (run.last == s) continue;
+      run.last = s;
+      ++run.first.held_by;
+    }
+  }
+  for (const auto& [hash, run] : seen) {
+    if (run.first.held_by < least) continue;
+    if (best.length == 0 || place(run.first) < place(best)) best = run.first;
+  }
+  return best;
+}
+
+// What happens in the order of the host's calls.
+struct Event {
+  TraceTime at;
+  Row row;  // of device_ops; of an obstacle, of api
+  bool is_obstacle;
+};
+
+uint64_t Mixed(uint64_t hash, uint64_t value) { return Times(hash, kBase) ^ (value + 0x9e3779b9); }
+
+uint64_t ShapeToken(const Trace& trace, Row op) {
+  uint64_t hash = static_cast<uint64_t>(trace.device_ops.name[Index(op)]) + 1;
+  if (const LaunchConfig* config = trace.ConfigOf(op)) {
+    for (const uint32_t side : config->grid) hash = Mixed(hash, side);
+    for (const uint32_t side : config->block) hash = Mixed(hash, side);
+  }
+  return Mixed(hash, static_cast<uint64_t>(trace.device_ops.bytes[Index(op)]));
+}
+
+bool IsHostCopy(CopyDirection direction) {
+  return direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
+}
+
+// Whether a capture does not take the call: its thread waits, or memory is not ordered by a stream.
+bool IsObstacle(const Trace& trace, uint32_t call, bool blocks) {
+  const ApiKind kind = trace.api.kind[call];
+  if (kind == ApiKind::kSync) return true;
+  if (kind == ApiKind::kCopy) return blocks;
+  if (kind != ApiKind::kAllocate && kind != ApiKind::kFree) return false;
+  return !names_internal::WithoutVersion(trace.Text(trace.api.name[call])).ends_with("Async");
+}
+
+class Collector {
+ public:
+  Collector(const Trace& trace, const Steps& steps, DeviceId device) : trace_(trace) {
+    result_.steps = std::min(steps.count(), kMostRepeatSteps);
+    spans_ = {steps.steps.data(), result_.steps};
+    events_.resize(result_.steps);
+    device_ = device;
+  }
+
+  RepeatedLaunches Run(const std::vector<bool>& blocking) {
+    if (spans_.empty()) return std::move(result_);
+    AddOps();
+    AddObstacles(blocking);
+    KeepFirstSteps();
+    std::vector<std::vector<uint64_t>> names(spans_.size());
+    std::vector<std::vector<uint64_t>> shapes(spans_.size());
+    std::vector<std::vector<uint64_t>> apart(spans_.size());
+    uint64_t unique = 0;
+    for (size_t s = 0; s < spans_.size(); ++s) {
+      std::stable_sort(events_[s].begin(), events_[s].end(),
+                       [](const Event& a, const Event& b) { return a.at < b.at; });
+      for (const Event& event : events_[s]) {
+        if (event.is_obstacle) {
+          apart[s].push_back(Mixed(kPrime / 2, ++unique));
+          continue;
+        }
+        names[s].push_back(static_cast<uint64_t>(trace_.device_ops.name[Index(event.row)]) + 1);
+        shapes[s].push_back(ShapeToken(trace_, event.row));
+        apart[s].push_back(shapes[s].back());
+      }
+    }
+    result_.same_kernels = LongestCommonRun(names, kRepeatShare);
+    result_.same_shapes = LongestCommonRun(shapes, kRepeatShare);
+    result_.capturable = LongestCommonRun(apart, kRepeatShare);
+    return std::move(result_);
+  }
+
+ private:
+  // Among the steps looked at, SIZE_MAX where it is in none.
+  size_t StepAt(TraceTime at) const {
+    const auto after =
+        std::upper_bound(spans_.begin(), spans_.end(), at,
+                         [](TraceTime t, const Step& step) { return t < step.span.begin; });
+    if (after == spans_.begin() || !(after - 1)->span.Contains(at)) return SIZE_MAX;
+    return static_cast<size_t>(after - 1 - spans_.begin());
+  }
+
+  void AddOps() {
+    const DeviceOpTable& ops = trace_.device_ops;
+    launches_.resize(trace_.tracks.size());
+    int64_t count = 0;
+    std::vector<Row> graphs;
+    for (uint32_t op = 0; op < ops.size(); ++op) {
+      CancelPoint(op);
+      const Row call = ops.launch[op];
+      if (call == kNoRow || trace_.tracks[Index(ops.track[op])].device != device_) continue;
+      const TraceTime at = trace_.api.begin[Index(call)];
+      const size_t step = StepAt(at);
+      if (step == SIZE_MAX) continue;
+      launches_[Index(trace_.api.track[Index(call)])] = true;
+      if (trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch) {
+        graphs.push_back(call);
+        continue;
+      }
+      if (IsHostCopy(ops.direction[op])) {
+        events_[step].push_back({at, call, true});
+        result_.obstacles.push_back(call);
+        continue;
+      }
+      events_[step].push_back({at, Row{op}, false});
+      const LaunchConfig* const config = trace_.ConfigOf(Row{op});
+      result_.shapes_known |= config != nullptr && config->grid != LaunchConfig::kNoShape;
+      ++count;
+    }
+    std::sort(graphs.begin(), graphs.end());
+    graphs.erase(std::unique(graphs.begin(), graphs.end()), graphs.end());
+    const auto steps = static_cast<double>(spans_.size());
+    result_.launches_per_step = static_cast<double>(count) / steps;
+    result_.graphs_per_step = static_cast<double>(graphs.size()) / steps;
+  }
+
+  void AddObstacles(const std::vector<bool>& blocking) {
+    std::vector<Row> copies = result_.obstacles;
+    std::sort(copies.begin(), copies.end());
+    for (uint32_t call = 0; call < trace_.api.size(); ++call) {
+      CancelPoint(call);
+      if (!launches_[Index(trace_.api.track[call])]) continue;
+      if (!IsObstacle(trace_, call, blocking[call])) continue;
+      if (std::binary_search(copies.begin(), copies.end(), Row{call})) continue;
+      const size_t step = StepAt(trace_.api.begin[call]);
+      if (step == SIZE_MAX) continue;
+      events_[step].push_back({trace_.api.begin[call], Row{call}, true});
+      result_.obstacles.push_back(Row{call});
+    }
+    std::sort(result_.obstacles.begin(), result_.obstacles.end());
+  }
+
+  // As many as kMostRepeatLaunches allows: what repeats shows in few long steps, too.
+  void KeepFirstSteps() {
+    size_t events = 0;
+    size_t kept = 0;
+    for (; kept < spans_.size(); ++kept) {
+      events += events_[kept].size();
+      if (events > kMostRepeatLaunches) break;
+    }
+    spans_ = spans_.first(kept);
+    result_.steps = kept;
+  }
+
+  const Trace& trace_;
+  std::span<const Step> spans_;
+  DeviceId device_ = kNoDevice;
+  std::vector<std::vector<Event>> events_;  // by step
+  std::vector<bool> launches_;              // by track
+  RepeatedLaunches result_;
+};
+
+}  // namespace
+
+CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, double share) {
+  const auto least = std::max<size_t>(
+      1, static_cast<size_t>(std::ceil(share * static_cast<double>(sequences.size()) - 1e-9)));
+  size_t most = 0;
+  for (const auto& sequence : sequences) most = std::max(most, sequence.size());
+  // A part of a run that is held is held: bisection finds the longest.
+  CommonRun best;
+  size_t low = 1;
+  while (low <= most) {
+    const size_t length = low + (most - low) / 2;
+    const CommonRun run = RunOf(length, sequences, least);
+    if (run.length > 0) {
+      best = run;
+      low = length + 1;
+    } else {
+      most = length - 1;
+    }
+  }
+  return best;
+}
+
+RepeatedLaunches FindRepeats(const Trace& trace, const Steps& steps, DeviceId device,
+                             const std::vector<bool>& blocking) {
+  return Collector(trace, steps, device).Run(blocking);
+}
+
+}  // namespace trainprof

@@ -1,0 +1,31 @@
+// What streams wait for on the device: the operations on both sides of an event's edge, and functions
+// of the host.
+#pragma once
+
+#include <vector>
+
+#include "trace/tables/trace.h"
+
+namespace trainprof {
+
+struct StreamWait {
+  Row sync = kNoRow;    // of syncs
+  Row before = kNoRow;  // of device_ops: the last one that the event stands behind
+  Row behind = kNoRow;  // the last one of the waiting stream that was launched before the wait
+  Row after = kNoRow;   // the first one that waited
+};
+
+// Waits for an event of another stream, where the calls that recorded it and asked for the wait are
+// in the trace and something was launched on both sides. In the order of the rows. O(n log n).
+std::vector<StreamWait> FindStreamWaits(const Trace& trace);
+
+// Rows of syncs: functions of the host that a stream of this device waited for.
+std::vector<Row> FindHostFunctions(const Trace& trace, DeviceId device);
+
+// Whether the trace asks for such waits, and shows none of them: they were not recorded.
+bool MissesStreamWaits(const Trace& trace);
+
+// When the row's wait lasted; a host function's run.
+Interval TimeOfSync(const Trace& trace, Row sync);
+
+}  // namespace trainprof

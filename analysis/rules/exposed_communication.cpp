@@ -1,0 +1,208 @@
+// collectives that no kernel hides, or waiting for other ranks with nothing running  =>  overlap them,
+// or send less
+//
+// From one rank's trace alone, moving data and waiting for a rank that comes late look the same: the
+// ranks together tell (analysis/job/lateness.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/host/program.h"
+#include "analysis/rule.h"
+#include "analysis/words.h"
+#include "trace/base/cancel.h"
+#include "trace/base/kernel_names.h"
+#include "trace/tables/communication.h"
+
+namespace trainprof::rules {
+namespace {
+
+// A rank's wait for others is in it, and one trace does not show which part.
+constexpr double kWithoutOtherRanks = 0.8;
+
+struct Operation {
+  int64_t count = 0;
+  Duration exposed;
+};
+
+struct Communication {
+  std::vector<Row> ops;  // exposed at least in part
+  std::map<std::string, Operation> by_operation;
+};
+
+std::string OperationOf(const Trace& trace, Row op) {
+  const Collective* const collective = trace.CollectiveOf(op);
+  if (collective != nullptr && collective->operation != kEmptyString) {
+    return std::string(trace.Text(collective->operation));
+  }
+  return std::string(FunctionOf(trace.Text(trace.device_ops.name[Index(op)])));
+}
+
+Communication Collect(const RankModel& model, const DeviceAccount& device) {
+  const DeviceOpTable& ops = model.trace.device_ops;
+  Communication found;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
+    if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
+    if (!Communicates(model.trace, Row{op}) || !model.InDeviceWindow(ops.interval(Row{op})))
+      continue;
+    const Duration exposed = device.exposed_communication.TotalWithin(ops.interval(Row{op}));
+    if (exposed.ns == 0) continue;
+    found.ops.push_back(Row{op});
+    Operation& operation = found.by_operation[OperationOf(model.trace, Row{op})];
+    ++operation.count;
+    operation.exposed += exposed;
+  }
+  return found;
+}
+
+// "allreduce 4.1 (12 a step), allgather 0.3 (2 a step)": ms, most time first.
+std::string OperationsText(const RankModel& model, const Communication& found) {
+  std::vector<std::pair<std::string, Operation>> most(found.by_operation.begin(),
+                                                      found.by_operation.end());
+  KeepWorst(most, [](const auto& a, const auto& b) { return a.second.exposed > b.second.exposed; });
+  std::string text;
+  for (const auto& [name, operation] : most) {
+    text += fmt::format(
+        "{}{} {:.2f} ({:.1f}{})", text.empty() ? "" : ", ", name,
+        model.PerStepMs(operation.exposed),
+        static_cast<double>(operation.count) / static_cast<double>(model.device_steps.divisor()),
+        model.device_steps.count() > 0 ? " a step" : " in all");
+  }
+  return text;
+}
+
+void AddRanks(const RankModel& model, Finding& finding) {
+  finding.confidence = kWithoutOtherRanks;
+  finding.confidence_reasons.push_back(
+      model.trace.world_size > 1
+          ? fmt::format("waiting for a late one of {} ranks looks the same in one rank's trace",
+                        model.trace.world_size)
+          : "waiting for a rank that comes late looks the same in one rank's trace");
+}
+
+std::string Advice(const RankModel& model) {
+  const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
+  return fmt::format(
+      "First see whether a rank comes late: all wait for it, and then its cause is the one to take on. "
+      "Else let collectives begin while gradients are still computed{}. With gradient accumulation only "
+      "the last backward pass needs them{}. The last bucket has nothing left to hide behind. Fewer bytes: "
+      "gradients in bf16; fewer calls: larger buckets.",
+      is_cpp ? ""
+             : ": DistributedDataParallel does so by bucket (bucket_cap_mb, "
+               "gradient_as_bucket_view; find_unused_parameters only where it is needed), "
+               "fully_shard prefetches the next layer's weights",
+      is_cpp ? "" : " (no_sync() around the others)");
+}
+
+Diagnosis OfKernels(const RankModel& model, const DeviceAccount& device) {
+  Communication found = Collect(model, device);
+  const DeviceOpTable& ops = model.trace.device_ops;
+  Finding finding;
+  finding.cost = device.Of(DeviceClass::kExposedCommunication);
+  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
+  finding.count = static_cast<int64_t>(found.ops.size());
+  finding.title =
+      fmt::format("Exposed communication: no kernel hides {:.2f} {} of it: {}",
+                  model.PerStepMs(finding.cost), model.Unit(), OperationsText(model, found));
+  AddRanks(model, finding);
+  std::vector<Row> worst = found.ops;
+  for (size_t i = 0; i < worst.size(); ++i) {
+    CancelPoint(i);
+    if (const Row call = ops.launch[Index(worst[i])]; call != kNoRow) {
+      AddSite(finding.where, model.sites.FindCall(call));
+    }
+  }
+  const auto exposed = [&](Row op) {
+    return device.exposed_communication.TotalWithin(ops.interval(op));
+  };
+  KeepWorst(worst, [&](Row a, Row b) { return exposed(a) > exposed(b); });
+  for (const Row op : worst) {
+    finding.evidence.push_back(
+        {fmt::format("{} took {:.3f} ms, {:.3f} ms of it beside no kernel",
+                     OperationOf(model.trace, op), ops.interval(op).Length().ToMilliseconds(),
+                     exposed(op).ToMilliseconds()),
+         ops.interval(op), Table::kDeviceOps, op});
+  }
+  finding.advice = Advice(model);
+  if (LanguageOf(model.trace) != Language::kCpp) {
+    finding.fix =
+        "with model.no_sync() if not last_micro_batch else contextlib.nullcontext():\n"
+        "    (loss / micro_batches).backward()";
+  }
+  finding.verify = fmt::format("Record again, all ranks: {} ({}) is less, and so is the step.",
+                               Title(DeviceClass::kExposedCommunication),
+                               Meaning(DeviceClass::kExposedCommunication));
+  return {std::move(finding), {Edit::kOverlapCommunication, std::move(found.ops)}};
+}
+
+// With nothing running, for ranks that have not come yet: the ranges that wait on the host.
+Diagnosis OfWaits(const RankModel& model, const DeviceAccount& device) {
+  Finding finding;
+  finding.cost = device.Of(DeviceClass::kIdleCollective);
+  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
+  finding.title =
+      fmt::format("Waiting for other ranks: the GPU stands idle for {:.2f} {} until they have come",
+                  model.PerStepMs(finding.cost), model.Unit());
+  AddRanks(model, finding);
+  std::vector<Interval> idle;
+  for (const Segment<DeviceClass>& segment : device.idle) {
+    if (segment.value == DeviceClass::kIdleCollective) idle.push_back(segment.interval);
+  }
+  const IntervalSet waits = IntervalSet::Union(std::move(idle));
+  std::vector<Row> rows;
+  const RangeTable& ranges = model.trace.ranges;
+  for (uint32_t row = 0; row < ranges.size(); ++row) {
+    CancelPoint(row);
+    if (PhaseOf(model.trace, Row{row}) != Phase::kRankWait) continue;
+    if (!model.InWindow(ranges.interval(Row{row}))) continue;
+    if (waits.TotalWithin(ranges.interval(Row{row})).ns == 0) continue;
+    rows.push_back(Row{row});
+    AddSite(finding.where, model.sites.Find(ranges.track[row], ranges.begin[row]));
+  }
+  finding.count = static_cast<int64_t>(rows.size());
+  std::vector<Row> worst = rows;
+  KeepWorst(worst, [&](Row a, Row b) {
+    return ranges.interval(a).Length() > ranges.interval(b).Length();
+  });
+  for (const Row row : worst) {
+    finding.evidence.push_back(
+        {fmt::format("{} took {:.3f} ms", model.trace.Text(ranges.name[Index(row)]),
+                     ranges.interval(row).Length().ToMilliseconds()),
+         ranges.interval(row), Table::kRanges, row});
+  }
+  finding.advice =
+      "Find the rank that comes last (the report of all ranks names it): its first finding is "
+      "the one to take on. What this rank saves, it would wait longer.";
+  finding.verify = "Record all ranks again: they come to the collective together.";
+  return {std::move(finding), {Edit::kDropHostWork, std::move(rows)}};
+}
+
+RuleOutcome Check(const RankModel& model) {
+  if (model.devices.empty()) return NoDevices(model);
+  // What no recorded kernel hides, one that is missing may have hidden.
+  if (!model.device_doubt.empty()) return Skipped{model.device_doubt};
+  std::vector<Diagnosis> findings;
+  const auto exceeds = [&](DeviceClass of) -> const DeviceAccount* {
+    const DeviceAccount* device = DeviceWithMost(model, {of});
+    return model.ShareOfWindow(device->Of(of)) < kLeastShare ? nullptr : device;
+  };
+  if (const auto* device = exceeds(DeviceClass::kExposedCommunication)) {
+    findings.push_back(OfKernels(model, *device));
+  }
+  if (const auto* device = exceeds(DeviceClass::kIdleCollective)) {
+    findings.push_back(OfWaits(model, *device));
+  }
+  return findings;
+}
+
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kExposedCommunication},
+                                        {DeviceClass::kIdleCollective}};
+
+}  // namespace
+
+extern const Rule exposed_communication = {"TP401", "communication that no kernel hides", Check,
+                                           kExplains};
+
+}  // namespace trainprof::rules

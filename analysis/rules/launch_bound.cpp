@@ -1,0 +1,228 @@
+// the device waits for launches, or hands over between many short ones  =>  fewer launches: a CUDA
+// graph, torch.compile
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/host/program.h"
+#include "analysis/host/repeats.h"
+#include "analysis/rule.h"
+#include "analysis/words.h"
+#include "trace/base/cancel.h"
+
+namespace trainprof::rules {
+namespace {
+
+// What is said of fewer steps repeats by chance.
+constexpr size_t kFewestSteps = 3;
+// Of a step's launches: from there on a graph is the first thing to try.
+constexpr double kMostOfStep = 0.5;
+
+// Calls that launch kernels and memsets one by one on this device, within the window; by row.
+std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
+  const DeviceOpTable& ops = model.trace.device_ops;
+  std::vector<Row> calls;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
+    const Row call = ops.launch[op];
+    if (call == kNoRow || model.trace.tracks[Index(ops.track[op])].device != device.device)
+      continue;
+    const ApiKind kind = model.trace.api.kind[Index(call)];
+    if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) continue;
+    if (model.InWindow(model.trace.api.interval(call))) calls.push_back(call);
+  }
+  std::sort(calls.begin(), calls.end());
+  calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+  return calls;
+}
+
+double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
+  const DeviceOpTable& ops = model.trace.device_ops;
+  std::vector<Duration> lengths;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
+    if (ops.kind[op] != DeviceOpKind::kKernel || !model.InDeviceWindow(ops.interval(Row{op})))
+      continue;
+    if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
+    lengths.push_back(ops.interval(Row{op}).Length());
+  }
+  if (lengths.empty()) return 0;
+  const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return 1000 * middle->ToMilliseconds();
+}
+
+// "cudaStreamSynchronize 2.0 a step, at train.py:9", the most frequent first.
+std::string ObstaclesText(const RankModel& model, const RepeatedLaunches& repeats) {
+  struct Kind {
+    int64_t count = 0;
+    std::vector<Site> sites;
+  };
+  std::map<std::string_view, Kind> kinds;
+  for (const Row call : repeats.obstacles) {
+    Kind& kind = kinds[model.trace.Text(model.trace.api.name[Index(call)])];
+    ++kind.count;
+    AddSite(kind.sites, model.sites.FindCall(call));
+  }
+  std::vector<std::pair<std::string_view, Kind>> most(kinds.begin(), kinds.end());
+  KeepWorst(most, [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
+  std::string text;
+  for (auto& [name, kind] : most) {
+    SortSites(kind.sites);
+    text += fmt::format("{}{} ({:.1f} a step", text.empty() ? "" : ", ", name,
+                        static_cast<double>(kind.count) / static_cast<double>(repeats.steps));
+    if (const Site& site = kind.sites.front(); !site.file.empty()) {
+      text += fmt::format(", {}:{}", site.file, site.line);
+    }
+    text += ")";
+  }
+  return text;
+}
+
+// Whether something that a capture does not take interrupts what repeats.
+bool StandsBetween(const RepeatedLaunches& repeats) {
+  return !repeats.obstacles.empty() && repeats.capturable.length < repeats.same_shapes.length;
+}
+
+// What repeats, as a graph would need it. "" where there are too few steps to say.
+std::string RepeatsText(const RankModel& model, const RepeatedLaunches& repeats) {
+  if (repeats.steps < kFewestSteps || repeats.launches_per_step == 0) return {};
+  const auto part = [&](const CommonRun& run) {
+    return fmt::format("{} of {:.0f}", run.length, repeats.launches_per_step);
+  };
+  std::string text =
+      fmt::format("{} launches of a step come in the same order in {} of {} steps",
+                  part(repeats.same_kernels), repeats.same_kernels.held_by, repeats.steps);
+  if (repeats.shapes_known) {
+    text += repeats.same_shapes.length == repeats.same_kernels.length
+                ? ", with the same shapes"
+                : fmt::format(", {} with the same shapes", part(repeats.same_shapes));
+  } else {
+    text += " (their shapes were not recorded)";
+  }
+  if (!repeats.obstacles.empty()) {
+    text += fmt::format(". A capture does not take {}{}", ObstaclesText(model, repeats),
+                        StandsBetween(repeats) ? fmt::format("; between them the longest run is {}",
+                                                             repeats.capturable.length)
+                                               : ", which stand outside of that");
+  }
+  if (repeats.graphs_per_step > 0) {
+    text += fmt::format(". {:.1f} graphs a step are launched already", repeats.graphs_per_step);
+  }
+  return text + ". ";
+}
+
+bool IsGraphCandidate(const RepeatedLaunches& repeats) {
+  return repeats.steps >= kFewestSteps &&
+         static_cast<double>(repeats.same_shapes.length) > kMostOfStep * repeats.launches_per_step;
+}
+
+bool ShapesVary(const RepeatedLaunches& repeats) {
+  return repeats.steps >= kFewestSteps && repeats.shapes_known && !IsGraphCandidate(repeats) &&
+         static_cast<double>(repeats.same_kernels.length) > kMostOfStep * repeats.launches_per_step;
+}
+
+std::string Advice(const RankModel& model, const RepeatedLaunches& repeats) {
+  const Language language = LanguageOf(model.trace);
+  const std::string graph = InItsLanguage(
+      language,
+      "torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.make_graphed_callables",
+      "at::cuda::CUDAGraph around the step, with input tensors that stay where they are");
+  std::string text = RepeatsText(model, repeats);
+  if (IsGraphCandidate(repeats)) {
+    text +=
+        fmt::format("Launch these {} as one CUDA graph: {}.{}", repeats.same_shapes.length, graph,
+                    StandsBetween(repeats) ? " What stands in between has to go first." : "");
+  } else if (ShapesVary(repeats)) {
+    text += fmt::format(
+        "The shapes vary: pad or bucket the batches to a few sizes and capture a graph of each ({}){}.",
+        graph, language == Language::kCpp ? "" : ", or torch.compile(model, dynamic=True)");
+  } else {
+    text += fmt::format(
+        "Launch less: larger batches{}, fused optimizers, one call for many tensors{}; "
+        "where a part of the step repeats, a CUDA graph of it ({}).",
+        language == Language::kCpp ? "" : ", torch.compile",
+        language == Language::kCpp ? "" : " (torch._foreach_*)", graph);
+  }
+  return text + " A graph replays what it captured: no branch on a tensor's value, no other shape.";
+}
+
+std::string FixOf(const RankModel& model) {
+  if (LanguageOf(model.trace) == Language::kCpp) {
+    return "at::cuda::CUDAGraph graph;          // after some warm-up steps, on a stream of its own\n"
+           "graph.capture_begin(); Step(input, target); graph.capture_end();\n"
+           "input.copy_(batch); graph.replay();  // in the loop";
+  }
+  return "model = torch.compile(model, mode=\"reduce-overhead\")   # CUDA graphs, for fixed shapes";
+}
+
+Finding Describe(const RankModel& model, const DeviceAccount& device, DeviceClass of,
+                 const std::vector<Row>& launches) {
+  Finding finding;
+  finding.cost = device.Of(of);
+  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
+  finding.count = static_cast<int64_t>(launches.size());
+  std::vector<uint32_t> longest;  // rows of device.idle
+  for (uint32_t row = 0; row < device.idle.size(); ++row) {
+    CancelPoint(row);
+    const Segment<DeviceClass>& segment = device.idle[row];
+    if (segment.value != of || !model.InDeviceWindow(segment.interval)) continue;
+    longest.push_back(row);
+    if (model.device_steps.thread == kNoTrack) continue;
+    AddSite(finding.where, model.sites.Find(model.device_steps.thread, segment.interval.begin));
+  }
+  KeepWorst(longest, [&](uint32_t a, uint32_t b) {
+    return device.idle[a].interval.Length() > device.idle[b].interval.Length();
+  });
+  for (const uint32_t row : longest) {
+    finding.evidence.push_back(
+        {fmt::format("GPU {} idle for {:.1f} us: {}", model.trace.devices[Index(device.device)].id,
+                     1000 * device.idle[row].interval.Length().ToMilliseconds(), Title(of)),
+         device.idle[row].interval, Table::kIdle, Row{row}, device.device});
+  }
+  const RepeatedLaunches repeats =
+      FindRepeats(model.trace, model.device_steps, device.device, model.blocking_calls);
+  finding.advice = Advice(model, repeats);
+  finding.fix = FixOf(model);
+  return finding;
+}
+
+RuleOutcome Check(const RankModel& model) {
+  if (model.devices.empty()) return NoDevices(model);
+  if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
+  std::vector<Diagnosis> findings;
+  for (const DeviceClass of : {DeviceClass::kIdleLaunchBound, DeviceClass::kIdleDependency}) {
+    const DeviceAccount& device = *DeviceWithMost(model, {of});
+    if (model.ShareOfWindow(device.Of(of)) < kLeastShare) continue;
+    std::vector<Row> launches = Launches(model, device);
+    if (launches.empty()) continue;
+    Finding finding = Describe(model, device, of, launches);
+    const std::string each = fmt::format(
+        "{:.0f} launches{}, the median kernel takes {:.1f} us",
+        static_cast<double>(launches.size()) / static_cast<double>(model.device_steps.divisor()),
+        model.device_steps.count() > 0 ? " a step" : "", MedianKernelUs(model, device));
+    if (of == DeviceClass::kIdleLaunchBound) {
+      finding.title =
+          fmt::format("Launch-bound: the GPU waits {:.2f} {} for the host to launch; {}",
+                      model.PerStepMs(finding.cost), model.Unit(), each);
+      finding.verify = fmt::format("Record again: fewer launches a step, {} near 0.", Title(of));
+    } else {
+      finding.title =
+          fmt::format("Short kernels: the GPU spends {:.2f} {} between queued operations; {}",
+                      model.PerStepMs(finding.cost), model.Unit(), each);
+      finding.verify = "Record again: fewer and longer kernels.";
+    }
+    findings.push_back({std::move(finding), {Edit::kLaunchAsGraph, std::move(launches)}});
+  }
+  return findings;
+}
+
+constexpr ExplainedClass kExplains[] = {{DeviceClass::kIdleLaunchBound},
+                                        {DeviceClass::kIdleDependency}};
+
+}  // namespace
+
+extern const Rule launch_bound = {"TP202", "the device waits for launches", Check, kExplains};
+
+}  // namespace trainprof::rules

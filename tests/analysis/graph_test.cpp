@@ -1,0 +1,215 @@
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <queue>
+
+#include "analysis/graph/build.h"
+#include "analysis/graph/what_if.h"
+#include "analysis/host/timeline.h"
+#include "tests/analysis/random_program.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/trace_script.h"
+
+namespace trainprof {
+using trainprof::testing::Rounds;
+namespace {
+
+Graph GraphOf(const Trace& trace) {
+  return BuildGraph(trace, FindSteps(trace), FindBlockingCalls(trace));
+}
+
+// The recorded end of a node; -1 of those that stand for no row's end.
+int64_t RecordedEnd(const Trace& trace, const Graph& graph, NodeId node) {
+  const uint32_t row = graph.row[node];
+  switch (graph.kind[node]) {
+    case NodeKind::kDeviceOp:
+      return trace.device_ops.end[row].ns;
+    case NodeKind::kHostFunction:
+      return trace.syncs.end[row].ns;
+    case NodeKind::kWait:
+      return trace.api.end[row].ns;
+    case NodeKind::kCall:
+      return graph.WaitOf(Row{row}) == 0 ? trace.api.end[row].ns : -1;
+    default:
+      return -1;
+  }
+}
+
+void ExpectIdentity(const Trace& trace, const Graph& graph) {
+  const std::vector<int64_t> ends = Replay(graph, graph.recorded);
+  for (NodeId node = 1; node < graph.size(); ++node) {
+    const int64_t recorded = RecordedEnd(trace, graph, node);
+    if (recorded < 0) continue;
+    ASSERT_EQ(ends[node], recorded)
+        << "node " << node << " of kind " << static_cast<int>(graph.kind[node]) << " row "
+        << graph.row[node];
+  }
+}
+
+TEST(Graph, ReplayedAsItIsGivesTheRecording) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(2000); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const Simulation run = Simulate(DrawProgram(random));
+    const Graph graph = GraphOf(run.trace);
+    ExpectIdentity(run.trace, graph);
+    ASSERT_EQ(graph.dropped_edges, 0);
+    ASSERT_TRUE(graph.residuals.empty()) << graph.residuals.size();
+    for (const auto& nodes : graph.last_of_step) ASSERT_FALSE(nodes.empty());
+  }
+}
+
+// The simulator really does what is asked: each operation ends when it says. Latencies are learnt as medians,
+// so that a few microseconds are allowed for each step.
+void ExpectGain(const RandomProgram& program, const Tweak& tweak, const Change& change,
+                const Simulation& run, const Graph& graph) {
+  const Simulation truth = Simulate(program, tweak);
+  const Change* const changes[] = {&change};
+  const std::vector<int64_t> ends = Replay(graph, CostsAfter(run.trace, graph, changes, {}));
+  const auto allowed = static_cast<double>(30'000 + 12'000 * program.steps.size());
+  ASSERT_EQ(run.trace.device_ops.size(), truth.trace.device_ops.size());
+  for (uint32_t op = 0; op < truth.trace.device_ops.size(); ++op) {
+    ASSERT_NEAR(static_cast<double>(ends[graph.node_of_op[op]]),
+                static_cast<double>(truth.trace.device_ops.end[op].ns), allowed)
+        << "operation " << op << ", recorded " << run.trace.device_ops.end[op].ns;
+  }
+}
+
+TEST(Graph, WithoutItsWaitsARunTakesWhatTheSimulatorSays) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(1000); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const RandomProgram program = DrawProgram(random);
+    const Simulation run = Simulate(program);
+    const Graph graph = GraphOf(run.trace);
+    Change change{Edit::kRemoveWaits, {}, kNoDevice, false};
+    for (uint32_t call = 0; call < run.trace.api.size(); ++call) change.rows.push_back(Row{call});
+    ExpectGain(program, {.waits = false}, change, run, graph);
+  }
+}
+
+TEST(Graph, WithBatchesInTimeARunTakesWhatTheSimulatorSays) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(1000); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const RandomProgram program = DrawProgram(random);
+    const Simulation run = Simulate(program);
+    const Graph graph = GraphOf(run.trace);
+    Change change{Edit::kFeedInput, {}, kNoDevice, false};
+    for (uint32_t range = 0; range < run.trace.ranges.size(); ++range) {
+      if (run.trace.Text(run.trace.ranges.name[range]) == "data_wait") {
+        change.rows.push_back(Row{range});
+      }
+    }
+    RandomProgram fed = program;
+    for (auto& step : fed.steps) {
+      for (Action& action : step) {
+        if (action.does == Does::kInput) action.ns = std::min<int64_t>(action.ns, 15'000);
+      }
+    }
+    ExpectGain(fed, {}, change, run, graph);
+  }
+}
+
+TEST(Graph, WithoutItsEventsARunTakesWhatTheSimulatorSays) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(1000); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const RandomProgram program = DrawProgram(random);
+    const Simulation run = Simulate(program);
+    const Graph graph = GraphOf(run.trace);
+    Change change{Edit::kDropDependencies, {}, kNoDevice, false};
+    for (uint32_t sync = 0; sync < run.trace.syncs.size(); ++sync) {
+      if (run.trace.syncs.kind[sync] == SyncKind::kStreamWaits) change.rows.push_back(Row{sync});
+    }
+    ExpectGain(program, {.events = false}, change, run, graph);
+  }
+}
+
+// -- The replay against an event simulator: a node begins when the last of what it waits for has come.
+
+Graph DrawGraph(Random& random) {
+  Graph graph;
+  const auto nodes = static_cast<NodeId>(random.Between(1, 60));
+  for (NodeId node = 0; node < nodes; ++node) {
+    graph.kind.push_back(node == 0 ? NodeKind::kStart : NodeKind::kDeviceOp);
+    graph.row.push_back(node);
+    graph.first_edge.push_back(static_cast<EdgeId>(graph.from.size()));
+    graph.recorded.duration.push_back(0);
+    const int64_t long_ns = random.Chance(5) ? 5'000'000'000 : 0;
+    if (node != 0) graph.recorded.SetDuration(node, long_ns + random.Between(0, 1000));
+    const int64_t edges = node == 0 ? 0 : random.Between(1, 4);
+    for (int64_t i = 0; i < edges; ++i) {
+      const auto edge = static_cast<EdgeId>(graph.from.size());
+      graph.from.push_back(static_cast<NodeId>(random.Between(0, node - 1)));
+      graph.edge_kind.push_back(EdgeKind::kStream);
+      graph.recorded.lag.push_back(0);
+      const int64_t far = random.Chance(5) ? random.Between(-3, 3) * 2'000'000'000 : 0;
+      graph.recorded.SetLag(edge, far + random.Between(-200, 500));
+      if (i > 0 && random.Chance(10)) graph.recorded.Drop(edge);
+    }
+  }
+  graph.first_edge.push_back(static_cast<EdgeId>(graph.from.size()));
+  return graph;
+}
+
+std::vector<int64_t> SimulateEvents(const Graph& graph) {
+  struct Arrival {
+    int64_t at;
+    NodeId node;
+    bool operator<(const Arrival& other) const { return at > other.at; }
+  };
+  std::vector<int> missing(graph.size(), 0);
+  std::vector<int64_t> begin(graph.size(), INT64_MIN);
+  std::vector<int64_t> end(graph.size(), 0);
+  std::vector<std::vector<std::pair<NodeId, EdgeId>>> out(graph.size());
+  for (NodeId node = 0; node < graph.size(); ++node) {
+    for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
+      if (graph.recorded.lag[edge] == kNever) continue;
+      ++missing[node];
+      out[graph.from[edge]].push_back({node, edge});
+    }
+  }
+  std::priority_queue<Arrival> arrivals;
+  begin[0] = 0;
+  arrivals.push({0, 0});
+  while (!arrivals.empty()) {
+    const NodeId node = arrivals.top().node;
+    arrivals.pop();
+    end[node] = begin[node] + graph.recorded.Duration(node);
+    for (const auto& [next, edge] : out[node]) {
+      begin[next] = std::max(begin[next], end[node] + graph.recorded.Lag(edge));
+      if (--missing[next] == 0) arrivals.push({begin[next], next});
+    }
+  }
+  return end;
+}
+
+TEST(Graph, AReplayAgreesWithAnEventSimulatorToTheNanosecond) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(10'000); ++seed) {
+    Random random(seed);
+    const Graph graph = DrawGraph(random);
+    ASSERT_EQ(Replay(graph, graph.recorded), SimulateEvents(graph)) << "seed " << seed;
+  }
+}
+
+TEST(Graph, ToShortenANodeOrDropAnEdgeNeverLengthensAReplay) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(2000); ++seed) {
+    Random random(seed);
+    const Graph graph = DrawGraph(random);
+    const std::vector<int64_t> before = Replay(graph, graph.recorded);
+    Costs costs = graph.recorded;
+    const auto node = static_cast<NodeId>(random.Between(0, graph.size() - 1));
+    costs.SetDuration(node, random.Between(0, std::max<int64_t>(0, costs.Duration(node))));
+    for (EdgeId edge = graph.first_edge[node] + 1; edge < graph.first_edge[node + 1]; ++edge) {
+      if (random.Chance(50)) costs.Drop(edge);
+    }
+    const std::vector<int64_t> after = Replay(graph, costs);
+    for (NodeId n = 0; n < graph.size(); ++n) ASSERT_LE(after[n], before[n]) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace trainprof

@@ -1,0 +1,155 @@
+// Each minimal trace against what is true about it. What today's engine gets wrong is listed by name: an entry
+// that has become right must go, so that nothing is lost again.
+#include "tests/analysis/minimal_traces.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "analysis/job/analysis.h"
+#include "tests/support/trace_script.h"
+
+namespace trainprof {
+namespace {
+
+using testing::MinimalTrace;
+using testing::MinimalTraces;
+using testing::TrueIdle;
+
+// Of what is expected, and at least so much: hand-overs, and what the first of 40 steps has before it.
+constexpr double kShare = 0.1;
+constexpr double kLeastUs = 100;
+
+// What an account may differ by where the truth is `us`.
+double Tolerance(const MinimalTrace& trace, const RankAnalysis& analysis, double us) {
+  const double steps = static_cast<double>(analysis.steps.count());
+  const double step_us = 1e3 * analysis.PerStepMs(analysis.steps.window.Total());
+  return std::max(kLeastUs, kShare * us) + (trace.is_ahead ? step_us / steps : 0);
+}
+
+bool IsOneOf(std::string_view name, std::string_view names) {
+  while (!names.empty()) {
+    const size_t end = std::min(names.find('|'), names.size());
+    if (names.substr(0, end) == name) return true;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return false;
+}
+
+double UsPerStep(const RankAnalysis& analysis, const DeviceReport& device,
+                 std::string_view classes) {
+  double sum = 0;
+  for (const AccountLine& line : device.account) {
+    if (IsOneOf(line.name, classes)) sum += 1e3 * analysis.PerStepMs(line.total);
+  }
+  return sum;
+}
+
+std::string WrongIdle(const MinimalTrace& trace, const RankAnalysis& analysis) {
+  std::string wrong;
+  for (const DeviceReport& device : analysis.devices) {
+    std::string all;  // that the truth speaks of
+    for (const TrueIdle& idle : trace.idle) {
+      if (idle.device != device.id) continue;
+      all += fmt::format("{}{}", all.empty() ? "" : "|", idle.classes);
+      const double us = UsPerStep(analysis, device, idle.classes);
+      if (std::abs(us - idle.us) > Tolerance(trace, analysis, idle.us)) {
+        wrong += fmt::format("device {}: {} {:.0f} us/step, truly {:.0f}\n", device.id,
+                             idle.classes, us, idle.us);
+      }
+    }
+    for (const AccountLine& line : device.account) {
+      const double us = 1e3 * analysis.PerStepMs(line.total);
+      if (line.name == "compute" || line.name.starts_with("exposed_") || IsOneOf(line.name, all)) {
+        continue;
+      }
+      if (us > kLeastUs)
+        wrong +=
+            fmt::format("device {}: {} {:.0f} us/step, truly none\n", device.id, line.name, us);
+    }
+  }
+  return wrong;
+}
+
+std::string WrongFindings(const MinimalTrace& trace, const RankAnalysis& analysis) {
+  if (trace.rules == "?") return "";
+  if (trace.rules.empty()) {
+    std::string wrong;
+    for (const Finding& finding : analysis.findings) {
+      if (finding.severity != Severity::kNote) {
+        wrong += fmt::format("{}: {}\n", finding.rule, finding.title);
+      }
+    }
+    return wrong;
+  }
+  for (const Finding& finding : analysis.findings) {
+    if (!IsOneOf(finding.rule, trace.rules)) continue;
+    const double gain = 1e-3 * trace.gain_us;
+    const double low = finding.gain.low_ms_per_step;
+    const double high = finding.gain.high_ms_per_step;
+    if (low <= gain * (1 + kShare) && high >= gain * (1 - kShare)) return "";
+    return fmt::format("{}: gain {:.2f}..{:.2f} ms/step, truly {:.2f}\n", finding.rule, low, high,
+                       gain);
+  }
+  return fmt::format("no finding of {}\n", trace.rules);
+}
+
+std::string Wrong(const MinimalTrace& trace) {
+  const RankAnalysis analysis = Analyze(TraceFromScript(trace.script));
+  return WrongIdle(trace, analysis) + WrongFindings(trace, analysis);
+}
+
+// Nothing here is a matter of taste: classes and rules that say it do not exist, or the law looks elsewhere.
+const std::set<std::string_view> kKnownToBeWrong = {
+    // Queued work that waits for another device, a host function or a collective counts as lost records, or as work.
+    "cross_device_ahead",
+    "host_function",
+    "queued_long_dependency",
+    "sync_on_other_device",
+    "straggler",
+    // A range around all steps turns a pause without a name into a drain.
+    "pause_after_sync_in_epoch",
+    // Named work of more than 1 ms has an unknown cause; only the first gap behind a sync is its drain.
+    "ops_1100us",
+    "named_host_work",
+    "drain_second_gap",
+    // What the launching thread did hides what the loop waited for; another thread's sync is taken for its own.
+    "worker_range_hides_input",
+    "alloc_on_other_thread",
+    "foreign_sync",
+    "sync_inside_data_wait",
+    // cudaFree is no sync; a copy's own call is one.
+    "implicit_sync_free",
+    "staging_is_called_drain",
+    "self_drain",
+};
+
+class MinimalTracesTest : public ::testing::TestWithParam<MinimalTrace> {};
+
+TEST_P(MinimalTracesTest, IsToldAsItIs) {
+  const std::string wrong = Wrong(GetParam());
+  if (kKnownToBeWrong.contains(GetParam().name)) {
+    EXPECT_NE(wrong, "") << "is right by now: take it off the list";
+  } else {
+    EXPECT_EQ(wrong, "") << GetParam().shows;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MinimalTracesTest, ::testing::ValuesIn(MinimalTraces()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(MinimalTraces, WhatIsKnownToBeWrongIsThere) {
+  const std::vector<MinimalTrace> traces = MinimalTraces();
+  for (const std::string_view name : kKnownToBeWrong) {
+    EXPECT_TRUE(std::any_of(traces.begin(), traces.end(), [&](const MinimalTrace& trace) {
+      return trace.name == name;
+    })) << name;
+  }
+}
+
+}  // namespace
+}  // namespace trainprof

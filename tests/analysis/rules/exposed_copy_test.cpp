@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include "tests/analysis/rules/findings_text.h"
+
+namespace trainprof {
+namespace {
+
+// Pinned, on the compute stream, and waited for: x.to(device) without non_blocking.
+TEST(ExposedCopy, APinnedCopyThatTheHostWaitsFor) {
+  constexpr char kWaits[] = R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 10 20 cudaMemcpyAsync | corr=1
+      call 22 320 cudaStreamSynchronize
+      call 400 410 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 5 every 1000
+      copy 20 320 Memcpy HtoD (Pinned -> Device) | corr=1 bytes=8000000
+      kernel 415 1000 gemm | corr=2
+    end)";
+  EXPECT_EQ(OutcomeOf("exposed-copy", kWaits).substr(0, 24), "error count=5 cost=0.395");
+  for (const Finding& finding : Analyze(TraceFromScript(kWaits)).findings) {
+    if (finding.rule != "exposed-copy") continue;
+    EXPECT_NE(finding.title.find("from pinned host memory to the device that the host waits for"),
+              std::string::npos)
+        << finding.title;
+    EXPECT_NE(finding.advice.find("non_blocking"), std::string::npos);
+  }
+}
+
+TEST(ExposedCopy, OneThatRunsBesideAKernelIsFine) {
+  EXPECT_EQ(OutcomeOf("exposed-copy", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 10 20 cudaLaunchKernel | corr=2
+      call 22 30 cudaMemcpyAsync | corr=1
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 25 1000 gemm | corr=2
+    end
+    stream 0 8
+    repeat 5 every 1000
+      copy 30 330 Memcpy HtoD (Pinned -> Device) | corr=1 bytes=8000000
+    end)"),
+            "passed");
+}
+
+TEST(ExposedCopy, KindsAreToldApart) {
+  EXPECT_EQ(OutcomeOf("exposed-copy", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 1 2 cudaLaunchKernel | corr=1
+      call 3 4 cudaMemcpyAsync | corr=2
+      call 5 6 cudaMemsetAsync | corr=3
+      call 7 8 cudaMemcpyPeerAsync | corr=4
+      call 9 700 cudaDeviceSynchronize
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 10 500 gemm | corr=1
+      copy 500 600 Memcpy DtoD (Device -> Device) | corr=2 bytes=8000000
+      memset 600 650 Memset (Device) | corr=3 bytes=8000000
+      copy 650 670 Memcpy PtoP (Device -> Device) | corr=4 bytes=8000000
+      copy 670 672 Memcpy DtoH (Device -> Pinned) | bytes=4
+    end)"),
+            "warning count=5 cost=0.100 gain=0.090..0.110 where=:0  x5\n"
+            "warning count=5 cost=0.050 gain=0.040..0.060 where=:0  x5\n"
+            "warning count=5 cost=0.020 gain=0.010..0.030 where=:0  x5");
+}
+
+// That is pageable-copy's.
+TEST(ExposedCopy, PageableCopiesThatBlockAreNotCountedTwice) {
+  EXPECT_EQ(OutcomeOf("exposed-copy", R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 10 330 cudaMemcpyAsync | corr=1
+      call 400 410 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 5 every 1000
+      copy 20 320 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=8000000
+      kernel 415 1000 gemm | corr=2
+    end)"),
+            "passed");
+}
+
+TEST(ExposedCopy, WithoutDeviceWorkItIsNotChecked) {
+  EXPECT_EQ(OutcomeOf("exposed-copy", "thread 1\nstep 0 100 step"),
+            "skipped: the trace holds no device work");
+}
+
+}  // namespace
+}  // namespace trainprof

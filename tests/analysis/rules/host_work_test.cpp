@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "tests/analysis/rules/findings_text.h"
+
+namespace trainprof {
+namespace {
+
+// `work` is on thread 1 during the first 5 ms of a step of 10.
+std::string StepsWith(std::string_view work) {
+  return fmt::format(R"(
+    thread 1
+    repeat 5 every 10000
+      step 0 10000 step
+      {}
+      call 5100 5110 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 5 every 10000
+      kernel 5115 10000 gemm | corr=1
+    end)",
+                     work);
+}
+
+std::string TitleOf(std::string_view work) {
+  for (const Finding& finding : Analyze(TraceFromScript(StepsWith(work))).findings) {
+    if (finding.rule == "host-work") return finding.title.substr(0, finding.title.find(" ms/step"));
+  }
+  return "";
+}
+
+TEST(HostWork, TheUsersOwnRangeIsNamed) {
+  const std::string script = StepsWith("annotation 0 5000 tokenize");
+  EXPECT_EQ(OutcomeOf("host-work", script).substr(0, 13), "error count=5");
+  const RankAnalysis analysis = Analyze(TraceFromScript(script));
+  EXPECT_NE(analysis.findings[0].title.find("\"tokenize\""), std::string::npos)
+      << analysis.findings[0].title;
+}
+
+TEST(HostWork, CollectionsFilesAndPythonAreToldApart) {
+  EXPECT_EQ(TitleOf("python 0 5000 <built-in method collect of module>"),
+            "Garbage collection: the GPU stands idle for 5.00");
+  EXPECT_EQ(TitleOf("python 0 5000 torch/serialization.py(9): save"),
+            "Saving or logging: the GPU stands idle for 5.00");
+  EXPECT_EQ(TitleOf("python 0 5000 train.py(9): count_words"),
+            "Python: the GPU stands idle for 5.00");
+}
+
+// It holds all steps and says nothing of the gap.
+TEST(HostWork, ARangeAroundTheLoopIsNoEvidence) {
+  EXPECT_EQ(OutcomeOf("host-work", R"(
+    thread 1
+    annotation 0 50000 epoch 3
+    repeat 5 every 10000
+      step 0 10000 step
+      call 5100 5110 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 5 every 10000
+      kernel 5115 10000 gemm | corr=1
+    end)"),
+            "passed");
+}
+
+TEST(HostWork, WhatTheDeviceHidesIsFine) {
+  EXPECT_EQ(OutcomeOf("host-work", R"(
+    thread 1
+    repeat 5 every 10000
+      step 0 10000 step
+      call 100 110 cudaLaunchKernel | corr=1
+      annotation 200 5000 tokenize
+    end
+    stream 0 7
+    repeat 5 every 10000
+      kernel 115 10000 gemm | corr=1
+    end)"),
+            "passed");
+}
+
+TEST(HostWork, WithoutDeviceWorkItIsNotChecked) {
+  EXPECT_EQ(OutcomeOf("host-work", "thread 1\nstep 0 100 step"),
+            "skipped: the trace holds no device work");
+}
+
+}  // namespace
+}  // namespace trainprof

@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include "tests/analysis/rules/findings_text.h"
+
+namespace trainprof {
+namespace {
+
+constexpr char kShortKernels[] = R"(
+    thread 1
+    repeat 5 every 100
+      step 0 100 step
+      call 5 10 cudaLaunchKernel | corr=1
+      call 35 40 cudaLaunchKernel | corr=2
+      call 65 70 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 5 every 100
+      kernel 12 20 a | corr=1 grid=4
+      kernel 42 50 b | corr=2 grid=4
+      kernel 72 80 c | corr=3 grid=4
+    end)";
+
+std::string AdviceOf(std::string_view script) {
+  for (const Finding& finding : Analyze(TraceFromScript(script)).findings) {
+    if (finding.rule == "launch-bound") return finding.advice;
+  }
+  return "";
+}
+
+TEST(LaunchBound, ShortKernelsThatWaitForTheirLaunch) {
+  EXPECT_EQ(OutcomeOf("launch-bound", kShortKernels).substr(0, 14), "error count=15");
+}
+
+TEST(LaunchBound, WhatStepsRepeatIsACandidateForAGraph) {
+  const std::string advice = AdviceOf(kShortKernels);
+  EXPECT_NE(
+      advice.find("3 of 3 launches of a step come in the same order in 5 of 5 steps, with the "
+                  "same shapes. Launch these 3 as one CUDA graph"),
+      std::string::npos)
+      << advice;
+}
+
+TEST(LaunchBound, WhatACaptureDoesNotTakeIsNamed) {
+  const std::string advice = AdviceOf(R"(
+    thread 1
+    repeat 5 every 100
+      step 0 100 step
+      call 5 10 cudaLaunchKernel | corr=1
+      call 20 22 cudaStreamSynchronize
+      call 35 40 cudaLaunchKernel | corr=2
+      call 65 70 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 5 every 100
+      kernel 12 20 a | corr=1 grid=4
+      kernel 42 50 b | corr=2 grid=4
+      kernel 72 80 c | corr=3 grid=4
+    end)");
+  EXPECT_NE(
+      advice.find("A capture does not take cudaStreamSynchronize (1.0 a step); between them the "
+                  "longest run is 2"),
+      std::string::npos)
+      << advice;
+}
+
+TEST(LaunchBound, ShapesThatVaryAreSaid) {
+  const std::string advice = AdviceOf(R"(
+    thread 1
+    repeat 4 every 100
+      step 0 100 step
+      call 5 10 cudaLaunchKernel | corr=1
+      call 35 40 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    kernel 12 20 a | corr=1 grid=4
+    kernel 42 50 b | corr=2 grid=4
+    kernel 112 120 a | corr=1001 grid=5
+    kernel 142 150 b | corr=1002 grid=5
+    kernel 212 220 a | corr=2001 grid=6
+    kernel 242 250 b | corr=2002 grid=6
+    kernel 312 320 a | corr=3001 grid=7
+    kernel 342 350 b | corr=3002 grid=7)");
+  EXPECT_NE(
+      advice.find("2 of 2 launches of a step come in the same order in 4 of 4 steps, 0 of 2 with "
+                  "the same shapes. The shapes vary"),
+      std::string::npos)
+      << advice;
+}
+
+TEST(LaunchBound, AFullQueueIsFine) {
+  EXPECT_EQ(OutcomeOf("launch-bound", R"(
+    thread 1
+    repeat 50 every 100
+      step 0 100 step
+      call 5 6 cudaLaunchKernel | corr=1
+      call 7 8 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 50 every 100
+      kernel 12 60 a | corr=1
+      kernel 60 112 b | corr=2
+    end)"),
+            "passed");
+}
+
+TEST(LaunchBound, WithoutDeviceWorkItIsNotChecked) {
+  EXPECT_EQ(OutcomeOf("launch-bound", "thread 1\nstep 0 100 step"),
+            "skipped: the trace holds no device work");
+}
+
+}  // namespace
+}  // namespace trainprof

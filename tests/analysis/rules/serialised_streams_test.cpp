@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+
+#include "tests/analysis/rules/findings_text.h"
+
+namespace trainprof {
+namespace {
+
+// Two streams, each kernel behind the other's by an event.
+std::string TwoStreams(std::string_view device, std::string_view grid, std::string_view wait) {
+  return fmt::format(R"(
+    {0}
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 1 2 cudaLaunchKernel | corr=1
+      call 3 4 cudaEventRecord | corr=2
+      call 5 6 cudaStreamWaitEvent | corr=3
+      call 7 8 cudaLaunchKernel | corr=4
+      call 9 1000 cudaDeviceSynchronize
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 10 500 branch_a | corr=1 {1}
+    end
+    stream 0 9
+    repeat 5 every 1000
+      {2}
+      kernel 502 1000 branch_b | corr=4 {1}
+    end)",
+                     device, grid, wait);
+}
+
+constexpr char kWait[] = "stream-wait 5 500 | corr=3 record=2 stream=7 device=0";
+
+TEST(SerialisedStreams, SmallKernelsThatWaitForEachOther) {
+  EXPECT_EQ(OutcomeOf("serialised-streams", TwoStreams("device 0 108", "grid=40", kWait)),
+            "warning count=5 cost=0.490 gain=0.000..0.496 where=:0  x5");
+}
+
+TEST(SerialisedStreams, KernelsThatFillTheDeviceWouldTakeTurnsAnyway) {
+  EXPECT_EQ(OutcomeOf("serialised-streams", TwoStreams("device 0 108", "grid=80", kWait)),
+            "passed");
+}
+
+TEST(SerialisedStreams, WithoutSizesItIsNotChecked) {
+  EXPECT_EQ(OutcomeOf("serialised-streams", TwoStreams("device 0 108", "", kWait)),
+            "skipped: the trace does not say how large kernels and devices are");
+  EXPECT_EQ(OutcomeOf("serialised-streams", TwoStreams("device 0 0", "grid=40", kWait)),
+            "skipped: the trace does not say how large kernels and devices are");
+}
+
+TEST(SerialisedStreams, WithoutWhatStreamsWaitedForItIsNotChecked) {
+  EXPECT_EQ(OutcomeOf("serialised-streams", TwoStreams("device 0 108", "grid=40", "")),
+            "skipped: the trace does not say what streams waited for");
+}
+
+}  // namespace
+}  // namespace trainprof

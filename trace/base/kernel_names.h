@@ -1,0 +1,44 @@
+// What the names of kernels say. Header-only and free of allocation.
+#pragma once
+
+#include <string_view>
+
+#include "trace/base/names.h"
+
+namespace trainprof {
+
+// What a kernel's function is called, without its return type, namespaces, template's and own
+// arguments: of "void vllm::cross_device_reduce_1stage<__half, 2>(...)" "cross_device_reduce_1stage".
+constexpr std::string_view FunctionOf(std::string_view kernel) {
+  if (kernel.starts_with("void ")) kernel.remove_prefix(5);
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  for (size_t at = kernel.find(kUnnamed); at != kernel.npos; at = kernel.find(kUnnamed)) {
+    if (at > kernel.find('<')) break;
+    kernel.remove_prefix(at + kUnnamed.size());
+  }
+  kernel = kernel.substr(0, kernel.find_first_of("<("));
+  const size_t scope = kernel.rfind("::");
+  return scope == kernel.npos ? kernel : kernel.substr(scope + 2);
+}
+
+// A kernel that moves data between GPUs, or waits for another one's: NCCL, RCCL, NVSHMEM, DeepEP,
+// MSCCL++, torch's symmetric memory (multimem_*, one_shot_*, two_shot_*) and the custom all-reduces
+// of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick reduce. What says "all_reduce" within its
+// template's arguments alone is none.
+constexpr bool IsCommunicationKernel(std::string_view name) {
+  using names_internal::ContainsNoCase;
+  for (const std::string_view library :
+       {"nccl", "rccl", "nvshmem", "deep_ep::", "mscclpp", "quickreduce", "cross_device_reduce",
+        "symm_mem::", "symmetric_memory"}) {
+    if (ContainsNoCase(name, library)) return true;
+  }
+  const std::string_view function = FunctionOf(name);
+  for (const std::string_view collective :
+       {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
+        "alltoall", "all_to_all", "multimem_", "quick_reduce"}) {
+    if (ContainsNoCase(function, collective)) return true;
+  }
+  return false;
+}
+
+}  // namespace trainprof
