@@ -49,12 +49,13 @@ class ReportSchema(unittest.TestCase):
         report = json.loads(done.stdout)
         jsonschema.validate(report, SCHEMA)
         for rank in report["ranks"]:
-            window = rank["steps"]["window_ns"]
-            accounts = [d["account"] for d in rank["devices"]] + [rank["host_account"]]
-            for account in accounts:
+            steps, of_devices = rank["steps"], rank["device_steps"]
+            accounts = [(rank["host_account"], steps["window_ns"], steps["host_mean_ms"])]
+            for device in rank["devices"]:
+                accounts.append((device["account"], of_devices["window_ns"], of_devices["mean_ms"]))
+            for account, window, mean in accounts:
                 self.assertEqual(sum(line["total_ns"] for line in account), window)
-                mean = rank["steps"]["mean_ms"]
-                mean = rank["steps"]["window_ms"] if mean is None else mean
+                mean = window / 1e6 if mean is None else mean
                 total = sum(line["ms_per_step"] for line in account)
                 self.assertAlmostEqual(total, mean, delta=1e-6 * max(1, mean))
             other = next(c for c in rank["host_account"] if c["class"] == "other")

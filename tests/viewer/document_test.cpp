@@ -236,6 +236,7 @@ TEST(Document, InferredStepsComeWithTheAnalysis) {
   const ScratchFolder folder;
   std::string script = "recording\nstream 0 7\nrepeat 20 every 1000\n";
   for (int k = 0; k < 5; ++k) script += fmt::format("kernel {0} {1} k{0}\n", k * 100, k * 100 + 50);
+  script += "kernel 600 650 adam\n";
   const std::string file = (folder / "a.json").string();
   ASSERT_TRUE(ExportTrace(TraceFromScript(script + "end\n"), file).ok());
   Document document(file);

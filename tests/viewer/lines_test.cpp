@@ -297,7 +297,7 @@ TEST(LaneStore, IdleByCauseIsThatOfTheReport) {
     for (uint32_t line = 0; line < lines.lines().size(); ++line) {
       if (lines.lines()[line].kind != LineKind::kIdle) continue;
       CategoryTotals in_window{};
-      for (const Interval& part : job.analysis.device_steps.window.intervals()) {
+      for (const Interval& part : job.analysis.device_steps.device_window.intervals()) {
         const RangeTotals totals = TotalsOf(store.LanesOf(line)[0], part);
         for (size_t c = 0; c < kCategories; ++c) in_window[c] += totals.time[c];
       }
@@ -329,7 +329,7 @@ TEST(LaneStore, BusyTimeByClassIsThatOfTheReport) {
     for (uint32_t line = 0; line < lines.lines().size(); ++line) {
       if (lines.lines()[line].kind != LineKind::kGpu) continue;
       CategoryTotals in_window{};
-      for (const Interval& part : job.analysis.device_steps.window.intervals()) {
+      for (const Interval& part : job.analysis.device_steps.device_window.intervals()) {
         const RangeTotals totals = TotalsOf(store.LanesOf(line)[0], part);
         for (size_t c = 0; c < kCategories; ++c) in_window[c] += totals.time[c];
       }

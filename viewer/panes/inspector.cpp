@@ -17,25 +17,30 @@ constexpr TabOf kTabList[kTabs] = {{"Kernels", DrawKernels}, {"Ops", DrawOps},
                                    {"Sites", DrawSites},     {"Ranks", DrawRanks},
                                    {"Memory", DrawMemory},   {"Quality", DrawQuality}};
 
-int64_t StepsWithin(const Steps& steps, const IntervalSet& window) {
+// By the devices' time of the steps, or by the host's.
+int64_t StepsWithin(const Steps& steps, const IntervalSet& window, bool of_devices) {
   int64_t count = 0;
   for (const Step& step : steps.steps) {
-    if (window.TotalWithin(step.span) == step.span.Length()) ++count;
+    const Interval& time = of_devices ? step.device : step.span;
+    if (window.TotalWithin(time) == time.Length()) ++count;
   }
   return count;
 }
 
-Scope OfRange(const State& state, uint32_t rank, const Steps& steps, const Interval& range) {
+Scope OfRange(const State& state, uint32_t rank, const Steps& steps, const Interval& range,
+              bool of_devices) {
   const Duration shift = state.lines().Shift(rank);
   Scope scope{.rank = rank,
               .window = IntervalSet::Union({{range.begin - shift, range.end - shift}})};
-  scope.steps = StepsWithin(steps, scope.window);
+  scope.steps = StepsWithin(steps, scope.window, of_devices);
   scope.what = fmt::format("in the selected range of {}", ShortText(range.Length()));
   return scope;
 }
 
-Scope OfSteps(uint32_t rank, const Trace& trace, const Steps& steps) {
-  Scope scope{.rank = rank, .window = steps.window, .steps = static_cast<int64_t>(steps.count())};
+Scope OfSteps(uint32_t rank, const Trace& trace, const Steps& steps, bool of_devices) {
+  Scope scope{.rank = rank,
+              .window = of_devices ? steps.device_window : steps.window,
+              .steps = static_cast<int64_t>(steps.count())};
   if (scope.steps == 0 || scope.window.Empty()) {
     const TraceTime end = trace.extent.end + Nanoseconds(1);  // events of no length at the end
     scope.window = IntervalSet::Union({{trace.extent.begin, end}});
@@ -92,8 +97,8 @@ Scope ScopeOf(PaneContext& context, bool of_devices) {
   const RankAnalysis* const analysis = state.document->Analysis(rank);
   const bool of_analysis = of_devices && analysis != nullptr;
   const Steps& steps = of_analysis ? analysis->device_steps : state.document->StepsOf(rank);
-  if (range) return OfRange(state, rank, steps, *range);
-  return OfSteps(rank, state.document->TraceOf(rank), steps);
+  if (range) return OfRange(state, rank, steps, *range, of_analysis);
+  return OfSteps(rank, state.document->TraceOf(rank), steps, of_analysis);
 }
 
 void ScopeLine(const PaneContext& context, const Scope& scope, bool there) {
