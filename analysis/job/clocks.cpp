@@ -10,7 +10,7 @@ namespace trainprof {
 namespace {
 
 // What ends of one rank say beside another's, over one communicator.
-struct Sample {
+struct OffsetSample {
   double at = 0;     // by the other's clock, ns
   double ahead = 0;  // ns
 };
@@ -23,18 +23,18 @@ double Median(std::vector<double>& values) {
 }
 
 template <class Get>
-double MedianOf(std::span<const Sample> samples, Get get) {
+double MedianOf(std::span<const OffsetSample> samples, Get get) {
   std::vector<double> values;
-  for (const Sample& sample : samples) values.push_back(get(sample));
+  for (const OffsetSample& sample : samples) values.push_back(get(sample));
   return Median(values);
 }
 
 // Of `samples` by time. The drift is that from the first third's median to the last's.
-ClockOffset OffsetOf(uint32_t beside, std::span<const Sample> samples) {
+ClockOffset OffsetOf(uint32_t beside, std::span<const OffsetSample> samples) {
   constexpr size_t kEnoughForDrift = 12;
   ClockOffset offset{beside, {}, 0, {}, static_cast<int64_t>(samples.size())};
-  const auto at = [](const Sample& sample) { return sample.at; };
-  const auto ahead = [](const Sample& sample) { return sample.ahead; };
+  const auto at = [](const OffsetSample& sample) { return sample.at; };
+  const auto ahead = [](const OffsetSample& sample) { return sample.ahead; };
   const double middle = MedianOf(samples, at);
   if (samples.size() >= kEnoughForDrift) {
     const auto first = samples.first(samples.size() / 3);
@@ -42,11 +42,13 @@ ClockOffset OffsetOf(uint32_t beside, std::span<const Sample> samples) {
     const double time = MedianOf(last, at) - MedianOf(first, at);
     if (time > 0) offset.drift = (MedianOf(last, ahead) - MedianOf(first, ahead)) / time;
   }
-  const auto level = [&](const Sample& s) { return s.ahead - offset.drift * (s.at - middle); };
+  const auto level = [&](const OffsetSample& s) {
+    return s.ahead - offset.drift * (s.at - middle);
+  };
   const double median = MedianOf(samples, level);
   constexpr double kMost = 9e18;  // llround's
   offset.ahead = {std::llround(std::clamp(median, -kMost, kMost))};
-  const auto off = [&](const Sample& sample) { return std::abs(level(sample) - median); };
+  const auto off = [&](const OffsetSample& sample) { return std::abs(level(sample) - median); };
   offset.spread = {std::llround(std::min(MedianOf(samples, off), kMost))};
   return offset;
 }
@@ -68,7 +70,7 @@ std::vector<std::optional<ClockOffset>> ClockOffsets(const Meetings& meetings,
                                                      std::span<const int64_t> base_ns) {
   const size_t ranks = base_ns.size();
   // Ends beside those of the lowest rank that is there, which is nearly always the communicator's.
-  std::vector<std::vector<std::vector<Sample>>> samples(meetings.communicators.size());
+  std::vector<std::vector<std::vector<OffsetSample>>> samples(meetings.communicators.size());
   for (size_t c = 0; c < samples.size(); ++c) {
     samples[c].resize(meetings.communicators[c].ranks.size());
   }
@@ -94,10 +96,10 @@ std::vector<std::optional<ClockOffset>> ClockOffsets(const Meetings& meetings,
   for (size_t c = 0; c < samples.size(); ++c) {
     const std::vector<uint32_t>& members = meetings.communicators[c].ranks;
     for (size_t i = 1; i < members.size(); ++i) {
-      std::vector<Sample>& each = samples[c][i];
+      std::vector<OffsetSample>& each = samples[c][i];
       if (each.empty()) continue;
       std::sort(each.begin(), each.end(),
-                [](const Sample& a, const Sample& b) { return a.at < b.at; });
+                [](const OffsetSample& a, const OffsetSample& b) { return a.at < b.at; });
       const ClockOffset offset = OffsetOf(members[0], each);
       links[members[0]].push_back({members[i], offset});
       ClockOffset back = offset;

@@ -35,7 +35,8 @@ class Comparer {
   Comparer(std::span<const JobAnalysis> a, std::span<const JobAnalysis> b) : a_(a), b_(b) {}
 
   Diff Compare(bool anyway) {
-    const bool has_steps = FindMissingSteps(a_, "A") & FindMissingSteps(b_, "B");
+    const bool a_has_steps = FindMissingSteps(a_, "A");
+    const bool has_steps = FindMissingSteps(b_, "B") && a_has_steps;
     CompareEnvironments();
     FindLosses(a_, "A");
     FindLosses(b_, "B");

@@ -69,7 +69,8 @@ struct Member {
   std::vector<Call> calls;
 };
 
-using Name = std::tuple<std::string_view, std::string_view, bool, bool>;  // .., on devices, pairs
+using CommunicatorName =
+    std::tuple<std::string_view, std::string_view, bool, bool>;  // .., on devices, pairs
 
 class Matcher {
  public:
@@ -105,7 +106,8 @@ class Matcher {
           continue;
         }
       }
-      const Name name{list.communicator, list.members, list.device != kHostCollectives, is_pair};
+      const CommunicatorName name{list.communicator, list.members, list.device != kHostCollectives,
+                                  is_pair};
       std::vector<Member>& members = communicators_[name];
       if (members.empty() || members.back().rank != rank) members.push_back({rank, true, {}});
       Member& member = members.back();
@@ -132,14 +134,14 @@ class Matcher {
   }
 
   // Ranks that are in it and have a trace, whether or not it shows a call.
-  bool IsWhole(const Name& name, const std::vector<Member>& members) const {
+  bool IsWhole(const CommunicatorName& name, const std::vector<Member>& members) const {
     if (const auto numbers = NumbersIn(std::get<1>(name))) return numbers->size() == members.size();
     int64_t world = static_cast<int64_t>(digests_.size());
     for (const RankDigest& digest : digests_) world = std::max(world, digest.analysis.world_size);
     return static_cast<int64_t>(members.size()) == world;
   }
 
-  void MatchOne(const Name& name, std::vector<Member>& members) {
+  void MatchOne(const CommunicatorName& name, std::vector<Member>& members) {
     const auto index = static_cast<uint32_t>(result_.communicators.size());
     Communicator communicator{std::string(std::get<0>(name)),
                               std::string(std::get<1>(name)),
@@ -238,7 +240,7 @@ class Matcher {
   }
 
   std::span<const RankDigest> digests_;
-  std::map<Name, std::vector<Member>> communicators_;
+  std::map<CommunicatorName, std::vector<Member>> communicators_;
   std::map<std::string_view, size_t> operations_;
   int64_t many_to_many_ = 0;
   Meetings result_;

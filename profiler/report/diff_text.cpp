@@ -12,12 +12,12 @@
 namespace trainprof {
 namespace {
 
-constexpr size_t kTitleWidth = 44;
+constexpr size_t kRowTitleWidth = 44;
 constexpr size_t kMostRows = 6;      // of a table
 constexpr size_t kMostFindings = 8;  // unless they are new
 constexpr size_t kMostRuns = 3;      // of a side
 // Of the step: what a row must differ by to be shown, but for the first.
-constexpr double kWorthARow = 0.001;
+constexpr double kWorthADifference = 0.001;
 
 std::string_view Heading(DiffTable::By by) {
   switch (by) {
@@ -88,9 +88,9 @@ class Writer {
                              unit_.Signed(row.bounds->high, 1), row.IsClear() ? "" : "  ~");
     }
     if (row.name == kMore) interval.clear();
-    out_ +=
-        fmt::format("  {:<{}}{:>10}{:>10}{:>10}   {}", title, kTitleWidth, unit_.Plain(row.a_ms, 1),
-                    unit_.Plain(row.b_ms, 1), unit_.Signed(row.Difference(), 1), interval);
+    out_ += fmt::format("  {:<{}}{:>10}{:>10}{:>10}   {}", title, kRowTitleWidth,
+                        unit_.Plain(row.a_ms, 1), unit_.Plain(row.b_ms, 1),
+                        unit_.Signed(row.Difference(), 1), interval);
     while (out_.back() == ' ') out_.pop_back();
     out_ += "\n";
   }
@@ -110,18 +110,18 @@ class Writer {
     } else if (row.a_count == 0 && row.b_count > 0) {
       times = " (new)";
     }
-    return ShortName(OneLine(title), kTitleWidth - 1 - times.size()) + times;
+    return ShortName(OneLine(title), kRowTitleWidth - 1 - times.size()) + times;
   }
 
   void AppendTable(const DiffTable& table) {
     out_ += style_.Bold(fmt::format("\n{:<{}}{:>10}{:>10}{:>10}   {}\n",
                                     fmt::format("{}, {}/step", Heading(table.by), unit_.name),
-                                    kTitleWidth + 2, "A", "B", "B - A", "90 % interval"));
+                                    kRowTitleWidth + 2, "A", "B", "B - A", "90 % interval"));
     DiffRow rest{std::string(kMore), "", 0, 0, {}, 0, 0};
     int64_t left_out = 0;
     size_t shown = 0;
     for (const DiffRow& row : table.rows) {
-      const bool is_small = std::abs(row.Difference()) < kWorthARow * table.whole.a_ms;
+      const bool is_small = std::abs(row.Difference()) < kWorthADifference * table.whole.a_ms;
       if (all_ || (shown < kMostRows && (!is_small || shown == 0))) {
         AppendRow(TitleOf(table, row), row);
         ++shown;

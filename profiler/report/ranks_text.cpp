@@ -14,8 +14,8 @@
 namespace trainprof {
 namespace {
 
-constexpr size_t kMostLines = 16;  // more ranks than that are shown in groups
-constexpr size_t kTitleWidth = 90;
+constexpr size_t kMostRankLines = 16;  // more ranks than that are shown in groups
+constexpr size_t kFindingWidth = 90;
 
 // "5.1 ms", "4.9 to 5.3 ms": of values in ms.
 std::string RangeText(double least, double most) {
@@ -52,7 +52,7 @@ std::vector<Alike> Groups(const JobAnalysis& job) {
     const auto key = std::tuple(
         IsLate(job.waits, rank), job.waits.changes ? std::nullopt : AwaitedBy(job, rank),
         has ? std::string_view(analysis.findings[0].code) : "", analysis.devices.empty());
-    const bool alone = job.ranks.size() <= kMostLines;
+    const bool alone = job.ranks.size() <= kMostRankLines;
     const auto [place, is_new] = places.try_emplace(key, groups.size());
     if (is_new || alone) {
       place->second = groups.size();
@@ -114,7 +114,7 @@ std::string FindingOf(const JobAnalysis& job, const Alike& group) {
       group.ranks.size() > 1 ? fmt::format(", of rank {}", job.ranks[most].rank) : "";
   return fmt::format("{} {} (gain up to {}{}): {}", finding.code, finding.rule,
                      TimeText(finding.gain.high_ms_per_step), of,
-                     ShortName(finding.title, kTitleWidth));
+                     ShortName(finding.title, kFindingWidth));
 }
 
 std::string Verdicts(const JobAnalysis& job, const std::vector<Alike>& groups) {

@@ -15,14 +15,14 @@ size_t DeviceOf(const Trace& trace, size_t op) {
   return Index(trace.tracks[Index(trace.device_ops.track[op])].device);
 }
 
-int64_t Nanoseconds(const Trace& trace, size_t op) {
+int64_t LengthOf(const Trace& trace, size_t op) {
   return (trace.device_ops.end[op] - trace.device_ops.begin[op]).ns;
 }
 
 int64_t WorkOf(const Trace& trace, size_t device) {
   int64_t work = 0;
   for (size_t op = 0; op < trace.device_ops.size(); ++op) {
-    if (DeviceOf(trace, op) == device) work += Nanoseconds(trace, op);
+    if (DeviceOf(trace, op) == device) work += LengthOf(trace, op);
   }
   return work;
 }
@@ -44,7 +44,7 @@ TrackId MainStream(const Trace& trace, size_t device) {
     for (size_t op = 0; op < trace.device_ops.size(); ++op) {
       if (trace.device_ops.track[op] != TrackId{t} || DeviceOf(trace, op) != device) continue;
       any = true;
-      if (trace.device_ops.kind[op] == DeviceOpKind::kKernel) kernels += Nanoseconds(trace, op);
+      if (trace.device_ops.kind[op] == DeviceOpKind::kKernel) kernels += LengthOf(trace, op);
     }
     if (!any || kernels <= most) continue;
     most = kernels;

@@ -5,7 +5,7 @@
 namespace trainprof {
 namespace {
 
-std::string AdviceOf(std::string_view script) {
+std::string AllocationAdviceOf(std::string_view script) {
   for (const Finding& finding : Analyze(TraceFromScript(script)).findings) {
     if (finding.rule == "allocation") return finding.advice;
   }
@@ -27,7 +27,7 @@ TEST(Allocation, MemoryOfTheDriverInEachStep) {
     end)";
   // Of the five steps the first may be what start-up asks for; behind the last kernel nothing counts.
   EXPECT_EQ(OutcomeOf("allocation", kEachStep).substr(0, 24), "error count=8 cost=0.334");
-  EXPECT_NE(AdviceOf(kEachStep).find("Allocate once before the loop"), std::string::npos);
+  EXPECT_NE(AllocationAdviceOf(kEachStep).find("Allocate once before the loop"), std::string::npos);
 }
 
 TEST(Allocation, WhatTheFirstStepAsksForIsStartUp) {
@@ -47,7 +47,7 @@ TEST(Allocation, WhatTheFirstStepAsksForIsStartUp) {
 }
 
 TEST(Allocation, ABurstOfFreesWithAnAllocationBehindIsARetry) {
-  const std::string advice = AdviceOf(R"(
+  const std::string advice = AllocationAdviceOf(R"(
     thread 1
     repeat 5 every 1000
       step 0 1000 step
@@ -66,7 +66,7 @@ TEST(Allocation, ABurstOfFreesWithAnAllocationBehindIsARetry) {
 }
 
 TEST(Allocation, EmptyCacheAndPinnedMemoryAreNamed) {
-  const std::string advice = AdviceOf(R"(
+  const std::string advice = AllocationAdviceOf(R"(
     thread 1
     repeat 5 every 1000
       step 0 1000 step

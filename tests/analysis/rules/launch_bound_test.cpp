@@ -20,7 +20,7 @@ constexpr char kShortKernels[] = R"(
       kernel 72 80 c | corr=3 grid=4
     end)";
 
-std::string AdviceOf(std::string_view script) {
+std::string LaunchAdviceOf(std::string_view script) {
   for (const Finding& finding : Analyze(TraceFromScript(script)).findings) {
     if (finding.rule == "launch-bound") return finding.advice;
   }
@@ -32,7 +32,7 @@ TEST(LaunchBound, ShortKernelsThatWaitForTheirLaunch) {
 }
 
 TEST(LaunchBound, WhatStepsRepeatIsACandidateForAGraph) {
-  const std::string advice = AdviceOf(kShortKernels);
+  const std::string advice = LaunchAdviceOf(kShortKernels);
   EXPECT_NE(
       advice.find("3 of 3 launches of a step come in the same order in 5 of 5 steps, with the "
                   "same shapes. Launch these 3 as one CUDA graph"),
@@ -41,7 +41,7 @@ TEST(LaunchBound, WhatStepsRepeatIsACandidateForAGraph) {
 }
 
 TEST(LaunchBound, WhatACaptureDoesNotTakeIsNamed) {
-  const std::string advice = AdviceOf(R"(
+  const std::string advice = LaunchAdviceOf(R"(
     thread 1
     repeat 5 every 100
       step 0 100 step
@@ -64,7 +64,7 @@ TEST(LaunchBound, WhatACaptureDoesNotTakeIsNamed) {
 }
 
 TEST(LaunchBound, ShapesThatVaryAreSaid) {
-  const std::string advice = AdviceOf(R"(
+  const std::string advice = LaunchAdviceOf(R"(
     thread 1
     repeat 4 every 100
       step 0 100 step
