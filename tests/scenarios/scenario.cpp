@@ -42,15 +42,15 @@ bool AskForQuiet() {
 
 }  // namespace
 
-void Check(cudaError_t status, std::source_location here) {
+void Check(cudaError_t status, SourceLine here) {
   if (status == cudaSuccess) return;
-  std::fprintf(stderr, "%s:%u: %s\n", here.file_name(), here.line(), cudaGetErrorString(status));
+  std::fprintf(stderr, "%s:%u: %s\n", here.file, here.line, cudaGetErrorString(status));
   std::exit(1);
 }
 
-void Habit::At(std::source_location here) {
-  file_ = here.file_name();
-  line_ = here.line();
+void Habit::At(SourceLine here) {
+  file_ = here.file;
+  line_ = here.line;
 }
 
 std::string Habit::Json() const {

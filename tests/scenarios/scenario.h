@@ -24,14 +24,24 @@
 #include <deque>
 #include <functional>
 #include <random>
-#include <source_location>
 #include <string>
 #include <vector>
 
 namespace scenarios {
 
+// A line of the caller's source: std::source_location, which Clang 14 does not have.
+struct SourceLine {
+  const char* file;
+  unsigned line;
+
+  static constexpr SourceLine Here(const char* file = __builtin_FILE(),
+                                   unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 // Ends the program where CUDA reports an error.
-void Check(cudaError_t status, std::source_location here = std::source_location::current());
+void Check(cudaError_t status, SourceLine here = SourceLine::Here());
 
 // What the loop does needlessly.
 class Habit {
@@ -41,7 +51,7 @@ class Habit {
 
   explicit operator bool() const { return on_; }
   // The habit's call stands in the lines that follow, within kLines.
-  void At(std::source_location here = std::source_location::current());
+  void At(SourceLine here = SourceLine::Here());
   std::string Json() const;
 
  private:
