@@ -66,9 +66,11 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
 }
 
 // A loss too small to be worth a change is no finding; one that is hardly worth it, a note.
-bool IsWorthSaying(const RankModel& model, Finding& finding) {
+bool IsWorthSaying(const RankModel& model, const Change& change, Finding& finding) {
   const double step = model.device_steps.MeanMilliseconds();
-  const double most = std::max(model.PerStepMs(finding.cost), finding.gain.high_ms_per_step);
+  // What costs much and gives nothing when it is gone hides behind something else.
+  const double cost = IsTrusted(model) && IsReplay(change) ? 0 : model.PerStepMs(finding.cost);
+  const double most = std::max(cost, finding.gain.high_ms_per_step);
   if (most < kLeastShare * step) return false;
   if (finding.gain.expected_ms_per_step < kNoteShare * step) finding.severity = Severity::kNote;
   return true;
@@ -117,7 +119,7 @@ void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outco
   bool found = false;
   for (auto& [finding, change] : std::get<std::vector<Diagnosis>>(outcome)) {
     finding.gain = GainOf(model, finding, change);
-    if (!IsWorthSaying(model, finding)) continue;
+    if (!IsWorthSaying(model, change, finding)) continue;
     finding.rule = entry.slug;
     finding.code = entry.rule->code;
     SortSites(finding.where);
