@@ -69,9 +69,11 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
 bool IsWorthSaying(const RankModel& model, const Change& change, Finding& finding) {
   const double step = model.device_steps.MeanMilliseconds();
   // What costs much and gives nothing when it is gone hides behind something else.
-  const double cost = IsTrusted(model) && IsReplay(change) ? 0 : model.PerStepMs(finding.cost);
-  const double most = std::max(cost, finding.gain.high_ms_per_step);
-  if (most < kLeastShare * step) return false;
+  // It is said where it is much, since the verdict names it.
+  constexpr double kMuch = 0.05;  // of a step
+  const double least = IsTrusted(model) && IsReplay(change) ? kMuch : kLeastShare;
+  const bool costs = model.PerStepMs(finding.cost) >= least * step;
+  if (!costs && finding.gain.high_ms_per_step < kLeastShare * step) return false;
   if (finding.gain.expected_ms_per_step < kNoteShare * step) finding.severity = Severity::kNote;
   return true;
 }

@@ -40,7 +40,8 @@ TEST(Findings, OpenTheirWorstInstance) {
   EXPECT_EQ(state.finding, (FindingRef{0, 0}));
   EXPECT_TRUE(Covers(state.view, findings[0].evidence[0].when));
   ASSERT_TRUE(state.reveal);
-  EXPECT_EQ(state.lines().lines()[*state.reveal].kind, LineKind::kIdle);
+  EXPECT_EQ(state.lines().lines()[*state.reveal].kind == LineKind::kIdle,
+            findings[0].evidence[0].table == Table::kIdle);
   ShowEvidence(state, +1);
   EXPECT_TRUE(Covers(state.view, findings[0].evidence[1].when));
   ShowEvidence(state, -1);
