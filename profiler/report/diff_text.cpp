@@ -13,7 +13,7 @@ namespace trainprof {
 namespace {
 
 constexpr size_t kRowTitleWidth = 44;
-constexpr size_t kMostRows = 5;      // of a table
+constexpr size_t kMostRows = 4;      // of a table
 constexpr size_t kMostFindings = 8;  // unless they are new
 constexpr size_t kMostRuns = 3;      // of a side
 // Of the step: what a row must differ by to be shown, but for the first.
