@@ -2,7 +2,7 @@
 // say, and flushes once a second, or sooner when CUPTI holds most of the buffers.
 //
 // Recording ends in steps: calls are no longer recorded; CUPTI is flushed until each recorded launch
-// has been answered, or kDrainNs are over; then, unless recording is to go on by now, the device's kinds
+// has been answered, or kDrainNs are over in which none was; then, unless recording is to go on by now, the device's kinds
 // are switched off. CUPTI holds the records of work that is under way when its kind is switched off, and
 // gives it the end at which it is switched on again (kineto#1105).
 #include "collectors/core/lending.h"
@@ -20,7 +20,9 @@ namespace {
 using recording::MonotonicNs;
 
 constexpr int64_t kFlushEveryNs = recording::kNsPerSecond;
+// The end of a window waits as long as the device gets on: the host may be far ahead of it.
 constexpr int64_t kDrainNs = 2 * recording::kNsPerSecond;
+constexpr int64_t kMostDrainNs = 30 * recording::kNsPerSecond;
 constexpr int64_t kFlushDrainingNs = 100'000'000;
 // Launches may wait for a flush, and one may bring nothing back: what is under way is held.
 constexpr int64_t kFlushLowNs = 50'000'000;
@@ -213,12 +215,21 @@ void DisableCalls(Session& session) {
   SwitchCalls(session, false);
 }
 
+void NoteHeldCalls(Session& session) {
+  session.ring.ForEachHeld(
+      [&](const Slot& slot, const char* data) { session.converter.NoteHeldCalls(slot, data); });
+}
+
 void BeginDraining(Session& session) {
   WriteGap(session, true, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));
   DisableCalls(session);
   session.recording = false;
-  session.drained_by_ns = MonotonicNs() + kDrainNs;
+  session.draining_since_ns = MonotonicNs();
+  session.drained_by_ns = session.draining_since_ns + kDrainNs;
   session.drain_flushes = 0;
+  // What was launched in the window may run in the pause.
+  Locked lock(session.writer_lock);
+  NoteHeldCalls(session);
 }
 
 void EndDraining(Session& session) {
@@ -231,21 +242,35 @@ void EndDraining(Session& session) {
   session.drained_by_ns = 0;
 }
 
+// Of what was launched, as far as CUPTI tells. With writer_lock held.
+uint64_t CountLeft(Session& session) {
+  NoteHeldCalls(session);
+  uint64_t left = session.converter.unanswered();
+  session.ring.ForEachHeld([&](const Slot& slot, const char* data) {
+    left += session.converter.NoteHeldWork(slot, data);
+  });
+  return left;
+}
+
 // A call may have been under way when the first flush was, and comes with the second. Of the nodes of a
 // graph two flushes brought no more.
 bool HasAll(Session& session) {
   constexpr uint32_t kLeastFlushes = 2;
-  const int64_t now = MonotonicNs();
-  if (session.drain_flushes < kLeastFlushes || session.ring.HasDelivered()) return false;
-  if (now - session.converter.last_node_ns() < 2 * kFlushDrainingNs) return false;
+  if (session.drain_flushes < kLeastFlushes) return false;
   Locked lock(session.writer_lock);
-  session.ring.ForEachHeld(
-      [&](const Slot& slot, const char* data) { session.converter.NoteHeld(slot, data); });
-  return session.converter.unanswered() == 0;
+  const int64_t now = MonotonicNs();
+  const bool nodes_come = now - session.converter.last_node_ns() < 2 * kFlushDrainingNs;
+  const uint64_t left = CountLeft(session);
+  if (left != session.drain_left || nodes_come) {
+    const int64_t most = session.draining_since_ns + kMostDrainNs;
+    session.drained_by_ns = now + kDrainNs < most ? now + kDrainNs : most;
+  }
+  session.drain_left = left;
+  return left == 0 && !nodes_come && !session.ring.HasDelivered();
 }
 
 bool IsDrained(Session& session) {
-  return MonotonicNs() >= session.drained_by_ns || HasAll(session);
+  return HasAll(session) || MonotonicNs() >= session.drained_by_ns;
 }
 
 // Or another client has, which is told.

@@ -226,9 +226,14 @@ bool Converter::IsOfPause(const DeviceRow& row) const {
 
 void Converter::WriteEarly() {
   const uint32_t count = early_count_;
-  early_count_ = 0;
+  early_count_ = 0;  // the others may have their calls yet
   for (uint32_t i = 0; i < count; ++i) {
-    if (IsRecorded(early_[i].correlation)) Write(early_[i]);
+    const DeviceRow row = early_[i];
+    if (IsRecorded(row.correlation)) {
+      Write(row);
+    } else {
+      early_[early_count_++] = row;
+    }
   }
 }
 

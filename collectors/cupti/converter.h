@@ -47,9 +47,11 @@ class Converter {
   void Convert(const char* buffer, uint32_t valid_bytes, std::atomic<uint32_t>* done_bytes,
                int64_t held_ns);
 
-  // Of a buffer that CUPTI has: which launches it tells of, and which of them are answered. What is under
-  // way is known from here alone: a flush delivers no buffer in which a record is incomplete.
-  void NoteHeld(const Slot& slot, const char* buffer);
+  // Of buffers that CUPTI has: first which calls each tells of; then what it says of the work that they
+  // asked for, and how much of it is under way. That is known from here alone: a flush delivers no buffer in
+  // which a record is incomplete.
+  void NoteHeldCalls(const Slot& slot, const char* buffer);
+  uint64_t NoteHeldWork(const Slot& slot, const char* buffer);
 
   // Rows that were written last: the first record of a buffer that makes one of them again is
   // passed over, since the process may have died between a row and the note of it. Either may be
@@ -58,7 +60,10 @@ class Converter {
 
   // Between the two, in CLOCK_MONOTONIC, calls are not recorded, and what devices did is no row unless
   // a recorded call asked for it.
-  void BeginPause(int64_t now_ns) { pauses_[++pause_ % kPauses] = {now_ns, INT64_MAX}; }
+  void BeginPause(int64_t now_ns) {
+    pauses_[++pause_ % kPauses] = {now_ns, INT64_MAX};
+    early_count_ = 0;
+  }
   void EndPause(int64_t now_ns) {
     Pause& last = pauses_[pause_ % kPauses];
     if (last.end_ns == INT64_MAX) last.end_ns = now_ns;
@@ -101,6 +106,7 @@ class Converter {
   bool ChainBegins(const char* buffer, uint32_t at, uint32_t valid_bytes) const;
   bool IsRecorded(uint32_t correlation) const;
   void NoteCalls(const char* buffer, uint32_t from, uint32_t valid_bytes);
+  void NoteCall(const ApiRecord& record);
   void ConvertOne(const char* data, uint32_t size);
   void Kernel(const KernelRecord& record);
   void Copy(const MemcpyRecord& record);
@@ -129,7 +135,9 @@ class Converter {
   bool Write(const recording::DeviceRow& row);
   bool IsOfPause(const recording::DeviceRow& row) const;
   template <class Record>
-  void NoteAnswer(const Record& record);
+  bool NoteWork(const Record& record);
+  template <class Visit>
+  void ForEachHeld(const Slot& slot, const char* buffer, Visit visit);
   bool IsMisdated(int64_t begin_ns, int64_t end_ns);
   void WriteEarly();
   uint32_t NameAt(uint64_t pointer);
@@ -162,13 +170,14 @@ class Converter {
   int64_t last_end_ns_;
   int64_t first_begin_ns_;
   int64_t last_begin_ns_;
-  static constexpr uint32_t kMostEarly = 32;
+  static constexpr uint32_t kMostEarly = 4096;
 
   // Records may come later than the next pause begins, or several of them on a busy machine.
   static constexpr uint32_t kPauses = 16;
   Pause pauses_[kPauses];
   uint32_t pause_;  // number of the last one
-  // Of the pause, as it seems: the call that asked for it may come with the next buffer.
+  // Of the last pause, as it seems: the call that asked for it may come with a later buffer of its thread,
+  // which went on when the device was done.
   recording::DeviceRow early_[kMostEarly];
   uint32_t early_count_;
   OpenLaunches open_launches_;

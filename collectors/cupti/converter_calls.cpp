@@ -24,13 +24,17 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
     memcpy(&kind, buffer + at, sizeof kind);
     if (kind == kRuntimeActivity || kind == kDriverActivity) {
       const auto record = ReadRecord<ApiRecord>(buffer + at, size);
-      const uint32_t correlation = record.correlation;
       if (waiting_ != 0) Answer(record);
-      calls_[correlation % kNotedCalls] = correlation;
-      if (kind == kRuntimeActivity) runtime_calls_[correlation % kNotedCalls] = correlation;
+      NoteCall(record);
     }
     at += size;
   }
+}
+
+void Converter::NoteCall(const ApiRecord& record) {
+  const uint32_t place = record.correlation % kNotedCalls;
+  calls_[place] = record.correlation;
+  if (record.kind == kRuntimeActivity) runtime_calls_[place] = record.correlation;
 }
 
 void Converter::NoteLaunch(CallDomain domain, const ApiRecord& record) {
@@ -46,44 +50,79 @@ void Converter::NoteLaunch(CallDomain domain, const ApiRecord& record) {
   }
 }
 
-template <class Record>
-void Converter::NoteAnswer(const Record& record) {
-  if (record.end != 0 && record.correlation != 0) open_launches_.Answered(record.correlation);
-}
-
-void Converter::NoteHeld(const Slot& slot, const char* buffer) {
+// visit(kind, record, bytes) of each, as long as CUPTI has the buffer: what is then read was not being
+// cleaned.
+template <class Visit>
+void Converter::ForEachHeld(const Slot& slot, const char* buffer, Visit visit) {
+  alignas(8) char record[512];
   held_ns_ = slot.held_ns.load(std::memory_order_relaxed);
-  // What was read before this is true was not being cleaned.
   const auto is_held = [&] {
     std::atomic_thread_fence(std::memory_order_acquire);
     return slot.state.load(std::memory_order_acquire) == SlotState::kHeld &&
            slot.held_ns.load(std::memory_order_relaxed) == held_ns_;
   };
-  const auto note = [&](const auto& record) {
-    if (is_held()) NoteAnswer(record);
-  };
   for (uint32_t at = 0; at < kSlotBytes;) {
     at = NextRecord(buffer, at, kSlotBytes);
     const uint32_t size = at < kSlotBytes ? SizeAt(buffer + at, kSlotBytes - at) : 0;
-    if (size == 0 || !is_held()) return;
+    if (size == 0 || size > sizeof record) return;
+    memcpy(record, buffer + at, size);
+    if (!is_held()) return;
     uint32_t kind = 0;
-    memcpy(&kind, buffer + at, sizeof kind);
-    const char* const data = buffer + at;
+    memcpy(&kind, record, sizeof kind);
+    visit(kind, record, size);
     at += size;
-    if (kind == kKernelActivity) note(ReadRecord<KernelRecord>(data, size));
-    if (kind == kMemcpyActivity) note(ReadRecord<MemcpyRecord>(data, size));
-    if (kind == kPeerMemcpyActivity) note(ReadRecord<PeerMemcpyRecord>(data, size));
-    if (kind == kMemsetActivity) note(ReadRecord<MemsetRecord>(data, size));
-    if (kind == kGraphActivity) note(ReadRecord<GraphRecord>(data, size));
-    if (kind == kHostLaunchActivity) note(ReadRecord<HostLaunchRecord>(data, size));
-    if (kind == kGraphHostNodeActivity) note(ReadRecord<GraphHostNodeRecord>(data, size));
-    if (kind != kRuntimeActivity && kind != kDriverActivity) continue;
-    const auto call = ReadRecord<ApiRecord>(data, size);
-    const bool is_whole = call.start != 0 && call.end != 0 && call.correlation != 0;
-    if (is_whole && is_held()) {
-      NoteLaunch(kind == kRuntimeActivity ? CallDomain::kRuntime : CallDomain::kDriver, call);
-    }
   }
+}
+
+void Converter::NoteHeldCalls(const Slot& slot, const char* buffer) {
+  ForEachHeld(slot, buffer, [this](uint32_t kind, const char* data, uint32_t size) {
+    if (kind != kRuntimeActivity && kind != kDriverActivity) return;
+    const auto call = ReadRecord<ApiRecord>(data, size);
+    if (call.start == 0 || call.end == 0 || call.correlation == 0) return;
+    NoteCall(call);
+    NoteLaunch(kind == kRuntimeActivity ? CallDomain::kRuntime : CallDomain::kDriver, call);
+  });
+}
+
+// Whether it is under way, and a recorded call asked for it.
+template <class Record>
+bool Converter::NoteWork(const Record& record) {
+  if (record.correlation == 0) return false;
+  const bool has_ended = record.start != 0 && record.end != 0;
+  if (has_ended) open_launches_.Answered(record.correlation);
+  return !has_ended && IsRecorded(record.correlation);
+}
+
+uint64_t Converter::NoteHeldWork(const Slot& slot, const char* buffer) {
+  uint64_t under_way = 0;
+  ForEachHeld(slot, buffer, [&](uint32_t kind, const char* data, uint32_t size) {
+    switch (kind) {
+      case kKernelActivity:
+        under_way += NoteWork(ReadRecord<KernelRecord>(data, size)) ? 1 : 0;
+        return;
+      case kMemcpyActivity:
+        under_way += NoteWork(ReadRecord<MemcpyRecord>(data, size)) ? 1 : 0;
+        return;
+      case kPeerMemcpyActivity:
+        under_way += NoteWork(ReadRecord<PeerMemcpyRecord>(data, size)) ? 1 : 0;
+        return;
+      case kMemsetActivity:
+        under_way += NoteWork(ReadRecord<MemsetRecord>(data, size)) ? 1 : 0;
+        return;
+      case kGraphActivity:
+        under_way += NoteWork(ReadRecord<GraphRecord>(data, size)) ? 1 : 0;
+        return;
+      case kHostLaunchActivity:
+        under_way += NoteWork(ReadRecord<HostLaunchRecord>(data, size)) ? 1 : 0;
+        return;
+      case kGraphHostNodeActivity:
+        under_way += NoteWork(ReadRecord<GraphHostNodeRecord>(data, size)) ? 1 : 0;
+        return;
+      default:
+        return;
+    }
+  });
+  return under_way;
 }
 
 void Converter::Api(const ApiRecord& record) {

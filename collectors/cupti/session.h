@@ -66,8 +66,10 @@ struct Session {
 
   // Of the control thread: the schedule wants rows; another tool has CUPTI meanwhile (core/lending.h).
   bool recording;
-  int64_t drained_by_ns;   // until when an ending window waits for what was launched; 0: none ends
-  uint32_t drain_flushes;  // since then
+  int64_t drained_by_ns;  // until when an ending window waits for what was launched; 0: none ends
+  int64_t draining_since_ns;
+  uint32_t drain_flushes;     // since then
+  uint64_t drain_left;        // what it waits for, as last looked at
   int64_t launches_until_ns;  // until when launches are looked at, too; 0: CUDA is not in use yet
   bool watches_launches;
   bool times_host_functions;  // CUPTI has a record of each

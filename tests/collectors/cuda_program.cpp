@@ -53,8 +53,17 @@ void LaunchMany(const void* kernel, long count) {
   Check(cudaStreamSynchronize(stream), "synchronize");
 }
 
-int Kernels(long count) {
-  LaunchMany(Declare("_Z6kernelPf", 1000), count);
+int Kernels(long count, double kernel_ns) {
+  LaunchMany(Declare("_Z6kernelPf", kernel_ns), count);
+  return 0;
+}
+
+// One kernel of 3 s, and so many brief ones behind it.
+int Behind(long count) {
+  Launch(Declare("_Z4slowPf", 3e9), nullptr);
+  const void* brief = Declare("_Z5briefPf", 1000);
+  for (long i = 0; i < count; ++i) Launch(brief, nullptr);
+  Check(cudaDeviceSynchronize(), "synchronize");
   return 0;
 }
 
@@ -376,7 +385,7 @@ int main(int argc, char** argv) {
   const long count = argc > 2 ? std::atol(argv[2]) : 1;
   std::printf("output\n");
   int code = 2;
-  if (mode == "kernels") code = Kernels(count);
+  if (mode == "kernels") code = Kernels(count, argc > 3 ? std::atof(argv[3]) : 1000);
   if (mode == "unfinished") code = Unfinished(count);
   if (mode == "leaves") code = Leaves(count);
   if (mode == "threads") code = Threads(count);
@@ -385,9 +394,10 @@ int main(int argc, char** argv) {
   if (mode == "dependencies") code = Dependencies(count);
   if (mode.ends_with("host_functions")) {
     const void* kernel = Declare("_Z6kernelPf", 5000);
-    code = cuda_program::HostFunctions(
-        mode, [kernel](CUstream_st* stream) { Launch(kernel, stream); }, count);
+    const auto launch = [kernel](CUstream_st* stream) { Launch(kernel, stream); };
+    code = cuda_program::HostFunctions(mode, launch, count, argc > 3 ? std::atol(argv[3]) : 2);
   }
+  if (mode == "behind") code = Behind(count);
   if (mode == "graph") code = Graph(count);
   if (mode == "fork") code = Fork(count);
   if (mode == "stacks") code = Stacks(count);

@@ -27,10 +27,10 @@ int RudeClient(const std::function<void()>& launch, const std::string& how);
 // round begins before the first use of CUDA ("first"), or "later"; or it "stays" at it to the end.
 int SharingClient(const std::function<void()>& launch, const std::string& how);
 
-// `count` functions of the host between what launch(stream) launches; then prints when each ran, and on
+// `count` functions of the host, of so many milliseconds each, between what launch(stream) launches; then prints when each ran, and on
 // which thread. `mode`: in a stream ("host_functions"); of a graph that is launched so often, beside
 // kernels ("graph_host_functions"), or alone and without a word ("graph_of_host_functions").
 int HostFunctions(const std::string& mode, const std::function<void(CUstream_st*)>& launch,
-                  long count);
+                  long count, long ms);
 
 }  // namespace cuda_program

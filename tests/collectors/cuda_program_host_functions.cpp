@@ -24,6 +24,8 @@ void Check(cudaError_t status, const char* what) {
   std::exit(3);
 }
 
+long g_ms = 0;
+
 struct HostCall {
   int64_t begin_ns;
   int64_t end_ns;
@@ -34,7 +36,7 @@ void TakesSomeTime(void* argument) {
   auto* call = static_cast<HostCall*>(argument);
   call->begin_ns = vgpuNowNs();
   call->thread = gettid();
-  usleep(2000);
+  usleep(static_cast<useconds_t>(g_ms * 1000));
   call->end_ns = vgpuNowNs();
 }
 
@@ -112,7 +114,8 @@ int AloneInAGraph(const Launch& launch, long launches) {
 
 }  // namespace
 
-int HostFunctions(const std::string& mode, const Launch& launch, long count) {
+int HostFunctions(const std::string& mode, const Launch& launch, long count, long ms) {
+  g_ms = ms;
   if (mode == "host_functions") return InAStream(launch, count);
   if (mode == "graph_host_functions") return BetweenKernelsOfAGraph(launch, count);
   return AloneInAGraph(launch, count);
