@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "analysis/students_t.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -12,8 +13,6 @@ namespace {
 
 // Steps depend on those before them; so many together hardly do on the next so many.
 constexpr size_t kBlock = 5;
-// Of Student's t, the 95th percentile by degrees of freedom; more of them differ little from the last.
-constexpr double kStudent95[] = {6.31, 6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81};
 // No two runs of a program take the same time.
 constexpr double kRunToRun = 0.01;
 // With workers beside it the training thread itself may get slower, where processors are few: on
@@ -26,10 +25,6 @@ constexpr int64_t kFastLink = 48'000;
 constexpr double kWorthAGraph = 0.02;
 // Waits for input of less than this share of the steps say nothing about how fast a loader is.
 constexpr double kLoaderShare = 0.01;
-
-double Student95(size_t degrees) {
-  return degrees < std::size(kStudent95) ? kStudent95[degrees] : 1.75;
-}
 
 // Half the width of the interval in which the mean of these lies with nine in ten.
 double HalfWidth(std::span<const double> values) {
@@ -46,7 +41,7 @@ double HalfWidth(std::span<const double> values) {
   double squares = 0;
   for (const double m : means) squares += (m - mean) * (m - mean);
   const auto n = static_cast<double>(blocks);
-  return Student95(blocks - 1) * std::sqrt(squares / (n - 1) / n);
+  return StudentsT95(n - 1) * std::sqrt(squares / (n - 1) / n);
 }
 
 bool HasWaitedForInput(const RankModel& model) {
@@ -117,29 +112,42 @@ Answer Ask(const RankModel& model, std::span<const Change* const> changes,
   return {mean, HalfWidth(gains)};
 }
 
-Gain OfReplay(const RankModel& model, const Change& change) {
-  const Change* const changes[] = {&change};
+// What changes give together, by the worst and by the best answer.
+struct Outcome {
+  double low_ms = 0;
+  double high_ms = 0;
+  double half_width_ms = 0;  // of the answer whose steps differ most
+};
+
+Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
   const double step = model.step_replay->MeanNs() / 1e6;
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  double spread = 0;
+  Outcome outcome{std::numeric_limits<double>::infinity(), 0, 0};
   for (const Assumption& assumption : Answers(model, changes)) {
     CancelPoint();
     // A graph saves between its nodes, too; by itself that is worth no change.
-    if (assumption.closes_graph && low < kWorthAGraph * step) continue;
+    if (assumption.closes_graph && outcome.low_ms < kWorthAGraph * step) continue;
     const Answer answer = Ask(model, changes, assumption);
     // Who loses by a change takes it back.
-    low = std::min(low, std::max(0.0, answer.mean_ms));
-    high = std::max(high, answer.mean_ms);
-    spread = std::max(spread, answer.half_width_ms);
+    const double mean = std::max(0.0, answer.mean_ms);
+    outcome.low_ms = std::min(outcome.low_ms, mean);
+    outcome.high_ms = std::max(outcome.high_ms, mean);
+    outcome.half_width_ms = std::max(outcome.half_width_ms, answer.half_width_ms);
   }
-  const double most = std::max(0.0, step - FloorMs(model, change));
-  const double expected = std::clamp((low + high) / 2, 0.0, most);
+  return outcome;
+}
+
+Gain OfReplay(const RankModel& model, const Change& change) {
+  const Change* const changes[] = {&change};
+  const Outcome outcome = AskAll(model, changes);
   // A change of nothing gives nothing, however much runs differ.
-  if (low == 0 && high == 0) return {};
-  const double unsure =
-      std::hypot(spread, RunToRun(model)) + model.step_replay->identity_error() * step;
-  return {std::clamp(low - unsure, 0.0, most), std::clamp(high + unsure, 0.0, most), expected};
+  if (outcome.high_ms == 0) return {};
+  const double step = model.step_replay->MeanNs() / 1e6;
+  const double most = std::max(0.0, step - FloorMs(model, change));
+  const double unsure = std::hypot(outcome.half_width_ms, RunToRun(model)) +
+                        model.step_replay->identity_error() * step;
+  return {std::clamp(outcome.low_ms - unsure, 0.0, most),
+          std::clamp(outcome.high_ms + unsure, 0.0, most),
+          std::clamp((outcome.low_ms + outcome.high_ms) / 2, 0.0, most)};
 }
 
 // In steps of which devices were not recorded: the wait goes, as far as the device's work, known from
@@ -175,14 +183,8 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
 }
 
 double JointGain(const RankModel& model, std::span<const Change* const> changes) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  for (const Assumption& assumption : Answers(model, changes)) {
-    const double mean = Ask(model, changes, assumption).mean_ms;
-    low = std::min(low, mean);
-    high = std::max(high, mean);
-  }
-  return std::max(0.0, (low + high) / 2);
+  const Outcome outcome = AskAll(model, changes);
+  return (outcome.low_ms + outcome.high_ms) / 2;
 }
 
 }  // namespace trainprof

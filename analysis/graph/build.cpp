@@ -43,7 +43,7 @@ class Builder {
         streams_(trace),
         items_(FindHostItems(trace, steps.thread, Marks(steps), blocking, streams_)),
         hand_overs_(trace, items_),
-        waits_(FindStreamWaits(trace, streams_)),
+        waits_(FindEventWaits(trace, streams_)),
         times_(LearnDeviceTimes(trace, streams_, waits_)) {}
 
   Graph Build() && {
@@ -306,10 +306,10 @@ class Builder {
   }
 
   void AddEvents(uint32_t item, const Streams::Stream& stream, StreamState& state) {
-    const std::vector<StreamWait>& waits = waits_.of_stream[IndexOf(stream)];
+    const std::vector<EventWait>& waits = waits_.of_stream[IndexOf(stream)];
     while (state.next_wait < waits.size() &&
            waits[state.next_wait].issued < streams_.issued(item)) {
-      const StreamWait& wait = waits[state.next_wait++];
+      const EventWait& wait = waits[state.next_wait++];
       AddStreamTarget(wait.target, EdgeKind::kEvent, stream, wait.sync);
     }
   }
@@ -463,7 +463,7 @@ class Builder {
   const Streams streams_;
   const HostItems items_;
   const HandOvers hand_overs_;
-  const StreamWaits waits_;
+  const EventWaits waits_;
   const std::vector<DeviceTimes> times_;  // by device; behind them those of none
   std::vector<StreamState> states_;
 

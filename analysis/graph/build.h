@@ -7,8 +7,8 @@
 namespace trainprof {
 
 // `steps`: whose begins and ends get nodes, and whose last operations are kept. `blocking_calls`:
-// FindBlockingCalls(trace). O(n log n) in calls, operations and the stepping thread's ranges; some 40
-// bytes an event while it is made, 25 behind.
+// FindBlockingCalls(trace). O(n log n) in calls, operations and the stepping thread's
+// ranges. What stays are 13 bytes a node, 9 an edge, and 4 a call and an operation.
 Graph BuildGraph(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls);
 
 }  // namespace trainprof

@@ -104,7 +104,7 @@ struct Graph {
 };
 
 // The end of each node, in ns since time 0. `costs` are the graph's own or an edit of them. O(V + E),
-// some 2 ns an edge. Can be cancelled.
+// some 3 ns an edge. Can be cancelled.
 std::vector<int64_t> Replay(const Graph& graph, const Costs& costs);
 
 // The edge on which a node waited longest, given all ends; of several the first. Undefined for node 0.

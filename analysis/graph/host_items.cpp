@@ -74,6 +74,8 @@ class Finder {
   void AddWait(uint32_t call, HostItem& item) {
     std::optional<CallWait> wait = waits_.Of(Row{call});
     if (!wait) return;
+    // A call within one may end behind it: times are rounded, and of a damaged trace anything.
+    wait->from = std::min(wait->from, trace_.api.end[item.index]);
     if (item.wait == 0) {
       item.wait = static_cast<uint32_t>(items_.waits.size());
       items_.waits.push_back(*std::move(wait));

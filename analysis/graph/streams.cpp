@@ -54,9 +54,6 @@ void Streams::Add(uint32_t row, bool is_function, Stream& stream) {
   const Row by = call(item);
   TraceTime issued = by == kNoRow ? begin(item) : trace_.api.begin[Index(by)];
   if (item > stream.first) issued = std::max(issued, issued_.back());
-  // What nobody asked for was asked for before it began.
-  if (by == kNoRow) issued = std::min(issued, begin(item));
-  if (item > stream.first) issued = std::max(issued, issued_.back());
   issued_.push_back(issued);
   if (by != kNoRow && stream.driver == kNoProcess) {
     stream.driver = trace_.ProcessOf(trace_.api.track[Index(by)]);

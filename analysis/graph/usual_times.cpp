@@ -8,8 +8,8 @@
 
 namespace trainprof {
 
-StreamWaits FindStreamWaits(const Trace& trace, const Streams& streams) {
-  StreamWaits waits;
+EventWaits FindEventWaits(const Trace& trace, const Streams& streams) {
+  EventWaits waits;
   waits.of_stream.resize(streams.streams().size());
   const SyncTable& syncs = trace.syncs;
   for (uint32_t row = 0; row < syncs.size(); ++row) {
@@ -26,15 +26,15 @@ StreamWaits FindStreamWaits(const Trace& trace, const Streams& streams) {
     waits.of_stream[static_cast<size_t>(waiting - streams.streams().data())].push_back(
         {trace.api.begin[Index(syncs.call[row])], *target, Row{row}});
   }
-  for (std::vector<StreamWait>& of_stream : waits.of_stream) {
+  for (std::vector<EventWait>& of_stream : waits.of_stream) {
     std::stable_sort(of_stream.begin(), of_stream.end(),
-                     [](const StreamWait& a, const StreamWait& b) { return a.issued < b.issued; });
+                     [](const EventWait& a, const EventWait& b) { return a.issued < b.issued; });
   }
   return waits;
 }
 
 std::vector<DeviceTimes> LearnDeviceTimes(const Trace& trace, const Streams& streams,
-                                          const StreamWaits& waits) {
+                                          const EventWaits& waits) {
   std::vector<Thinned> gaps(trace.devices.size() + 1);
   std::vector<std::array<Thinned, 2>> launches(trace.devices.size() + 1);
   for (size_t i = 0; i < streams.streams().size(); ++i) {

@@ -9,20 +9,20 @@
 
 namespace trainprof {
 
-// A stream was asked to wait for an event.
-struct StreamWait {
+// A stream was asked to wait for an event, as the graph needs it: host/stream_waits.h tells of rows.
+struct EventWait {
   TraceTime issued;
   uint32_t target = 0;  // the item of Streams that the event stands behind
   Row sync = kNoRow;
 };
 
-struct StreamWaits {
-  bool are_recorded = false;                       // else none is known of
-  std::vector<std::vector<StreamWait>> of_stream;  // by stream, by when it was asked to
+struct EventWaits {
+  bool are_recorded = false;                      // else none is known of
+  std::vector<std::vector<EventWait>> of_stream;  // by stream, by when it was asked to
 };
 
 // O(waits log items).
-StreamWaits FindStreamWaits(const Trace& trace, const Streams& streams);
+EventWaits FindEventWaits(const Trace& trace, const Streams& streams);
 
 // Medians.
 struct DeviceTimes {
@@ -32,6 +32,6 @@ struct DeviceTimes {
 
 // By device; behind them those of none. O(items).
 std::vector<DeviceTimes> LearnDeviceTimes(const Trace& trace, const Streams& streams,
-                                          const StreamWaits& waits);
+                                          const EventWaits& waits);
 
 }  // namespace trainprof

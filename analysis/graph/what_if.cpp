@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
@@ -106,9 +107,7 @@ class Editor {
     const NodeId node = graph_.node_of_call[Index(call)];
     if (node == 0) return;
     ForEachEdge(node, [&](EdgeId edge) {
-      const bool is_work = graph_.edge_kind[edge] == EdgeKind::kProgram &&
-                           costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
-      if (is_work) costs_.SetLag(edge, 0);
+      if (IsOwnWork(edge)) costs_.SetLag(edge, 0);
     });
   }
 
@@ -155,7 +154,7 @@ class Editor {
   // Waits within one of the ranges, or around one.
   void FeedInput(const std::vector<Row>& ranges) {
     const std::map<TrackId, IntervalSet> fed = TimesOf(ranges);
-    std::map<TrackId, bool> feeders;
+    std::set<TrackId> feeders;
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
       if (graph_.kind[node] != NodeKind::kInput) continue;
@@ -167,7 +166,7 @@ class Editor {
       ForEachEdge(node, [&](EdgeId edge) {
         if (graph_.edge_kind[edge] != EdgeKind::kHandOver) return;
         costs_.Drop(edge);
-        feeders[ThreadOf(graph_.from[edge])] = true;
+        feeders.insert(ThreadOf(graph_.from[edge]));
       });
     }
     if (feeders.empty()) return;
@@ -284,6 +283,13 @@ class Editor {
       const bool is_dropped = graph_.edge_kind[edge] == EdgeKind::kEvent &&
                               std::binary_search(rows.begin(), rows.end(), sync);
       if (is_dropped) costs_.Drop(edge);
+    }
+    // A function of the host no longer holds its stream.
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      const bool is_dropped = graph_.kind[node] == NodeKind::kHostFunction &&
+                              std::binary_search(rows.begin(), rows.end(), Row{graph_.row[node]});
+      if (is_dropped) costs_.SetDuration(node, 0);
     }
   }
 

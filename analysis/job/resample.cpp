@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "analysis/students_t.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -187,15 +188,6 @@ size_t BlockOf(std::span<const double> steps) {
   const size_t most = std::max(kLeastBlock, steps.size() / 2);
   const size_t least = std::max(kLeastBlock, steps.size() / kEnoughBlocks);
   return std::clamp(static_cast<size_t>(std::lround(best)), least, most);
-}
-
-double StudentsT95(double degrees) {
-  // Cornish and Fisher's expansion by the normal percentile.
-  const double z = kZ95;
-  const double z2 = z * z;
-  const double d = degrees;
-  return z + z * (z2 + 1) / (4 * d) + z * ((5 * z2 + 16) * z2 + 3) / (96 * d * d) +
-         z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * d * d * d);
 }
 
 std::optional<Bounds> DifferenceBounds(const Sample& a, const Sample& b) {

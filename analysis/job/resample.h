@@ -51,7 +51,4 @@ std::optional<Bounds> DifferenceBounds(const Sample& a, const Sample& b);
 // Steps of a block, by the above: of a run whose first rank has these values.
 size_t BlockOf(std::span<const double> steps);
 
-// The 95th percentile of Student's t; degrees >= 1, to 2 % from 2 on.
-double StudentsT95(double degrees);
-
 }  // namespace trainprof

@@ -88,7 +88,9 @@ TEST(DetailCheck, StepsThatAreAlikeWeakenNothing) {
   EXPECT_EQ(Verdict(rank).find("without GPU detail"), std::string::npos);
   // The wait is 2 % of a step.
   for (const Finding& finding : rank.findings) {
-    if (finding.rule == "input-bound") EXPECT_EQ(finding.severity, Severity::kNote);
+    if (finding.rule == "input-bound") {
+      EXPECT_EQ(finding.severity, Severity::kNote);
+    }
   }
 }
 

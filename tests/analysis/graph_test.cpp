@@ -128,6 +128,72 @@ TEST(Graph, WithoutItsEventsARunTakesWhatTheSimulatorSays) {
   }
 }
 
+// Launches lost, operations moved, times that contradict each other: whatever comes in, a node depends on
+// those before it alone, and what is recorded is what a replay gives.
+TEST(Graph, OfAnyTracePointsBackAndGivesTheRecording) {
+  for (uint64_t seed = 0; seed < Rounds<uint64_t>(3000); ++seed) {
+    SCOPED_TRACE(seed);
+    RandomTraceOptions options;
+    options.nested = seed % 3 != 0;
+    const Trace trace = BuildTrace(DrawTrace(seed, options));
+    const Graph graph = GraphOf(trace);
+    for (NodeId node = 1; node < graph.size(); ++node) {
+      ASSERT_LT(graph.first_edge[node], graph.first_edge[node + 1]) << "node " << node;
+      for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
+        ASSERT_LT(graph.from[edge], node);
+      }
+    }
+    const std::vector<int64_t> ends = Replay(graph, graph.recorded);
+    for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
+      ASSERT_EQ(ends[graph.node_of_op[op]], trace.device_ops.end[op].ns) << "operation " << op;
+    }
+  }
+}
+
+// Times of calls are rounded: the driver's ends behind the runtime's that it is part of.
+TEST(Graph, ACallEndsWhenItDidThoughOneWithinItEndsLater) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+      call 10 13 cudaLaunchKernel | corr=1
+      call 20 40 cudaMemcpy | corr=2
+      call 21 44 cuCtxSynchronize | corr=3
+      call 50 53 cudaLaunchKernel | corr=4
+    stream 0 7
+      kernel 15 60 forward | corr=1
+      kernel 62 70 backward | corr=4)");
+  const Graph graph = GraphOf(trace);
+  const std::vector<int64_t> ends = Replay(graph, graph.recorded);
+  EXPECT_EQ(ends[graph.WaitOf(Row{1})], 40'000);
+}
+
+TEST(Graph, WithoutAHostFunctionItsStreamGoesOnAtOnce) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 6 every 100
+      step 0 90 step
+      call 10 13 cudaLaunchKernel | corr=1
+      call 14 17 cudaLaunchHostFunc | corr=2
+      call 18 21 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 6 every 8000
+      kernel 20 1500 forward | corr=1
+      host-function 1505 4500 callback | corr=2
+      kernel 4505 8015 backward | corr=3
+    end)");
+  const Graph graph = GraphOf(trace);
+  Change change{Edit::kDropDependencies, {}, kNoDevice, false};
+  for (uint32_t row = 0; row < trace.syncs.size(); ++row) {
+    if (trace.syncs.kind[row] == SyncKind::kHostFunction) change.rows.push_back(Row{row});
+  }
+  ASSERT_EQ(change.rows.size(), 6u);
+  const Change* const changes[] = {&change};
+  const std::vector<int64_t> before = Replay(graph, graph.recorded);
+  const std::vector<int64_t> after = Replay(graph, CostsAfter(trace, graph, changes, {}));
+  const NodeId last = graph.node_of_op[trace.device_ops.size() - 1];
+  EXPECT_EQ(before[last] - after[last], 6 * 2'995'000);
+}
+
 // -- The replay against an event simulator: a node begins when the last of what it waits for has come.
 
 Graph DrawGraph(Random& random) {

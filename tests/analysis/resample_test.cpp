@@ -1,6 +1,7 @@
 // Intervals of differences: as often right as they say, on steps that depend on each other; and the
 // same as a slow twin's, which draws one step after the other.
 #include "analysis/job/resample.h"
+#include "analysis/students_t.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the house: what a reader may rely on when opening any file of this project.
 
-usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|pages|tables|format} [ROOT]
+usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|pages|tables|types|format} [ROOT]
 
   layers     an include or a link never runs up the house
   rooms      no circle of includes between folders: each can be read with those below it
@@ -13,6 +13,7 @@ usage: check_house.py {layers|rooms|in_process|sizes|rules|leftovers|prints|page
   prints     text reaches people through trace/io/print.h alone
   pages      what documentation quotes (a file, a message, a kind of quality) is there, word by word
   tables     a described table of the trace is named by few files outside analysis/: the rest follows from its being listed
+  types      no two headers define a type of the same name
   format     clang-format 14 would change nothing (exit 77, a skip, where there is none)
 
 Exit status: 0 all well, 1 violations (one line each), 2 usage, 77 cannot be checked here.
@@ -359,6 +360,24 @@ def check_tables(root):
             yield f"{TABLES}: {len(files)} files name {name}, at most {MAX_FILES_OF_TABLE}: {', '.join(files)}"
 
 
+TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: [^;{]*)?\{", re.MULTILINE)
+
+
+def check_types(root):
+    """A type that two headers define differently is two types of one name: what is linked of them mixes."""
+    of_type = {}
+    for path in files_of(root, (".h",)):
+        if path.split("/")[0] not in FLOORS:
+            continue
+        text = read(root, path)
+        space = re.search(r"^namespace ([\w:]+) \{", text, re.MULTILINE)
+        for name in TYPE.findall(text):
+            of_type.setdefault((space.group(1) if space else "", name), set()).add(path)
+    for (space, name), paths in sorted(of_type.items()):
+        if len(paths) > 1:
+            yield f"{min(paths)}: {space}::{name} is also in {', '.join(sorted(paths - {min(paths)}))}"
+
+
 def clang_format():
     """The command of version 14: other versions lay code out differently."""
     for name in ("clang-format-14", "clang-format"):
@@ -392,7 +411,7 @@ def check_format(root):
 
 CHECKS = {"layers": check_layers, "rooms": check_rooms, "in_process": check_in_process, "sizes": check_sizes, "rules": check_rules,
           "leftovers": check_leftovers, "prints": check_prints, "pages": check_pages,
-          "tables": check_tables,          "format": check_format}
+          "tables": check_tables, "types": check_types, "format": check_format}
 
 
 def main(arguments):

@@ -301,6 +301,17 @@ class Tables(Tree):
         self.assertEqual(len(self.violations("tables")), 1)
 
 
+class Types(Tree):
+    def test_a_name_of_one_namespace_stands_once(self):
+        self.put("trace/a.h", "// A.\nnamespace t {\nstruct Wait {\n  int a;\n};\n}  // namespace t\n")
+        self.put("viewer/b.h", "// B.\nnamespace u {\nstruct Wait {\n};\n}  // namespace u\n")
+        self.put("viewer/c.h", "// C.\nnamespace t {\nstruct Wait;\n}  // namespace t\n")
+        self.assertEqual(self.violations("types"), [])
+        self.put("analysis/d.h", "// D.\nnamespace t {\nclass Wait : Base {\n};\n}  // namespace t\n")
+        [violation] = self.violations("types")
+        self.assertTrue(violation.startswith("analysis/d.h: t::Wait is also in trace/a.h"), violation)
+
+
 class Format(Tree):
     @unittest.skipUnless(check_house.clang_format(), "needs clang-format 14")
     def test_fails_on_a_file_that_is_laid_out_otherwise(self):

@@ -52,7 +52,7 @@ class Detail(unittest.TestCase):
         rank = report["ranks"][0]
         self.assertGreater(rank["other_steps"]["count"], 300)
         waits_ms = max(rank["loader_wait"]["ms_per_step"], rank["other_steps"]["loader_wait_ms_per_step"])
-        if waits_ms < 0.05:  # on a busy machine it may not keep up
+        if waits_ms < 0.02:  # 1 % of a step; on a busy machine it may not keep up
             self.assertIn("input-bound", rank["rules_passed"], text)
 
 
