@@ -99,8 +99,7 @@ struct Answer {
 };
 
 Answer Ask(const RankModel& model, std::span<const Change* const> changes,
-           const Assumption& assumption) {
-  const auto before = model.step_replay->recorded();
+           const Assumption& assumption, std::span<const int64_t> before) {
   const std::vector<int64_t> after = model.step_replay->After(changes, assumption);
   std::vector<double> gains;
   for (size_t i = 0; i < before.size(); ++i) {
@@ -119,20 +118,39 @@ struct Outcome {
   double half_width_ms = 0;  // of the answer whose steps differ most
 };
 
+// Where a host that did nothing recorded may as well have waited: the run took as long, had it not.
+template <class Take>
+void TakeSilence(const RankModel& model, Take take) {
+  if (model.silence.Empty()) return;
+  std::vector<ThreadSpan> spans;
+  for (const Interval& time : model.silence.intervals()) {
+    spans.push_back({model.device_steps.thread, time});
+  }
+  const Assumption waited{.silence = &spans};
+  const std::vector<int64_t> before = model.step_replay->After({}, waited);
+  const double mean = model.step_replay->MeanNs();
+  if (std::abs(StepReplay::MeanOf(before) - mean) > kRunToRun * mean) return;
+  take(waited, before);
+}
+
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
   const double step = model.step_replay->MeanNs() / 1e6;
   Outcome outcome{std::numeric_limits<double>::infinity(), 0, 0};
-  for (const Assumption& assumption : Answers(model, changes)) {
-    CancelPoint();
-    // A graph saves between its nodes, too; by itself that is worth no change.
-    if (assumption.closes_graph && outcome.low_ms < kWorthAGraph * step) continue;
-    const Answer answer = Ask(model, changes, assumption);
+  const auto take = [&](const Assumption& assumption, std::span<const int64_t> before) {
+    const Answer answer = Ask(model, changes, assumption, before);
     // Who loses by a change takes it back.
     const double mean = std::max(0.0, answer.mean_ms);
     outcome.low_ms = std::min(outcome.low_ms, mean);
     outcome.high_ms = std::max(outcome.high_ms, mean);
     outcome.half_width_ms = std::max(outcome.half_width_ms, answer.half_width_ms);
+  };
+  for (const Assumption& assumption : Answers(model, changes)) {
+    CancelPoint();
+    // A graph saves between its nodes, too; by itself that is worth no change.
+    if (assumption.closes_graph && outcome.low_ms < kWorthAGraph * step) continue;
+    take(assumption, model.step_replay->recorded());
   }
+  TakeSilence(model, take);
   return outcome;
 }
 
@@ -171,7 +189,7 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
   }
   if (change.in_other_steps) return OfInputInOtherSteps(model);
   // No row tells what would go: its cost is all that is known.
-  if (change.rows.empty()) {
+  if (!IsReplay(change)) {
     const double cost = model.PerStepMs(finding.cost);
     return {0, cost, cost / 2};
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/graph/build.h"
+#include "analysis/host/cpu_use.h"
 #include "analysis/host/timeline.h"
 #include "analysis/steps/device_time.h"
 #include "analysis/words.h"
@@ -68,7 +69,8 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
       host(AccountHost(of, steps)),
       quality(of.quality.items()) {
   const bool has_detail = ChooseDeviceSteps();
-  accounts = AccountDevices(trace, device_steps, blocking_calls, order);
+  graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
+  accounts = AccountDevices(trace, device_steps, blocking_calls, *graph, order);
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
@@ -80,9 +82,13 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
                          UnlikeText(detail_check)});
     }
   }
-  graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
+  if (steps.thread != kNoTrack && device_steps.count() > 0) {
+    const Duration step{static_cast<int64_t>(1e6 * device_steps.MeanMilliseconds())};
+    silence = SilenceOf(trace, steps.thread, ActivityTimeline(trace, steps.thread, blocking_calls),
+                        kSilentStretch, step);
+  }
   device_doubt = DeviceDoubt(*this);
 }
 

@@ -42,6 +42,8 @@ struct RankModel {
   // What waited for what, over `device_steps`, and how long these would take after a change.
   std::unique_ptr<const Graph> graph;
   std::unique_ptr<const StepReplay> step_replay;
+  // When nothing shows that the stepping thread worked (SilenceOf).
+  IntervalSet silence;
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;

@@ -5,6 +5,7 @@
 
 #include "analysis/account/idle.h"
 #include "analysis/account/sampled_phases.h"
+#include "analysis/graph/build.h"
 #include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 #include "trace/tables/communication.h"
@@ -211,15 +212,16 @@ std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
   DeviceOrder order(trace);
-  return AccountDevices(trace, steps, FindBlockingCalls(trace), order);
+  const std::vector<bool> blocking = FindBlockingCalls(trace);
+  return AccountDevices(trace, steps, blocking, BuildGraph(trace, steps, blocking), order);
 }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
                                           const std::vector<bool>& blocking_calls,
-                                          DeviceOrder& order) {
+                                          const Graph& graph, DeviceOrder& order) {
   // What is of no device is left out.
   const std::span ops_of = std::span(order.ops()).first(trace.devices.size());
-  const IdleSplitter splitter(trace, steps, blocking_calls);
+  const IdleSplitter splitter(trace, steps, blocking_calls, graph);
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {
     if (ops_of[d].empty()) continue;
@@ -235,7 +237,7 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     account.exposed_copy = work.copy.Minus(work.compute.UnionWith(work.communication));
     add(DeviceClass::kExposedCommunication, account.exposed_communication);
     add(DeviceClass::kExposedCopy, account.exposed_copy);
-    account.idle = splitter.Split(account.device, ops_of[d], account.busy);
+    splitter.Split(ops_of[d], account);
     account.missing_rows =
         IdleWithin(splitter.missing().On(account.device), account, steps.device_window);
     for (size_t i = 0; i < account.idle.size(); ++i) {

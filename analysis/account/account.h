@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/graph/graph.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "analysis/steps/steps.h"
@@ -28,7 +29,7 @@ enum class DeviceClass : uint8_t {
   kIdleDependency,    // work was queued; the device needed a moment to go from one to the next
   kIdleOtherDevice,   // the next operation waited for another device's: a pipeline's bubble
   kIdleHostFunction,  // ... for a host function in its stream (cudaLaunchHostFunc)
-  kIdleHostWork,      // the host did what a range or line of the user's names
+  kIdleHostWork,      // the host did what a range of the user's names, or an operator
   kIdlePreempted,     // the host's thread could have run, and another one ran on its core
   kIdleCollective,    // for other ranks, while no operation ran
   kIdleUnrecorded,  // work was queued and nothing recorded blocked it: the trace misses device work
@@ -57,6 +58,12 @@ inline constexpr size_t kHostClasses = 7;
 std::string_view Name(HostClass c);
 std::string_view Title(HostClass c);
 
+// A stretch of idle time that a call cost in which the host waited for a device.
+struct Drain {
+  Interval interval;
+  Row wait = kNoRow;  // of api, the outermost call
+};
+
 struct DeviceAccount {
   DeviceId device = kNoDevice;
   std::array<Duration, kDeviceClasses> total{};  // sums to the steps' device_window
@@ -64,6 +71,7 @@ struct DeviceAccount {
   IntervalSet exposed_communication;             // of `busy`; what is in neither is compute
   IntervalSet exposed_copy;
   std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
+  std::vector<Drain> drains;               // of it, what is idle_sync_drain
   Duration missing_rows;  // of the idle time within that: the part that MissingWork names
   size_t ops_in_window = 0;
 
@@ -103,24 +111,20 @@ struct HostAccount {
 
 // How much an idle gap may be explained by, and from where the numbers come.
 //
-// A host thread wakes from a sync within this time after its device went idle, on a busy machine
-// too.
-inline constexpr Duration kSyncReturn = Milliseconds(1);
-// Launch-bound means that the host kept issuing, too slowly. A host that issued nothing for this
-// long did something else; unless that is recorded, the cause is unknown. In the traces that
-// calibrated this, gaps that end with a late launch are below 1 ms, the ones behind a loader's wait
-// apart.
-inline constexpr Duration kLaunchStretch = Milliseconds(1);
 // Python without any operator for this long is not the interpreter's cost between two launches.
 inline constexpr Duration kPythonStretch = Milliseconds(1);
-// A host thread without any event for this long may be doing anything.
+// A host thread without any event for this long may be doing anything; launch-bound means that the host
+// kept issuing, too slowly. In the traces that calibrated this, gaps that end with a late launch are below
+// 1 ms, the ones behind a loader's wait apart.
 inline constexpr Duration kSilentStretch = Milliseconds(1);
+// A collective that takes less than that only issues its kernels.
+inline constexpr Duration kRankPause = kThreadPause;
 
 // One account a device that has operations in the trace, in the order of trace.devices.
 // O(n log n) in the device's operations.
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
                                           const std::vector<bool>& blocking_calls,
-                                          DeviceOrder& order);
+                                          const Graph& graph, DeviceOrder& order);
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps);
 HostAccount AccountHost(const Trace& trace, const Steps& steps);
 

@@ -9,10 +9,9 @@
 
 namespace trainprof {
 
-// The idle_sync_drain time of the gaps that began while one of these calls waited, within `window`:
-// of each call on the device where that is most. Calls may be of any threads, in any order; what
-// overlaps is one wait. O(n log n + idle log n), n calls.
-Duration DrainOf(std::vector<Interval> calls, std::span<const DeviceAccount> devices,
-                 const IntervalSet& window);
+// The idle_sync_drain time behind these calls (rows of api, any threads, in any order), within `window`: of
+// each call on the device where that is most. O(n + drains).
+Duration DrainOf(const Graph& graph, std::span<const Row> calls,
+                 std::span<const DeviceAccount> devices, const IntervalSet& window);
 
 }  // namespace trainprof

@@ -8,10 +8,358 @@
 namespace trainprof {
 namespace {
 
-using Out = std::vector<Segment<DeviceClass>>;
+using C = DeviceClass;
 
-void Emit(Out& out, const Interval& interval, DeviceClass c) {
+struct Part {
+  Interval interval;
+  DeviceClass why = C::kIdleUnknown;
+  bool is_rest = false;
+  bool is_of_host = false;  // what a thread was doing tells
+  Row wait = kNoRow;        // of the rest: the wait before it
+};
+
+}  // namespace
+
+IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
+                           const std::vector<bool>& blocking_calls, const Graph& graph)
+    : trace_(trace),
+      steps_(steps),
+      blocking_(blocking_calls),
+      missing_(trace),
+      waited_for_(trace, graph, steps.thread) {
+  if (steps.thread == kNoTrack) return;
+  std::vector<Interval> waits;
+  for (const auto& [interval, moment] : ThreadOf(steps.thread).activity) {
+    if (moment.activity == HostActivity::kInputWait) waits.push_back(interval);
+  }
+  input_waits_ = IntervalSet::Union(std::move(waits));
+}
+
+const IdleSplitter::Thread& IdleSplitter::ThreadOf(TrackId thread) const {
+  const auto [it, is_new] = threads_.try_emplace(static_cast<uint32_t>(thread));
+  if (is_new) it->second = {ActivityTimeline(trace_, thread, blocking_), CpuUseOf(trace_, thread)};
+  return it->second;
+}
+
+// -- One device.
+
+class IdleSplitter::OfDevice {
+ public:
+  OfDevice(const IdleSplitter& all, std::span<const uint32_t> ops, DeviceAccount& account)
+      : all_(all),
+        trace_(all.trace_),
+        steps_(all.steps_),
+        ops_(ops),
+        missing_(all.missing_.On(account.device)),
+        account_(account) {}
+
+  void Split();
+
+ private:
+  using Periods = std::span<const MissingWork::Period>;
+
+  Row OperationAt(TraceTime begin, size_t first) const;
+  Row NeededFrom(size_t first) const;
+  void SplitGap(const Interval& gap, Row op);
+  void SplitAround(const Interval& gap, Row op, Periods missing);
+  void PartsOf(const Interval& gap, Row op);
+  void AddHost(const Interval& gap, const Held& held);
+  void AddMoments(const Interval& gap, const Interval& within, const Held& held);
+  void AddMoment(const Interval& gap, const Interval& piece, const HostMoment& moment,
+                 const Held& held);
+  void AddStepping(const Interval& gap, const Interval& within, const Held& held);
+  DeviceClass ClassOfRange(const Interval& gap, Row range, const Held& held) const;
+  DeviceClass WithCpu(TrackId thread, const Interval& piece, bool is_silent, DeviceClass c);
+  void Emit(const Interval& interval, DeviceClass c);
+  void EmitRest(const Part& part);
+  TraceTime RanDry(TraceTime wait_end) const;
+  bool MayHaveWorked(const Interval& interval) const;
+
+  const IdleSplitter& all_;
+  const Trace& trace_;
+  const Steps& steps_;
+  const std::span<const uint32_t> ops_;
+  const std::vector<MissingWork::Period>& missing_;
+  DeviceAccount& account_;
+  size_t needed_ = 0;        // of ops_: what is before it is not asked for any more
+  std::vector<Held> held_;   // of the gap at hand
+  std::vector<Part> parts_;  // the same
+  std::unordered_map<const void*, Duration> preempted_;  // what is taken already
+};
+
+// Of several operations that begin together, the first whose launch is known.
+Row IdleSplitter::OfDevice::OperationAt(TraceTime begin, size_t first) const {
+  Row found = kNoRow;
+  for (size_t i = first; i < ops_.size() && trace_.device_ops.begin[ops_[i]] == begin; ++i) {
+    const Row row{ops_[i]};
+    if (trace_.device_ops.interval(row).Empty()) continue;
+    if (trace_.device_ops.launch[Index(row)] != kNoRow) return row;
+    if (found == kNoRow) found = row;
+  }
+  return found;
+}
+
+// The first from there on for which somebody waits. Amortised O(1): `first` only grows.
+Row IdleSplitter::OfDevice::NeededFrom(size_t first) const {
+  for (size_t i = first; i < ops_.size(); ++i) {
+    CancelPoint(i);
+    const Row row{ops_[i]};
+    if (!trace_.device_ops.interval(row).Empty() && all_.waited_for_.IsNeeded(row)) return row;
+  }
+  return kNoRow;
+}
+
+void IdleSplitter::OfDevice::Split() {
+  Interval extent = trace_.extent;
+  for (const Interval& part : steps_.device_window.intervals()) {
+    extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};
+  }
+  const IntervalSet idle =
+      account_.busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.device_window));
+  size_t asked = 0;
+  size_t next = 0;  // of ops_
+  auto period = missing_.begin();
+  for (const Interval& gap : idle.intervals()) {
+    CancelPoint(++asked);
+    while (next < ops_.size() && trace_.device_ops.begin[ops_[next]] < gap.end) ++next;
+    const Row op = OperationAt(gap.end, next);
+    while (period != missing_.end() && period->interval.end <= gap.begin) ++period;
+    auto behind = period;
+    while (behind != missing_.end() && behind->interval.begin < gap.end) ++behind;
+    if (behind != period) {
+      SplitAround(gap, op, {period, behind});
+      continue;
+    }
+    Row waited = op;
+    if (op != kNoRow && !all_.waited_for_.IsNeeded(op)) {
+      needed_ = std::max(needed_, next);
+      waited = NeededFrom(needed_);
+      if (waited == kNoRow) waited = op;
+    }
+    SplitGap(gap, waited);
+  }
+}
+
+void IdleSplitter::OfDevice::SplitGap(const Interval& gap, Row op) {
+  PartsOf(gap, op);
+  for (const Part& part : parts_) {
+    if (part.is_rest && op != kNoRow) {
+      EmitRest(part);
+    } else {
+      Emit(part.interval, part.is_rest ? C::kIdleUnknown : part.why);
+    }
+  }
+}
+
+void IdleSplitter::OfDevice::SplitAround(const Interval& gap, Row op, Periods missing) {
+  const Row launch = op == kNoRow ? kNoRow : trace_.device_ops.launch[Index(op)];
+  TrackId thread = op == kNoRow ? steps_.thread : kNoTrack;
+  TraceTime issue = gap.end;
+  DeviceClass rest = C::kIdleUnknown;
+  if (launch != kNoRow) {
+    thread = trace_.api.track[Index(launch)];
+    issue = std::clamp(trace_.api.begin[Index(launch)], gap.begin, gap.end);
+    if (trace_.api.end[Index(launch)] <= gap.begin) rest = C::kIdleUnrecorded;
+  }
+  const bool one_thread =
+      thread != kNoTrack && rest == C::kIdleUnknown &&
+      std::all_of(missing.begin(), missing.end(),
+                  [&](const MissingWork::Period& period) { return period.thread == thread; });
+  parts_.clear();
+  if (one_thread) PartsOf(gap, op);
+  auto next = parts_.begin();
+  const auto outside = [&](const Interval& within) {
+    TraceTime at = within.begin;
+    for (; next != parts_.end() && next->interval.begin < within.end; ++next) {
+      const Interval part = Intersect(next->interval, {at, std::min(within.end, issue)});
+      const bool is_named = next->is_of_host && !next->is_rest && !part.Empty();
+      if (is_named) {
+        Emit({at, part.begin}, rest);
+        Emit(part, next->why);
+        at = part.end;
+      }
+      if (next->interval.end > within.end) break;
+    }
+    Emit({at, within.end}, rest);
+  };
+  TraceTime at = gap.begin;
+  for (const MissingWork::Period& period : missing) {
+    const Interval part = Intersect(period.interval, gap);
+    if (at < part.begin) outside({at, part.begin});
+    Emit(part, C::kIdleUnrecorded);
+    at = part.end;
+  }
+  if (at < gap.end) outside({at, gap.end});
+}
+
+// -- The parts of a gap.
+
+void IdleSplitter::OfDevice::PartsOf(const Interval& gap, Row op) {
+  parts_.clear();
+  if (op == kNoRow) {
+    return AddStepping(gap, gap, {.since = gap.begin});
+  }
+  all_.waited_for_.Find(op, gap.begin, held_);
+  for (size_t i = 0; i < held_.size(); ++i) {
+    Held held = held_[i];
+    held.interval = Intersect(held.interval, gap);
+    if (held.interval.Empty()) continue;
+    switch (held.by) {
+      case Holder::kHost: {
+        // One stretch, whatever nodes it is of.
+        auto of_part = held_.cbegin() + static_cast<ptrdiff_t>(i);
+        while (i + 1 < held_.size() && held_[i + 1].by == Holder::kHost &&
+               held_[i + 1].thread == held.thread) {
+          held.interval.end = std::min(held_[++i].interval.end, gap.end);
+        }
+        const auto first = static_cast<ptrdiff_t>(parts_.size());
+        AddHost(gap, held);
+        for (auto part = parts_.begin() + first; part != parts_.end(); ++part) {
+          while (of_part->interval.end <= part->interval.begin) ++of_part;
+          part->wait = of_part->wait;
+        }
+        break;
+      }
+      case Holder::kIssue:
+        parts_.push_back({held.interval, C::kIdleUnknown, !held.is_long_call, false, held.wait});
+        break;
+      case Holder::kOtherDevice:
+        parts_.push_back({held.interval, C::kIdleOtherDevice});
+        break;
+      case Holder::kHostFunction:
+        parts_.push_back({held.interval, C::kIdleHostFunction});
+        break;
+      case Holder::kHandOver:
+        parts_.push_back({held.interval, C::kIdleDependency});
+        break;
+      case Holder::kUnrecorded:
+        parts_.push_back({held.interval, C::kIdleUnrecorded});
+        break;
+      case Holder::kUnknown:
+        parts_.push_back({held.interval});
+        break;
+    }
+  }
+}
+
+// While the stepping thread waits for input nothing else counts.
+void IdleSplitter::OfDevice::AddHost(const Interval& gap, const Held& held) {
+  const Interval& within = held.interval;
+  TraceTime at = within.begin;
+  const auto waits = all_.input_waits_.intervals();
+  auto wait = std::partition_point(waits.begin(), waits.end(), [&](const Interval& interval) {
+    return interval.end <= within.begin;
+  });
+  for (; wait != waits.end() && wait->begin < within.end; ++wait) {
+    const Interval part = Intersect(*wait, within);
+    if (at < part.begin) AddMoments(gap, {at, part.begin}, held);
+    parts_.push_back({part, C::kIdleInputWait, false, true});
+    at = part.end;
+  }
+  if (at < within.end) AddMoments(gap, {at, within.end}, held);
+}
+
+void IdleSplitter::OfDevice::AddMoments(const Interval& gap, const Interval& within,
+                                        const Held& held) {
+  VisitWithin(all_.ThreadOf(held.thread).activity, within,
+              [&](const Interval& piece, const HostMoment& moment) {
+                if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
+                  return AddStepping(gap, piece, held);
+                }
+                AddMoment(gap, piece, moment, held);
+              });
+}
+
+void IdleSplitter::OfDevice::AddStepping(const Interval& gap, const Interval& within,
+                                         const Held& held) {
+  if (steps_.thread == kNoTrack) {
+    return AddMoment(gap, within, {}, held);
+  }
+  Held stepping = held;
+  stepping.thread = steps_.thread;
+  VisitWithin(all_.ThreadOf(steps_.thread).activity, within,
+              [&](const Interval& piece, const HostMoment& moment) {
+                AddMoment(gap, piece, moment, stepping);
+              });
+}
+
+void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piece,
+                                       const HostMoment& moment, const Held& held) {
+  const Duration length = piece.Length();
+  Part part{piece, C::kIdleUnknown, false, true};
+  switch (moment.activity) {
+    case HostActivity::kInputWait:
+      part.why = C::kIdleInputWait;
+      break;
+    case HostActivity::kAllocate:
+      part.why = C::kIdleAllocation;
+      break;
+    case HostActivity::kIo:
+      part.why = C::kIdleIo;
+      break;
+    case HostActivity::kRankWait:
+      part.is_rest = length < kRankPause;
+      part.why = C::kIdleCollective;
+      break;
+    case HostActivity::kPython:
+      part.is_rest = length < kPythonStretch;
+      part.why = C::kIdlePython;
+      break;
+    case HostActivity::kOwnRange:
+      part.is_rest = length < kSilentStretch;
+      part.why = ClassOfRange(gap, moment.range, held);
+      break;
+    case HostActivity::kNothing:
+      part.is_rest = length < kSilentStretch;
+      break;
+    case HostActivity::kSync:
+      // A sync returns soon after its device went idle. A longer wait on an idle device is for
+      // something that is not in the trace.
+      part.is_rest = length <= kSyncReturn;
+      break;
+    case HostActivity::kSetup:
+      break;
+    case HostActivity::kWork:
+      part.is_rest = moment.range == kNoRow || length < kOperatorStretch;
+      part.why = C::kIdleHostWork;
+      break;
+  }
+  const bool is_silent = part.why == C::kIdleUnknown && moment.activity != HostActivity::kSync;
+  const bool is_own = is_silent || part.why == C::kIdlePython || part.why == C::kIdleHostWork;
+  if (!part.is_rest && is_own) part.why = WithCpu(held.thread, piece, is_silent, part.why);
+  parts_.push_back(part);
+}
+
+// A range that encloses what is asked for says nothing of it.
+DeviceClass IdleSplitter::OfDevice::ClassOfRange(const Interval& gap, Row range,
+                                                 const Held& held) const {
+  const Interval times = trace_.ranges.interval(range);
+  if (times.begin + kRounding < std::min(held.since, gap.begin)) return C::kIdleUnknown;
+  const Step* const step = steps_.At(times.begin);
+  const TraceTime end = step == nullptr ? gap.end : std::max(step->span.end, gap.end);
+  return times.end <= end + kRounding ? C::kIdleHostWork : C::kIdleUnknown;
+}
+
+// The same class, where looks at the thread's use of the CPU say no more.
+DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piece, bool is_silent,
+                                            DeviceClass c) {
+  if (thread == kNoTrack || piece.Length() < kSilentStretch) return c;
+  const Segment<CpuUse>* const use = UseDuring(all_.ThreadOf(thread).cpu, piece);
+  if (use == nullptr) return c;
+  // What one piece was preempted for no other was.
+  Duration& taken = preempted_[use];
+  if (const Duration left = use->value.preempted - taken; left.ns * 2 > piece.Length().ns) {
+    taken += std::min(piece.Length(), left);
+    return C::kIdlePreempted;
+  }
+  return is_silent && Computed(use->value, piece.Length()) ? C::kIdleHostWork : c;
+}
+
+// -- What comes out.
+
+void IdleSplitter::OfDevice::Emit(const Interval& interval, DeviceClass c) {
   if (interval.Empty()) return;
+  auto& out = account_.idle;
   if (!out.empty() && out.back().value == c && out.back().interval.end == interval.begin) {
     out.back().interval.end = interval.end;
   } else {
@@ -19,194 +367,40 @@ void Emit(Out& out, const Interval& interval, DeviceClass c) {
   }
 }
 
-// What a long enough stretch of an activity stands for; `rest` for what explains nothing.
-DeviceClass ClassOf(HostActivity activity, Duration stretch, DeviceClass rest) {
-  switch (activity) {
-    case HostActivity::kInputWait:
-      return DeviceClass::kIdleInputWait;
-    case HostActivity::kAllocate:
-      return DeviceClass::kIdleAllocation;
-    case HostActivity::kIo:
-      return DeviceClass::kIdleIo;
-    case HostActivity::kPython:
-      return stretch >= kPythonStretch ? DeviceClass::kIdlePython : rest;
-    case HostActivity::kNothing:
-      return stretch >= kSilentStretch ? DeviceClass::kIdleUnknown : rest;
-    case HostActivity::kSync:
-      // A sync returns soon after its device went idle. A longer wait on an idle device is for
-      // something that is not in the trace.
-      return stretch <= kSyncReturn ? rest : DeviceClass::kIdleUnknown;
-    case HostActivity::kSetup:
-      return DeviceClass::kIdleUnknown;
-    case HostActivity::kWork:
-      break;
-  }
-  return rest;
+void IdleSplitter::OfDevice::EmitRest(const Part& part) {
+  if (part.wait == kNoRow) return Emit(part.interval, C::kIdleLaunchBound);
+  const Interval wait = trace_.api.interval(part.wait);
+  const TraceTime dry = std::min(RanDry(wait.end), part.interval.begin);
+  if (MayHaveWorked({dry, part.interval.end})) return Emit(part.interval, C::kIdleUnknown);
+  const Duration idle =
+      (part.interval.begin - dry) - account_.busy.TotalWithin({dry, part.interval.begin});
+  const TraceTime until = std::clamp(part.interval.begin + (wait.Length() - idle),
+                                     part.interval.begin, part.interval.end);
+  const Interval drain{part.interval.begin, until};
+  if (!drain.Empty()) account_.drains.push_back({drain, part.wait});
+  Emit(drain, C::kIdleSyncDrain);
+  Emit({until, part.interval.end}, C::kIdleLaunchBound);
 }
 
-// How long after its call began a copy may start on the device while the host still prepares it.
-Duration Staging(const Trace& trace, Row op) {
-  const size_t i = Index(op);
-  if (trace.device_ops.direction[i] != CopyDirection::kHostToDevice) return {};
-  const int64_t bytes = std::min(trace.device_ops.bytes[i], kStagingBytes);
-  return Microseconds(bytes / kStagingBytesPerMicrosecond);
-}
-
-}  // namespace
-
-IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
-                           const std::vector<bool>& blocking_calls)
-    : trace_(trace), steps_(steps), blocking_(blocking_calls), missing_(trace) {}
-
-const Timeline<HostActivity>& IdleSplitter::TimelineOf(TrackId thread) const {
-  const auto [it, is_new] = timelines_.try_emplace(static_cast<uint32_t>(thread));
-  if (is_new) it->second = ActivityTimeline(trace_, thread, blocking_);
-  return it->second;
-}
-
-std::vector<Segment<DeviceClass>> IdleSplitter::Split(DeviceId device,
-                                                      std::span<const uint32_t> ops,
-                                                      const IntervalSet& busy) const {
-  size_t asked = 0;
-  Interval extent = trace_.extent;
-  for (const Interval& part : steps_.device_window.intervals()) {
-    extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};
-  }
-  const IntervalSet idle =
-      busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.device_window));
-  Out out;
-  auto op = ops.begin();
-  const std::vector<MissingWork::Period>& missing = missing_.On(device);
-  auto period = missing.begin();
-  for (const Interval& interval : idle.intervals()) {
-    CancelPoint(++asked);
-    while (op != ops.end() && trace_.device_ops.begin[*op] < interval.end) ++op;
-    Gap gap{interval, kNoRow};
-    // Of several operations that begin together, the first whose launch is known.
-    for (auto same = op; same != ops.end() && trace_.device_ops.begin[*same] == interval.end;
-         ++same) {
-      if (trace_.device_ops.end[*same] == trace_.device_ops.begin[*same]) continue;
-      const Row row{*same};
-      if (gap.op == kNoRow || trace_.device_ops.launch[Index(gap.op)] == kNoRow) gap.op = row;
-    }
-    while (period != missing.end() && period->interval.end <= interval.begin) ++period;
-    auto behind = period;
-    while (behind != missing.end() && behind->interval.begin < interval.end) ++behind;
-    if (behind == period) {
-      SplitGap(gap, out);
-    } else {
-      SplitAround(gap, {period, behind}, out);
-    }
-  }
-  return out;
-}
-
-void IdleSplitter::SplitAround(const Gap& gap, Periods missing, Out& out) const {
-  const Row launch = gap.op == kNoRow ? kNoRow : trace_.device_ops.launch[Index(gap.op)];
-  TrackId thread = gap.op == kNoRow ? steps_.thread : kNoTrack;
-  TraceTime issue = gap.interval.end;
-  DeviceClass rest = DeviceClass::kIdleUnknown;
-  if (launch != kNoRow) {
-    thread = trace_.api.track[Index(launch)];
-    issue = std::clamp(trace_.api.begin[Index(launch)], gap.interval.begin, gap.interval.end);
-    if (trace_.api.end[Index(launch)] <= gap.interval.begin) rest = DeviceClass::kIdleUnrecorded;
-  }
-  const bool one_thread =
-      thread != kNoTrack && rest == DeviceClass::kIdleUnknown &&
-      std::all_of(missing.begin(), missing.end(),
-                  [&](const MissingWork::Period& period) { return period.thread == thread; });
-  const auto outside = [&](const Interval& part) {
-    const Interval before = Intersect(part, {gap.interval.begin, issue});
-    if (!one_thread || before.Empty()) return Emit(out, part, rest);
-    SplitHostTime(before, thread, rest, out);
-    Emit(out, {before.end, part.end}, rest);
-  };
-  TraceTime at = gap.interval.begin;
-  for (const MissingWork::Period& period : missing) {
-    const Interval part = Intersect(period.interval, gap.interval);
-    outside({at, part.begin});
-    Emit(out, part, DeviceClass::kIdleUnrecorded);
-    at = part.end;
-  }
-  outside({at, gap.interval.end});
-}
-
-void IdleSplitter::SplitGap(const Gap& gap, Out& out) const {
-  if (gap.op == kNoRow) return SplitStepping(gap.interval, DeviceClass::kIdleUnknown, out);
-  const Row launch = trace_.device_ops.launch[Index(gap.op)];
-  if (launch == kNoRow) return Emit(out, gap.interval, DeviceClass::kIdleUnknown);
-  if (trace_.api.end[Index(launch)] <= gap.interval.begin) {
-    const bool hand_over = gap.interval.Length() <= kHandOver;
-    return Emit(out, gap.interval,
-                hand_over ? DeviceClass::kIdleDependency : DeviceClass::kIdleUnrecorded);
-  }
-  SplitLate(gap.interval, gap.op, out);
-}
-
-void IdleSplitter::SplitLate(const Interval& gap, Row op, Out& out) const {
-  const size_t call = Index(trace_.device_ops.launch[Index(op)]);
-  const TrackId thread = trace_.api.track[call];
-  const DeviceClass rest =
-      DrainAt(gap.begin, thread) ? DeviceClass::kIdleSyncDrain : DeviceClass::kIdleLaunchBound;
-  const TraceTime issue = std::clamp(trace_.api.begin[call], gap.begin, gap.end);
-  Out before_launch;
-  SplitHostTime({gap.begin, issue}, thread, rest, before_launch);
-  const auto names_no_cause = [](DeviceClass c) {
-    return c == DeviceClass::kIdleLaunchBound || c == DeviceClass::kIdleUnknown;
-  };
-  Duration unexplained;
-  for (const auto& [part, why] : before_launch) {
-    if (names_no_cause(why)) unexplained += part.Length();
-  }
-  const bool paused = unexplained >= kLaunchStretch;
-  for (const auto& [part, why] : before_launch) {
-    Emit(out, part, paused && names_no_cause(why) ? DeviceClass::kIdleUnknown : why);
-  }
-  // A copy's call may last until the copy is done, so only its staging is the host's part.
-  TraceTime issued = trace_.device_ops.kind[Index(op)] == DeviceOpKind::kCopy
-                         ? issue + Staging(trace_, op)
-                         : trace_.api.end[call];
-  issued = std::clamp(issued + kHandOver, issue, gap.end);
-  const bool sets_up =
-      trace_.device_ops.kind[Index(op)] != DeviceOpKind::kCopy &&
-      trace_.api.interval(trace_.device_ops.launch[Index(op)]).Length() >= kSetupCall;
-  Emit(out, {issue, issued},
-       sets_up && rest == DeviceClass::kIdleLaunchBound ? DeviceClass::kIdleUnknown : rest);
-  // Issued before the device ran dry, and still held back: work is missing. Else nobody knows; so
-  // with copies to the device, whose call may be slow on the host's side.
-  const bool queued = trace_.api.begin[call] < gap.begin &&
-                      trace_.device_ops.direction[Index(op)] != CopyDirection::kHostToDevice;
-  Emit(out, {issued, gap.end}, queued ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown);
-}
-
-void IdleSplitter::SplitHostTime(const Interval& part, TrackId thread, DeviceClass rest,
-                                 Out& out) const {
-  VisitWithin(TimelineOf(thread), part, [&](const Interval& piece, HostActivity activity) {
-    if (activity == HostActivity::kNothing && thread != steps_.thread) {
-      SplitStepping(piece, rest, out);
-    } else {
-      Emit(out, piece, ClassOf(activity, piece.Length(), rest));
-    }
+// Of the time before `wait_end`, when the device ran out of work for the last time.
+TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) const {
+  const auto busy = account_.busy.intervals();
+  const auto after = std::partition_point(busy.begin(), busy.end(), [&](const Interval& interval) {
+    return interval.begin < wait_end;
   });
+  if (after == busy.begin()) return std::min(wait_end, trace_.extent.begin);
+  return std::min(wait_end, (after - 1)->end);
 }
 
-void IdleSplitter::SplitStepping(const Interval& part, DeviceClass rest, Out& out) const {
-  if (steps_.thread == kNoTrack) return Emit(out, part, DeviceClass::kIdleUnknown);
-  VisitWithin(TimelineOf(steps_.thread), part, [&](const Interval& piece, HostActivity activity) {
-    Emit(out, piece, ClassOf(activity, piece.Length(), rest));
-  });
+bool IdleSplitter::OfDevice::MayHaveWorked(const Interval& interval) const {
+  const auto period = std::partition_point(
+      missing_.begin(), missing_.end(),
+      [&](const MissingWork::Period& p) { return p.interval.end <= interval.begin; });
+  return period != missing_.end() && period->interval.begin < interval.end;
 }
 
-bool IdleSplitter::DrainAt(TraceTime t, TrackId thread) const {
-  const auto waits = [&](TrackId track) {
-    bool waiting = false;
-    VisitWithin(TimelineOf(track), {t - kRounding - Nanoseconds(1), t},
-                [&](const Interval&, HostActivity activity) {
-                  waiting |= activity == HostActivity::kSync;
-                });
-    return waiting;
-  };
-  return waits(thread) || (steps_.thread != kNoTrack && waits(steps_.thread));
+void IdleSplitter::Split(std::span<const uint32_t> ops, DeviceAccount& account) const {
+  OfDevice(*this, ops, account).Split();
 }
 
 }  // namespace trainprof

@@ -1,4 +1,4 @@
-// Why a device was idle: splits each gap between its operations by what the host was doing.
+// Why a device was idle: splits each gap between its operations by what the next one waited for.
 #pragma once
 
 #include <span>
@@ -7,71 +7,71 @@
 
 #include "analysis/account/account.h"
 #include "analysis/account/missing_work.h"
+#include "analysis/graph/waited_for.h"
+#include "analysis/host/cpu_use.h"
 
 namespace trainprof {
 
-// The law. A gap [g0, g1) is ended by an operation X that call L issued on thread T.
-//  - L returned before g0: X was queued. Up to kHandOver the device handed over
-//    (dependency). Longer, and something held X back that the trace does not show
-//    (unrecorded).
-//  - Else, until L began, each nanosecond goes to what T was doing then (or the stepping
-//    thread, while T had nothing recorded): input wait, allocation, I/O, long Python;
-//    unknown for a call that sets something up. What that leaves unexplained is
-//     - the drain of a sync in which T or the stepping thread was waiting just before g0
-//       (at some moment of the 1 us before it, its end included: clocks are rounded),
-//     - else launch-bound, but unknown if what no cause explains sums to kLaunchStretch.
-//    From L's begin until it could have started X (its end; for copies their staging;
-//    kHandOver more) the host was issuing it: the drain, or launch-bound, or unknown if L
-//    is no copy and lasted kSetupCall (it loaded something). What is left is unrecorded if L
-//    began before g0 and X is no copy to the device, else unknown.
+// The law. A gap [g0, g1) is ended by an operation X: the first that begins there, or behind it, for which
+// the thread that steps waits (WaitedFor::IsNeeded); where there is none, the one at g1. Each nanosecond of
+// the gap goes to what X waited for then, on the way back along the graph's edges (graph/waited_for.h):
+//  - an operation of another device: other device; a host function in a stream: host function;
+//  - the moment between two queued operations: hand-over;
+//  - the host in the call that issued X, as long as X may take to begin after it: rest; unknown where that
+//    call set something up; launch-bound for copies, which it prepares. What is later, unknown;
+//  - nothing recorded, though X was queued: unrecorded where a graph was launched before, nodes of
+//    which may be missing. Else unknown;
+//  - a thread T of the host: input wait while the stepping thread waited for input. Else what T was doing
+//    (host/timeline.h): input wait, allocation, I/O; for kRankPause, other ranks; for 1 ms, Python; for
+//    1 ms, inside a range of the user's that began behind T's last call or in the gap, and ended in its
+//    step, or for kOperatorStretch,
+//    inside one operator, host work. For less than that, and inside calls: rest. With nothing recorded what the
+//    stepping thread was doing; for 1 ms, host work where looks at the thread's use of the CPU show that
+//    it computed, else unknown. A wait of more than kSyncReturn for a device that is idle: unknown. Of
+//    host work, Python and what is unknown, preempted is what looks show that the thread was;
 //  - X has no recorded launch: unknown.
-//  - No operation ends the gap (end of the trace, recording off): what the stepping thread
-//    was doing, else unknown.
-//  - While the device may have done what the trace does not show (analysis/account/missing_work.h):
-//    unrecorded. What is left of such a gap, until L began, is input wait, allocation, I/O or
-//    long Python where L and the missing launches are the same thread's and it was doing
-//    that; unrecorded if L returned before g0; else unknown. Less evidence names no cause
-//    that more would not name.
+// The rest is launch-bound. But where the host waited for a device before, in a call of length B > kHandOver, it would
+// have come B earlier without: the rest is sync drain until the device has been idle for B since it ran
+// dry, be it in several gaps. Unknown where work may be missing in between.
+//
+// No operation ends the gap (end of the trace, recording off): what the stepping thread was doing, else
+// unknown.
+// While the device may have done what the trace does not show (analysis/account/missing_work.h):
+// unrecorded. What is left of such a gap, until X's launch began, is what T was doing (input wait,
+// allocation, I/O, Python, other ranks, the user's range, preempted) where X and the missing launches are
+// the same thread's; unrecorded if that launch returned before g0; else unknown. X is what ends the gap.
+// Less evidence names no cause that more would not name.
 // The parts cover the gap exactly.
 class IdleSplitter {
  public:
   // Keeps references: all must outlive it.
-  IdleSplitter(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls);
+  IdleSplitter(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls,
+               const Graph& graph);
 
-  // `ops`: rows of the device's operations in the order of their begin; `busy`: their union. Covers
-  // the complement of busy within the extent of the trace and of the window, less recording gaps
-  // outside of that. O(n log n).
-  std::vector<Segment<DeviceClass>> Split(DeviceId device, std::span<const uint32_t> ops,
-                                          const IntervalSet& busy) const;
+  // Adds the parts of the complement of `account.busy` (within the extent of the trace and of the window,
+  // less recording gaps outside of that) to its `idle` and `drains`. `ops`: rows of the device's operations
+  // in the order of their begin. O(n log n).
+  void Split(std::span<const uint32_t> ops, DeviceAccount& account) const;
 
   const MissingWork& missing() const { return missing_; }
 
  private:
-  struct Gap {
-    Interval interval;
-    Row op = kNoRow;  // that ended it
+  class OfDevice;
+  struct Thread {
+    Timeline<HostMoment> activity;
+    Timeline<CpuUse> cpu;
   };
-  using Out = std::vector<Segment<DeviceClass>>;
 
-  using Periods = std::span<const MissingWork::Period>;
-
-  void SplitGap(const Gap& gap, Out& out) const;
-  // A gap that the periods meet.
-  void SplitAround(const Gap& gap, Periods missing, Out& out) const;
-  void SplitLate(const Interval& gap, Row op, Out& out) const;
-  // Splits host time before the launch (or to the end of the gap, when `rest` says so).
-  void SplitHostTime(const Interval& part, TrackId thread, DeviceClass rest, Out& out) const;
-  void SplitStepping(const Interval& part, DeviceClass rest, Out& out) const;
-  // Was a thread inside a blocking call when the device ran dry at `t`?
-  bool DrainAt(TraceTime t, TrackId thread) const;
-  const Timeline<HostActivity>& TimelineOf(TrackId thread) const;
+  const Thread& ThreadOf(TrackId thread) const;
 
   const Trace& trace_;
   const Steps& steps_;
   const std::vector<bool>& blocking_;
-  MissingWork missing_;
+  const MissingWork missing_;
+  const WaitedFor waited_for_;
+  IntervalSet input_waits_;  // of the stepping thread
   // Filled lazily: only threads that launch need one.
-  mutable std::unordered_map<uint32_t, Timeline<HostActivity>> timelines_;
+  mutable std::unordered_map<uint32_t, Thread> threads_;
 };
 
 }  // namespace trainprof

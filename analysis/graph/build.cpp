@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "analysis/graph/host_items.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/graph/node_order.h"
+#include "analysis/graph/other_streams.h"
 #include "analysis/graph/step_nodes.h"
 #include "analysis/graph/streams.h"
 #include "analysis/graph/usual_times.h"
@@ -44,7 +46,9 @@ class Builder {
         items_(FindHostItems(trace, steps.thread, Marks(steps), blocking, streams_)),
         hand_overs_(trace, items_),
         waits_(FindEventWaits(trace, streams_)),
-        times_(LearnDeviceTimes(trace, streams_, waits_)) {}
+        times_(LearnDeviceTimes(trace, streams_, waits_)),
+        others_(trace_, streams_, waits_, node_of_stream_item_),
+        functions_(UnansweredFunctions(trace)) {}
 
   Graph Build() && {
     states_.resize(streams_.streams().size());
@@ -57,6 +61,9 @@ class Builder {
       Add(order[i]);
     }
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
+    for (uint32_t call = 0; call < trace_.api.size(); ++call) {
+      graph_.node_of_call[call] = graph_.node_of_call[items_.outer_call[call]];
+    }
     graph_.last_of_step = LastOfSteps(trace_, steps_, streams_, node_of_stream_item_);
     FindStepNodes();
     std::sort(graph_.wait_of_call.begin(), graph_.wait_of_call.end());
@@ -234,6 +241,7 @@ class Builder {
 
     const TraceTime begin = streams_.begin(item);
     const TraceTime end = streams_.end(item);
+    if (is_op) AddFunctionBefore(item, stream);
     const NodeId node = AddNode(streams_.kind(item), streams_.row(item), (end - begin).ns, end.ns);
     SetCauses(node, item, stream);
     node_of_stream_item_[item] = node;
@@ -356,13 +364,46 @@ class Builder {
     AddCause(engine->second, EdgeKind::kEngine, {});
   }
 
-  // The edges of a stream's item, with the lags that give its recorded begin.
-  void SetCauses(NodeId node, uint32_t item, const Streams::Stream& stream) {
-    const TraceTime begin = streams_.begin(item);
+  // As an item would begin for what is known of it.
+  TraceTime ExplainedUntil(TraceTime begin) const {
     TraceTime explained{INT64_MIN};
     for (const Cause& cause : causes_) {
       explained = std::max(explained, std::min(cause.usual, begin));
     }
+    return explained;
+  }
+
+  bool IsExplained(TraceTime begin) const {
+    return std::any_of(causes_.begin(), causes_.end(),
+                       [&](const Cause& cause) { return cause.until >= begin; });
+  }
+
+  // A queued item that nothing recorded held up waited for a host function that was asked for in between:
+  // CUPTI tells of none before 13.1.
+  void AddFunctionBefore(uint32_t item, const Streams::Stream& stream) {
+    const TraceTime begin = streams_.begin(item);
+    if (functions_.empty() || item == stream.first || IsExplained(begin)) return;
+    const Row behind = streams_.call(item - 1);
+    const Row before = streams_.call(item);
+    if (behind == kNoRow || before == kNoRow || causes_.empty()) return;
+    const auto [first, last] = std::pair{behind, before};
+    if (trace_.api.track[Index(first)] != trace_.api.track[Index(last)]) return;
+    const auto call = functions_.upper_bound(first);
+    if (call == functions_.end() || *call >= last) return;
+    const TraceTime from = ExplainedUntil(begin);
+    const NodeId function =
+        AddNode(NodeKind::kInferredFunction, Index(*call), (begin - from).ns, begin.ns);
+    for (const Cause& cause : causes_) {
+      AddEdge(cause.from, cause.kind, std::min(cause.usual, begin).ns - ends_[cause.from]);
+    }
+    functions_.erase(call);
+    causes_.push_back({function, EdgeKind::kStream, begin, begin, kNoRow});
+  }
+
+  // The edges of a stream's item, with the lags that give its recorded begin.
+  void SetCauses(NodeId node, uint32_t item, const Streams::Stream& stream) {
+    const TraceTime begin = streams_.begin(item);
+    const TraceTime explained = ExplainedUntil(begin);
     // Where none would have held it up so long, the one that may have.
     const Cause* late = nullptr;
     bool is_residual = false;
@@ -371,10 +412,10 @@ class Builder {
         if (cause.until >= begin && (late == nullptr || cause.usual > late->usual)) late = &cause;
       }
       if (late == nullptr) {
-        if (const auto other = EndedJustBefore(item, stream, explained)) {
+        if (const auto other = others_.EndedJustBefore(item, stream, explained)) {
           AddStreamTarget(*other, EdgeKind::kInferredEvent, stream, kNoRow);
           late = &causes_.back();
-        } else if (const auto holder = HeldDeviceUntil(item, stream, explained)) {
+        } else if (const auto holder = others_.HeldDeviceUntil(item, stream, explained)) {
           AddStreamTarget(*holder, EdgeKind::kInferredRoom, stream, kNoRow);
           late = &causes_.back();
         }
@@ -394,47 +435,6 @@ class Builder {
         graph_.residuals.push_back({node, edge, (begin - explained).ns});
       }
     }
-  }
-
-  // Of another stream what ended at most kHandOver before the item began: within a graph launch, whose
-  // order no file tells, and where the trace does not record what streams wait for.
-  std::optional<uint32_t> EndedJustBefore(uint32_t item, const Streams::Stream& stream,
-                                          TraceTime explained) const {
-    const TraceTime begin = streams_.begin(item);
-    const Row call = streams_.call(item);
-    const bool in_graph = call != kNoRow && trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch;
-    if (waits_.are_recorded && !in_graph) return std::nullopt;
-    std::optional<uint32_t> found;
-    for (const Streams::Stream& other : streams_.streams()) {
-      if (&other == &stream || other.driver != stream.driver) continue;
-      const auto ended = streams_.LastEndedBy(other, begin + kRounding);
-      if (!ended || streams_.end(*ended) + kHandOver < begin) continue;
-      if (streams_.end(*ended) <= explained || node_of_stream_item_[*ended] == 0) continue;
-      if (waits_.are_recorded && streams_.call(*ended) != call) continue;
-      if (!found || streams_.end(*found) < streams_.end(*ended)) found = ended;
-    }
-    return found;
-  }
-
-  // Of another stream of the device what ran when a kernel began, where that stream was busy all the
-  // while the kernel could have begun: it needs processors that others have until their last blocks.
-  std::optional<uint32_t> HeldDeviceUntil(uint32_t item, const Streams::Stream& stream,
-                                          TraceTime explained) const {
-    const TraceTime begin = streams_.begin(item);
-    for (const Streams::Stream& other : streams_.streams()) {
-      if (&other == &stream || other.device != stream.device) continue;
-      const auto ended = streams_.LastEndedBy(other, begin);
-      const uint32_t running = ended ? *ended + 1 : other.first;
-      if (running == other.last || streams_.begin(running) >= begin) continue;
-      if (node_of_stream_item_[running] == 0) continue;
-      uint32_t first = running;
-      while (first > other.first && streams_.begin(first) > explained + kHandOver &&
-             streams_.begin(first) - streams_.end(first - 1) <= kHandOver) {
-        --first;
-      }
-      if (streams_.begin(first) <= explained + kHandOver) return running;
-    }
-    return std::nullopt;
   }
 
   bool IsBehindGap(TraceTime from, TraceTime to) const {
@@ -466,6 +466,8 @@ class Builder {
   const EventWaits waits_;
   const std::vector<DeviceTimes> times_;  // by device; behind them those of none
   std::vector<StreamState> states_;
+  const OtherStreams others_;
+  std::set<Row> functions_;  // calls that asked for one of which no row tells; what is found goes
 
   Graph graph_;
   std::vector<int64_t> ends_;  // of nodes, as recorded

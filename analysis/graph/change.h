@@ -6,8 +6,15 @@
 #include <vector>
 
 #include "trace/base/ids.h"
+#include "trace/base/interval_set.h"
 
 namespace trainprof {
+
+// A time of a thread.
+struct ThreadSpan {
+  TrackId thread = kNoTrack;
+  Interval interval;
+};
 
 enum class Edit : uint8_t {
   kRemoveWaits,    // calls no longer wait for the device; rows of trace.api
@@ -28,8 +35,11 @@ struct Change {
   std::vector<Row> rows;        // of the table that the edit names, each once
   DeviceId device = kNoDevice;  // of kFillIdle
   bool in_other_steps = false;  // the rows are of steps without GPU detail (RankModel::other_steps)
-  // Of copies: calls behind them that wait for them, and then need not; of trace.api.
-  std::vector<Row> waits{};
+  // Rows of trace.api. Of copies: calls behind them that wait for them, and then need not. Of
+  // kDropDependencies: those that asked for host functions of which no row tells.
+  std::vector<Row> calls{};
+  // Of kDropHostWork: times that no range holds, and which go, too.
+  std::vector<ThreadSpan> spans{};
 };
 
 }  // namespace trainprof

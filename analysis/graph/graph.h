@@ -22,7 +22,8 @@ enum class NodeKind : uint8_t {
   kInput,     // the host waits for its loader; row of ranges
   kStep,      // a step's begin on the thread that steps, which takes no time; index of its span
   kDeviceOp,  // row of device_ops
-  kHostFunction,  // a stream waits while the host runs a function; row of syncs
+  kHostFunction,      // a stream waits while the host runs a function; row of syncs
+  kInferredFunction,  // the same, as it seems, where no row tells of it; row of api: who asked for it
 };
 
 enum class EdgeKind : uint8_t {

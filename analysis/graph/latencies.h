@@ -15,8 +15,15 @@ inline constexpr Duration kHandOver = Microseconds(20);
 // driver's buffers are below 4 MiB, filled at 4 GB/s or better.
 inline constexpr int64_t kStagingBytes = 4 << 20;
 inline constexpr int64_t kStagingBytesPerMicrosecond = 4000;
+// An operation that begins later than this after its call began waited for something.
+inline constexpr Duration kLongestLaunch = Microseconds(200);
 // What a call that waits does before it waits, where no other call of its name tells.
 inline constexpr Duration kIssue = Microseconds(5);
+// A host thread wakes from a sync within this time after its device went idle, on a busy machine too; and
+// behind another thread that it waited for.
+inline constexpr Duration kSyncReturn = Milliseconds(1);
+// An operator that issues nothing for this long computes on the host, or sets something up.
+inline constexpr Duration kOperatorStretch = Milliseconds(3);
 // A thread that pauses for less than this does not wait for another one: to be woken takes as long.
 inline constexpr Duration kThreadPause = Microseconds(60);
 

@@ -19,7 +19,9 @@ void Costs::SetLag(EdgeId edge, int64_t ns) {
 }
 
 NodeId Graph::WaitOf(Row call) const {
-  const auto number = static_cast<uint32_t>(call);
+  const NodeId node = node_of_call[Index(call)];
+  if (node == 0) return 0;
+  const uint32_t number = row[node];  // the outermost call's
   const auto wait =
       std::lower_bound(wait_of_call.begin(), wait_of_call.end(), std::pair{number, NodeId{0}});
   return wait != wait_of_call.end() && wait->first == number ? wait->second : 0;

@@ -53,7 +53,8 @@ std::vector<DeviceTimes> LearnDeviceTimes(const Trace& trace, const Streams& str
       const TraceTime free = is_first ? TraceTime{INT64_MIN} : streams.end(item - 1);
       if (free <= trace.api.begin[Index(call)]) {
         const bool copies = trace.device_ops.kind[streams.row(item)] == DeviceOpKind::kCopy;
-        launches[device][copies ? 1 : 0].Add((begin - trace.api.begin[Index(call)]).ns);
+        const Duration took = begin - trace.api.begin[Index(call)];
+        if (took <= kLongestLaunch) launches[device][copies ? 1 : 0].Add(took.ns);
       } else if (trace.api.end[Index(call)] <= free && free <= begin && begin - free <= kHandOver) {
         gaps[device].Add((begin - free).ns);
       }

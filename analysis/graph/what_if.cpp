@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
 
@@ -28,12 +29,15 @@ class Editor {
     for (const Change* change : changes) Make(*change);
     if (assumption_.loader_is_limited) LimitLoader();
     if (assumption_.contention != 1) SlowHost();
+    if (assumption_.silence != nullptr) {
+      DropHostWork({Edit::kDropHostWork, {}, kNoDevice, false, {}, *assumption_.silence});
+    }
     return std::move(costs_);
   }
 
  private:
   void Make(const Change& change) {
-    for (const Row call : change.waits) DropWait(call);
+    for (const Row call : change.calls) DropWait(call);
     switch (change.edit) {
       case Edit::kRemoveWaits:
         for (const Row call : change.rows) DropWait(call);
@@ -50,15 +54,15 @@ class Editor {
         for (const Row op : change.rows) DropOp(op);
         return;
       case Edit::kFeedInput:
-        return FeedInput(change.rows);
+        return FeedInput(change);
       case Edit::kDropHostWork:
-        return DropHostWork(change.rows);
+        return DropHostWork(change);
       case Edit::kLaunchAsGraph:
         return LaunchAsGraph(change.rows);
       case Edit::kOverlapCommunication:
         return OverlapCommunication(change.rows);
       case Edit::kDropDependencies:
-        return DropDependencies(change.rows);
+        return DropDependencies(change);
       case Edit::kFillIdle:
         return;
     }
@@ -125,10 +129,11 @@ class Editor {
     }
   }
 
-  // By thread the times of ranges, merged.
-  std::map<TrackId, IntervalSet> TimesOf(const std::vector<Row>& ranges) const {
+  // By thread the times of the ranges, and those without one, merged.
+  std::map<TrackId, IntervalSet> TimesOf(const Change& change) const {
     std::map<TrackId, std::vector<Interval>> by_thread;
-    for (const Row range : ranges) {
+    for (const ThreadSpan& span : change.spans) by_thread[span.thread].push_back(span.interval);
+    for (const Row range : change.rows) {
       by_thread[trace_.ranges.track[Index(range)]].push_back(trace_.ranges.interval(range));
     }
     std::map<TrackId, IntervalSet> times;
@@ -152,8 +157,9 @@ class Editor {
   }
 
   // Waits within one of the ranges, or around one.
-  void FeedInput(const std::vector<Row>& ranges) {
-    const std::map<TrackId, IntervalSet> fed = TimesOf(ranges);
+  void FeedInput(const Change& change) {
+    const std::map<TrackId, IntervalSet> fed = TimesOf(change);
+    DropSyncsWithin(fed);
     std::set<TrackId> feeders;
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
@@ -181,13 +187,28 @@ class Editor {
     }
   }
 
+  // A wait within a wait for input is for the batch, too.
+  void DropSyncsWithin(const std::map<TrackId, IntervalSet>& fed) {
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      const NodeKind kind = graph_.kind[node];
+      if (kind != NodeKind::kCall && kind != NodeKind::kWait) continue;
+      const uint32_t call = graph_.row[node];
+      const auto times = fed.find(trace_.api.track[call]);
+      if (times == fed.end() || trace_.api.kind[call] != ApiKind::kSync) continue;
+      const Interval span = trace_.api.interval(Row{call});
+      if (times->second.TotalWithin(span) != span.Length()) continue;
+      costs_.SetDuration(node, std::min(costs_.Duration(node), kTakeBatchNs));
+    }
+  }
+
   bool IsOwnWork(EdgeId edge) const {
     return graph_.edge_kind[edge] == EdgeKind::kProgram && costs_.lag[edge] != kNever &&
            costs_.Lag(edge) > 0;
   }
 
-  void DropHostWork(const std::vector<Row>& ranges) {
-    const std::map<TrackId, IntervalSet> dropped = TimesOf(ranges);
+  void DropHostWork(const Change& change) {
+    const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
     const std::vector<int64_t> ends = Replay(graph_, graph_.recorded);
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
@@ -220,11 +241,37 @@ class Editor {
       }
       if (std::exchange(is_first, false)) continue;
       costs_.SetDuration(node, 0);
-      // What takes long before a launch is no launching.
       ForEachEdge(node, [&](EdgeId edge) {
-        if (IsOwnWork(edge) && costs_.Lag(edge) < kLongPause.ns) costs_.SetLag(edge, 0);
+        if (IsOwnWork(edge)) costs_.SetLag(edge, WithoutLaunching(node, edge));
       });
     }
+  }
+
+  // Of the host's own time before a launch, what is left without it: what takes long is no launching, but
+  // for the operators that launch.
+  int64_t WithoutLaunching(NodeId node, EdgeId edge) {
+    const int64_t lag = costs_.Lag(edge);
+    if (lag < kLongPause.ns) return 0;
+    if (ends_.empty()) ends_ = Replay(graph_, graph_.recorded);
+    const TraceTime begin{ends_[graph_.from[edge]]};
+    return std::max<int64_t>(
+        0, lag - OperatorsOf(ThreadOf(node)).TotalWithin({begin, begin + Duration{lag}}).ns);
+  }
+
+  // When a thread was in operators that are no work of their own.
+  const IntervalSet& OperatorsOf(TrackId thread) {
+    const auto [it, is_new] = operators_.try_emplace(thread);
+    if (!is_new || thread == kNoTrack) return it->second;
+    std::vector<Interval> times;
+    const auto [first, last] = trace_.ranges.rows_of(thread);
+    for (uint32_t range = first; range < last; ++range) {
+      CancelPoint(range);
+      const Interval span = trace_.ranges.interval(Row{range});
+      if (trace_.ranges.kind[range] == RangeKind::kCpuOp && span.Length() < kOperatorStretch) {
+        times.push_back(span);
+      }
+    }
+    return it->second = IntervalSet::Union(std::move(times));
   }
 
   // Nodes of a graph follow each other faster than launches of a queue.
@@ -276,9 +323,11 @@ class Editor {
         graph_.step_begin.begin());
   }
 
-  void DropDependencies(const std::vector<Row>& syncs) {
-    std::vector<Row> rows = syncs;
+  void DropDependencies(const Change& change) {
+    std::vector<Row> rows = change.rows;
+    std::vector<Row> calls = change.calls;
     std::sort(rows.begin(), rows.end());
+    std::sort(calls.begin(), calls.end());
     for (const auto& [edge, sync] : graph_.sync_of) {
       const bool is_dropped = graph_.edge_kind[edge] == EdgeKind::kEvent &&
                               std::binary_search(rows.begin(), rows.end(), sync);
@@ -287,8 +336,13 @@ class Editor {
     // A function of the host no longer holds its stream.
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
-      const bool is_dropped = graph_.kind[node] == NodeKind::kHostFunction &&
-                              std::binary_search(rows.begin(), rows.end(), Row{graph_.row[node]});
+      const auto is_in = [&](const std::vector<Row>& list) {
+        return std::binary_search(list.begin(), list.end(), Row{graph_.row[node]});
+      };
+      const NodeKind kind = graph_.kind[node];
+      const bool is_dropped = kind == NodeKind::kHostFunction       ? is_in(rows)
+                              : kind == NodeKind::kInferredFunction ? is_in(calls)
+                                                                    : false;
       if (is_dropped) costs_.SetDuration(node, 0);
     }
   }
@@ -321,6 +375,8 @@ class Editor {
   const Graph& graph_;
   const Assumption& assumption_;
   Costs costs_;
+  std::vector<int64_t> ends_;                 // recorded, once they are asked for
+  std::map<TrackId, IntervalSet> operators_;  // by thread, the same
 };
 
 }  // namespace

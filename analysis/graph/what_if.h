@@ -21,6 +21,8 @@ struct Assumption {
   int64_t pinned_bytes_per_us = 24'000;
   // Nothing lies between the nodes of a graph, where as much did between launches.
   bool closes_graph = false;
+  // Times in which nothing shows that the host worked: it waited for the device, somehow.
+  const std::vector<ThreadSpan>* silence = nullptr;
   // The last collective of each step is still waited for.
   bool waits_for_last_collective = false;
 };

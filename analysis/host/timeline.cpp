@@ -24,38 +24,39 @@ std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool wa
       break;
   }
   if (waits_for_input) return HostActivity::kInputWait;
-  if (trace.ranges.kind[i] == RangeKind::kUserAnnotation) {
-    if (name.is_io) return HostActivity::kIo;
-    if (name.is_garbage_collection) return HostActivity::kPython;
-    // A step's range covers all, also what nothing explains: it is no evidence of work.
-    if (name.is_step) return std::nullopt;
-  }
-  return HostActivity::kWork;
+  if (PhaseOf(trace, row) == Phase::kRankWait) return HostActivity::kRankWait;
+  if (trace.ranges.kind[i] != RangeKind::kUserAnnotation) return HostActivity::kWork;
+  if (name.is_io) return HostActivity::kIo;
+  if (name.is_garbage_collection) return HostActivity::kPython;
+  // A step's range covers all, also what nothing explains: it is no evidence of work.
+  if (name.is_step) return std::nullopt;
+  return HostActivity::kOwnRange;
 }
 
 HostActivity ActivityOfCall(const Trace& trace, Row row, bool blocking) {
   if (blocking) return HostActivity::kSync;
   const ApiKind kind = trace.api.kind[Index(row)];
   if (kind == ApiKind::kAllocate || kind == ApiKind::kFree) return HostActivity::kAllocate;
-  const bool sets_up = kind == ApiKind::kOther && trace.api.interval(row).Length() >= kSetupCall;
+  const bool may_set_up = kind == ApiKind::kOther || kind == ApiKind::kLaunch;
+  const bool sets_up = may_set_up && trace.api.interval(row).Length() >= kSetupCall;
   return sets_up ? HostActivity::kSetup : HostActivity::kWork;
 }
 
 // Getting on with the step, as opposed to a reason not to.
 bool IsPlain(HostActivity activity) {
-  return activity == HostActivity::kWork || activity == HostActivity::kPython;
+  return activity == HostActivity::kWork || activity == HostActivity::kOwnRange ||
+         activity == HostActivity::kPython;
 }
 
 // `top` where it covers, else `bottom`. O(n).
-Timeline<HostActivity> Overlay(const Timeline<HostActivity>& bottom,
-                               const Timeline<HostActivity>& top) {
-  Timeline<HostActivity> out;
-  const auto emit = [&](const Interval& interval, HostActivity activity) {
+Timeline<HostMoment> Overlay(const Timeline<HostMoment>& bottom, const Timeline<HostMoment>& top) {
+  Timeline<HostMoment> out;
+  const auto emit = [&](const Interval& interval, const HostMoment& moment) {
     if (interval.Empty()) return;
-    if (!out.empty() && out.back().interval.end == interval.begin && out.back().value == activity) {
+    if (!out.empty() && out.back().interval.end == interval.begin && out.back().value == moment) {
       out.back().interval.end = interval.end;
     } else {
-      out.push_back({interval, activity});
+      out.push_back({interval, moment});
     }
   };
   size_t next = 0;
@@ -68,7 +69,7 @@ Timeline<HostActivity> Overlay(const Timeline<HostActivity>& bottom,
   TraceTime at{INT64_MIN};
   for (size_t i = 0; i < top.size(); ++i) {
     CancelPoint(i);
-    const Segment<HostActivity>& segment = top[i];
+    const Segment<HostMoment>& segment = top[i];
     emit_bottom({at, segment.interval.begin});
     emit(segment.interval, segment.value);
     at = segment.interval.end;
@@ -131,21 +132,26 @@ Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
   return Flatten(events);
 }
 
-// An operator inside the loader's range is still the loader's wait: what is plain never hides a
-// reason that covers the same moment.
-Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
-                                        const std::vector<bool>& is_blocking) {
+Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
+                                      const std::vector<bool>& is_blocking) {
   const std::vector<bool> waits = FindInputWaits(trace, thread);
   const uint32_t first = trace.ranges.rows_of(thread).first;
-  std::vector<Labelled<HostActivity>> plain;
-  std::vector<Labelled<HostActivity>> reasons;
+  std::vector<Labelled<HostMoment>> plain;
+  std::vector<Labelled<HostMoment>> reasons;
+  std::vector<Labelled<HostMoment>> input;
   VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
     const std::optional<HostActivity> activity =
         is_api ? ActivityOfCall(trace, row, is_blocking[Index(row)])
                : ActivityOfRange(trace, row, waits[Index(row) - first]);
-    if (activity) (IsPlain(*activity) ? plain : reasons).push_back({interval, *activity});
+    if (!activity) return;
+    auto& list = IsPlain(*activity)                      ? plain
+                 : *activity == HostActivity::kInputWait ? input
+                                                         : reasons;
+    const bool is_named =
+        *activity == HostActivity::kOwnRange || (*activity == HostActivity::kWork && !is_api);
+    list.push_back({interval, {*activity, is_named ? row : kNoRow}});
   });
-  return Overlay(Flatten(plain), Flatten(reasons));
+  return Overlay(Overlay(Flatten(plain), Flatten(reasons)), Flatten(input));
 }
 
 std::vector<bool> FindBlockingCalls(const Trace& trace) {

@@ -11,22 +11,31 @@ namespace trainprof {
 
 // Why a device had nothing to do, as far as one host thread's events tell.
 enum class HostActivity : uint8_t {
-  kNothing,  // no event covers this moment
-  kWork,     // inside operators, annotations (no steps), launches: it was getting on with the step
-  kPython,   // inside Python functions only
+  kNothing,   // no event covers this moment
+  kWork,      // inside operators, launches: it was getting on with the step
+  kOwnRange,  // inside a range of the user's (no step), which says what it did if it began just then
+  kPython,    // inside Python functions only
   kInputWait,  // waiting for the data loader
   kSync,       // inside a call that waits for the device
   kAllocate,   // inside cudaMalloc, cudaFree, ...
   kIo,         // saving, logging
+  kRankWait,   // inside a collective: for other ranks
   kSetup,      // inside a call that sets something up: the context, a module, a stream
+};
+
+struct HostMoment {
+  HostActivity activity = HostActivity::kNothing;
+  Row range = kNoRow;  // of kOwnRange, and of kWork inside an operator
+
+  bool operator==(const HostMoment&) const = default;
 };
 
 // Kineto rounds to 1 us in files before 2023, so that a call and its copy may seem to end 1 us
 // apart.
 inline constexpr Duration kRounding = Microseconds(1);
 
-// A runtime call that neither feeds the device nor waits nor allocates, and takes this long, sets
-// something up once: creating the context took 30 s in one cudaDeviceGetStreamPriorityRange of a
+// A runtime call that neither copies nor waits nor allocates, and takes this long, sets something up
+// once, or loads it: creating the context took 30 s in one cudaDeviceGetStreamPriorityRange of a
 // cold-started AlexNet.
 inline constexpr Duration kSetupCall = Milliseconds(1);
 
@@ -132,9 +141,11 @@ Phase PhaseOf(const Trace& trace, Row row);
 std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread);
 
 Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread);
-// `is_blocking` tells, per row of trace.api, whether the call waited for the device.
-Timeline<HostActivity> ActivityTimeline(const Trace& trace, TrackId thread,
-                                        const std::vector<bool>& is_blocking);
+// `is_blocking` tells, per row of trace.api, whether the call waited for the device. A wait for input
+// holds all within it: what is called there is the loader's. Of other reasons not to get on with the step
+// the innermost counts, before all that is none.
+Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
+                                      const std::vector<bool>& is_blocking);
 
 // Copies between the device and pageable host memory make their call wait: to the host always, to
 // the device above 64 KiB (CUDA runtime API, "API synchronization behavior"). Timestamps need not

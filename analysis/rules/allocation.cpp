@@ -102,13 +102,7 @@ Calls Collect(const RankModel& model) {
 // The device's idle time while the calls ran, and behind those that wait for it.
 Duration CostOf(const RankModel& model, const Calls& calls) {
   std::vector<Interval> times;
-  std::vector<Interval> waits;
-  for (const Row call : calls.rows) {
-    times.push_back(model.trace.api.interval(call));
-    if (HostWaitOf(model.trace.Text(model.trace.api.name[Index(call)])) != HostWait::kNone) {
-      waits.push_back(times.back());
-    }
-  }
+  for (const Row call : calls.rows) times.push_back(model.trace.api.interval(call));
   const IntervalSet inside =
       IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window);
   Duration worst;
@@ -120,7 +114,7 @@ Duration CostOf(const RankModel& model, const Calls& calls) {
     }
     worst = std::max(worst, idle);
   }
-  return worst + DrainOf(std::move(waits), model.devices, model.device_steps.device_window);
+  return worst + DrainOf(*model.graph, calls.rows, model.devices, model.device_steps.device_window);
 }
 
 std::string NamesText(const RankModel& model, const Calls& calls) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/host/program.h"
 #include "analysis/host/stream_waits.h"
@@ -12,6 +13,8 @@
 
 namespace trainprof::rules {
 namespace {
+
+constexpr double kByPlace = 0.8;  // confidence
 
 int64_t NumberOf(const RankModel& model, DeviceId device) {
   return model.trace.devices[Index(device)].id;
@@ -108,10 +111,17 @@ Diagnosis OfHostFunction(const RankModel& model, const DeviceAccount& device) {
   for (const Row row : FindHostFunctions(model.trace, device.device)) {
     if (model.InDeviceWindow(TimeOfSync(model.trace, row))) functions.push_back(row);
   }
+  std::vector<Row> calls;  // of which no row tells
+  for (NodeId node = 0; node < model.graph->size(); ++node) {
+    CancelPoint(node);
+    if (model.graph->kind[node] != NodeKind::kInferredFunction) continue;
+    const Row call{model.graph->row[node]};
+    if (model.InWindow(model.trace.api.interval(call))) calls.push_back(call);
+  }
   Finding finding;
   finding.cost = device.Of(DeviceClass::kIdleHostFunction);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
-  finding.count = static_cast<int64_t>(functions.size());
+  finding.count = static_cast<int64_t>(functions.size() + calls.size());
   finding.title = fmt::format(
       "Host functions: GPU {} stands idle for {:.2f} {} while a stream waits for a function on the host",
       NumberOf(model, device.device), model.PerStepMs(finding.cost), model.Unit());
@@ -124,6 +134,12 @@ Diagnosis OfHostFunction(const RankModel& model, const DeviceAccount& device) {
     AddSite(finding.where, model.sites.FindCall(Row{call}));
   }
   AddEvidence(model, device, DeviceClass::kIdleHostFunction, finding);
+  if (!calls.empty()) {
+    finding.confidence = kByPlace;
+    finding.confidence_reasons.push_back(
+        "CUPTI told nothing of the functions (it does from 13.1 on): that a queued operation waited for one "
+        "follows from where they were put");
+  }
   finding.advice =
       "A stream does nothing while a function that was put into it (cudaLaunchHostFunc, "
       "cudaStreamAddCallback) runs, and all such functions of a process share one thread. Put it into a "
@@ -134,7 +150,8 @@ Diagnosis OfHostFunction(const RankModel& model, const DeviceAccount& device) {
       "cudaStreamWaitEvent(side, done, 0);\ncudaLaunchHostFunc(side, function, data);   "
       "// stream goes on";
   finding.verify = fmt::format("Record again: {} near 0.", Title(DeviceClass::kIdleHostFunction));
-  return {std::move(finding), {Edit::kDropDependencies, std::move(functions)}};
+  return {std::move(finding),
+          {Edit::kDropDependencies, std::move(functions), kNoDevice, false, std::move(calls)}};
 }
 
 RuleOutcome Check(const RankModel& model) {

@@ -35,7 +35,7 @@ struct Group {
   std::vector<Row> ops;  // exposed at least in part
   std::vector<Row> calls;
   std::vector<Row> sync_calls;  // behind them
-  std::vector<Interval> waits;  // of calls that waited
+  std::vector<Row> waits;       // calls that waited
   int64_t bytes = 0;
   Duration exposed;
 };
@@ -215,8 +215,11 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
     group.bytes += ops.bytes[op];
     times[kind].push_back(ops.interval(Row{op}));
     if (copy != nullptr) group.calls.push_back(copy->waiting);
-    if (waits) group.waits.push_back(copy->wait);
-    if (waits && copy->sync != kNoRow) group.sync_calls.push_back(copy->sync);
+    if (!waits) continue;
+    group.waits.push_back(copy->call);
+    if (copy->sync == kNoRow) continue;
+    group.waits.push_back(copy->sync);
+    group.sync_calls.push_back(copy->sync);
   }
   for (auto& [kind, group] : groups) {
     group.exposed = IntervalSet::Union(std::move(times[kind]))
@@ -231,7 +234,8 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
 // for. Of copies to the host, that is host-sync's.
 Duration CostOf(const RankModel& model, Kind kind, const Group& group) {
   if (kind == Kind::kPageableToHost || kind == Kind::kToHost) return group.exposed;
-  return group.exposed + DrainOf(group.waits, model.devices, model.device_steps.device_window);
+  return group.exposed +
+         DrainOf(*model.graph, group.waits, model.devices, model.device_steps.device_window);
 }
 
 std::string BytesText(double bytes) {

@@ -61,13 +61,14 @@ RuleOutcome Check(const RankModel& model) {
   if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
   const std::vector<CopyCall> syncs = FindSyncs(model);
   Duration blocked;
-  std::vector<Interval> calls;
+  std::vector<Interval> waits;
   for (const CopyCall& sync : syncs) {
     blocked += sync.blocked;
-    calls.push_back(sync.wait);
+    waits.push_back(sync.wait);
   }
-  const StepsWith steps = FindStepsWith(model.device_steps, IntervalSet::Union(calls));
-  const Duration drain = DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
+  const StepsWith steps = FindStepsWith(model.device_steps, IntervalSet::Union(std::move(waits)));
+  const Duration drain =
+      DrainOf(*model.graph, WaitingCalls(syncs), model.devices, model.device_steps.device_window);
   if (syncs.empty() || !steps.AreMany()) return std::vector<Diagnosis>{};
 
   Finding finding;

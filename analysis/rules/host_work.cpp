@@ -13,11 +13,21 @@
 namespace trainprof::rules {
 namespace {
 
-enum class Kind : uint8_t { kGarbage, kIo, kPreempted, kNamed, kOperator, kPython, kSampled };
+enum class Kind : uint8_t {
+  kGarbage,
+  kIo,
+  kPreempted,
+  kNamed,
+  kOperator,
+  kPython,
+  kSampled,
+  kUnnamed
+};
 
 struct Work {
-  std::vector<Row> rows;       // of ranges, each once
-  std::vector<uint32_t> idle;  // rows of the device's idle time
+  std::vector<Row> rows;          // of ranges, each once
+  std::vector<ThreadSpan> spans;  // of kUnnamed: what no range holds
+  std::vector<uint32_t> idle;     // rows of the device's idle time
   std::map<std::string, Duration> names;
   std::vector<Site> where;
   int64_t samples = 0;  // of kSampled
@@ -144,14 +154,16 @@ class Searcher {
         row != kNoRow && part.Length() + part.Length() >= trace_.ranges.interval(row).Length();
     if (unknown && (!mostly || IsInCall(trace_.api, thread, middle))) return false;
     const Kind kind = why == DeviceClass::kIdlePreempted ? Kind::kPreempted
-                      : row != kNoRow                    ? KindOf(row, why)
+                      : row != kNoRow && mostly          ? KindOf(row, why)
                       : why == DeviceClass::kIdleIo      ? Kind::kIo
-                                                         : Kind::kPython;
+                      : why == DeviceClass::kIdlePython  ? Kind::kPython
+                                                         : Kind::kUnnamed;
     Work& work = found[kind];
     const Duration length = model_.device_steps.device_window.TotalWithin(part);
     work.total += length;
     if (work.idle.empty() || work.idle.back() != idle) work.idle.push_back(idle);
     AddSite(work.where, model_.sites.Find(thread, middle));
+    if (kind == Kind::kUnnamed) work.spans.push_back({thread, part});
     if (row == kNoRow) return true;
     if (mostly) work.rows.push_back(row);
     work.names[std::string(trace_.Text(trace_.ranges.name[Index(row)]))] += length;
@@ -208,6 +220,7 @@ std::string_view WordOf(Kind kind) {
       return "Python";
     case Kind::kNamed:
     case Kind::kSampled:
+    case Kind::kUnnamed:
       break;
   }
   return "Host work";
@@ -243,6 +256,7 @@ std::string Advice(const RankModel& model, Kind kind) {
     case Kind::kNamed:
     case Kind::kPython:
     case Kind::kSampled:
+    case Kind::kUnnamed:
       break;
   }
   return fmt::format(
@@ -286,7 +300,8 @@ Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind ki
   finding.fix = FixOf(model, kind);
   finding.verify =
       "Record again: the GPU works while the host does this, or the host does it no more.";
-  return {std::move(finding), {Edit::kDropHostWork, std::move(work.rows)}};
+  return {std::move(finding),
+          {Edit::kDropHostWork, std::move(work.rows), kNoDevice, false, {}, std::move(work.spans)}};
 }
 
 RuleOutcome Check(const RankModel& model) {

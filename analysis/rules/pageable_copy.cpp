@@ -75,11 +75,9 @@ Duration Exposed(const RankModel& model, const std::vector<uint32_t>& rows) {
 }
 
 Duration DrainAfter(const RankModel& model, const std::vector<uint32_t>& rows) {
-  std::vector<Interval> calls;
-  for (uint32_t row : rows) {
-    calls.push_back(model.trace.api.interval(model.trace.device_ops.launch[row]));
-  }
-  return DrainOf(std::move(calls), model.devices, model.device_steps.device_window);
+  std::vector<Row> calls;
+  for (uint32_t row : rows) calls.push_back(model.trace.device_ops.launch[row]);
+  return DrainOf(*model.graph, calls, model.devices, model.device_steps.device_window);
 }
 
 void Describe(const RankModel& model, const Copies& copies, Finding& finding) {

@@ -87,11 +87,11 @@ RuleOutcome Check(const RankModel& model) {
   if (calls.size() < 2) return std::vector<Diagnosis>{};  // one may begin or end a recording
   std::vector<Interval> waits;
   for (const Row call : calls) waits.push_back(model.trace.api.interval(call));
-  const IntervalSet all = IntervalSet::Union(waits);
+  const IntervalSet all = IntervalSet::Union(std::move(waits));
   const StepsWith steps = FindStepsWith(model.device_steps, all);
   if (!steps.AreMany()) return std::vector<Diagnosis>{};
   Finding finding;
-  finding.cost = DrainOf(std::move(waits), model.devices, model.device_steps.device_window);
+  finding.cost = DrainOf(*model.graph, calls, model.devices, model.device_steps.device_window);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   if (finding.severity == Severity::kNote) finding.severity = Severity::kWarning;
   finding.title =

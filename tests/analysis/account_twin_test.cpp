@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "analysis/account/account.h"
+#include "analysis/graph/build.h"
 #include "tests/analysis/twin.h"
 #include "tests/support/random_trace.h"
 #include "tests/support/sanitized.h"
@@ -71,7 +72,8 @@ std::string CompareWithTwin(const TraceEvents& events) {
   }
   // Inferred ones may be in the device's time.
   const bool on_device = steps.source == StepSource::kInferred && InDeviceTime(steps);
-  const TwinAccounts twin = AccountByBruteForce(trace, steps.thread, ranges, on_device);
+  const Graph graph = BuildGraph(trace, steps, FindBlockingCalls(trace));
+  const TwinAccounts twin = AccountByBruteForce(trace, graph, steps.thread, ranges, on_device);
   if (steps.device_window.Total().ns != twin.device_window_ns) {
     text += fmt::format("device window: {} ns, twin {} ns\n", steps.device_window.Total().ns,
                         twin.device_window_ns);

@@ -194,6 +194,65 @@ TEST(Graph, WithoutAHostFunctionItsStreamGoesOnAtOnce) {
   EXPECT_EQ(before[last] - after[last], 6 * 2'995'000);
 }
 
+// CUPTI before 13.1 tells of the call alone.
+TEST(Graph, AHostFunctionWithoutARowIsInferredWhereItsStreamStoodStill) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 6 every 100
+      step 0 90 step
+      call 10 13 cudaLaunchKernel | corr=1
+      call 14 17 cudaLaunchHostFunc | corr=2
+      call 18 21 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 6 every 8000
+      kernel 20 1500 forward | corr=1
+      kernel 4505 8015 backward | corr=3
+    end)");
+  const Graph graph = GraphOf(trace);
+  Change change{Edit::kDropDependencies, {}, kNoDevice, false};
+  for (NodeId node = 0; node < graph.size(); ++node) {
+    if (graph.kind[node] != NodeKind::kInferredFunction) continue;
+    EXPECT_EQ(trace.Text(trace.api.name[graph.row[node]]), "cudaLaunchHostFunc");
+    change.calls.push_back(Row{graph.row[node]});
+  }
+  ASSERT_EQ(change.calls.size(), 6u);
+  EXPECT_TRUE(graph.residuals.empty());
+  const Change* const changes[] = {&change};
+  const std::vector<int64_t> before = Replay(graph, graph.recorded);
+  const std::vector<int64_t> after = Replay(graph, CostsAfter(trace, graph, changes, {}));
+  const NodeId last = graph.node_of_op[trace.device_ops.size() - 1];
+  EXPECT_NEAR(static_cast<double>(before[last] - after[last]), 6 * 3'000e3, 6 * 10e3);
+}
+
+// A range that was begun in the pause, and goes on: the thread was at work, and woken by nobody.
+TEST(Graph, AThreadWithinItsOwnRangeWasNotWokenByAnother) {
+  const auto hand_overs = [](const char* range) {
+    const Trace trace = TraceFromScript(fmt::format(R"(
+      thread 1
+      repeat 8 every 8000
+        step 0 8000 step
+        call 20 3003 cudaStreamSynchronize | corr=2
+      end
+      thread 2
+      repeat 8 every 8000
+        call 10 13 cudaLaunchKernel | corr=1
+        {}
+        call 7505 7508 cudaLaunchKernel | corr=3
+      end
+      stream 0 7
+      repeat 8 every 8000
+        kernel 15 3000 forward | corr=1
+        kernel 7510 8005 backward | corr=3
+      end)",
+                                                    range));
+    const Graph graph = GraphOf(trace);
+    return std::count(graph.edge_kind.begin(), graph.edge_kind.end(), EdgeKind::kHandOver);
+  };
+  // The first thread goes on behind the second one all the same.
+  EXPECT_EQ(hand_overs(""), hand_overs("annotation 400 7500 tokenize") + 8);
+}
+
 // -- The replay against an event simulator: a node begins when the last of what it waits for has come.
 
 Graph DrawGraph(Random& random) {

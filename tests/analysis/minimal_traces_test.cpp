@@ -67,7 +67,7 @@ std::string WrongIdle(const MinimalTrace& trace, const RankAnalysis& analysis) {
       if (line.name == "compute" || line.name.starts_with("exposed_") || IsOneOf(line.name, all)) {
         continue;
       }
-      if (us > kLeastUs)
+      if (us > Tolerance(trace, analysis, 0))
         wrong +=
             fmt::format("device {}: {} {:.0f} us/step, truly none\n", device.id, line.name, us);
     }
@@ -105,27 +105,8 @@ std::string Wrong(const MinimalTrace& trace) {
 
 // Nothing here is a matter of taste: classes and rules that say it do not exist, or the law looks elsewhere.
 const std::set<std::string_view> kKnownToBeWrong = {
-    // Queued work that waits for another device, a host function or a collective counts as lost records, or as work.
-    "cross_device_ahead",
-    "host_function",
-    "queued_long_dependency",
-    "sync_on_other_device",
+    // A collective that waits for the other device's counts as communication.
     "straggler",
-    // A range around all steps turns a pause without a name into a drain.
-    "pause_after_sync_in_epoch",
-    // Named work of more than 1 ms has an unknown cause; only the first gap behind a sync is its drain.
-    "ops_1100us",
-    "named_host_work",
-    "drain_second_gap",
-    // What the launching thread did hides what the loop waited for; another thread's sync is taken for its own.
-    "worker_range_hides_input",
-    "alloc_on_other_thread",
-    "foreign_sync",
-    "sync_inside_data_wait",
-    // cudaFree is no sync; a copy's own call is one.
-    "implicit_sync_free",
-    "staging_is_called_drain",
-    "self_drain",
 };
 
 class MinimalTracesTest : public ::testing::TestWithParam<MinimalTrace> {};

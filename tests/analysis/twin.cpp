@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "tests/analysis/twin_activity.h"
 #include "tests/analysis/twin_host.h"
 #include "tests/analysis/twin_missing.h"
 #include "tests/analysis/twin_steps.h"
+#include "tests/analysis/twin_waits.h"
 #include "trace/base/kernel_names.h"
 
 namespace trainprof {
@@ -15,60 +17,68 @@ namespace {
 struct Piece {
   int64_t begin = 0;
   int64_t end = 0;
-  HostActivity activity = HostActivity::kNothing;
+  HostMoment moment;
 };
 
 struct Verdict {
   int64_t begin = 0;
   int64_t end = 0;
   DeviceClass why{};
+  bool is_rest = false;
+  bool is_of_host = false;
+  Row wait = kNoRow;
 };
 
 class Twin {
  public:
-  Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges,
-       bool on_device);
+  Twin(const Trace& trace, const Graph& graph, TrackId stepping,
+       const std::vector<Interval>& step_ranges, bool on_device);
   TwinAccounts Account() const;
 
  private:
   // Preparation.
   void FindWindows(const std::vector<Interval>& step_ranges, bool on_device);
   void CutIntoCells();
-  bool IsBlocking(size_t call) const;
-  HostActivity ActivityAt(TrackId thread, int64_t moment) const;
 
   // One device.
   bool OnDevice(size_t op, DeviceId device) const;
   bool BusyAt(DeviceId device, int64_t moment) const;
   DeviceClass BusyClassAt(DeviceId device, int64_t moment) const;
   size_t OperationAfter(DeviceId device, int64_t moment) const;  // kNone when none
+  size_t NeededFrom(DeviceId device, int64_t moment) const;      // kNone when none
   void ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
+  std::vector<Verdict> PartsOf(size_t op, int64_t g0, int64_t g1) const;
   void ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Unseen>& unseen,
                      std::vector<Verdict>& out) const;
-  void ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass rest,
-                   std::vector<Verdict>& out) const;
+  void ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
+  Verdict VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_t g1) const;
+  void ExplainRest(DeviceId device, const Verdict& rest, std::vector<Verdict>& out) const;
   std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
-  bool SyncBefore(TrackId thread, int64_t moment) const;
   TwinDevice AccountDevice(DeviceId device) const;
 
   static constexpr size_t kNone = SIZE_MAX;
   const Trace& trace_;
+  TwinWaits waits_;
   TrackId stepping_;
+  bool has_steps_ = false;
   std::vector<Interval> window_;  // may touch, never overlap
   std::vector<Interval> device_window_;
-  std::vector<int64_t> cuts_;                        // cell i is [cuts_[i], cuts_[i + 1])
-  std::vector<std::vector<HostActivity>> activity_;  // by track, by cell
+  std::vector<int64_t> cuts_;                      // cell i is [cuts_[i], cuts_[i + 1])
+  std::vector<std::vector<HostMoment>> activity_;  // by track, by cell
 };
 
-Twin::Twin(const Trace& trace, TrackId stepping, const std::vector<Interval>& step_ranges,
-           bool on_device)
-    : trace_(trace), stepping_(stepping) {
+Twin::Twin(const Trace& trace, const Graph& graph, TrackId stepping,
+           const std::vector<Interval>& step_ranges, bool on_device)
+    : trace_(trace),
+      waits_(trace, graph, stepping),
+      stepping_(stepping),
+      has_steps_(!step_ranges.empty()) {
   FindWindows(step_ranges, on_device);
   CutIntoCells();
   activity_.resize(trace_.tracks.size());
   for (size_t t = 0; t < trace_.tracks.size(); ++t) {
     for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
-      activity_[t].push_back(ActivityAt(TrackId{static_cast<uint32_t>(t)}, cuts_[c]));
+      activity_[t].push_back(MomentOf(trace_, TrackId{static_cast<uint32_t>(t)}, cuts_[c]));
     }
   }
 }
@@ -99,94 +109,9 @@ void Twin::CutIntoCells() {
       cuts_.push_back(part.end.ns);
     }
   }
+  for (const int64_t cut : waits_.Cuts()) cuts_.push_back(cut);
   std::sort(cuts_.begin(), cuts_.end());
   cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
-}
-
-// A synchronisation call, or one that issued a copy (not device-to-device) and had to wait for it
-// (pageable memory, from the device or more than kPageableAsyncBytes) or did not end before it.
-bool Twin::IsBlocking(size_t call) const {
-  if (trace_.api.kind[call] == ApiKind::kSync) return true;
-  const DeviceOpTable& ops = trace_.device_ops;
-  for (size_t op = 0; op < ops.size(); ++op) {
-    if (Index(ops.launch[op]) != call || ops.kind[op] != DeviceOpKind::kCopy) continue;
-    if (ops.direction[op] == CopyDirection::kDeviceToDevice) continue;
-    if (trace_.api.end[call].ns + kRounding.ns >= ops.end[op].ns) return true;
-    if (!ops.Uses(op, MemoryKind::kPageable)) continue;
-    if (ops.direction[op] == CopyDirection::kDeviceToHost) return true;
-    if (ops.bytes[op] > kPageableAsyncBytes) return true;
-  }
-  return false;
-}
-
-// Names of saving and of garbage collection that random_trace.cpp draws.
-bool SavesOrLogs(std::string_view name) {
-  return name == "torch.save" || name == "save_checkpoint" ||
-         name.starts_with("torch/serialization.py");
-}
-
-// What a range means for its thread; kNothing: nothing.
-HostActivity MeaningOf(const Trace& trace, size_t range) {
-  const std::string_view name = trace.Text(trace.ranges.name[range]);
-  switch (trace.ranges.kind[range]) {
-    case RangeKind::kUserAnnotation:
-      if (PhaseOfUserName(name) == Phase::kInputWait) {
-        return HoldsAStep(trace, range) ? HostActivity::kWork : HostActivity::kInputWait;
-      }
-      if (SavesOrLogs(name)) return HostActivity::kIo;
-      if (IsStepName(name)) return HostActivity::kNothing;
-      return name == "gc.collect" ? HostActivity::kPython : HostActivity::kWork;
-    case RangeKind::kCpuOp:
-      return PhaseOfTorchName(name) == Phase::kInputWait && !HoldsAStep(trace, range)
-                 ? HostActivity::kInputWait
-                 : HostActivity::kWork;
-    case RangeKind::kPythonFunction:
-      return SavesOrLogs(name) ? HostActivity::kIo : HostActivity::kPython;
-    case RangeKind::kOverhead:
-      return HostActivity::kWork;
-    default:
-      return HostActivity::kNothing;
-  }
-}
-
-// The innermost covering event that says why the thread does not work; where there is none, the
-// innermost of the others. Events that begin and end together: calls are inside ranges, and the
-// later row is inside.
-HostActivity Twin::ActivityAt(TrackId thread, int64_t moment) const {
-  struct Best {
-    int64_t begin = INT64_MIN;
-    int64_t end = INT64_MAX;
-    HostActivity activity = HostActivity::kNothing;
-    void Offer(int64_t b, int64_t e, HostActivity a) {
-      if (b < begin || (b == begin && e > end)) return;
-      *this = {b, e, a};
-    }
-  };
-  Best plain;
-  Best cause;
-  const auto offer = [&](const EventColumns& table, size_t row, HostActivity meaning) {
-    if (meaning == HostActivity::kNothing) return;
-    const bool is_plain = meaning == HostActivity::kWork || meaning == HostActivity::kPython;
-    (is_plain ? plain : cause).Offer(table.begin[row].ns, table.end[row].ns, meaning);
-  };
-  for (size_t row = 0; row < trace_.ranges.size(); ++row) {
-    if (trace_.ranges.track[row] == thread && Covers(trace_.ranges, row, moment)) {
-      offer(trace_.ranges, row, MeaningOf(trace_, row));
-    }
-  }
-  for (size_t row = 0; row < trace_.api.size(); ++row) {
-    if (trace_.api.track[row] != thread || !Covers(trace_.api, row, moment)) continue;
-    const ApiKind kind = trace_.api.kind[row];
-    const bool allocates = kind == ApiKind::kAllocate || kind == ApiKind::kFree;
-    const bool sets_up = kind == ApiKind::kOther &&
-                         trace_.api.end[row].ns - trace_.api.begin[row].ns >= kSetupCall.ns;
-    offer(trace_.api, row,
-          IsBlocking(row) ? HostActivity::kSync
-          : allocates     ? HostActivity::kAllocate
-          : sets_up       ? HostActivity::kSetup
-                          : HostActivity::kWork);
-  }
-  return cause.activity != HostActivity::kNothing ? cause.activity : plain.activity;
 }
 
 bool Twin::OnDevice(size_t op, DeviceId device) const {
@@ -229,6 +154,20 @@ size_t Twin::OperationAfter(DeviceId device, int64_t moment) const {
   return found;
 }
 
+// The first that takes time and begins there or later, and for which somebody waits.
+size_t Twin::NeededFrom(DeviceId device, int64_t moment) const {
+  const DeviceOpTable& ops = trace_.device_ops;
+  size_t found = kNone;
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (!OnDevice(op, device) || ops.begin[op].ns < moment || ops.end[op] == ops.begin[op]) {
+      continue;
+    }
+    if (!waits_.IsNeeded(op)) continue;
+    if (found == kNone || ops.begin[op] < ops.begin[found]) found = op;
+  }
+  return found;
+}
+
 // Maximal stretches of one activity within [begin, end).
 std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) const {
   std::vector<Piece> pieces;
@@ -236,65 +175,183 @@ std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) co
     const int64_t from = std::max(begin, cuts_[c]);
     const int64_t to = std::min(end, cuts_[c + 1]);
     if (from >= to) continue;
-    const HostActivity activity =
-        thread == kNoTrack ? HostActivity::kNothing : activity_[Index(thread)][c];
-    if (!pieces.empty() && pieces.back().activity == activity) {
+    const HostMoment moment = thread == kNoTrack ? HostMoment{} : activity_[Index(thread)][c];
+    if (!pieces.empty() && pieces.back().moment == moment) {
       pieces.back().end = to;
     } else {
-      pieces.push_back({from, to, activity});
+      pieces.push_back({from, to, moment});
     }
   }
   return pieces;
 }
 
-DeviceClass ClassOf(const Piece& piece, DeviceClass rest) {
+Verdict Twin::VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_t g1) const {
   const int64_t length = piece.end - piece.begin;
-  switch (piece.activity) {
+  Verdict verdict{piece.begin, piece.end, DeviceClass::kIdleUnknown, false, true};
+  switch (piece.moment.activity) {
     case HostActivity::kInputWait:
-      return DeviceClass::kIdleInputWait;
+      verdict.why = DeviceClass::kIdleInputWait;
+      break;
     case HostActivity::kAllocate:
-      return DeviceClass::kIdleAllocation;
+      verdict.why = DeviceClass::kIdleAllocation;
+      break;
     case HostActivity::kIo:
-      return DeviceClass::kIdleIo;
+      verdict.why = DeviceClass::kIdleIo;
+      break;
+    case HostActivity::kRankWait:
+      verdict.why = DeviceClass::kIdleCollective;
+      verdict.is_rest = length < kRankPause.ns;
+      break;
     case HostActivity::kSetup:
-      return DeviceClass::kIdleUnknown;
+      break;
     case HostActivity::kPython:
-      return length >= kPythonStretch.ns ? DeviceClass::kIdlePython : rest;
+      verdict.why = DeviceClass::kIdlePython;
+      verdict.is_rest = length < kPythonStretch.ns;
+      break;
     case HostActivity::kNothing:
-      return length >= kSilentStretch.ns ? DeviceClass::kIdleUnknown : rest;
+      verdict.is_rest = length < kSilentStretch.ns;
+      break;
     case HostActivity::kSync:
-      return length <= kSyncReturn.ns ? rest : DeviceClass::kIdleUnknown;
+      verdict.is_rest = length <= kSyncReturn.ns;
+      break;
     case HostActivity::kWork:
-      return rest;
+      verdict.why = DeviceClass::kIdleHostWork;
+      verdict.is_rest = piece.moment.range == kNoRow || length < kOperatorStretch.ns;
+      break;
+    case HostActivity::kOwnRange: {
+      verdict.is_rest = length < kSilentStretch.ns;
+      const size_t range = Index(piece.moment.range);
+      const int64_t begin = trace_.ranges.begin[range].ns;
+      int64_t limit = g1;  // or the end of the step that it begins in
+      for (const Interval& step : window_) {
+        if (has_steps_ && step.begin.ns <= begin && begin < step.end.ns) {
+          limit = std::max(limit, step.end.ns);
+        }
+      }
+      const bool is_new = begin + kRounding.ns >= std::min(held.since.ns, g0);
+      if (is_new && trace_.ranges.end[range].ns <= limit + kRounding.ns) {
+        verdict.why = DeviceClass::kIdleHostWork;
+      }
+    }
   }
-  return DeviceClass::kIdleUnknown;
+  return verdict;
 }
 
-// Each stretch by the thread's activity; where it has none, by the stepping thread's.
-void Twin::ExplainHost(int64_t begin, int64_t end, TrackId thread, DeviceClass rest,
-                       std::vector<Verdict>& out) const {
-  for (const Piece& piece : PiecesOf(thread, begin, end)) {
-    if (piece.activity != HostActivity::kNothing || thread == stepping_) {
-      out.push_back({piece.begin, piece.end, ClassOf(piece, rest)});
+// Waits for input of the stepping thread come first. Then each stretch by the thread's activity; where it
+// has none, by the stepping thread's.
+void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Verdict>& out) const {
+  int64_t at = held.interval.begin.ns;
+  const auto explain_until = [&](int64_t end) {
+    if (held.thread == kNoTrack) {
+      for (const Piece& piece : PiecesOf(stepping_, at, end)) {
+        out.push_back(VerdictOf(piece, held, g0, g1));
+      }
+      return;
+    }
+    for (const Piece& piece : PiecesOf(held.thread, at, end)) {
+      if (piece.moment.activity != HostActivity::kNothing || held.thread == stepping_) {
+        out.push_back(VerdictOf(piece, held, g0, g1));
+        continue;
+      }
+      for (const Piece& inner : PiecesOf(stepping_, piece.begin, piece.end)) {
+        out.push_back(VerdictOf(inner, held, g0, g1));
+      }
+    }
+  };
+  if (held.thread != kNoTrack) {
+    for (const Piece& piece : PiecesOf(stepping_, at, held.interval.end.ns)) {
+      if (piece.moment.activity != HostActivity::kInputWait) continue;
+      explain_until(piece.begin);
+      out.push_back(VerdictOf(piece, held, g0, g1));
+      at = piece.end;
+    }
+  }
+  explain_until(held.interval.end.ns);
+}
+
+// By what the operation waited for in each cell; of the host, what touches is one.
+std::vector<Verdict> Twin::PartsOf(size_t op, int64_t g0, int64_t g1) const {
+  std::vector<Verdict> parts;
+  Held host;
+  const auto end_host = [&] {
+    const size_t first = parts.size();
+    if (host.by == Holder::kHost) ExplainHost(host, g0, g1, parts);
+    for (size_t i = first; i < parts.size(); ++i) {
+      parts[i].wait = waits_.At(op, g0, parts[i].begin).wait;
+    }
+    host = {};
+  };
+  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    const int64_t from = std::max(g0, cuts_[c]);
+    const int64_t to = std::min(g1, cuts_[c + 1]);
+    if (from >= to) continue;
+    Held held = waits_.At(op, g0, from);
+    held.interval = {TraceTime{from}, TraceTime{to}};
+    if (host.by == Holder::kHost && held.by == Holder::kHost && host.thread == held.thread) {
+      host.interval.end = held.interval.end;
+      host.since = std::min(host.since, held.since);
       continue;
     }
-    for (const Piece& inner : PiecesOf(stepping_, piece.begin, piece.end)) {
-      out.push_back({inner.begin, inner.end, ClassOf(inner, rest)});
+    end_host();
+    switch (held.by) {
+      case Holder::kHost:
+        host = held;
+        break;
+      case Holder::kIssue:
+        parts.push_back(
+            {from, to, DeviceClass::kIdleUnknown, !held.is_long_call, false, held.wait});
+        break;
+      case Holder::kOtherDevice:
+        parts.push_back({from, to, DeviceClass::kIdleOtherDevice});
+        break;
+      case Holder::kHostFunction:
+        parts.push_back({from, to, DeviceClass::kIdleHostFunction});
+        break;
+      case Holder::kHandOver:
+        parts.push_back({from, to, DeviceClass::kIdleDependency});
+        break;
+      case Holder::kUnrecorded:
+        parts.push_back({from, to, DeviceClass::kIdleUnrecorded});
+        break;
+      case Holder::kUnknown:
+        parts.push_back({from, to, DeviceClass::kIdleUnknown});
+        break;
     }
   }
+  end_host();
+  return parts;
 }
 
-// Was the thread in a blocking call just before `moment`: did one begin before it and end no
-// earlier than the rounding before it?
-bool Twin::SyncBefore(TrackId thread, int64_t moment) const {
-  if (thread == kNoTrack) return false;
-  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
-    if (activity_[Index(thread)][c] == HostActivity::kSync && cuts_[c] < moment &&
-        cuts_[c + 1] + kRounding.ns >= moment) {
-      return true;
+// A wait of length B lets the host come that much later: the drain, until the device was idle for so long.
+void Twin::ExplainRest(DeviceId device, const Verdict& rest, std::vector<Verdict>& out) const {
+  if (rest.wait == kNoRow) {
+    return out.push_back({rest.begin, rest.end, DeviceClass::kIdleLaunchBound});
+  }
+  const int64_t wait_begin = trace_.api.begin[Index(rest.wait)].ns;
+  const int64_t wait_end = trace_.api.end[Index(rest.wait)].ns;
+  int64_t dry = std::min(wait_end, trace_.extent.begin.ns);
+  for (size_t c = 0; c + 1 < cuts_.size() && cuts_[c] < wait_end; ++c) {
+    if (!BusyAt(device, cuts_[c])) continue;
+    dry = std::min(wait_end, cuts_[c + 1]);
+    // Busy all the way.
+    if (cuts_[c + 1] >= wait_end) dry = wait_end;
+  }
+  dry = std::min(dry, rest.begin);
+  for (const Unseen& unseen : UnseenOn(trace_, device)) {
+    if (unseen.end > dry && unseen.begin < rest.end) {
+      return out.push_back({rest.begin, rest.end, DeviceClass::kIdleUnknown});
     }
   }
-  return false;
+  int64_t idle = 0;
+  for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    const int64_t from = std::max(dry, cuts_[c]);
+    const int64_t to = std::min(rest.begin, cuts_[c + 1]);
+    if (from < to && !BusyAt(device, cuts_[c])) idle += to - from;
+  }
+  const int64_t until =
+      std::clamp(rest.begin + (wait_end - wait_begin) - idle, rest.begin, rest.end);
+  out.push_back({rest.begin, until, DeviceClass::kIdleSyncDrain});
+  out.push_back({until, rest.end, DeviceClass::kIdleLaunchBound});
 }
 
 // A gap that some of it meets: unrecorded there. Before the call that ended the gap the reasons
@@ -314,77 +371,67 @@ void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Un
   for (const Unseen& part : unseen) {
     if (part.thread != thread) thread = kNoTrack;
   }
-  const DeviceClass rest = queued ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown;
-  int64_t at = g0;
-  const auto explain_until = [&](int64_t end) {
-    const int64_t split = std::clamp(issue, at, std::max(at, end));
-    if (thread != kNoTrack && !queued) {
-      ExplainHost(at, split, thread, DeviceClass::kIdleUnknown, out);
-    } else if (at < split) {
-      out.push_back({at, split, rest});
+  std::vector<Verdict> parts;
+  if (thread != kNoTrack && !queued) {
+    if (op == kNone) {
+      ExplainHost({.interval = {TraceTime{g0}, TraceTime{g1}}, .since = TraceTime{g0}}, g0, g1,
+                  parts);
+    } else {
+      parts = PartsOf(op, g0, g1);
     }
-    if (split < end) out.push_back({split, end, rest});
-  };
-  for (const Unseen& part : unseen) {
-    explain_until(part.begin);
-    const int64_t from = std::max(part.begin, g0);
-    at = std::min(part.end, g1);
-    out.push_back({from, at, DeviceClass::kIdleUnrecorded});
   }
-  explain_until(g1);
+  const auto reason_at = [&](int64_t moment) {
+    for (const Unseen& part : unseen) {
+      if (part.begin <= moment && moment < part.end) return DeviceClass::kIdleUnrecorded;
+    }
+    for (const Verdict& part : parts) {
+      if (part.begin <= moment && moment < part.end && moment < issue && part.is_of_host &&
+          !part.is_rest) {
+        return part.why;
+      }
+    }
+    return queued ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown;
+  };
+  std::vector<int64_t> cuts = {g0, g1, issue};
+  for (const Unseen& part : unseen) {
+    cuts.push_back(std::clamp(part.begin, g0, g1));
+    cuts.push_back(std::clamp(part.end, g0, g1));
+  }
+  for (const Verdict& part : parts) {
+    cuts.push_back(part.begin);
+    cuts.push_back(part.end);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  for (size_t c = 0; c + 1 < cuts.size(); ++c) {
+    if (cuts[c] < cuts[c + 1]) out.push_back({cuts[c], cuts[c + 1], reason_at(cuts[c])});
+  }
 }
 
 void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const {
-  const DeviceOpTable& ops = trace_.device_ops;
   const size_t op = OperationAfter(device, g1);
   std::vector<Unseen> unseen = UnseenOn(trace_, device);
   std::erase_if(unseen, [&](const Unseen& u) { return u.end <= g0 || u.begin >= g1; });
   if (!unseen.empty()) return ExplainAround(op, g0, g1, unseen, out);
-  if (op == kNone) return ExplainHost(g0, g1, stepping_, DeviceClass::kIdleUnknown, out);
-  if (ops.launch[op] == kNoRow) return out.push_back({g0, g1, DeviceClass::kIdleUnknown});
-  const size_t launch = Index(ops.launch[op]);
-  const int64_t launch_begin = trace_.api.begin[launch].ns;
-  const int64_t launch_end = trace_.api.end[launch].ns;
-  if (launch_end <= g0) {
-    out.push_back(
-        {g0, g1,
-         g1 - g0 <= kHandOver.ns ? DeviceClass::kIdleDependency : DeviceClass::kIdleUnrecorded});
+  std::vector<Verdict> parts;
+  if (op == kNone) {
+    ExplainHost({.interval = {TraceTime{g0}, TraceTime{g1}}, .since = TraceTime{g0}}, g0, g1,
+                parts);
+    for (Verdict& part : parts) {
+      if (part.is_rest) part.why = DeviceClass::kIdleUnknown;
+      out.push_back(part);
+    }
     return;
   }
-  const TrackId thread = trace_.api.track[launch];
-  const DeviceClass rest = SyncBefore(thread, g0) || SyncBefore(stepping_, g0)
-                               ? DeviceClass::kIdleSyncDrain
-                               : DeviceClass::kIdleLaunchBound;
-  const int64_t issue = std::clamp(launch_begin, g0, g1);
-  std::vector<Verdict> before;
-  ExplainHost(g0, issue, thread, rest, before);
-  const auto is_unexplained = [](const Verdict& part) {
-    return part.why == DeviceClass::kIdleLaunchBound || part.why == DeviceClass::kIdleUnknown;
-  };
-  int64_t unexplained = 0;
-  for (const Verdict& part : before) {
-    if (is_unexplained(part)) unexplained += part.end - part.begin;
-  }
-  for (Verdict& part : before) {
-    if (is_unexplained(part) && unexplained >= kLaunchStretch.ns) {
-      part.why = DeviceClass::kIdleUnknown;
+  size_t waited = op;
+  if (!waits_.IsNeeded(op)) waited = NeededFrom(device, g1);
+  parts = PartsOf(waited == kNone ? op : waited, g0, g1);
+  for (const Verdict& part : parts) {
+    if (part.is_rest) {
+      ExplainRest(device, part, out);
+    } else {
+      out.push_back(part);
     }
-    out.push_back(part);
   }
-  const bool to_device = ops.direction[op] == CopyDirection::kHostToDevice;
-  int64_t staging = 0;
-  if (to_device) {
-    staging = std::min(ops.bytes[op], kStagingBytes) / kStagingBytesPerMicrosecond * 1000;
-  }
-  const bool is_copy = ops.kind[op] == DeviceOpKind::kCopy;
-  const int64_t ready = (is_copy ? issue + staging : launch_end) + kHandOver.ns;
-  const int64_t issued = std::clamp(ready, issue, g1);
-  const bool loads = !is_copy && launch_end - launch_begin >= kSetupCall.ns &&
-                     rest == DeviceClass::kIdleLaunchBound;
-  out.push_back({issue, issued, loads ? DeviceClass::kIdleUnknown : rest});
-  out.push_back(
-      {issued, g1,
-       launch_begin < g0 && !to_device ? DeviceClass::kIdleUnrecorded : DeviceClass::kIdleUnknown});
 }
 
 // How much of [begin, end) is in that window.
@@ -437,9 +484,9 @@ TwinAccounts Twin::Account() const {
 
 }  // namespace
 
-TwinAccounts AccountByBruteForce(const Trace& trace, TrackId stepping,
+TwinAccounts AccountByBruteForce(const Trace& trace, const Graph& graph, TrackId stepping,
                                  const std::vector<Interval>& step_ranges, bool on_device) {
-  return Twin(trace, stepping, step_ranges, on_device).Account();
+  return Twin(trace, graph, stepping, step_ranges, on_device).Account();
 }
 
 }  // namespace trainprof

@@ -1,5 +1,6 @@
 // The time accounts again, by brute force: an implementation of the law (analysis/account/idle.h,
-// analysis/account/account.h) that shares no code with analysis/. It cuts the trace at every begin
+// analysis/account/account.h) that shares no code with analysis/ but the graph, which has twins of its own
+// (graph_test.cpp). It cuts the trace at every begin
 // and end into cells within which nothing changes, and asks for each cell which events cover it.
 // O(cells * events), so for small traces only.
 #pragma once
@@ -28,8 +29,8 @@ struct TwinAccounts {
 };
 
 // `step_ranges`: the steps' own ranges, in time order; empty: the window is the whole trace.
-// `stepping`: the thread that steps, or kNoTrack. `on_device`: the ranges are in the device's time.
-TwinAccounts AccountByBruteForce(const Trace& trace, TrackId stepping,
+// `graph`: what waited for what. `stepping`: the thread that steps, or kNoTrack. `on_device`: the ranges are in the device's time.
+TwinAccounts AccountByBruteForce(const Trace& trace, const Graph& graph, TrackId stepping,
                                  const std::vector<Interval>& step_ranges, bool on_device = false);
 
 }  // namespace trainprof

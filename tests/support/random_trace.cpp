@@ -257,7 +257,7 @@ TraceEvents DrawTrace(uint64_t seed, const RandomTraceOptions& options) {
   Draw draw{.random = Random(seed), .options = options, .out = {}, .tails = {}};
   Random& random = draw.random;
   draw.out.threads = static_cast<int>(random.Between(1, options.most_threads));
-  draw.out.devices = random.Chance(70) ? 1 : 2;
+  draw.out.devices = random.Chance(70) ? 1 : options.most_devices;
   draw.out.streams = static_cast<int>(random.Between(1, 3));
   draw.tails.assign(draw.out.devices * draw.out.streams, 0);
   const int64_t most = options.most_events;

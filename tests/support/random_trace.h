@@ -75,8 +75,9 @@ struct RandomTraceOptions {
   bool nested = true;  // else some host events overlap without nesting
   int most_steps = 8;  // explicit ones
   int least_steps = 0;
-  bool python = true;     // Python functions occur
-  bool disorder = true;   // operations moved, launches lost
+  bool python = true;    // Python functions occur
+  bool disorder = true;  // operations moved, launches lost
+  int most_devices = 2;
   bool in_order = false;  // each operation of a stream begins behind the one launched before it
 };
 

@@ -174,6 +174,10 @@ class Script {
                       SyncKindNamed(name, line), kNoCorrelation, kNoCorrelation,
                       number("on-stream", kNoCorrelation), number("on-device", kNoCorrelation),
                       record, kNoCorrelation);
+    } else if (kind == "cpu") {
+      event.begin = event.end;
+      builder_.AddRow(builder_.trace().cpu_times, event, kEmptyString, interval.Length().ns,
+                      1000 * number("used", 0), number("waits", 0), number("interruptions", 0));
     } else if (kind == "gap") {
       builder_.AddGap({interval, builder_.FindOrAddProcess(1), builder_.Intern("window")});
     } else if (kind == "device-gap") {

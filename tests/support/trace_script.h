@@ -16,7 +16,7 @@
 // Kinds: step, annotation (on a stream the GPU's), op, overhead, python, call, kernel, copy, memset, sync
 // (named as by Name(SyncKind), on the stream that waits or is waited for; of an event: on-stream=, on-device=,
 // record= the id of the call that recorded it), host-function (of thread 2, on the stream that waits for it),
-// gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes
+// cpu (between two looks at a thread: used= us of the CPU, waits=, interruptions=), gap (recording off; no name), device-gap (of devices and calls alone). "recording" on a line of its own makes
 // the trace one of our own.
 #pragma once
 

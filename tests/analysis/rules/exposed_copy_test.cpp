@@ -20,7 +20,7 @@ TEST(ExposedCopy, APinnedCopyThatTheHostWaitsFor) {
       copy 20 320 Memcpy HtoD (Pinned -> Device) | corr=1 bytes=8000000
       kernel 415 1000 gemm | corr=2
     end)";
-  EXPECT_EQ(OutcomeOf("exposed-copy", kWaits).substr(0, 24), "error count=5 cost=0.395");
+  EXPECT_EQ(OutcomeOf("exposed-copy", kWaits).substr(0, 24), "error count=5 cost=0.403");
   for (const Finding& finding : Analyze(TraceFromScript(kWaits)).findings) {
     if (finding.rule != "exposed-copy") continue;
     EXPECT_NE(finding.title.find("from pinned host memory to the device that the host waits for"),

@@ -1,0 +1,55 @@
+#include "analysis/host/cpu_use.h"
+
+#include <algorithm>
+
+#include "trace/base/cancel.h"
+
+namespace trainprof {
+
+Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread) {
+  Timeline<CpuUse> uses;
+  const CpuTimeTable& looks = trace.cpu_times;
+  const auto [first, last] = looks.rows_of(thread);
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    const Duration less{std::max<int64_t>(0, looks.wall_ns[row] - looks.cpu_ns[row])};
+    // Who neither waited nor was interrupted had it all the time: the system's clock ticks coarsely.
+    const bool waited = looks.waits[row] != 0;
+    const bool was_preempted = !waited && looks.interruptions[row] != 0;
+    uses.push_back({{looks.begin[row] - Duration{looks.wall_ns[row]}, looks.begin[row]},
+                    {waited ? less : Duration{}, was_preempted ? less : Duration{}}});
+  }
+  return uses;
+}
+
+const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& time) {
+  const auto use = std::partition_point(
+      uses.begin(), uses.end(),
+      [&](const Segment<CpuUse>& segment) { return segment.interval.end <= time.begin; });
+  const bool encloses = use != uses.end() && use->interval.begin <= time.begin + kRounding &&
+                        use->interval.end + kRounding >= time.end;
+  return encloses ? &*use : nullptr;
+}
+
+bool Computed(const CpuUse& use, Duration time) {
+  return (use.waited + use.preempted).ns * 2 <= time.ns;
+}
+
+IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,
+                      Duration least, Duration enclosing) {
+  const Timeline<CpuUse> uses = CpuUseOf(trace, thread);
+  std::vector<Interval> silence;
+  size_t asked = 0;
+  VisitWithin(activity, trace.extent, [&](const Interval& piece, const HostMoment& moment) {
+    CancelPoint(++asked);
+    const bool is_enclosed = moment.activity == HostActivity::kOwnRange &&
+                             trace.ranges.interval(moment.range).Length() >= enclosing;
+    if (moment.activity != HostActivity::kNothing && !is_enclosed) return;
+    if (piece.Length() < least) return;
+    const Segment<CpuUse>* const use = UseDuring(uses, piece);
+    if (use == nullptr || !Computed(use->value, piece.Length())) silence.push_back(piece);
+  });
+  return IntervalSet::Union(std::move(silence));
+}
+
+}  // namespace trainprof

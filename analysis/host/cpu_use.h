@@ -1,0 +1,33 @@
+// What threads that step used of the CPU, as far as looks at them tell: whether one computed, waited, or was
+// preempted while nothing else says what it did.
+#pragma once
+
+#include <vector>
+
+#include "analysis/host/timeline.h"
+
+namespace trainprof {
+
+// Between two looks, what a thread did not use of the CPU.
+struct CpuUse {
+  Duration waited;     // at most: it gave the CPU up
+  Duration preempted;  // it did not, all that time
+
+  bool operator==(const CpuUse&) const = default;
+};
+
+// In time order. O(looks).
+Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread);
+
+// Null where no two looks enclose it. O(log looks).
+const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& time);
+
+// Whether the thread computed for most of that time.
+bool Computed(const CpuUse& use, Duration time);
+
+// When nothing shows that a thread worked: for at least `least` no event that began there covers it (ranges
+// that hold `enclosing` or longer hold anything), and no look shows that it computed. `activity`: its own.
+IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,
+                      Duration least, Duration enclosing);
+
+}  // namespace trainprof
