@@ -151,7 +151,7 @@ TEST(AccountEvidence, LongLoaderWaitsBecomeUnknownWithoutTheLoader) {
       }
     }
   }
-  EXPECT_GT(waits, 100);
+  EXPECT_GT(waits, 50);
 }
 
 // Of each thread one operation per stream stays, so that it is known where the thread works.
