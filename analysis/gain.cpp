@@ -154,6 +154,14 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
   return outcome;
 }
 
+// The middle; but what made a tensor on the host goes with its copy, as a rule.
+double ExpectedOf(const Outcome& outcome, std::span<const Change* const> changes) {
+  const bool drops = std::any_of(changes.begin(), changes.end(), [](const Change* change) {
+    return change->edit == Edit::kDropWork;
+  });
+  return drops ? outcome.high_ms : (outcome.low_ms + outcome.high_ms) / 2;
+}
+
 Gain OfReplay(const RankModel& model, const Change& change) {
   const Change* const changes[] = {&change};
   const Outcome outcome = AskAll(model, changes);
@@ -161,11 +169,11 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   if (outcome.high_ms == 0) return {};
   const double step = model.step_replay->MeanNs() / 1e6;
   const double most = std::max(0.0, step - FloorMs(model, change));
+  const double expected = ExpectedOf(outcome, changes);
   const double unsure = std::hypot(outcome.half_width_ms, RunToRun(model)) +
                         model.step_replay->identity_error() * step;
   return {std::clamp(outcome.low_ms - unsure, 0.0, most),
-          std::clamp(outcome.high_ms + unsure, 0.0, most),
-          std::clamp((outcome.low_ms + outcome.high_ms) / 2, 0.0, most)};
+          std::clamp(outcome.high_ms + unsure, 0.0, most), std::clamp(expected, 0.0, most)};
 }
 
 // In steps of which devices were not recorded: the wait goes, as far as the device's work, known from
@@ -201,8 +209,7 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
 }
 
 double JointGain(const RankModel& model, std::span<const Change* const> changes) {
-  const Outcome outcome = AskAll(model, changes);
-  return (outcome.low_ms + outcome.high_ms) / 2;
+  return ExpectedOf(AskAll(model, changes), changes);
 }
 
 }  // namespace trainprof

@@ -32,7 +32,7 @@ constexpr std::array<Names, kDeviceClasses> kDeviceNames{{
     {"idle_dependency", "hand-over", "between queued operations"},
     {"idle_other_device", "other device", "this one waits for it"},
     {"idle_host_function", "host function", "the stream waits for it"},
-    {"idle_host_work", "host work", "under the user's own range or line"},
+    {"idle_host_work", "host work", "it computes something else"},
     {"idle_preempted", "preempted", "another thread had the host's core"},
     {"idle_collective", "other ranks", "nothing runs until they arrive"},
     {"idle_unrecorded", "unrecorded", "device work is missing"},

@@ -29,10 +29,10 @@ enum class DeviceClass : uint8_t {
   kIdleDependency,    // work was queued; the device needed a moment to go from one to the next
   kIdleOtherDevice,   // the next operation waited for another device's: a pipeline's bubble
   kIdleHostFunction,  // ... for a host function in its stream (cudaLaunchHostFunc)
-  kIdleHostWork,      // the host did what a range of the user's names, or an operator
-  kIdlePreempted,     // the host's thread could have run, and another one ran on its core
-  kIdleCollective,    // for other ranks, while no operation ran
-  kIdleUnrecorded,  // work was queued and nothing recorded blocked it: the trace misses device work
+  kIdleHostWork,  // the host computed something else: in the user's own range, an operator, silently
+  kIdlePreempted,   // the host's thread could have run, and another one ran on its core
+  kIdleCollective,  // for other ranks, while no operation ran
+  kIdleUnrecorded,  // the trace misses device work: a launch's row, or nodes of a graph
   kIdleUnknown,     // nothing recorded explains it
 };
 inline constexpr size_t kDeviceClasses = 17;
@@ -117,6 +117,9 @@ inline constexpr Duration kPythonStretch = Milliseconds(1);
 // kept issuing, too slowly. In the traces that calibrated this, gaps that end with a late launch are below
 // 1 ms, the ones behind a loader's wait apart.
 inline constexpr Duration kSilentStretch = Milliseconds(1);
+// The same inside a range of the user's that names no phase of training: between two launches an
+// interpreter takes less.
+inline constexpr Duration kOwnStretch = Microseconds(250);
 // A collective that takes less than that only issues its kernels.
 inline constexpr Duration kRankPause = kThreadPause;
 

@@ -10,14 +10,6 @@ namespace {
 
 using C = DeviceClass;
 
-struct Part {
-  Interval interval;
-  DeviceClass why = C::kIdleUnknown;
-  bool is_rest = false;
-  bool is_of_host = false;  // what a thread was doing tells
-  Row wait = kNoRow;        // of the rest: the wait before it
-};
-
 }  // namespace
 
 IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
@@ -56,6 +48,14 @@ class IdleSplitter::OfDevice {
   void Split();
 
  private:
+  struct Part {
+    Interval interval;
+    DeviceClass why = C::kIdleUnknown;
+    bool is_rest = false;
+    bool is_of_host = false;  // what a thread was doing tells
+    Row wait = kNoRow;        // of the rest: the wait before it
+  };
+
   using Periods = std::span<const MissingWork::Period>;
 
   Row OperationAt(TraceTime begin, size_t first) const;
@@ -68,6 +68,7 @@ class IdleSplitter::OfDevice {
   void AddMoment(const Interval& gap, const Interval& piece, const HostMoment& moment,
                  const Held& held);
   void AddStepping(const Interval& gap, const Interval& within, const Held& held);
+  bool IsNoPhase(Row range) const;
   DeviceClass ClassOfRange(const Interval& gap, Row range, const Held& held) const;
   DeviceClass WithCpu(TrackId thread, const Interval& piece, bool is_silent, DeviceClass c);
   void Emit(const Interval& interval, DeviceClass c);
@@ -306,8 +307,10 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
       part.why = C::kIdlePython;
       break;
     case HostActivity::kOwnRange:
-      part.is_rest = length < kSilentStretch;
       part.why = ClassOfRange(gap, moment.range, held);
+      part.is_rest =
+          length <
+          (part.why == C::kIdleHostWork && IsNoPhase(moment.range) ? kOwnStretch : kSilentStretch);
       break;
     case HostActivity::kNothing:
       part.is_rest = length < kSilentStretch;
@@ -328,6 +331,10 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
   const bool is_own = is_silent || part.why == C::kIdlePython || part.why == C::kIdleHostWork;
   if (!part.is_rest && is_own) part.why = WithCpu(held.thread, piece, is_silent, part.why);
   parts_.push_back(part);
+}
+
+bool IdleSplitter::OfDevice::IsNoPhase(Row range) const {
+  return PhaseOf(trace_, range) == Phase::kNone;
 }
 
 // A range that encloses what is asked for says nothing of it.

@@ -26,7 +26,7 @@ enum class Kind : uint8_t {
 
 struct Work {
   std::vector<Row> rows;          // of ranges, each once
-  std::vector<ThreadSpan> spans;  // of kUnnamed: what no range holds
+  std::vector<ThreadSpan> spans;  // what no range holds alone
   std::vector<uint32_t> idle;     // rows of the device's idle time
   std::map<std::string, Duration> names;
   std::vector<Site> where;
@@ -144,6 +144,24 @@ class Searcher {
     }
   }
 
+  // The same stretch on the host, which may have begun while the device was busy.
+  Interval AroundOf(const Interval& part, TrackId thread) const {
+    const ApiTable& api = trace_.api;
+    const auto [first, last] = api.rows_of(thread);
+    const auto after = static_cast<uint32_t>(
+        std::upper_bound(api.begin.begin() + first, api.begin.begin() + last, part.begin) -
+        api.begin.begin());
+    Interval around = part;
+    if (after > first) around.begin = std::min(part.begin, api.end[after - 1]);
+    if (after < last) around.end = std::max(part.end, api.begin[after]);
+    const Row range = InnermostRange(trace_.ranges, thread, part.begin);
+    if (range != kNoRow && IsWithinStep(range)) {
+      around = {std::max(around.begin, std::min(part.begin, trace_.ranges.begin[Index(range)])),
+                std::min(around.end, std::max(part.end, trace_.ranges.end[Index(range)]))};
+    }
+    return around;
+  }
+
   // False where nothing tells what this part of an idle gap went to.
   bool Take(const Interval& part, Row row, DeviceClass why, TrackId thread, uint32_t idle,
             std::map<Kind, Work>& found) const {
@@ -163,9 +181,12 @@ class Searcher {
     work.total += length;
     if (work.idle.empty() || work.idle.back() != idle) work.idle.push_back(idle);
     AddSite(work.where, model_.sites.Find(thread, middle));
-    if (kind == Kind::kUnnamed) work.spans.push_back({thread, part});
+    if (row != kNoRow && mostly) {
+      work.rows.push_back(row);
+    } else {
+      work.spans.push_back({thread, AroundOf(part, thread)});
+    }
     if (row == kNoRow) return true;
-    if (mostly) work.rows.push_back(row);
     work.names[std::string(trace_.Text(trace_.ranges.name[Index(row)]))] += length;
     return true;
   }

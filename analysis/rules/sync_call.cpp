@@ -17,6 +17,9 @@
 namespace trainprof::rules {
 namespace {
 
+// With so much to do left a device does not run dry before the host has launched again.
+constexpr Duration kStillQueued = Microseconds(200);
+
 // When the last work was asked for: what waits behind it ends the recording, and holds nothing up.
 TraceTime LastLaunch(const ApiTable& api) {
   TraceTime last{INT64_MIN};
@@ -27,7 +30,33 @@ TraceTime LastLaunch(const ApiTable& api) {
   return last;
 }
 
-// The calls of threads that feed devices, without those behind copies.
+// By call: until when devices were busy with what was asked for before it.
+std::vector<TraceTime> QueuedUntil(const Trace& trace) {
+  std::vector<std::pair<TraceTime, TraceTime>> work;  // asked for, done
+  for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
+    CancelPoint(op);
+    const Row launch = trace.device_ops.launch[op];
+    if (launch == kNoRow) continue;
+    work.emplace_back(trace.api.begin[Index(launch)], trace.device_ops.end[op]);
+  }
+  std::sort(work.begin(), work.end());
+  for (size_t i = 1; i < work.size(); ++i) {
+    CancelPoint(i);
+    work[i].second = std::max(work[i].second, work[i - 1].second);
+  }
+  std::vector<TraceTime> until(trace.api.size(), TraceTime{INT64_MIN});
+  for (uint32_t call = 0; call < trace.api.size(); ++call) {
+    CancelPoint(call);
+    const auto after = std::partition_point(work.begin(), work.end(), [&](const auto& one) {
+      return one.first < trace.api.begin[call];
+    });
+    if (after != work.begin()) until[call] = (after - 1)->second;
+  }
+  return until;
+}
+
+// The calls of threads that feed devices, without those behind copies, and without those that leave more
+// work queued than the device needs to go on: they bound by how much the host is ahead, and take none of it.
 std::vector<Row> FindCalls(const RankModel& model) {
   const ApiTable& api = model.trace.api;
   std::vector<bool> of_copy(api.size());
@@ -35,12 +64,14 @@ std::vector<Row> FindCalls(const RankModel& model) {
        FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
     if (copy.sync != kNoRow) of_copy[Index(copy.sync)] = true;
   }
+  const std::vector<TraceTime> queued = QueuedUntil(model.trace);
   const std::vector<bool> feeds = FindFeeders(model.trace, model.device_steps);
   std::vector<Row> calls;
   for (uint32_t call = 0; call < api.size(); ++call) {
     CancelPoint(call);
     if (api.kind[call] != ApiKind::kSync || of_copy[call]) continue;
     if (!feeds[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
+    if (queued[call] > api.end[call] + kStillQueued) continue;
     calls.push_back(Row{call});
   }
   const TraceTime last = LastLaunch(api);

@@ -219,7 +219,6 @@ Verdict Twin::VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_
       verdict.is_rest = piece.moment.range == kNoRow || length < kOperatorStretch.ns;
       break;
     case HostActivity::kOwnRange: {
-      verdict.is_rest = length < kSilentStretch.ns;
       const size_t range = Index(piece.moment.range);
       const int64_t begin = trace_.ranges.begin[range].ns;
       int64_t limit = g1;  // or the end of the step that it begins in
@@ -232,6 +231,10 @@ Verdict Twin::VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_
       if (is_new && trace_.ranges.end[range].ns <= limit + kRounding.ns) {
         verdict.why = DeviceClass::kIdleHostWork;
       }
+      const bool names_work =
+          verdict.why == DeviceClass::kIdleHostWork &&
+          PhaseOfUserName(trace_.Text(trace_.ranges.name[range])) == Phase::kNone;
+      verdict.is_rest = length < (names_work ? kOwnStretch.ns : kSilentStretch.ns);
     }
   }
   return verdict;
