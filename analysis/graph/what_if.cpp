@@ -182,7 +182,10 @@ class Editor {
       if (!feeders.contains(ThreadOf(node))) continue;
       if (graph_.kind[node] == NodeKind::kInput) costs_.SetDuration(node, 0);
       ForEachEdge(node, [&](EdgeId edge) {
-        if (IsOwnWork(edge)) costs_.SetLag(edge, 0);
+        const bool is_work =
+            IsOwnWork(edge) || (graph_.edge_kind[edge] == EdgeKind::kHandOver &&
+                                costs_.lag[edge] != kNever && costs_.Lag(edge) > 0);
+        if (is_work) costs_.SetLag(edge, 0);
       });
     }
   }
@@ -207,6 +210,21 @@ class Editor {
            costs_.Lag(edge) > 0;
   }
 
+  // Who worked for most of a pause was not woken behind it by another thread, as it seemed.
+  void DropIdleWakeUps(NodeId node, const IntervalSet& worked, const std::vector<int64_t>& ends) {
+    const TraceTime begin{ends[node] - graph_.recorded.Duration(node)};
+    ForEachEdge(node, [&](EdgeId edge) {
+      if (graph_.edge_kind[edge] != EdgeKind::kProgram || IsOwnWork(edge)) return;
+      const Interval pause{TraceTime{ends[graph_.from[edge]]}, begin};
+      const Duration at_work = pause.Empty() ? Duration{} : worked.TotalWithin(pause);
+      if (at_work.ns == 0 || at_work.ns * 2 < pause.Length().ns) return;
+      costs_.SetLag(edge, (pause.Length() - at_work).ns);
+      ForEachEdge(node, [&](EdgeId other) {
+        if (graph_.edge_kind[other] == EdgeKind::kHandOver) costs_.Drop(other);
+      });
+    });
+  }
+
   void DropHostWork(const Change& change) {
     const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
     const std::vector<int64_t> ends = Replay(graph_, graph_.recorded);
@@ -214,6 +232,7 @@ class Editor {
       CancelPoint(node);
       const auto times = dropped.find(ThreadOf(node));
       if (times == dropped.end()) continue;
+      DropIdleWakeUps(node, times->second, ends);
       ForEachEdge(node, [&](EdgeId edge) {
         if (!IsOwnWork(edge)) return;
         const int64_t begin = ends[graph_.from[edge]];
