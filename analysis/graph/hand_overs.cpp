@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "analysis/graph/latencies.h"
@@ -36,16 +35,12 @@ StringId NameOf(const Trace& trace, const HostItems& items, const HostItem& item
   return trace.ranges.name[items.inputs[item.index].range];
 }
 
-// Since when a thread is in a range that it began in its pause, where it stays there longer than it takes to
-// wake up: it was at work.
-std::optional<TraceTime> WorkSince(const Trace& trace, TrackId thread, TraceTime at,
-                                   const Interval& pause) {
-  if (pause.end - at <= kSyncReturn) return std::nullopt;
+// Whether a thread was in a range that it began in its pause, and stayed there longer than it takes to be on
+// its way again: it was at work.
+bool WasAtWork(const Trace& trace, TrackId thread, TraceTime at, const Interval& pause) {
   const Row range = InnermostRange(trace.ranges, thread, at);
-  if (range == kNoRow || trace.ranges.end[Index(range)] <= at + kSyncReturn) return std::nullopt;
-  const TraceTime begin = trace.ranges.begin[Index(range)];
-  if (begin <= pause.begin) return std::nullopt;
-  return begin;
+  return range != kNoRow && trace.ranges.begin[Index(range)] > pause.begin &&
+         std::min(trace.ranges.end[Index(range)], pause.end) > at + kOnItsWay;
 }
 
 bool Vary(std::vector<int64_t> values, int64_t most) {
@@ -96,12 +91,9 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
       const Interval pause = is_input ? times : Interval{at, times.begin};
       at = times.end;
       if (pause.Length() < kThreadPause) continue;
-      const End* end = last_within(t, pause);
+      const End* const end = last_within(t, pause);
       if (end == nullptr) continue;
-      if (const auto began = WorkSince(trace, items.threads[t].track, end->at, pause)) {
-        end = last_within(t, {pause.begin, *began});
-        if (end == nullptr) continue;
-      }
+      if (!is_input && WasAtWork(trace, items.threads[t].track, end->at, pause)) continue;
       const HostItem& other = items.threads[end->place.thread].items[end->place.item];
       // The other one began before this one goes on: so it stands before it in the graph.
       pairs[{end->place.thread, NameOf(trace, items, other), t, NameOf(trace, items, item)}]

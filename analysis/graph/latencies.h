@@ -22,6 +22,8 @@ inline constexpr Duration kIssue = Microseconds(5);
 // A host thread wakes from a sync within this time after its device went idle, on a busy machine too; and
 // behind another thread that it waited for.
 inline constexpr Duration kSyncReturn = Milliseconds(1);
+// A thread that was woken leaves what it waited in within this time.
+inline constexpr Duration kOnItsWay = Microseconds(250);
 // An operator that issues nothing for this long computes on the host, or sets something up.
 inline constexpr Duration kOperatorStretch = Milliseconds(3);
 // A thread that pauses for less than this does not wait for another one: to be woken takes as long.
