@@ -45,6 +45,23 @@ TEST(HostWork, CollectionsFilesAndPythonAreToldApart) {
             "Python: the GPU stands idle for 5.00");
 }
 
+// Looks at what the thread used of the CPU show that it computed. The device was busy for the first
+// millisecond of that: without the work the host is ahead of it.
+TEST(HostWork, OfAThreadThatComputedSilentlyTheWholeStretchGoes) {
+  EXPECT_EQ(OutcomeOf("host-work", R"(
+    thread 1
+    repeat 6 every 10000
+      step 0 10000 step
+      cpu 0 10000 | used=9990
+      call 8000 8010 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 6 every 10000
+      kernel 8015 11000 gemm | corr=1
+    end)"),
+            "error count=5 cost=5.833 gain=6.914..7.114 where=:0  x5");
+}
+
 // It holds all steps and says nothing of the gap.
 TEST(HostWork, ARangeAroundTheLoopIsNoEvidence) {
   EXPECT_EQ(OutcomeOf("host-work", R"(

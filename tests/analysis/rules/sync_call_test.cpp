@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/analysis/rules/findings_text.h"
@@ -19,6 +20,27 @@ TEST(SyncCall, ADeviceSynchronisationInEachStepIsChargedItsDrain) {
       kernel 315 999 gemm | corr=1
     end)"),
             "error count=5 cost=0.253 gain=0.305..0.325 where=train.py:7 main x5");
+}
+
+// It bounds by how much the host is ahead: the device has the next step when it returns.
+TEST(SyncCall, AWaitForTheStepBeforeIsNone) {
+  const auto waits_until = [](const char* end) {
+    return OutcomeOf("sync-call", fmt::format(R"(
+    thread 1
+    repeat 8 every 3000
+      step 0 3000 step
+      call 300 310 cudaLaunchKernel | corr=1
+      call 320 {} cudaEventSynchronize
+    end
+    stream 0 7
+    repeat 8 every 3000
+      kernel 315 1900 gemm | corr=1
+      kernel 1901 2700 gemm | corr=1
+    end)",
+                                              end));
+  };
+  EXPECT_EQ(waits_until("1905"), "passed");
+  EXPECT_NE(waits_until("2705"), "passed");
 }
 
 TEST(SyncCall, OneEveryFewStepsCounts) {
