@@ -124,11 +124,12 @@ TrackId WaitedFor::TrackOf(NodeId node) const {
 
 // By tracks, not by operations: that one of them has lost its launch changes nothing for the others.
 void WaitedFor::FindNeeded() {
-  std::vector<std::pair<TrackId, TrackId>> waits;  // the second one for the first
+  std::vector<std::pair<TrackId, TrackId>> waits;             // the second one for the first
+  std::vector<TrackId> last(trace_.tracks.size(), kNoTrack);  // of each track, what was seen last
   const auto add = [&](TrackId from, TrackId to) {
-    if (from != to && (waits.empty() || waits.back() != std::pair{from, to})) {
-      waits.emplace_back(from, to);
-    }
+    if (from == kNoTrack || to == kNoTrack || from == to || last[Index(from)] == to) return;
+    last[Index(from)] = to;
+    waits.emplace_back(from, to);
   };
   for (NodeId node = 1; node < graph_.size(); ++node) {
     CancelPoint(node);
@@ -147,7 +148,7 @@ void WaitedFor::FindNeeded() {
   for (bool changes = true; changes;) {
     changes = false;
     for (const auto& [from, to] : waits) {
-      if (from == kNoTrack || to == kNoTrack || !is_needed_[Index(to)]) continue;
+      if (!is_needed_[Index(to)]) continue;
       changes |= !is_needed_[Index(from)];
       is_needed_[Index(from)] = true;
     }

@@ -38,7 +38,9 @@ class Inputs(TrainprofTest):
                 self.assertEqual(got["ranks"][0]["steps"], expected["ranks"][0]["steps"])
 
     def test_each_command_takes_it(self):
-        self.assertIn(b"PASS", self.report("check", "/dev/stdin", "--exit-zero", input=TEXT).stdout)
+        checked = self.report("check", self.put("t.json", TEXT), "--exit-zero").stdout
+        self.assertIn(b"TP203", checked)
+        self.assertEqual(self.report("check", "/dev/stdin", "--exit-zero", input=TEXT).stdout, checked)
         exported = self.report("export", "/dev/stdin", "-o", "/dev/stdout", input=TEXT).stdout
         self.assertGreater(len(json.loads(exported)["traceEvents"]), 10)
         refused = self.report("export", "/dev/stdin", "--merge", "-o", "a.json", input=TEXT, code=2)

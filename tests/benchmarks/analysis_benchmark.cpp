@@ -1,0 +1,186 @@
+// What the analysis costs beside the trace: the graph of what waited for what, its replay, the whole analysis of
+// a rank, and the memory that these take, on generated runs of growing size: 40 threads that launch on streams
+// of their own, or one that launches for all, with steps, copies and a wait for the device in each.
+//
+//   cmake --preset release && cmake --build build/release --target analysis_benchmark
+//   build/release/bin/analysis_benchmark              # 1, 10 and 50 million events; 12 GB of memory
+//   build/release/bin/analysis_benchmark 2            # two million alone
+//
+// Exit status: 0 the gates hold, 1 one does not. Each size runs in a process of its own; the fastest of three
+// counts, but for the largest.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "analysis/graph/build.h"
+#include "analysis/job/analysis.h"
+#include "trace/build/trace_builder.h"
+
+namespace trainprof {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The order's gates, and what it names them against: events, edges, seconds, bytes.
+constexpr double kLeastBuild = 5e6;    // events a second and core
+constexpr double kLeastReplay = 50e6;  // edges a second and core
+constexpr double kMostSeconds = 2.5;   // of ten million events
+constexpr double kMostBytes = 60;      // an event, beyond the trace
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double PeakBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+double ResidentBytes() {
+  long pages = 0;
+  long resident = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  if (fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+  fclose(file);
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+// Steps of 200 operators (range, launch, kernel) on each of `threads` threads and their streams, a copy from and
+// one to the host, and the wait for it.
+Trace MakeRun(size_t events, uint32_t threads) {
+  TraceBuilder builder;
+  const ProcessId process = builder.FindOrAddProcess(1);
+  constexpr size_t kOperators = 200;
+  const size_t per_step = threads * (3 * kOperators + 5);
+  const size_t steps = std::max<size_t>(20, events / per_step);
+  const StringId step_name = builder.Intern("train_step");
+  const StringId names[] = {builder.Intern("aten::mm"), builder.Intern("aten::add_"),
+                            builder.Intern("aten::relu")};
+  const StringId kernels[] = {builder.Intern("gemm_128x128"), builder.Intern("elementwise_add"),
+                              builder.Intern("elementwise_relu")};
+  const StringId launch = builder.Intern("cudaLaunchKernel");
+  const StringId copy = builder.Intern("cudaMemcpyAsync");
+  const StringId to_device = builder.Intern("Memcpy HtoD (Pinned -> Device)");
+  const StringId to_host = builder.Intern("Memcpy DtoH (Device -> Pageable)");
+  const StringId sync = builder.Intern("cudaStreamSynchronize");
+  int64_t correlation = 0;
+  for (uint32_t t = 0; t < threads; ++t) {
+    const TrackId thread = builder.FindOrAddThread(process, 100 + t);
+    const TrackId stream = builder.FindOrAddStream(process, 0, 7 + t);
+    int64_t host = 1000 + 10 * t;
+    int64_t gpu = 0;
+    const auto run = [&](StringId name, int64_t from, int64_t ns, DeviceOpKind kind,
+                         CopyDirection direction, int64_t bytes) {
+      const int64_t begin = std::max(gpu + 1200, from + 5000);
+      gpu = begin + ns;
+      builder.AddDeviceOp({{begin}, {gpu}, name, stream}, kind, direction, bytes, correlation, {});
+    };
+    for (size_t step = 0; step < steps; ++step) {
+      const int64_t begin = host;
+      const auto call = [&](StringId name, ApiKind kind, int64_t ns) {
+        ++correlation;
+        builder.AddApi({{host}, {host + ns}, name, thread}, kind, correlation);
+        host += ns;
+      };
+      call(copy, ApiKind::kCopy, 4000);
+      run(to_device, host - 4000, 90'000, DeviceOpKind::kCopy, CopyDirection::kHostToDevice,
+          1 << 20);
+      for (size_t op = 0; op < kOperators; ++op) {
+        const int64_t from = host;
+        host += 2500;
+        call(launch, ApiKind::kLaunch, 2500);
+        builder.AddRange({{from}, {host + 500}, names[op % 3], thread}, RangeKind::kCpuOp);
+        run(kernels[op % 3], host - 2500, static_cast<int64_t>(2000 + 1000 * (op % 7)),
+            DeviceOpKind::kKernel, CopyDirection::kUnknown, 0);
+        host += 1000;
+      }
+      call(copy, ApiKind::kCopy, 4000);
+      run(to_host, host - 4000, 2000, DeviceOpKind::kCopy, CopyDirection::kDeviceToHost, 4);
+      call(sync, ApiKind::kSync, std::max<int64_t>(2000, gpu + 6000 - host));
+      if (t == 0) {
+        builder.AddRange({{begin}, {host}, step_name, thread}, RangeKind::kUserAnnotation);
+      }
+      host += 20'000;
+    }
+  }
+  return std::move(builder).Build();
+}
+
+struct Figures {
+  double build = 0;
+  double replay = 0;
+  double whole = 0;
+};
+
+bool Measure(size_t events, uint32_t threads, int rounds) {
+  const Trace trace = MakeRun(events, threads);
+  const double count =
+      static_cast<double>(trace.ranges.size() + trace.api.size() + trace.device_ops.size());
+  const Steps steps = FindSteps(trace);
+  const std::vector<bool> blocking = FindBlockingCalls(trace);
+  const double resident = ResidentBytes();
+  Figures best{1e9, 1e9, 1e9};
+  double edges = 0;
+  for (int round = 0; round < rounds; ++round) {
+    {
+      auto begin = Clock::now();
+      const Graph graph = BuildGraph(trace, steps, blocking);
+      best.build = std::min(best.build, SecondsSince(begin));
+      begin = Clock::now();
+      const std::vector<int64_t> ends = Replay(graph, graph.recorded);
+      best.replay = std::min(best.replay, SecondsSince(begin));
+      edges = static_cast<double>(graph.from.size());
+    }
+    const auto begin = Clock::now();
+    const RankAnalysis analysis = Analyze(trace);
+    best.whole = std::min(best.whole, SecondsSince(begin));
+  }
+  const double bytes = (PeakBytes() - resident) / count;
+  const double expected = kMostSeconds * count / 10e6;
+  fmt::print(
+      "{:5.1f} M events, {:2} threads: graph {:5.1f} M events/s ({:.1f}x the gate), replay {:4.0f} M edges/s "
+      "({:.1f}x), analysis {:6.2f} s ({:.2f} of {:.2f} s), {:3.0f} B/event beyond the trace ({:.2f} of {:.0f})\n",
+      count * 1e-6, threads, count / best.build * 1e-6, count / best.build / kLeastBuild,
+      edges / best.replay * 1e-6, edges / best.replay / kLeastReplay, best.whole,
+      best.whole / expected, expected, bytes, bytes / kMostBytes, kMostBytes);
+  return count / best.build >= kLeastBuild && edges / best.replay >= kLeastReplay &&
+         best.whole <= expected && bytes <= kMostBytes;
+}
+
+bool MeasureApart(size_t events, uint32_t threads, int rounds) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool holds = Measure(events, threads, rounds);
+    fflush(stdout);
+    _exit(holds ? 0 : 1);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+}  // namespace trainprof
+
+int main(int argc, char** argv) {
+  std::vector<double> millions = {1, 10, 50};
+  if (argc > 1) millions = {std::atof(argv[1])};
+  bool holds = true;
+  for (const double size : millions) {
+    for (const uint32_t threads : {1u, 40u}) {
+      const auto events = static_cast<size_t>(size * 1e6);
+      holds = trainprof::MeasureApart(events, threads, size > 20 ? 1 : 3) && holds;
+    }
+  }
+  fmt::print("gates: {}\n", holds ? "hold" : "FAIL");
+  return holds ? 0 : 1;
+}
