@@ -118,21 +118,6 @@ struct Outcome {
   double half_width_ms = 0;  // of the answer whose steps differ most
 };
 
-// Where a host that did nothing recorded may as well have waited: the run took as long, had it not.
-template <class Take>
-void TakeSilence(const RankModel& model, Take take) {
-  if (model.silence.Empty()) return;
-  std::vector<ThreadSpan> spans;
-  for (const Interval& time : model.silence.intervals()) {
-    spans.push_back({model.device_steps.thread, time});
-  }
-  const Assumption waited{.silence = &spans};
-  const std::vector<int64_t> before = model.step_replay->After({}, waited);
-  const double mean = model.step_replay->MeanNs();
-  if (std::abs(StepReplay::MeanOf(before) - mean) > kRunToRun * mean) return;
-  take(waited, before);
-}
-
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
   const double step = model.step_replay->MeanNs() / 1e6;
   Outcome outcome{std::numeric_limits<double>::infinity(), 0, 0};
@@ -150,7 +135,7 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     if (assumption.closes_graph && outcome.low_ms < kWorthAGraph * step) continue;
     take(assumption, model.step_replay->recorded());
   }
-  TakeSilence(model, take);
+  if (!model.silence.empty()) take({.silence = &model.silence}, model.steps_without_silence);
   return outcome;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/graph/build.h"
 #include "analysis/host/cpu_use.h"
@@ -84,12 +85,25 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
   }
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
-  if (steps.thread != kNoTrack && device_steps.count() > 0) {
-    const Duration step{static_cast<int64_t>(1e6 * device_steps.MeanMilliseconds())};
-    silence = SilenceOf(trace, steps.thread, ActivityTimeline(trace, steps.thread, blocking_calls),
-                        kSilentStretch, step);
-  }
+  FindSilence();
   device_doubt = DeviceDoubt(*this);
+}
+
+void RankModel::FindSilence() {
+  const TrackId thread = device_steps.thread;
+  const double mean = step_replay->MeanNs();
+  if (thread == kNoTrack || device_steps.count() == 0 || mean <= 0) return;
+  const Timeline<HostMoment> activity = ActivityTimeline(trace, thread, blocking_calls);
+  const IntervalSet times =
+      SilenceOf(trace, thread, activity, kSilentStretch, Duration{static_cast<int64_t>(mean)});
+  if (times.Empty()) return;
+  for (const Interval& time : times.intervals()) silence.push_back({thread, time});
+  steps_without_silence = step_replay->After({}, {.silence = &silence});
+  // No two runs take the same time.
+  constexpr double kAsLong = 0.01;
+  if (std::abs(StepReplay::MeanOf(steps_without_silence) - mean) <= kAsLong * mean) return;
+  silence.clear();
+  steps_without_silence.clear();
 }
 
 // How long steps took of which the devices were not recorded, from what those took that were.

@@ -42,8 +42,11 @@ struct RankModel {
   // What waited for what, over `device_steps`, and how long these would take after a change.
   std::unique_ptr<const Graph> graph;
   std::unique_ptr<const StepReplay> step_replay;
-  // When nothing shows that the stepping thread worked (SilenceOf).
-  IntervalSet silence;
+  // When nothing shows that the stepping thread worked (SilenceOf), where it may as well have waited for a
+  // device, somehow: the steps would have taken as long, had it not. And these times then, as those of
+  // step_replay->recorded().
+  std::vector<ThreadSpan> silence;
+  std::vector<int64_t> steps_without_silence;
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;
@@ -71,6 +74,7 @@ struct RankModel {
   RankModel(const Trace& trace, DeviceOrder order);
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
+  void FindSilence();
 };
 
 // "steps without GPU detail take 2.6 ms, those with it 1.9 ms; they wait 0.7 ms for the loader, ..."

@@ -117,9 +117,6 @@ inline constexpr Duration kPythonStretch = Milliseconds(1);
 // kept issuing, too slowly. In the traces that calibrated this, gaps that end with a late launch are below
 // 1 ms, the ones behind a loader's wait apart.
 inline constexpr Duration kSilentStretch = Milliseconds(1);
-// The same inside a range of the user's that names no phase of training: between two launches an
-// interpreter takes less.
-inline constexpr Duration kOwnStretch = Microseconds(250);
 // A collective that takes less than that only issues its kernels.
 inline constexpr Duration kRankPause = kThreadPause;
 

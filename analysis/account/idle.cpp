@@ -82,9 +82,8 @@ class IdleSplitter::OfDevice {
   const std::span<const uint32_t> ops_;
   const std::vector<MissingWork::Period>& missing_;
   DeviceAccount& account_;
-  size_t needed_ = 0;        // of ops_: what is before it is not asked for any more
-  std::vector<Held> held_;   // of the gap at hand
-  std::vector<Part> parts_;  // the same
+  std::vector<Held> held_;                               // of the gap at hand
+  std::vector<Part> parts_;                              // the same
   std::unordered_map<const void*, Duration> preempted_;  // what is taken already
 };
 
@@ -100,10 +99,9 @@ Row IdleSplitter::OfDevice::OperationAt(TraceTime begin, size_t first) const {
   return found;
 }
 
-// The first from there on for which somebody waits. Amortised O(1): `first` only grows.
+// The first from there on for which somebody waits; kNoRow where that is none of the next.
 Row IdleSplitter::OfDevice::NeededFrom(size_t first) const {
-  for (size_t i = first; i < ops_.size(); ++i) {
-    CancelPoint(i);
+  for (size_t i = first; i < std::min(ops_.size(), first + kMostSkipped); ++i) {
     const Row row{ops_[i]};
     if (!trace_.device_ops.interval(row).Empty() && all_.waited_for_.IsNeeded(row)) return row;
   }
@@ -133,8 +131,7 @@ void IdleSplitter::OfDevice::Split() {
     }
     Row waited = op;
     if (op != kNoRow && !all_.waited_for_.IsNeeded(op)) {
-      needed_ = std::max(needed_, next);
-      waited = NeededFrom(needed_);
+      waited = NeededFrom(next);
       if (waited == kNoRow) waited = op;
     }
     SplitGap(gap, waited);
@@ -310,7 +307,7 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
       part.why = ClassOfRange(gap, moment.range, held);
       part.is_rest =
           length <
-          (part.why == C::kIdleHostWork && IsNoPhase(moment.range) ? kOwnStretch : kSilentStretch);
+          (part.why == C::kIdleHostWork && IsNoPhase(moment.range) ? kHostPause : kSilentStretch);
       break;
     case HostActivity::kNothing:
       part.is_rest = length < kSilentStretch;

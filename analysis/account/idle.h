@@ -12,23 +12,24 @@
 
 namespace trainprof {
 
-// The law. A gap [g0, g1) is ended by an operation X: the first that begins there, or behind it, for which
-// the thread that steps waits (WaitedFor::IsNeeded); where there is none, the one at g1. Each nanosecond of
-// the gap goes to what X waited for then, on the way back along the graph's edges (graph/waited_for.h):
+// The law. A gap [g0, g1) is ended by an operation X: the first that begins there, or behind it (of the next
+// kMostSkipped), for which the thread that steps waits (WaitedFor::IsNeeded); where there is none, the one at
+// g1. Each nanosecond of the gap goes to what X waited for then, on the way back along the graph's edges
+// (graph/waited_for.h):
 //  - an operation of another device: other device; a host function in a stream: host function;
 //  - the moment between two queued operations: hand-over;
 //  - the host in the call that issued X, as long as X may take to begin after it: rest; unknown where that
 //    call set something up; launch-bound for copies, which it prepares. What is later, unknown;
-//  - nothing recorded, though X was queued: unrecorded where a graph was launched before, nodes of
-//    which may be missing. Else unknown;
+//  - nothing recorded, though X was queued: unrecorded where a graph was launched before, nodes of which
+//    may be missing. Else unknown;
 //  - a thread T of the host: input wait while the stepping thread waited for input. Else what T was doing
 //    (host/timeline.h): input wait, allocation, I/O; for kRankPause, other ranks; for 1 ms, Python; for
-//    1 ms (kOwnStretch where it names no phase), inside a range of the user's that began behind T's last
+//    1 ms (kHostPause where it names no phase), inside a range of the user's that began behind T's last
 //    call or in the gap and ended in its step, or for kOperatorStretch, inside one operator, host work. For
-//    less than that, and inside calls: rest. With nothing recorded what the
-//    stepping thread was doing; for 1 ms, host work where looks at the thread's use of the CPU show that
-//    it computed, else unknown. A wait of more than kSyncReturn for a device that is idle: unknown. Of
-//    host work, Python and what is unknown, preempted is what looks show that the thread was;
+//    less than that, and inside calls: rest. With nothing recorded what the stepping thread was doing; for
+//    1 ms, host work where looks at the thread's use of the CPU show that it computed, else unknown. A wait
+//    of more than kSyncReturn for a device that is idle: unknown. Of host work, Python and what is unknown,
+//    preempted is what looks show that the thread was;
 //  - X has no recorded launch: unknown.
 // The rest is launch-bound. But where the host waited for a device before, in a call of length B > kHandOver, it would
 // have come B earlier without: the rest is sync drain until the device has been idle for B since it ran
@@ -44,6 +45,9 @@ namespace trainprof {
 // The parts cover the gap exactly.
 class IdleSplitter {
  public:
+  // As many operations for which nobody waits stand between a gap and the next that matters, at most.
+  static constexpr size_t kMostSkipped = 64;
+
   // Keeps references: all must outlive it.
   IdleSplitter(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls,
                const Graph& graph);

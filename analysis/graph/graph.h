@@ -104,6 +104,9 @@ struct Graph {
   NodeId size() const { return static_cast<NodeId>(kind.size()); }
 };
 
+// The thread of the host that a node is on: of calls, waits and waits for input; kNoTrack of all others.
+TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node);
+
 // The end of each node, in ns since time 0. `costs` are the graph's own or an edit of them. O(V + E),
 // some 3 ns an edge. Can be cancelled.
 std::vector<int64_t> Replay(const Graph& graph, const Costs& costs);

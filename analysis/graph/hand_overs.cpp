@@ -40,7 +40,7 @@ StringId NameOf(const Trace& trace, const HostItems& items, const HostItem& item
 bool WasAtWork(const Trace& trace, TrackId thread, TraceTime at, const Interval& pause) {
   const Row range = InnermostRange(trace.ranges, thread, at);
   return range != kNoRow && trace.ranges.begin[Index(range)] > pause.begin &&
-         std::min(trace.ranges.end[Index(range)], pause.end) > at + kOnItsWay;
+         std::min(trace.ranges.end[Index(range)], pause.end) > at + kHostPause;
 }
 
 bool Vary(std::vector<int64_t> values, int64_t most) {

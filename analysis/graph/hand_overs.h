@@ -16,10 +16,10 @@ struct HandOver {
 };
 
 // The law. A thread that paused for kThreadPause before an item (or waited for input so long) went on
-// behind the last item of another thread that ended meanwhile (not while it was in a range that it had begun in its
-// pause, and stayed in for kOnItsWay), where the calls of those two names do so
-// at least kLeastTimes, and the distances between them vary less (from the lower to the upper quartile)
-// than a tenth of the median pause.
+// behind the last item of another thread that ended meanwhile (not while it was in a range that it had begun
+// in its pause, and stayed in for kHostPause), where the calls of those two names do so at least kLeastTimes,
+// and the distances between them vary less (from the lower to the upper quartile) than a tenth of the median
+// pause.
 class HandOvers {
  public:
   HandOvers() = default;

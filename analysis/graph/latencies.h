@@ -15,16 +15,20 @@ inline constexpr Duration kHandOver = Microseconds(20);
 // driver's buffers are below 4 MiB, filled at 4 GB/s or better.
 inline constexpr int64_t kStagingBytes = 4 << 20;
 inline constexpr int64_t kStagingBytesPerMicrosecond = 4000;
-// An operation that begins later than this after its call began waited for something.
+// An operation that begins later than this after its call began waited for something: on an idle stream half
+// begin after 7 to 13 us, 99 % after 16 to 24, in traces of V100, A100 and H100 whose streams wait for no
+// events.
 inline constexpr Duration kLongestLaunch = Microseconds(200);
 // What a call that waits does before it waits, where no other call of its name tells.
 inline constexpr Duration kIssue = Microseconds(5);
 // A host thread wakes from a sync within this time after its device went idle, on a busy machine too; and
 // behind another thread that it waited for.
 inline constexpr Duration kSyncReturn = Milliseconds(1);
-// A thread that was woken leaves what it waited in within this time.
-inline constexpr Duration kOnItsWay = Microseconds(250);
-// An operator that issues nothing for this long computes on the host, or sets something up.
+// A host thread that gets on with its work is silent for less: 99 % of the pauses between operators and calls
+// are below 171 us in the same traces and those of CPU runs.
+inline constexpr Duration kHostPause = Microseconds(250);
+// An operator that issues nothing for this long computes on the host, or sets something up: of the stretches
+// that operators are silent for, 99.9 % are below 0.25 ms there, 1.4 ms where a loader works in the loop.
 inline constexpr Duration kOperatorStretch = Milliseconds(3);
 // A thread that pauses for less than this does not wait for another one: to be woken takes as long.
 inline constexpr Duration kThreadPause = Microseconds(60);

@@ -27,6 +27,18 @@ NodeId Graph::WaitOf(Row call) const {
   return wait != wait_of_call.end() && wait->first == number ? wait->second : 0;
 }
 
+TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node) {
+  switch (graph.kind[node]) {
+    case NodeKind::kCall:
+    case NodeKind::kWait:
+      return trace.api.track[graph.row[node]];
+    case NodeKind::kInput:
+      return trace.ranges.track[graph.row[node]];
+    default:
+      return kNoTrack;
+  }
+}
+
 std::vector<int64_t> Replay(const Graph& graph, const Costs& costs) {
   std::vector<int64_t> ends(graph.size());
   for (NodeId node = 0; node < graph.size(); ++node) {

@@ -37,21 +37,11 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
 }
 
 bool WaitedFor::IsOfHost(NodeId node) const {
-  const NodeKind kind = graph_.kind[node];
-  return kind == NodeKind::kCall || kind == NodeKind::kWait || kind == NodeKind::kInput ||
-         kind == NodeKind::kStep;
+  return graph_.kind[node] == NodeKind::kStep || HostThreadOf(trace_, graph_, node) != kNoTrack;
 }
 
 TrackId WaitedFor::ThreadOf(NodeId node) const {
-  switch (graph_.kind[node]) {
-    case NodeKind::kCall:
-    case NodeKind::kWait:
-      return trace_.api.track[graph_.row[node]];
-    case NodeKind::kInput:
-      return trace_.ranges.track[graph_.row[node]];
-    default:
-      return stepping_;
-  }
+  return graph_.kind[node] == NodeKind::kStep ? stepping_ : HostThreadOf(trace_, graph_, node);
 }
 
 // Of a call that waits for a device; one that returned at once found nothing to wait for. For room in a

@@ -37,7 +37,9 @@ class Editor {
 
  private:
   void Make(const Change& change) {
-    for (const Row call : change.calls) DropWait(call);
+    if (change.edit != Edit::kDropDependencies) {
+      for (const Row call : change.calls) DropWait(call);
+    }
     switch (change.edit) {
       case Edit::kRemoveWaits:
         for (const Row call : change.rows) DropWait(call);
@@ -143,18 +145,7 @@ class Editor {
     return times;
   }
 
-  // The thread that a node of the host is on; kNoTrack of all others, and of steps.
-  TrackId ThreadOf(NodeId node) const {
-    switch (graph_.kind[node]) {
-      case NodeKind::kCall:
-      case NodeKind::kWait:
-        return trace_.api.track[graph_.row[node]];
-      case NodeKind::kInput:
-        return trace_.ranges.track[graph_.row[node]];
-      default:
-        return kNoTrack;
-    }
-  }
+  TrackId ThreadOf(NodeId node) const { return HostThreadOf(trace_, graph_, node); }
 
   // Waits within one of the ranges, or around one.
   void FeedInput(const Change& change) {
@@ -227,7 +218,7 @@ class Editor {
 
   void DropHostWork(const Change& change) {
     const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
-    const std::vector<int64_t> ends = Replay(graph_, graph_.recorded);
+    const std::vector<int64_t>& ends = Ends();
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
       const auto times = dropped.find(ThreadOf(node));
@@ -241,6 +232,12 @@ class Editor {
         costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
       });
     }
+  }
+
+  // As recorded; worked out when it is first asked for.
+  const std::vector<int64_t>& Ends() {
+    if (ends_.empty()) ends_ = Replay(graph_, graph_.recorded);
+    return ends_;
   }
 
   // The first launch of each step stays: it launches all.
@@ -271,8 +268,7 @@ class Editor {
   int64_t WithoutLaunching(NodeId node, EdgeId edge) {
     const int64_t lag = costs_.Lag(edge);
     if (lag < kLongPause.ns) return 0;
-    if (ends_.empty()) ends_ = Replay(graph_, graph_.recorded);
-    const TraceTime begin{ends_[graph_.from[edge]]};
+    const TraceTime begin{Ends()[graph_.from[edge]]};
     return std::max<int64_t>(
         0, lag - OperatorsOf(ThreadOf(node)).TotalWithin({begin, begin + Duration{lag}}).ns);
   }
@@ -367,7 +363,7 @@ class Editor {
   }
 
   void LimitLoader() {
-    const std::vector<int64_t> ends = Replay(graph_, graph_.recorded);
+    const std::vector<int64_t>& ends = Ends();
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
       if (graph_.kind[node] != NodeKind::kInput) continue;
@@ -394,8 +390,8 @@ class Editor {
   const Graph& graph_;
   const Assumption& assumption_;
   Costs costs_;
-  std::vector<int64_t> ends_;                 // recorded, once they are asked for
-  std::map<TrackId, IntervalSet> operators_;  // by thread, the same
+  std::vector<int64_t> ends_;
+  std::map<TrackId, IntervalSet> operators_;  // by thread, once they are asked for
 };
 
 }  // namespace

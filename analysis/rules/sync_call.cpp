@@ -17,9 +17,6 @@
 namespace trainprof::rules {
 namespace {
 
-// With so much to do left a device does not run dry before the host has launched again.
-constexpr Duration kStillQueued = Microseconds(200);
-
 // When the last work was asked for: what waits behind it ends the recording, and holds nothing up.
 TraceTime LastLaunch(const ApiTable& api) {
   TraceTime last{INT64_MIN};
@@ -56,7 +53,7 @@ std::vector<TraceTime> QueuedUntil(const Trace& trace) {
 }
 
 // The calls of threads that feed devices, without those behind copies, and without those that leave more
-// work queued than the device needs to go on: they bound by how much the host is ahead, and take none of it.
+// work queued than lasts until the host has launched again: they bound by how much the host is ahead, and take none of it.
 std::vector<Row> FindCalls(const RankModel& model) {
   const ApiTable& api = model.trace.api;
   std::vector<bool> of_copy(api.size());
@@ -71,7 +68,7 @@ std::vector<Row> FindCalls(const RankModel& model) {
     CancelPoint(call);
     if (api.kind[call] != ApiKind::kSync || of_copy[call]) continue;
     if (!feeds[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
-    if (queued[call] > api.end[call] + kStillQueued) continue;
+    if (queued[call] > api.end[call] + kHostPause) continue;
     calls.push_back(Row{call});
   }
   const TraceTime last = LastLaunch(api);

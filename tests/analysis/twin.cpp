@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/account/idle.h"
 #include "tests/analysis/twin_activity.h"
 #include "tests/analysis/twin_host.h"
 #include "tests/analysis/twin_missing.h"
@@ -154,18 +155,20 @@ size_t Twin::OperationAfter(DeviceId device, int64_t moment) const {
   return found;
 }
 
-// The first that takes time and begins there or later, and for which somebody waits.
+// The first that takes time and begins there or later, and for which somebody waits; of the next so many.
 size_t Twin::NeededFrom(DeviceId device, int64_t moment) const {
   const DeviceOpTable& ops = trace_.device_ops;
-  size_t found = kNone;
+  std::vector<size_t> next;
   for (size_t op = 0; op < ops.size(); ++op) {
-    if (!OnDevice(op, device) || ops.begin[op].ns < moment || ops.end[op] == ops.begin[op]) {
-      continue;
-    }
-    if (!waits_.IsNeeded(op)) continue;
-    if (found == kNone || ops.begin[op] < ops.begin[found]) found = op;
+    if (OnDevice(op, device) && ops.begin[op].ns >= moment) next.push_back(op);
   }
-  return found;
+  std::stable_sort(next.begin(), next.end(),
+                   [&](size_t a, size_t b) { return ops.begin[a] < ops.begin[b]; });
+  next.resize(std::min(next.size(), IdleSplitter::kMostSkipped));
+  for (const size_t op : next) {
+    if (ops.end[op] != ops.begin[op] && waits_.IsNeeded(op)) return op;
+  }
+  return kNone;
 }
 
 // Maximal stretches of one activity within [begin, end).
@@ -234,7 +237,7 @@ Verdict Twin::VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_
       const bool names_work =
           verdict.why == DeviceClass::kIdleHostWork &&
           PhaseOfUserName(trace_.Text(trace_.ranges.name[range])) == Phase::kNone;
-      verdict.is_rest = length < (names_work ? kOwnStretch.ns : kSilentStretch.ns);
+      verdict.is_rest = length < (names_work ? kHostPause.ns : kSilentStretch.ns);
     }
   }
   return verdict;
