@@ -27,9 +27,6 @@ inline constexpr Duration kSyncReturn = Milliseconds(1);
 // A host thread that gets on with its work is silent for less: 99 % of the pauses between operators and calls
 // are below 171 us in the same traces and those of CPU runs.
 inline constexpr Duration kHostPause = Microseconds(250);
-// An operator that issues nothing for this long computes on the host, or sets something up: of the stretches
-// that operators are silent for, 99.9 % are below 0.25 ms there, 1.4 ms where a loader works in the loop.
-inline constexpr Duration kOperatorStretch = Milliseconds(3);
 // A thread that pauses for less than this does not wait for another one: to be woken takes as long.
 inline constexpr Duration kThreadPause = Microseconds(60);
 

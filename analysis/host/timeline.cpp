@@ -2,6 +2,7 @@
 #include "analysis/host/timeline.h"
 
 #include <optional>
+#include <utility>
 
 #include "trace/base/cancel.h"
 
@@ -49,7 +50,8 @@ bool IsPlain(HostActivity activity) {
 }
 
 // `top` where it covers, else `bottom`. O(n).
-Timeline<HostMoment> Overlay(const Timeline<HostMoment>& bottom, const Timeline<HostMoment>& top) {
+Timeline<HostMoment> Overlay(Timeline<HostMoment> bottom, const Timeline<HostMoment>& top) {
+  if (top.empty()) return bottom;
   Timeline<HostMoment> out;
   const auto emit = [&](const Interval& interval, const HostMoment& moment) {
     if (interval.Empty()) return;
@@ -147,11 +149,15 @@ Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
     auto& list = IsPlain(*activity)                      ? plain
                  : *activity == HostActivity::kInputWait ? input
                                                          : reasons;
+    // What has no name is one segment with what stands beside it.
     const bool is_named =
-        *activity == HostActivity::kOwnRange || (*activity == HostActivity::kWork && !is_api);
+        *activity == HostActivity::kOwnRange ||
+        (*activity == HostActivity::kWork && !is_api && interval.Length() >= kOperatorStretch);
     list.push_back({interval, {*activity, is_named ? row : kNoRow}});
   });
-  return Overlay(Overlay(Flatten(plain), Flatten(reasons)), Flatten(input));
+  Timeline<HostMoment> of_plain = Flatten(plain);
+  plain = {};  // many
+  return Overlay(Overlay(std::move(of_plain), Flatten(reasons)), Flatten(input));
 }
 
 std::vector<bool> FindBlockingCalls(const Trace& trace) {

@@ -25,7 +25,7 @@ enum class HostActivity : uint8_t {
 
 struct HostMoment {
   HostActivity activity = HostActivity::kNothing;
-  Row range = kNoRow;  // of kOwnRange, and of kWork inside an operator
+  Row range = kNoRow;  // of kOwnRange, and of kWork in an operator of at least kOperatorStretch
 
   bool operator==(const HostMoment&) const = default;
 };
@@ -38,6 +38,11 @@ inline constexpr Duration kRounding = Microseconds(1);
 // once, or loads it: creating the context took 30 s in one cudaDeviceGetStreamPriorityRange of a
 // cold-started AlexNet.
 inline constexpr Duration kSetupCall = Milliseconds(1);
+
+// An operator that issues nothing for this long computes on the host, or sets something up: of the stretches
+// that operators are silent for, 99.9 % are below 0.25 ms in traces of V100, A100 and H100, 1.4 ms where a
+// loader works in the loop.
+inline constexpr Duration kOperatorStretch = Milliseconds(3);
 
 template <class Value>
 struct Segment {

@@ -33,8 +33,8 @@ class Sampler(TrainprofTest):
     def host_files(self):
         return sorted(glob.glob(os.path.join(self.the_run_folder(), "host-*")))
 
-    def events(self):
-        """Those of the Chrome export."""
+    def counters(self):
+        """Counter events of the Chrome export: [(pid, name, seconds, args)]."""
         for old in glob.glob(self.path("trace*.json")):
             os.unlink(old)
         exported = self.trainprof("export", self.the_run_folder(), "-o", "trace.json")
@@ -43,12 +43,9 @@ class Sampler(TrainprofTest):
         for path in glob.glob(self.path("trace*.json")):
             with open(path, encoding="utf-8") as file:
                 trace = json.load(file)
-            events += trace["traceEvents"]
+            events += [(e["pid"], e["name"], e["ts"] / 1e6, e["args"])
+                       for e in trace["traceEvents"] if e["ph"] == "C"]
         return events
-
-    def counters(self):
-        """Its counters: [(pid, name, seconds, args)]."""
-        return [(e["pid"], e["name"], e["ts"] / 1e6, e["args"]) for e in self.events() if e["ph"] == "C"]
 
     def report(self):
         result = self.trainprof("report", self.the_run_folder(), "--format", "json")
