@@ -67,6 +67,7 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
     answers.push_back({.pinned_bytes_per_us = kFastLink});
   }
   if (any(Edit::kLaunchAsGraph)) answers.push_back({.closes_graph = true});
+  if (any(Edit::kKeepReplicas)) answers.push_back({.exchange_is_exposed = true});
   if (any(Edit::kOverlapCommunication)) answers.push_back({.waits_for_last_collective = true});
   return answers;
 }

@@ -29,7 +29,8 @@ inline bool IsTrusted(const RankModel& model) {
 // Whether what a change gives is replayed: some have no row in the graph.
 inline bool IsReplay(const Change& change) {
   return change.edit != Edit::kFillIdle && !change.in_other_steps &&
-         (!change.rows.empty() || !change.calls.empty() || !change.spans.empty());
+         (!change.rows.empty() || !change.calls.empty() || !change.spans.empty() ||
+          !change.ops.empty());
 }
 
 // What all of these changes give together, as expected. One or a few replays.

@@ -27,6 +27,7 @@ enum class Edit : uint8_t {
   kLaunchAsGraph,  // launches become one launch of a graph a step; of trace.api
   kOverlapCommunication,  // collectives run beside other kernels; of trace.device_ops
   kDropDependencies,      // streams no longer wait; of trace.syncs
+  kKeepReplicas,  // each device keeps its weights: they are not sent any more; of trace.device_ops
   kFillIdle,              // the device has work whenever it stands idle: the last resort
 };
 
@@ -40,6 +41,9 @@ struct Change {
   std::vector<Row> calls{};
   // Of kDropHostWork: times that no range holds, and which go, too.
   std::vector<ThreadSpan> spans{};
+  // Rows of trace.device_ops. Of kDropDependencies: work of the null stream that leaves it for a stream
+  // which neither waits for others nor holds them up. Of kKeepReplicas: gradients that come back.
+  std::vector<Row> ops{};
 };
 
 }  // namespace trainprof

@@ -65,6 +65,11 @@ class Editor {
         return OverlapCommunication(change.rows);
       case Edit::kDropDependencies:
         return DropDependencies(change);
+      case Edit::kKeepReplicas:
+        for (const Row op : change.rows) DropOp(op);
+        if (assumption_.exchange_is_exposed) return;
+        for (const Row op : change.ops) DropOp(op);
+        return;
       case Edit::kFillIdle:
         return;
     }
@@ -359,6 +364,20 @@ class Editor {
                               : kind == NodeKind::kInferredFunction ? is_in(calls)
                                                                     : false;
       if (is_dropped) costs_.SetDuration(node, 0);
+    }
+    if (!change.ops.empty()) LeaveNullStream(change.ops);
+  }
+
+  void LeaveNullStream(const std::vector<Row>& ops) {
+    std::vector<bool> leaves(graph_.size(), false);
+    for (const Row op : ops) leaves[graph_.node_of_op[Index(op)]] = true;
+    leaves[0] = false;  // of those without a node
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      ForEachEdge(node, [&](EdgeId edge) {
+        const bool is_of_one = leaves[node] || leaves[graph_.from[edge]];
+        if (graph_.edge_kind[edge] == EdgeKind::kNullStream && is_of_one) costs_.Drop(edge);
+      });
     }
   }
 

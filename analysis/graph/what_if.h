@@ -25,6 +25,8 @@ struct Assumption {
   const std::vector<ThreadSpan>* silence = nullptr;
   // The last collective of each step is still waited for.
   bool waits_for_last_collective = false;
+  // Gradients are exchanged behind the backward pass, in the time that they take now.
+  bool exchange_is_exposed = false;
 };
 
 // The recorded costs with all changes made. Rows that have no node, of a part that was not recorded,

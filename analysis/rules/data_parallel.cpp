@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "analysis/account/replicas.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
@@ -120,12 +121,83 @@ std::string MemoryText(const RankModel& model) {
   return text.empty() ? text : " Memory of torch's allocator, at most: " + text + ".";
 }
 
+constexpr double kByTraffic = 0.8;  // confidence
+
+// What DataParallel asks people to do; `number` is the device that does more than the others.
+void Advise(const RankModel& model, int64_t number, Finding& finding) {
+  finding.advice = fmt::format(
+      "At each forward pass nn.DataParallel copies all weights to each GPU, scatters the batch and gathers "
+      "the outputs on GPU {}, by threads that share Python's GIL. DistributedDataParallel, one process a GPU, "
+      "keeps the weights and adds gradients up while the backward pass runs; give each rank its part of the "
+      "data (DistributedSampler, and set_epoch at each epoch), else every rank trains on all of it. The batch "
+      "size is then a GPU's, not the sum.{}",
+      number, MemoryText(model));
+  finding.fix =
+      "# torchrun --nproc-per-node=N train.py\n"
+      "torch.distributed.init_process_group(\"nccl\")\n"
+      "local = int(os.environ[\"LOCAL_RANK\"]); torch.cuda.set_device(local)\n"
+      "model = torch.nn.parallel.DistributedDataParallel(model.to(local), device_ids=[local])";
+  finding.verify =
+      "Record again, all ranks: no replicate, scatter or gather, and GPUs equally busy.";
+}
+
+// No operator and no Python frame names it: known by what the devices did.
+Diagnosis OfReplicas(const RankModel& model, Replicas replicas) {
+  const DeviceOpTable& ops = model.trace.device_ops;
+  const auto times_of = [&](const std::vector<Row>& rows) {
+    std::vector<Interval> times;
+    for (const Row row : rows) times.push_back(ops.interval(row));
+    return IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window);
+  };
+  const IntervalSet out = times_of(replicas.out);
+  const IntervalSet back = times_of(replicas.back);
+  const Imbalance imbalance = ImbalanceOf(model);
+  const int64_t number = model.trace.devices[Index(replicas.root)].id;
+  Finding finding;
+  finding.cost = out.UnionWith(back).Total();
+  finding.severity =
+      std::max(Severity::kWarning, SeverityOfLoss(model.ShareOfWindow(finding.cost)));
+  finding.count = static_cast<int64_t>(replicas.out.size() + replicas.back.size());
+  finding.confidence = kByTraffic;
+  finding.confidence_reasons.push_back(
+      "no operator and no Python frame names it: it follows from what the GPUs run and send");
+  finding.title = fmt::format(
+      "DataParallel, as it seems: one process drives {} GPUs that run the same kernels; GPU {} sends weights "
+      "for {:.2f} {} and takes gradients for {:.2f}, works {:.2f} (the others {:.2f})",
+      model.devices.size(), number, model.PerStepMs(out.Total()), model.Unit(),
+      model.PerStepMs(back.Total()), model.PerStepMs(imbalance.most),
+      model.PerStepMs(imbalance.others));
+  for (const Row row : replicas.out) {
+    CancelPoint();
+    if (const Row call = ops.launch[Index(row)]; call != kNoRow) {
+      AddSite(finding.where, model.sites.FindCall(call));
+    }
+  }
+  std::vector<Row> longest = replicas.out;
+  longest.insert(longest.end(), replicas.back.begin(), replicas.back.end());
+  KeepWorst(longest,
+            [&](Row a, Row b) { return ops.interval(a).Length() > ops.interval(b).Length(); });
+  for (const Row row : longest) {
+    finding.evidence.push_back(
+        {fmt::format("{} took {:.3f} ms", FunctionOf(model.trace.Text(ops.name[Index(row)])),
+                     ops.interval(row).Length().ToMilliseconds()),
+         ops.interval(row), Table::kDeviceOps, row});
+  }
+  Advise(model, number, finding);
+  Change change{Edit::kKeepReplicas, std::move(replicas.out)};
+  change.ops = std::move(replicas.back);
+  return {std::move(finding), std::move(change)};
+}
+
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (!model.device_doubt.empty()) return Skipped{model.device_doubt};
   if (model.devices.size() < 2) return std::vector<Diagnosis>{};
   Ranges ranges = FindRanges(model);
   if (!ranges.named && (ranges.parts[kReplicate].empty() || ranges.parts[kGather].empty())) {
+    if (auto replicas = FindReplicas(model.trace, model.device_steps)) {
+      return std::vector<Diagnosis>{OfReplicas(model, *std::move(replicas))};
+    }
     if (model.trace.ranges.size() > 0 &&
         std::any_of(model.trace.ranges.kind.begin(), model.trace.ranges.kind.end(),
                     [](RangeKind kind) {
@@ -171,20 +243,7 @@ RuleOutcome Check(const RankModel& model) {
                      table.interval(row).Length().ToMilliseconds()),
          table.interval(row), Table::kRanges, row});
   }
-  finding.advice = fmt::format(
-      "At each forward pass nn.DataParallel copies all weights to each GPU, scatters the batch and gathers "
-      "the outputs on GPU {}, by threads that share Python's GIL. DistributedDataParallel, one process a GPU, "
-      "keeps the weights and adds gradients up while the backward pass runs; give each rank its part of the "
-      "data (DistributedSampler, and set_epoch at each epoch), else every rank trains on all of it. The batch "
-      "size is then a GPU's, not the sum.{}",
-      number, MemoryText(model));
-  finding.fix =
-      "# torchrun --nproc-per-node=N train.py\n"
-      "torch.distributed.init_process_group(\"nccl\")\n"
-      "local = int(os.environ[\"LOCAL_RANK\"]); torch.cuda.set_device(local)\n"
-      "model = torch.nn.parallel.DistributedDataParallel(model.to(local), device_ids=[local])";
-  finding.verify =
-      "Record again, all ranks: no replicate, scatter or gather, and GPUs equally busy.";
+  Advise(model, number, finding);
   return std::vector<Diagnosis>{
       {std::move(finding), {Edit::kDropHostWork, std::move(ranges.rows)}}};
 }

@@ -39,6 +39,14 @@ const Architecture& ArchitectureOf(const MultiprocessorLimits& limits) {
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
+// Of a device whose limits were not recorded; 0: not known.
+int64_t WarpsOf(int32_t major, int32_t minor) {
+  if (major < 3) return 0;
+  if (major == 7 && minor == 5) return 32;
+  if ((major == 8 && minor != 0) || major == 12) return 48;
+  return 64;
+}
+
 }  // namespace
 
 int64_t BlocksPerMultiprocessor(const MultiprocessorLimits& limits, const BlockNeeds& needs) {
@@ -66,6 +74,16 @@ double TheoreticalOccupancy(const MultiprocessorLimits& limits, const BlockNeeds
   if (blocks == 0) return 0;
   const int64_t warps = RoundUp(needs.threads, kWarpThreads) / kWarpThreads;
   return static_cast<double>(blocks * warps) / static_cast<double>(limits.warps);
+}
+
+double ShareOfDevice(const MultiprocessorLimits& compute, int64_t multiprocessors, double occupancy,
+                     int64_t blocks, int64_t threads_per_block) {
+  const int64_t most =
+      compute.warps > 0 ? compute.warps : WarpsOf(compute.compute_major, compute.compute_minor);
+  if (most == 0 || multiprocessors <= 0 || occupancy <= 0 || threads_per_block <= 0) return 0;
+  const int64_t warps = RoundUp(threads_per_block, kWarpThreads) / kWarpThreads;
+  const double resident = occupancy * static_cast<double>(most) / static_cast<double>(warps);
+  return static_cast<double>(blocks) / (resident * static_cast<double>(multiprocessors));
 }
 
 }  // namespace trainprof

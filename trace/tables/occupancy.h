@@ -29,4 +29,9 @@ int64_t BlocksPerMultiprocessor(const MultiprocessorLimits& limits, const BlockN
 // 0..1; 0 as above.
 double TheoreticalOccupancy(const MultiprocessorLimits& limits, const BlockNeeds& needs);
 
+// What share of a device a kernel's blocks take when each multiprocessor holds as many as fit; above 1
+// they come in waves. `occupancy` as above. 0: something is not known.
+double ShareOfDevice(const MultiprocessorLimits& compute, int64_t multiprocessors, double occupancy,
+                     int64_t blocks, int64_t threads_per_block);
+
 }  // namespace trainprof
