@@ -62,6 +62,7 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
     answers.push_back({.loader_is_limited = true});
   }
   if (any(Edit::kDropWork)) answers.push_back({.drops_preparation = true});
+  if (any(Edit::kPinCopies)) answers.push_back({.pinned_copies_overlap = true});
   if (any(Edit::kPinCopies) && PinnedBytesPerMicrosecond(model.trace) == 0) {
     answers.push_back({.pinned_bytes_per_us = kSlowLink});
     answers.push_back({.pinned_bytes_per_us = kFastLink});
@@ -170,7 +171,10 @@ Gain OfInputInOtherSteps(const RankModel& model) {
   const double wait = check.other_wait.ToMilliseconds();
   const double room = std::max(0.0, step - check.device_work.ToMilliseconds());
   const double high = std::min(wait, room);
-  const double low = std::clamp(step - kContention * (step - wait), 0.0, high);
+  // As many steps of others of the run, whose queue was still full, wait less.
+  const auto others = static_cast<double>(model.other_steps.count());
+  const double share = others / (others + static_cast<double>(model.device_steps.count()));
+  const double low = std::clamp(step - kContention * (step - wait), 0.0, high * share);
   return {low, high, (low + high) / 2};
 }
 

@@ -29,7 +29,11 @@ IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
 
 const IdleSplitter::Thread& IdleSplitter::ThreadOf(TrackId thread) const {
   const auto [it, is_new] = threads_.try_emplace(static_cast<uint32_t>(thread));
-  if (is_new) it->second = {ActivityTimeline(trace_, thread, blocking_), CpuUseOf(trace_, thread)};
+  if (is_new) {
+    Timeline<HostMoment> activity = ActivityTimeline(trace_, thread, blocking_);
+    Timeline<CpuUse> cpu = CpuUseOf(trace_, thread, activity);
+    it->second = {std::move(activity), std::move(cpu)};
+  }
   return it->second;
 }
 

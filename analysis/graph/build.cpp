@@ -351,7 +351,8 @@ class Builder {
     }
   }
 
-  // One engine copies in each direction; where two copies did so at once, there are more.
+  // One engine copies in each direction; where two copies did so at once, there are more. Of two threads that
+  // do not know of each other either may come first another time: what held nothing up binds nothing.
   void AddEngine(uint32_t item, const Streams::Stream& stream) {
     const uint32_t row = streams_.row(item);
     if (trace_.device_ops.kind[row] != DeviceOpKind::kCopy) return;
@@ -361,7 +362,16 @@ class Builder {
     }
     const auto engine = engines_.find({stream.device, direction});
     if (engine == engines_.end() || ends_[engine->second] > streams_.begin(item).ns) return;
-    AddCause(engine->second, EdgeKind::kEngine, {});
+    const bool held = TraceTime{ends_[engine->second]} > ExplainedUntil(streams_.begin(item));
+    if (held || CallerOf(Row{graph_.row[engine->second]}) == CallerOf(Row{row})) {
+      AddCause(engine->second, EdgeKind::kEngine, {});
+    }
+  }
+
+  // The thread that asked for an operation.
+  TrackId CallerOf(Row op) const {
+    const Row call = trace_.device_ops.launch[Index(op)];
+    return call == kNoRow ? kNoTrack : trace_.api.track[Index(call)];
   }
 
   // As an item would begin for what is known of it.

@@ -25,7 +25,14 @@ struct Candidate {
   Place place;  // that goes on
   HandOver from;
   int64_t pause_ns = 0;
+  int64_t silence_ns = 0;  // of the other thread, behind what it ended
 };
+
+// Of so few the distances must all lie together: a quartile of three says nothing.
+constexpr size_t kFew = 8;
+// A thread goes on within this part of the time that the other then stands still: three times by chance
+// once in 500.
+constexpr int64_t kSoon = 8;
 
 // Of both sides the thread and what the item is called.
 using Pair = std::tuple<uint32_t, StringId, uint32_t, StringId>;
@@ -43,14 +50,38 @@ bool WasAtWork(const Trace& trace, TrackId thread, TraceTime at, const Interval&
          std::min(trace.ranges.end[Index(range)], pause.end) > at + kHostPause;
 }
 
-bool Vary(std::vector<int64_t> values, int64_t most) {
-  const auto quantile = [&](size_t quarter) {
-    const auto at = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) * quarter / 4);
-    std::nth_element(values.begin(), at, values.end());
-    return *at;
-  };
-  const int64_t upper = quantile(3);
-  return upper - quantile(1) > most;
+int64_t Quantile(std::vector<int64_t>& values, size_t quarter) {
+  const auto at = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) * quarter / 4);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+int64_t SilenceOf(const std::vector<Candidate>& candidates) {
+  std::vector<int64_t> silences;
+  for (const Candidate& candidate : candidates) silences.push_back(candidate.silence_ns);
+  return Quantile(silences, 2);
+}
+
+// Who waits goes on soon. Behind a thread that does something every now and then, a logger, others go on at
+// any time until it does so again.
+bool GoOnSoon(const std::vector<Candidate>& candidates) {
+  std::vector<int64_t> lags;
+  std::vector<int64_t> pauses;
+  for (const Candidate& candidate : candidates) {
+    lags.push_back(candidate.from.lag_ns);
+    pauses.push_back(candidate.pause_ns);
+  }
+  if (Quantile(lags, 3) - Quantile(lags, 1) > Quantile(pauses, 2) / 10) return false;
+  const int64_t late =
+      candidates.size() < kFew ? *std::max_element(lags.begin(), lags.end()) : Quantile(lags, 3);
+  return late <= std::max(SilenceOf(candidates) / kSoon, kHostPause.ns);
+}
+
+// And a thread that hands over stands still behind that as nowhere else; half of what looks the same may be
+// something else. `silences`: ascending, of all that it did under that name.
+bool StopsWhereItHandsOver(const std::vector<int64_t>& silences, int64_t silence, size_t times) {
+  const auto as_long = std::lower_bound(silences.begin(), silences.end(), silence / 2);
+  return 3 * times >= static_cast<size_t>(silences.end() - as_long);
 }
 
 }  // namespace
@@ -68,6 +99,15 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
   }
   std::stable_sort(ends.begin(), ends.end(),
                    [](const End& a, const End& b) { return a.at < b.at; });
+  const auto silence_behind = [&](const Place& place) {
+    const std::vector<HostItem>& of_thread = items.threads[place.thread].items;
+    const TraceTime end = items.Times(trace, of_thread[place.item]).end;
+    for (size_t next = place.item + 1; next < of_thread.size(); ++next) {
+      if (of_thread[next].kind == NodeKind::kStep) continue;
+      return std::max<int64_t>(0, (items.Times(trace, of_thread[next]).begin - end).ns);
+    }
+    return std::max<int64_t>(0, (trace.extent.end - end).ns);
+  };
   // Of another thread the last that ended within, its end not before `within.begin`.
   const auto last_within = [&](uint32_t thread, const Interval& within) -> const End* {
     auto end = std::partition_point(ends.begin(), ends.end(),
@@ -99,20 +139,35 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
       pairs[{end->place.thread, NameOf(trace, items, other), t, NameOf(trace, items, item)}]
           .push_back({{t, i},
                       {end->place.thread, end->place.item, (pause.end - end->at).ns},
-                      pause.Length().ns});
+                      pause.Length().ns,
+                      silence_behind(end->place)});
     }
   }
+  std::map<std::tuple<uint32_t, StringId, uint32_t>, size_t> times;
   for (const auto& [pair, candidates] : pairs) {
-    if (candidates.size() < kLeastTimes) continue;
-    std::vector<int64_t> lags;
-    std::vector<int64_t> pauses;
-    for (const Candidate& candidate : candidates) {
-      lags.push_back(candidate.from.lag_ns);
-      pauses.push_back(candidate.pause_ns);
+    times[{std::get<0>(pair), std::get<1>(pair), std::get<2>(pair)}] += candidates.size();
+  }
+  std::map<std::pair<uint32_t, StringId>, std::vector<int64_t>> known;
+  const auto silences_of = [&](uint32_t thread, StringId name) -> const std::vector<int64_t>& {
+    const auto [it, is_new] = known.try_emplace({thread, name});
+    if (!is_new) return it->second;
+    const std::vector<HostItem>& of_thread = items.threads[thread].items;
+    for (uint32_t i = 0; i < of_thread.size(); ++i) {
+      CancelPoint(i);
+      if (of_thread[i].kind == NodeKind::kStep || NameOf(trace, items, of_thread[i]) != name)
+        continue;
+      it->second.push_back(silence_behind({thread, i}));
     }
-    const auto middle = pauses.begin() + static_cast<ptrdiff_t>(pauses.size() / 2);
-    std::nth_element(pauses.begin(), middle, pauses.end());
-    if (Vary(std::move(lags), *middle / 10)) continue;
+    std::sort(it->second.begin(), it->second.end());
+    return it->second;
+  };
+  for (const auto& [pair, candidates] : pairs) {
+    if (candidates.size() < kLeastTimes || !GoOnSoon(candidates)) continue;
+    const auto& [from, name, to, item] = pair;
+    if (!StopsWhereItHandsOver(silences_of(from, name), SilenceOf(candidates),
+                               times[{from, name, to}])) {
+      continue;
+    }
     for (const Candidate& candidate : candidates) {
       found_[Key(candidate.place.thread, candidate.place.item)] = candidate.from;
     }

@@ -129,7 +129,9 @@ class Editor {
       const NodeId node = graph_.node_of_op[Index(op)];
       if (node == 0) continue;
       const int64_t pinned = trace_.device_ops.bytes[Index(op)] * 1000 / rate + kCopySetupNs;
-      costs_.SetDuration(node, std::min(costs_.Duration(node), pinned));
+      const bool overlaps = assumption_.pinned_copies_overlap &&
+                            trace_.device_ops.direction[Index(op)] == CopyDirection::kHostToDevice;
+      costs_.SetDuration(node, overlaps ? 0 : std::min(costs_.Duration(node), pinned));
       // The host waits for what it reads, wherever it lies.
       if (trace_.device_ops.direction[Index(op)] != CopyDirection::kHostToDevice) continue;
       if (const Row call = trace_.device_ops.launch[Index(op)]; call != kNoRow) DropWait(call);

@@ -19,6 +19,8 @@ struct Assumption {
   bool drops_preparation = false;
   // Bytes of a pinned copy per microsecond, where the trace shows none.
   int64_t pinned_bytes_per_us = 24'000;
+  // Copies that became pinned run in a stream of their own, beside other work.
+  bool pinned_copies_overlap = false;
   // Nothing lies between the nodes of a graph, where as much did between launches.
   bool closes_graph = false;
   // Times in which nothing shows that the host worked: it waited for the device, somehow.

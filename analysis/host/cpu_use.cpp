@@ -6,7 +6,8 @@
 
 namespace trainprof {
 
-Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread) {
+Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
+                          const Timeline<HostMoment>& activity) {
   Timeline<CpuUse> uses;
   const CpuTimeTable& looks = trace.cpu_times;
   const auto [first, last] = looks.rows_of(thread);
@@ -16,8 +17,15 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread) {
     // Who neither waited nor was interrupted had it all the time: the system's clock ticks coarsely.
     const bool waited = looks.waits[row] != 0;
     const bool was_preempted = !waited && looks.interruptions[row] != 0;
-    uses.push_back({{looks.begin[row] - Duration{looks.wall_ns[row]}, looks.begin[row]},
-                    {waited ? less : Duration{}, was_preempted ? less : Duration{}}});
+    const Interval between{looks.begin[row] - Duration{looks.wall_ns[row]}, looks.begin[row]};
+    CpuUse use{waited ? less : Duration{}, was_preempted ? less : Duration{}, {}};
+    VisitWithin(activity, between, [&](const Interval& piece, const HostMoment& moment) {
+      const bool is_silent = moment.activity == HostActivity::kNothing ||
+                             moment.activity == HostActivity::kOwnRange ||
+                             moment.activity == HostActivity::kPython;
+      if (is_silent) use.silent += piece.Length();
+    });
+    uses.push_back({between, use});
   }
   return uses;
 }
@@ -32,12 +40,12 @@ const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& t
 }
 
 bool Computed(const CpuUse& use, Duration time) {
-  return (use.waited + use.preempted).ns * 2 <= time.ns;
+  return (use.waited + use.preempted).ns * 2 <= std::max(time, use.silent).ns;
 }
 
 IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,
                       Duration least, Duration enclosing) {
-  const Timeline<CpuUse> uses = CpuUseOf(trace, thread);
+  const Timeline<CpuUse> uses = CpuUseOf(trace, thread, activity);
   std::vector<Interval> silence;
   size_t asked = 0;
   VisitWithin(activity, trace.extent, [&](const Interval& piece, const HostMoment& moment) {

@@ -12,17 +12,19 @@ namespace trainprof {
 struct CpuUse {
   Duration waited;     // at most: it gave the CPU up
   Duration preempted;  // it did not, all that time
+  // For so long nothing recorded says what it did, be it in several pieces.
+  Duration silent;
 
   bool operator==(const CpuUse&) const = default;
 };
 
-// In time order. O(looks).
-Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread);
+// In time order. `activity`: the thread's own. O(looks + its segments).
+Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity);
 
 // Null where no two looks enclose it. O(log looks).
 const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& time);
 
-// Whether the thread computed for most of that time.
+// Whether the thread computed for most of that time, or of all silence between the two looks.
 bool Computed(const CpuUse& use, Duration time);
 
 // When nothing shows that a thread worked: for at least `least` no event that began there covers it (ranges

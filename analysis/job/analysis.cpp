@@ -83,12 +83,21 @@ void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
                  RankAnalysis& analysis) {
   // Each further one is a few replays, and behind some nobody looks.
   constexpr size_t kMostJoint = 5;
+  constexpr double kSameGain = 0.98;
   std::vector<size_t> order(analysis.findings.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return analysis.findings[a].gain.expected_ms_per_step >
            analysis.findings[b].gain.expected_ms_per_step;
   });
+  // Of two that give the same, that which costs more now: two names of one thing.
+  for (size_t i = 0; i + 1 < order.size(); ++i) {
+    const Finding& first = analysis.findings[order[i]];
+    const Finding& second = analysis.findings[order[i + 1]];
+    const bool is_same =
+        second.gain.expected_ms_per_step >= kSameGain * first.gain.expected_ms_per_step;
+    if (is_same && first.severity < second.severity) std::swap(order[i], order[i + 1]);
+  }
   std::vector<Finding> sorted;
   std::vector<const Change*> made;
   double together = 0;

@@ -51,13 +51,30 @@ std::string CausesText(const RankModel& model, const DeviceAccount& account) {
   return text.empty() ? "nothing of 1 % or more" : text;
 }
 
+// Of a device's idle time what has a cause, though no finding says so: what a rule looked at and let pass,
+// and what lies behind the device's last operation, where there was nothing left to do.
+Duration NamedIdle(const RankModel& model, const DeviceAccount& account) {
+  Duration named =
+      account.Of(DeviceClass::kIdleDependency) + account.Of(DeviceClass::kIdleOtherDevice);
+  const auto busy = account.busy.intervals();
+  for (auto s = account.idle.rbegin(); s != account.idle.rend(); ++s) {
+    if (busy.empty() || s->interval.begin < busy.back().end) break;
+    const bool is_counted = s->value == DeviceClass::kIdleDependency ||
+                            s->value == DeviceClass::kIdleOtherDevice ||
+                            s->value == DeviceClass::kIdleUnrecorded;
+    if (!is_counted) named += model.device_steps.device_window.TotalWithin(s->interval);
+  }
+  return named;
+}
+
 Rest RestOf(const RankModel& model, const DeviceAccount& account,
             std::span<const Finding> findings) {
   const Duration unrecorded = account.Of(DeviceClass::kIdleUnrecorded);
   const Duration busy = account.BusyWithin(model.device_steps.device_window);
   Rest rest{&account, model.ShareOfWindow(busy + unrecorded), {}, {}};
   for (const DeviceClass c : CausesOf(account)) rest.idle += account.Of(c);
-  rest.unexplained = rest.idle - std::min(rest.idle, ExplainedBy(findings, account));
+  const Duration explained = std::max(ExplainedBy(findings, account), NamedIdle(model, account));
+  rest.unexplained = rest.idle - std::min(rest.idle, explained);
   return rest;
 }
 

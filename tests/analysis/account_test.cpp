@@ -188,6 +188,26 @@ TEST(DeviceAccount, LooksAtTheCpuTellWhatASilentHostDid) {
             std::string(kAround) + "idle_unknown 6010");
 }
 
+// A logger's copies cut the gap into pieces; the thread's looks tell of all of them together: of 8 ms it used 5,
+// so that most of 7 silent ones were work, whichever of them the rest lies in.
+TEST(DeviceAccount, ASilenceInPiecesIsOneSilence) {
+  EXPECT_EQ(DeviceText(R"(
+    thread 1
+    step 0 8000 step
+    call 7510 7520 cudaLaunchKernel | corr=1
+    cpu 0 8000 | used=5000 waits=3
+    thread 2
+    call 3000 3003 cudaMemcpyAsync | corr=2
+    call 5500 5503 cudaMemcpyAsync | corr=3
+    stream 0 7
+    kernel 0 1000 gemm
+    kernel 7525 8000 gemm | corr=1
+    stream 0 9
+    copy 3005 3010 Memcpy DtoH (Device -> Pinned) | corr=2 bytes=4
+    copy 5505 5510 Memcpy DtoH (Device -> Pinned) | corr=3 bytes=4)"),
+            "compute 1475, exposed_copy 10, idle_launch_bound 15, idle_host_work 6500");
+}
+
 TEST(DeviceAccount, HostThatPausesLongIsNotIssuingSlowly) {
   EXPECT_EQ(DeviceText(R"(
     thread 1

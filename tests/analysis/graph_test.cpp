@@ -225,18 +225,18 @@ TEST(Graph, AThreadWithinItsOwnRangeWasNotWokenByAnother) {
   const auto hand_overs = [](const char* range) {
     const Trace trace = TraceFromScript(fmt::format(R"(
       thread 1
-      repeat 8 every 8000
-        step 0 8000 step
+      repeat 8 every 80000
+        step 0 80000 step
         call 20 3003 cudaStreamSynchronize | corr=2
       end
       thread 2
-      repeat 8 every 8000
+      repeat 8 every 80000
         call 10 13 cudaLaunchKernel | corr=1
         {}
         call 7505 7508 cudaLaunchKernel | corr=3
       end
       stream 0 7
-      repeat 8 every 8000
+      repeat 8 every 80000
         kernel 15 3000 forward | corr=1
         kernel 7510 8005 backward | corr=3
       end)",
@@ -244,8 +244,62 @@ TEST(Graph, AThreadWithinItsOwnRangeWasNotWokenByAnother) {
     const Graph graph = GraphOf(trace);
     return std::count(graph.edge_kind.begin(), graph.edge_kind.end(), EdgeKind::kHandOver);
   };
-  // The first thread goes on behind the second one all the same.
   EXPECT_EQ(hand_overs(""), hand_overs("annotation 400 7500 tokenize") + 8);
+}
+
+int64_t HandOversIn(const char* script) {
+  const Trace trace = TraceFromScript(script);
+  const Graph graph = GraphOf(trace);
+  return std::count(graph.edge_kind.begin(), graph.edge_kind.end(), EdgeKind::kHandOver);
+}
+
+// It copies every 4 ms, whatever the loop does, which pauses for longer.
+TEST(Graph, ALoggerHandsOverToNobody) {
+  EXPECT_EQ(HandOversIn(R"(
+      thread 1
+      repeat 6 every 16300
+        step 0 16300 step
+        call 20 23 cudaLaunchKernel | corr=1
+      end
+      thread 2
+      repeat 24 every 4050
+        call 50 53 cudaMemcpyAsync | corr=2
+      end
+      stream 0 7
+      repeat 6 every 16300
+        kernel 30 1000 forward | corr=1
+      end
+      stream 0 9
+      repeat 24 every 4050
+        copy 60 62 DtoH 4 | corr=2
+      end)"),
+            0);
+}
+
+// It launches many kernels, and the other thread goes on 40 us behind the last one.
+TEST(Graph, AThreadThatStopsHandsOver) {
+  EXPECT_EQ(HandOversIn(R"(
+      thread 1
+      repeat 6 every 10000
+        step 0 10000 step
+        call 20 23 cudaLaunchKernel | corr=1
+        call 3450 3453 cudaLaunchKernel | corr=5
+      end
+      thread 2
+      repeat 6 every 10000
+        call 60 63 cudaLaunchKernel | corr=2
+        call 1700 1703 cudaLaunchKernel | corr=3
+        call 3400 3410 cudaLaunchKernel | corr=4
+      end
+      stream 0 7
+      repeat 6 every 10000
+        kernel 30 1000 forward | corr=1
+        kernel 1000 2000 backward | corr=2
+        kernel 2000 3000 backward | corr=3
+        kernel 3460 4000 backward | corr=4
+        kernel 4000 4500 adam | corr=5
+      end)"),
+            11);  // but the first time that the second thread goes on
 }
 
 // -- The replay against an event simulator: a node begins when the last of what it waits for has come.

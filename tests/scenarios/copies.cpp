@@ -162,7 +162,8 @@ const Registered host_alloc_in_loop(
       run.Machine("malloc_call_ns", pin_us * 1e3);
       const double device_us = run.Draw(700, 1100);
       const Net net({.device_us = device_us, .kernels = 20, .op_us = device_us / 40});
-      const size_t bytes = DrawMiB(run, 1, 2);
+      // So small that copying it in line costs nothing to speak of.
+      const size_t bytes = static_cast<size_t>(run.DrawInt(32, 128)) << 10;
       Habit& pins = run.Has("pin", "allocation");
       const cudaStream_t stream = NewStream();
       void* const device = DeviceMemory(bytes);

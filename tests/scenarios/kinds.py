@@ -25,7 +25,8 @@ KINDS = {
                        ("sync-call", "launch-bound")),
     "launch-bound": Kind(("launch-bound",), ("idle_launch_bound",), ("host-work",)),
     "host-work": Kind(("host-work",), ("idle_host_work", "idle_python", "idle_io")),
-    "checkpoint": Kind(("host-work",), ("idle_host_work", "idle_io"), ("read-back", "sync-call")),
+    "checkpoint": Kind(("host-work",), ("idle_host_work", "idle_io"),
+                       ("read-back", "sync-call", "exposed-copy", "pageable-copy")),
     "preempted": Kind(("host-preempted", "preempted", "host-work"),
                       ("idle_preempted", "idle_host_work"), ("launch-bound",)),
     "serialised": Kind(("serialised-streams",), ()),  # the device is busy: no class tells

@@ -111,8 +111,16 @@ const Registered sync_event("sync_event", "waits for the event of its last kerne
 const Registered sync_then_tiny("sync_then_tiny",
                                 "waits, launches a tiny kernel, and then works on the host",
                                 [](Run& run) {
-                                  const Net net = EvenNet(run);
-                                  const double work_us = run.Draw(400, 900);
+                                  // All of the host's own, less than the device has to do.
+                                  const double device_us = run.Draw(1500, 3000);
+                                  const int64_t kernels = run.DrawInt(16, 48);
+                                  const double op_us =
+                                      run.Draw(0.1, 0.3) * device_us / static_cast<double>(kernels);
+                                  const Net net({.device_us = device_us,
+                                                 .kernels = kernels,
+                                                 .op_us = op_us,
+                                                 .before_us = run.Draw(0.05, 0.2) * device_us});
+                                  const double work_us = run.Draw(0.2, 0.35) * device_us;
                                   Habit& sync = run.Has("sync", "sync-call");
                                   const cudaStream_t stream = NewStream();
                                   const void* const zero = NewKernel("_ZN3net4zeroEPfi", 2);

@@ -22,6 +22,13 @@ SyncKind SyncKindNamed(std::string_view name, const std::string& line) {
   throw std::invalid_argument(line);
 }
 
+StreamOrder StreamOrderNamed(std::string_view name, const std::string& line) {
+  for (size_t i = 0; i < std::size(kStreamOrderNames); ++i) {
+    if (kStreamOrderNames[i] == name) return StreamOrder{static_cast<uint8_t>(i)};
+  }
+  throw std::invalid_argument(line);
+}
+
 class Script {
  public:
   Trace Run(std::string_view text) {
@@ -77,13 +84,19 @@ class Script {
                                 : builder_.FindOrAddStream(
                                       builder_.FindOrAddProcess(recorded ? 1 : 1'000'000 + first),
                                       first, second);
+      if (std::string order; kind == "stream" && words >> order) {
+        builder_.trace().tracks[Index(track_)].order = StreamOrderNamed(order, line);
+      }
       return;
     }
     if (kind == "device") {
       int64_t number = 0;
       int32_t multiprocessors = 0;
-      words >> number >> multiprocessors;
-      builder_.device(builder_.FindOrAddDevice(number)).num_sms = multiprocessors;
+      int32_t compute_major = 0;
+      words >> number >> multiprocessors >> compute_major;
+      Device& device = builder_.device(builder_.FindOrAddDevice(number));
+      device.num_sms = multiprocessors;
+      device.compute_major = compute_major;
       return;
     }
     int64_t begin = 0;
@@ -147,6 +160,9 @@ class Script {
         LaunchConfig config;
         config.grid = {static_cast<uint32_t>(blocks), 1, 1};
         config.block = {128, 1, 1};
+        if (const int64_t percent = number("occupancy", 0); percent > 0) {
+          config.theoretical_occupancy_percent = static_cast<double>(percent);
+        }
         details.launch_config = builder_.FindOrAddLaunchConfig(config);
       }
       builder_.AddDeviceOp(event, DeviceOpKind::kKernel, CopyDirection::kUnknown, 0, correlation,

@@ -9,7 +9,9 @@
 //   stream 0 7                                    events below are on stream 7 of device 0
 //   copy 20 36 Memcpy DtoH (Device -> Pageable) | corr=5 bytes=8
 //
-// "device 0 108" says how many multiprocessors device 0 has. "grid=4" gives a kernel 4 blocks.
+// "device 0 108" says how many multiprocessors device 0 has, "device 0 132 9" its compute capability, too.
+// "grid=4" gives a kernel 4 blocks of 128 threads, "occupancy=50" half of a multiprocessor's warps. "stream 0 7
+// null" (blocking, non-blocking) is how the stream stands to others.
 // "stream-wait 10 10 | corr=6 record=5 stream=9 device=1" is call 6 that lets the stream wait for the event
 // that call 5 recorded on stream 9 of device 1.
 //

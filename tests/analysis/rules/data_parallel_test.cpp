@@ -80,5 +80,64 @@ TEST(DataParallel, SeveralDevicesAloneAreNoEvidence) {
       "its devices' work (--ops records operators)");
 }
 
+// Without a name: what two devices run, and what goes between them. `second`: the kernels of the second device.
+std::string WithTraffic(std::string_view second, std::string_view back) {
+  return fmt::format(R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 5 10 cudaMemcpyPeerAsync | corr=1
+      call 10 20 cudaLaunchKernel | corr=2
+      call 20 30 cudaLaunchKernel | corr=3
+      call 30 40 cudaMemcpyPeerAsync | corr=4
+      call 40 42 cudaEventRecord | corr=6
+      call 42 44 cudaStreamWaitEvent | corr=7
+      call 44 50 cudaLaunchKernel | corr=5
+      call 51 1000 cudaDeviceSynchronize | corr=8
+    end
+    stream 0 7
+    repeat 5 every 1000
+      stream-wait 44 900 | corr=7 record=6 stream=9 device=1
+      copy 15 200 Memcpy PtoP | corr=1 bytes=1000000
+      kernel 205 700 gemm | corr=2
+      kernel 910 1000 adam | corr=5
+    end
+    stream 1 9
+    repeat 5 every 1000
+      {}
+      {}
+    end)",
+                     second, back);
+}
+
+constexpr char kSame[] = "kernel 205 705 gemm | corr=3";
+constexpr char kBack[] = "copy 710 900 Memcpy PtoP | corr=4 bytes=1000000";
+
+TEST(DataParallel, IsKnownByWhatDevicesRunAndSend) {
+  EXPECT_EQ(OutcomeOf("data-parallel", WithTraffic(kSame, kBack)).substr(0, 26),
+            "error count=10 cost=0.375 ");
+}
+
+constexpr char kNotChecked[] =
+    "skipped: without operators or Python frames the trace does not show how the process shares its devices' "
+    "work (--ops records operators)";
+
+TEST(DataParallel, StagesOfAPipelineAreNone) {
+  // Other kernels.
+  EXPECT_EQ(OutcomeOf("data-parallel", WithTraffic("kernel 205 705 conv | corr=3", kBack)),
+            kNotChecked);
+  // In turns.
+  EXPECT_EQ(OutcomeOf("data-parallel", WithTraffic("kernel 701 708 gemm | corr=3", kBack)),
+            kNotChecked);
+  // Sent while they work.
+  EXPECT_EQ(OutcomeOf("data-parallel",
+                      WithTraffic(kSame, "copy 400 590 Memcpy PtoP | corr=4 bytes=1000000")),
+            kNotChecked);
+  // Less comes back than goes out.
+  EXPECT_EQ(OutcomeOf("data-parallel",
+                      WithTraffic(kSame, "copy 710 900 Memcpy PtoP | corr=4 bytes=1000")),
+            kNotChecked);
+}
+
 }  // namespace
 }  // namespace trainprof

@@ -47,6 +47,41 @@ TEST(LowUtilisation, NeverRestsOnUnrecordedWork) {
             "passed");
 }
 
+// The first of two devices has done all its work, and the other one has not.
+TEST(LowUtilisation, ADeviceThatIsDoneIsNotStarved) {
+  EXPECT_EQ(OutcomeOf("low-utilisation", R"(
+    thread 1
+    repeat 5 every 100
+      step 0 100 ProfilerStep#1
+      call 0 10 cudaLaunchKernel | corr=1
+      call 10 20 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 5 every 200
+      kernel 15 214 gemm | corr=1
+    end
+    stream 1 7
+    repeat 5 every 600
+      kernel 25 624 gemm | corr=2
+    end)"),
+            "passed");
+}
+
+// The device's own moments between small kernels: launch-bound's to say.
+TEST(LowUtilisation, HandOversAreNoStarvation) {
+  EXPECT_EQ(OutcomeOf("low-utilisation", R"(
+    thread 1
+    step 0 1000 ProfilerStep#1
+    repeat 100 every 2
+      call 0 1 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 100 every 10
+      kernel 5 13 node | corr=1
+    end)"),
+            "passed");
+}
+
 TEST(LowUtilisation, BusyDevicePasses) {
   EXPECT_EQ(OutcomeOf("low-utilisation", R"(
     thread 1
