@@ -28,7 +28,7 @@ enum class Edit : uint8_t {
   kOverlapCommunication,  // collectives run beside other kernels; of trace.device_ops
   kDropDependencies,      // streams no longer wait; of trace.syncs
   kKeepReplicas,  // each device keeps its weights: they are not sent any more; of trace.device_ops
-  kFillIdle,              // the device has work whenever it stands idle: the last resort
+  kFillIdle,      // the device has work whenever it stands idle: the last resort
 };
 
 struct Change {
