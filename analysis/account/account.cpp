@@ -202,6 +202,19 @@ HostAccount AccountNamed(const Trace& trace, const Steps& steps) {
   return account;
 }
 
+void SetBusy(const Work& work, const Steps& steps, DeviceAccount& account) {
+  const auto add = [&](DeviceClass c, const IntervalSet& set) {
+    account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.device_window).Total();
+  };
+  add(DeviceClass::kCompute, work.compute);
+  account.exposed_communication = work.communication.Minus(work.compute);
+  const IntervalSet kernels = work.compute.UnionWith(work.communication);
+  account.exposed_copy = work.copy.Minus(kernels);
+  account.busy = kernels.UnionWith(work.copy);
+  add(DeviceClass::kExposedCommunication, account.exposed_communication);
+  add(DeviceClass::kExposedCopy, account.exposed_copy);
+}
+
 }  // namespace
 
 std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
@@ -225,18 +238,9 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {
     if (ops_of[d].empty()) continue;
-    const Work work = WorkOf(trace, ops_of[d]);
     DeviceAccount account;
     account.device = DeviceId{d};
-    account.busy = work.compute.UnionWith(work.communication).UnionWith(work.copy);
-    const auto add = [&](DeviceClass c, const IntervalSet& set) {
-      account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.device_window).Total();
-    };
-    add(DeviceClass::kCompute, work.compute);
-    account.exposed_communication = work.communication.Minus(work.compute);
-    account.exposed_copy = work.copy.Minus(work.compute.UnionWith(work.communication));
-    add(DeviceClass::kExposedCommunication, account.exposed_communication);
-    add(DeviceClass::kExposedCopy, account.exposed_copy);
+    SetBusy(WorkOf(trace, ops_of[d]), steps, account);
     splitter.Split(ops_of[d], account);
     account.missing_rows =
         IdleWithin(splitter.missing().On(account.device), account, steps.device_window);

@@ -61,39 +61,26 @@ class Labeller {
     const Label label = cover.Resolve();
     const bool shows = own != kNone && (own == label.top || own == label.inside);
     if (shows && other_.TotalWithin(interval).ns > 0) ++counts_[static_cast<size_t>(own)];
-    events_.push_back({interval, label});
+    pieces_.Add(interval, label);
     open_.push_back({interval.end, cover});
   }
 
-  OtherTime Sum() const {
-    std::map<KeyId, Duration> tops;
-    std::map<std::pair<KeyId, KeyId>, Duration> insides;
+  OtherTime Sum() {
+    pieces_.Finish();
     OtherTime out;
     out.total = other_.Total();
-    Duration named;
-    const Timeline<Label> timeline = Flatten(events_);
-    for (size_t i = 0; i < timeline.size(); ++i) {
-      CancelPoint(i);
-      const Label& label = timeline[i].value;
-      if (label.top == kNone) continue;
-      const Duration part = other_.TotalWithin(timeline[i].interval);
-      if (part.ns == 0) continue;
-      named += part;
-      tops[label.top] += part;
-      if (label.inside != kNone) insides[{label.top, label.inside}] += part;
-    }
-    for (const auto& [key, total] : tops) {
+    for (const auto& [key, total] : tops_) {
       OtherItem item = ItemOf(key, total);
-      const auto end = insides.lower_bound({key + 1, kNone});
-      for (auto it = insides.lower_bound({key, kNone}); it != end; ++it) {
+      const auto end = insides_.lower_bound({key + 1, kNone});
+      for (auto it = insides_.lower_bound({key, kNone}); it != end; ++it) {
         item.inside.push_back(ItemOf(it->first.second, it->second));
       }
       Shorten(item.inside, kMostInside);
       out.items.push_back(std::move(item));
     }
     Shorten(out.items, kMostItems);
-    if (named < out.total) {
-      out.items.push_back({OtherKind::kNothing, "", out.total - named, 0});
+    if (named_ < out.total) {
+      out.items.push_back({OtherKind::kNothing, "", out.total - named_, 0});
     }
     return out;
   }
@@ -137,6 +124,15 @@ class Labeller {
         std::partition_point(steps_.steps.begin(), steps_.steps.end(),
                              [&](const Step& s) { return s.range.begin < interval.begin; });
     return step != steps_.steps.end() && step->range.end <= interval.end;
+  }
+
+  void Count(const Interval& piece, const Label& label) {
+    if (label.top == kNone) return;
+    const Duration part = other_.TotalWithin(piece);
+    if (part.ns == 0) return;
+    named_ += part;
+    tops_[label.top] += part;
+    if (label.inside != kNone) insides_[{label.top, label.inside}] += part;
   }
 
   static KeyId SetOnce(KeyId& key, KeyId value) {
@@ -202,7 +198,16 @@ class Labeller {
   const Steps& steps_;
   const IntervalSet& other_;
   std::vector<Open> open_;
-  std::vector<Labelled<Label>> events_;
+  std::map<KeyId, Duration> tops_;
+  std::map<std::pair<KeyId, KeyId>, Duration> insides_;
+  Duration named_;
+  struct Counter {
+    Labeller* labeller;
+    void operator()(const Interval& piece, const Label& label) const {
+      labeller->Count(piece, label);
+    }
+  };
+  Flattener<Label, Counter> pieces_{Counter{this}};
   std::map<std::pair<OtherKind, std::string>, KeyId> known_;
   std::map<Key, KeyId> of_string_;
   std::vector<const std::pair<OtherKind, std::string>*> keys_;

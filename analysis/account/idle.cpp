@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -64,6 +65,7 @@ class IdleSplitter::OfDevice {
 
   Row OperationAt(TraceTime begin, size_t first) const;
   Row NeededFrom(size_t first) const;
+  void SplitOne(const Interval& gap);
   void SplitGap(const Interval& gap, Row op);
   void SplitAround(const Interval& gap, Row op, Periods missing);
   void PartsOf(const Interval& gap, Row op);
@@ -86,9 +88,11 @@ class IdleSplitter::OfDevice {
   const std::span<const uint32_t> ops_;
   const std::vector<MissingWork::Period>& missing_;
   DeviceAccount& account_;
-  std::vector<Held> held_;                               // of the gap at hand
-  std::vector<Part> parts_;                              // the same
-  std::unordered_map<const void*, Duration> preempted_;  // what is taken already
+  size_t next_ = 0;  // of ops_: the first that does not begin before the gap at hand ends
+  std::vector<MissingWork::Period>::const_iterator period_;  // of missing_, the same
+  std::vector<Held> held_;                                   // of the gap at hand
+  std::vector<Part> parts_;                                  // the same
+  std::unordered_map<const void*, Duration> preempted_;      // what is taken already
 };
 
 // Of several operations that begin together, the first whose launch is known.
@@ -117,29 +121,40 @@ void IdleSplitter::OfDevice::Split() {
   for (const Interval& part : steps_.device_window.intervals()) {
     extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};
   }
-  const IntervalSet idle =
-      account_.busy.Complement(extent).Minus(DeviceGaps(trace_).Minus(steps_.device_window));
+  ReserveLarge(account_.idle, account_.busy.intervals().size() + 1);
+  const IntervalSet off = DeviceGaps(trace_).Minus(steps_.device_window);
+  period_ = missing_.begin();
+  TraceTime at = extent.begin;
+  const auto split_until = [&](TraceTime until) {
+    const Interval gap{at, std::min(until, extent.end)};
+    if (gap.Empty()) return;
+    if (off.TotalWithin(gap).ns == 0) return SplitOne(gap);
+    const IntervalSet on = IntervalSet::Union({gap}).Minus(off);
+    for (const Interval& part : on.intervals()) SplitOne(part);
+  };
   size_t asked = 0;
-  size_t next = 0;  // of ops_
-  auto period = missing_.begin();
-  for (const Interval& gap : idle.intervals()) {
+  for (const Interval& busy : account_.busy.intervals()) {
     CancelPoint(++asked);
-    while (next < ops_.size() && trace_.device_ops.begin[ops_[next]] < gap.end) ++next;
-    const Row op = OperationAt(gap.end, next);
-    while (period != missing_.end() && period->interval.end <= gap.begin) ++period;
-    auto behind = period;
-    while (behind != missing_.end() && behind->interval.begin < gap.end) ++behind;
-    if (behind != period) {
-      SplitAround(gap, op, {period, behind});
-      continue;
-    }
-    Row waited = op;
-    if (op != kNoRow && !all_.waited_for_.IsNeeded(op)) {
-      waited = NeededFrom(next);
-      if (waited == kNoRow) waited = op;
-    }
-    SplitGap(gap, waited);
+    split_until(busy.begin);
+    at = std::max(at, busy.end);
   }
+  split_until(extent.end);
+}
+
+// In the order of the gaps.
+void IdleSplitter::OfDevice::SplitOne(const Interval& gap) {
+  while (next_ < ops_.size() && trace_.device_ops.begin[ops_[next_]] < gap.end) ++next_;
+  const Row op = OperationAt(gap.end, next_);
+  while (period_ != missing_.end() && period_->interval.end <= gap.begin) ++period_;
+  auto behind = period_;
+  while (behind != missing_.end() && behind->interval.begin < gap.end) ++behind;
+  if (behind != period_) return SplitAround(gap, op, {period_, behind});
+  Row waited = op;
+  if (op != kNoRow && !all_.waited_for_.IsNeeded(op)) {
+    waited = NeededFrom(next_);
+    if (waited == kNoRow) waited = op;
+  }
+  SplitGap(gap, waited);
 }
 
 void IdleSplitter::OfDevice::SplitGap(const Interval& gap, Row op) {

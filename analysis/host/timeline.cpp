@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -53,6 +54,7 @@ bool IsPlain(HostActivity activity) {
 Timeline<HostMoment> Overlay(Timeline<HostMoment> bottom, const Timeline<HostMoment>& top) {
   if (top.empty()) return bottom;
   Timeline<HostMoment> out;
+  ReserveLarge(out, bottom.size() + 2 * top.size());
   const auto emit = [&](const Interval& interval, const HostMoment& moment) {
     if (interval.Empty()) return;
     if (!out.empty() && out.back().interval.end == interval.begin && out.back().value == moment) {
@@ -138,7 +140,19 @@ Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
                                       const std::vector<bool>& is_blocking) {
   const std::vector<bool> waits = FindInputWaits(trace, thread);
   const uint32_t first = trace.ranges.rows_of(thread).first;
-  std::vector<Labelled<HostMoment>> plain;
+  Timeline<HostMoment> plain;  // many: flattened as they come
+  const auto append = [&](const Interval& piece, const HostMoment& moment) {
+    if (!plain.empty()) {
+      const Interval pause{plain.back().interval.end, piece.begin};
+      const bool gets_on = plain.back().value.activity == HostActivity::kWork &&
+                           moment.activity == HostActivity::kWork;
+      if (gets_on && !pause.Empty() && pause.Length() < kShortPause) {
+        Append(plain, pause, {HostActivity::kWork});
+      }
+    }
+    Append(plain, piece, moment);
+  };
+  Flattener<HostMoment, decltype(append)> plain_events(append);
   std::vector<Labelled<HostMoment>> reasons;
   std::vector<Labelled<HostMoment>> input;
   VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
@@ -146,18 +160,16 @@ Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
         is_api ? ActivityOfCall(trace, row, is_blocking[Index(row)])
                : ActivityOfRange(trace, row, waits[Index(row) - first]);
     if (!activity) return;
-    auto& list = IsPlain(*activity)                      ? plain
-                 : *activity == HostActivity::kInputWait ? input
-                                                         : reasons;
     // What has no name is one segment with what stands beside it.
     const bool is_named =
         *activity == HostActivity::kOwnRange ||
         (*activity == HostActivity::kWork && !is_api && interval.Length() >= kOperatorStretch);
-    list.push_back({interval, {*activity, is_named ? row : kNoRow}});
+    const HostMoment moment{*activity, is_named ? row : kNoRow};
+    if (IsPlain(*activity)) return plain_events.Add(interval, moment);
+    (*activity == HostActivity::kInputWait ? input : reasons).push_back({interval, moment});
   });
-  Timeline<HostMoment> of_plain = Flatten(plain);
-  plain = {};  // many
-  return Overlay(Overlay(std::move(of_plain), Flatten(reasons)), Flatten(input));
+  plain_events.Finish();
+  return Overlay(Overlay(std::move(plain), Flatten(reasons)), Flatten(input));
 }
 
 std::vector<bool> FindBlockingCalls(const Trace& trace) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "analysis/host/program.h"
 #include "analysis/host/repeats.h"
@@ -157,17 +158,23 @@ std::string FixOf(const RankModel& model) {
   return "model = torch.compile(model, mode=\"reduce-overhead\")   # CUDA graphs, for fixed shapes";
 }
 
-Finding Describe(const RankModel& model, const DeviceAccount& device, DeviceClass of,
+using Classes = std::span<const DeviceClass>;
+
+bool IsOneOf(DeviceClass c, Classes classes) {
+  return std::find(classes.begin(), classes.end(), c) != classes.end();
+}
+
+Finding Describe(const RankModel& model, const DeviceAccount& device, Classes classes,
                  const std::vector<Row>& launches) {
   Finding finding;
-  finding.cost = device.Of(of);
+  for (const DeviceClass c : classes) finding.cost += device.Of(c);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   finding.count = static_cast<int64_t>(launches.size());
   std::vector<uint32_t> longest;  // rows of device.idle
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
-    if (segment.value != of || !model.InDeviceWindow(segment.interval)) continue;
+    if (!IsOneOf(segment.value, classes) || !model.InDeviceWindow(segment.interval)) continue;
     longest.push_back(row);
     if (model.device_steps.thread == kNoTrack) continue;
     AddSite(finding.where, model.sites.Find(model.device_steps.thread, segment.interval.begin));
@@ -176,43 +183,55 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, DeviceClas
     return device.idle[a].interval.Length() > device.idle[b].interval.Length();
   });
   for (const uint32_t row : longest) {
+    const Segment<DeviceClass>& segment = device.idle[row];
     finding.evidence.push_back(
         {fmt::format("GPU {} idle for {:.1f} us: {}", model.trace.devices[Index(device.device)].id,
-                     1000 * device.idle[row].interval.Length().ToMilliseconds(), Title(of)),
-         device.idle[row].interval, Table::kIdle, Row{row}, device.device});
+                     1000 * segment.interval.Length().ToMilliseconds(), Title(segment.value)),
+         segment.interval, Table::kIdle, Row{row}, device.device});
   }
   const RepeatedLaunches repeats =
       FindRepeats(model.trace, model.device_steps, device.device, model.blocking_calls);
   finding.advice = Advice(model, repeats);
   finding.fix = FixOf(model);
+  const std::string each = fmt::format(
+      "{:.0f} launches{}, the median kernel takes {:.1f} us",
+      static_cast<double>(launches.size()) / static_cast<double>(model.device_steps.divisor()),
+      model.device_steps.count() > 0 ? " a step" : "", MedianKernelUs(model, device));
+  const auto ms = [&](DeviceClass c) { return model.PerStepMs(device.Of(c)); };
+  if (IsOneOf(DeviceClass::kIdleLaunchBound, classes)) {
+    finding.title =
+        fmt::format("Launch-bound: the GPU waits {:.2f} {} for the host to launch{}; {}",
+                    ms(DeviceClass::kIdleLaunchBound), model.Unit(),
+                    classes.size() == 1 ? ""
+                                        : fmt::format(" and {:.2f} between queued operations",
+                                                      ms(DeviceClass::kIdleDependency)),
+                    each);
+    finding.verify = fmt::format("Record again: fewer launches a step, {} near 0.",
+                                 Title(DeviceClass::kIdleLaunchBound));
+  } else {
+    finding.title =
+        fmt::format("Short kernels: the GPU spends {:.2f} {} between queued operations; {}",
+                    ms(DeviceClass::kIdleDependency), model.Unit(), each);
+    finding.verify = "Record again: fewer and longer kernels.";
+  }
   return finding;
 }
 
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
+  constexpr DeviceClass kBoth[] = {DeviceClass::kIdleLaunchBound, DeviceClass::kIdleDependency};
+  // One finding a device: fewer launches end both.
+  std::map<const DeviceAccount*, std::vector<DeviceClass>> by_device;
+  for (const DeviceClass of : kBoth) {
+    const DeviceAccount* const device = DeviceWithMost(model, {of});
+    if (model.ShareOfWindow(device->Of(of)) >= kLeastShare) by_device[device].push_back(of);
+  }
   std::vector<Diagnosis> findings;
-  for (const DeviceClass of : {DeviceClass::kIdleLaunchBound, DeviceClass::kIdleDependency}) {
-    const DeviceAccount& device = *DeviceWithMost(model, {of});
-    if (model.ShareOfWindow(device.Of(of)) < kLeastShare) continue;
-    std::vector<Row> launches = Launches(model, device);
+  for (const auto& [device, classes] : by_device) {
+    std::vector<Row> launches = Launches(model, *device);
     if (launches.empty()) continue;
-    Finding finding = Describe(model, device, of, launches);
-    const std::string each = fmt::format(
-        "{:.0f} launches{}, the median kernel takes {:.1f} us",
-        static_cast<double>(launches.size()) / static_cast<double>(model.device_steps.divisor()),
-        model.device_steps.count() > 0 ? " a step" : "", MedianKernelUs(model, device));
-    if (of == DeviceClass::kIdleLaunchBound) {
-      finding.title =
-          fmt::format("Launch-bound: the GPU waits {:.2f} {} for the host to launch; {}",
-                      model.PerStepMs(finding.cost), model.Unit(), each);
-      finding.verify = fmt::format("Record again: fewer launches a step, {} near 0.", Title(of));
-    } else {
-      finding.title =
-          fmt::format("Short kernels: the GPU spends {:.2f} {} between queued operations; {}",
-                      model.PerStepMs(finding.cost), model.Unit(), each);
-      finding.verify = "Record again: fewer and longer kernels.";
-    }
+    Finding finding = Describe(model, *device, classes, launches);
     findings.push_back({std::move(finding), {Edit::kLaunchAsGraph, std::move(launches)}});
   }
   return findings;

@@ -27,28 +27,29 @@ TraceTime LastLaunch(const ApiTable& api) {
   return last;
 }
 
-// By call: until when devices were busy with what was asked for before it.
-std::vector<TraceTime> QueuedUntil(const Trace& trace) {
-  std::vector<std::pair<TraceTime, TraceTime>> work;  // asked for, done
+// Of each of these calls: until when devices were busy with what was asked for before it.
+std::vector<TraceTime> QueuedUntil(const Trace& trace, const std::vector<Row>& calls) {
+  struct Wait {
+    TraceTime begin;
+    size_t index;
+    TraceTime until{INT64_MIN};
+  };
+  std::vector<Wait> waits;
+  for (size_t i = 0; i < calls.size(); ++i) waits.push_back({trace.api.begin[Index(calls[i])], i});
+  std::sort(waits.begin(), waits.end(),
+            [](const Wait& a, const Wait& b) { return a.begin < b.begin; });
   for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
     CancelPoint(op);
     const Row launch = trace.device_ops.launch[op];
     if (launch == kNoRow) continue;
-    work.emplace_back(trace.api.begin[Index(launch)], trace.device_ops.end[op]);
+    const TraceTime asked = trace.api.begin[Index(launch)];
+    const auto behind = std::partition_point(waits.begin(), waits.end(),
+                                             [&](const Wait& wait) { return wait.begin <= asked; });
+    if (behind != waits.end()) behind->until = std::max(behind->until, trace.device_ops.end[op]);
   }
-  std::sort(work.begin(), work.end());
-  for (size_t i = 1; i < work.size(); ++i) {
-    CancelPoint(i);
-    work[i].second = std::max(work[i].second, work[i - 1].second);
-  }
-  std::vector<TraceTime> until(trace.api.size(), TraceTime{INT64_MIN});
-  for (uint32_t call = 0; call < trace.api.size(); ++call) {
-    CancelPoint(call);
-    const auto after = std::partition_point(work.begin(), work.end(), [&](const auto& one) {
-      return one.first < trace.api.begin[call];
-    });
-    if (after != work.begin()) until[call] = (after - 1)->second;
-  }
+  std::vector<TraceTime> until(calls.size(), TraceTime{INT64_MIN});
+  TraceTime last{INT64_MIN};
+  for (const Wait& wait : waits) until[wait.index] = last = std::max(last, wait.until);
   return until;
 }
 
@@ -61,15 +62,18 @@ std::vector<Row> FindCalls(const RankModel& model) {
        FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
     if (copy.sync != kNoRow) of_copy[Index(copy.sync)] = true;
   }
-  const std::vector<TraceTime> queued = QueuedUntil(model.trace);
   const std::vector<bool> feeds = FindFeeders(model.trace, model.device_steps);
-  std::vector<Row> calls;
+  std::vector<Row> all;
   for (uint32_t call = 0; call < api.size(); ++call) {
     CancelPoint(call);
     if (api.kind[call] != ApiKind::kSync || of_copy[call]) continue;
     if (!feeds[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
-    if (queued[call] > api.end[call] + kHostPause) continue;
-    calls.push_back(Row{call});
+    all.push_back(Row{call});
+  }
+  const std::vector<TraceTime> queued = QueuedUntil(model.trace, all);
+  std::vector<Row> calls;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (queued[i] <= api.end[Index(all[i])] + kHostPause) calls.push_back(all[i]);
   }
   const TraceTime last = LastLaunch(api);
   const auto ends = [&](Row call) { return api.begin[Index(call)] > last; };

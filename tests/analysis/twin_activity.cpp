@@ -55,10 +55,9 @@ HostActivity MeaningOf(const Trace& trace, size_t range) {
 
 }  // namespace
 
-// In a wait for input nothing else counts. Else the innermost covering event that says why the thread does
-// not work; where there is none, the innermost of the others. Events that begin and end together: calls are
-// inside ranges, and the later row is inside.
-HostMoment MomentOf(const Trace& trace, TrackId thread, int64_t moment) {
+namespace {
+
+HostMoment CoveringMoment(const Trace& trace, TrackId thread, int64_t moment, bool plain_only) {
   struct Best {
     int64_t begin = INT64_MIN;
     int64_t end = INT64_MAX;
@@ -99,8 +98,47 @@ HostMoment MomentOf(const Trace& trace, TrackId thread, int64_t moment) {
                                  : HostActivity::kWork,
           false);
   }
+  if (plain_only) return plain.moment;
   if (waits_for_input) return {HostActivity::kInputWait, kNoRow};
   return cause.moment.activity != HostActivity::kNothing ? cause.moment : plain.moment;
+}
+
+// Whether nothing plain covers the moment, but less than kShortPause lies between work before and behind it.
+bool IsBetweenWork(const Trace& trace, TrackId thread, int64_t moment) {
+  int64_t before = INT64_MIN;
+  int64_t behind = INT64_MAX;
+  const auto look = [&](const EventColumns& table) {
+    for (size_t row = 0; row < table.size(); ++row) {
+      if (table.track[row] != thread || table.end[row] == table.begin[row]) continue;
+      for (const int64_t at : {table.begin[row].ns, table.end[row].ns - 1}) {
+        if (CoveringMoment(trace, thread, at, true).activity == HostActivity::kNothing) continue;
+        if (at < moment) before = std::max(before, at);
+        if (at > moment) behind = std::min(behind, at);
+      }
+    }
+  };
+  look(trace.ranges);
+  look(trace.api);
+  if (before == INT64_MIN || behind == INT64_MAX || behind - (before + 1) >= kShortPause.ns) {
+    return false;
+  }
+  const auto works = [&](int64_t at) {
+    return CoveringMoment(trace, thread, at, true).activity == HostActivity::kWork;
+  };
+  return works(before) && works(behind);
+}
+
+}  // namespace
+
+// In a wait for input nothing else counts. Else the innermost covering event that says why the thread does
+// not work; where there is none, the innermost of the others. Events that begin and end together: calls are
+// inside ranges, and the later row is inside. A short pause between work and work is work.
+HostMoment MomentOf(const Trace& trace, TrackId thread, int64_t moment) {
+  const HostMoment found = CoveringMoment(trace, thread, moment, false);
+  if (found.activity == HostActivity::kNothing && IsBetweenWork(trace, thread, moment)) {
+    return {HostActivity::kWork, kNoRow};
+  }
+  return found;
 }
 
 }  // namespace trainprof
