@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
+#include "trace/base/parallel.h"
 #include "trace/build/missing_rows.h"
 
 namespace trainprof {
@@ -152,11 +154,25 @@ void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outco
   }
 }
 
-void RunRules(const RankModel& model, RankAnalysis& analysis) {
+// By rule, of those that need no other's findings.
+using Outcomes = std::vector<RuleOutcome>;
+
+void AddChecks(const RankModel& model, Outcomes& outcomes,
+               std::vector<std::function<void()>>& jobs) {
+  outcomes.resize(AllRules().size());
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Rule& rule = *AllRules()[i].rule;
+    if (!rule.check) continue;
+    jobs.emplace_back([&rule, &model, &outcome = outcomes[i]] { outcome = rule.check(model); });
+  }
+}
+
+void TakeAll(const RankModel& model, Outcomes outcomes, RankAnalysis& analysis) {
   std::vector<Change> changes;  // of the findings, in their order
-  for (const RegisteredRule& entry : AllRules()) {
+  for (size_t i = 0; i < outcomes.size(); ++i) {
     CancelPoint();
-    if (entry.rule->check) Take(model, entry, entry.rule->check(model), changes, analysis);
+    const RegisteredRule& entry = AllRules()[i];
+    if (entry.rule->check) Take(model, entry, std::move(outcomes[i]), changes, analysis);
   }
   for (const RegisteredRule& entry : AllRules()) {
     CancelPoint();
@@ -248,16 +264,21 @@ RankAnalysis Examine(const RankModel& model) {
   }
   analysis.host_account = LinesOf<HostClass>(model.host.total);
   analysis.phases_are_sampled = model.host.sampled_thread != kNoTrack;
-  if (!analysis.phases_are_sampled) {
+  Outcomes outcomes;
+  std::vector<std::function<void()>> jobs;
+  AddChecks(model, outcomes, jobs);
+  jobs.emplace_back([&] {
+    if (analysis.phases_are_sampled) return;
     analysis.host_other = OpenOther(trace, model.steps, model.host);
-  }
-  analysis.host_lines = OpenByLine(trace, model.steps, model.host);
-  analysis.operators = OperatorsOf(trace, model.steps);
-  analysis.memory = MemoryOf(trace, model.steps);
+  });
+  jobs.emplace_back([&] { analysis.host_lines = OpenByLine(trace, model.steps, model.host); });
+  jobs.emplace_back([&] { analysis.operators = OperatorsOf(trace, model.steps); });
+  jobs.emplace_back([&] { analysis.memory = MemoryOf(trace, model.steps); });
+  RunAll(jobs);
   analysis.loader_wait = LoaderWaitOf(model.device_steps, model.devices, model.host);
   analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
   analysis.device_doubt = model.device_doubt;
-  RunRules(model, analysis);
+  TakeAll(model, std::move(outcomes), analysis);
   analysis.weaknesses = DeviceWeaknesses(model);
   return analysis;
 }
