@@ -99,6 +99,7 @@ void RankModel::FindSilence() {
   if (times.Empty()) return;
   for (const Interval& time : times.intervals()) silence.push_back({thread, time});
   steps_without_silence = step_replay->After({}, {.silence = &silence});
+  step_replay->Forget();
   // No two runs take the same time.
   constexpr double kAsLong = 0.01;
   if (std::abs(StepReplay::MeanOf(steps_without_silence) - mean) <= kAsLong * mean) return;

@@ -18,6 +18,7 @@
 #include "analysis/graph/usual_times.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -61,9 +62,8 @@ class Builder {
       Add(order[i]);
     }
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
-    for (uint32_t call = 0; call < trace_.api.size(); ++call) {
+    for (size_t call = 0; call < trace_.api.size(); ++call)
       graph_.node_of_call[call] = graph_.node_of_call[items_.outer_call[call]];
-    }
     graph_.last_of_step = LastOfSteps(trace_, steps_, streams_, node_of_stream_item_);
     FindStepNodes();
     std::sort(graph_.wait_of_call.begin(), graph_.wait_of_call.end());
@@ -94,21 +94,21 @@ class Builder {
   // -- Nodes.
 
   void MakeRoom(size_t nodes) {
-    graph_.kind.reserve(nodes);
-    graph_.row.reserve(nodes);
-    graph_.first_edge.reserve(nodes + 1);
-    graph_.recorded.duration.reserve(nodes);
-    graph_.from.reserve(2 * nodes);
-    graph_.edge_kind.reserve(2 * nodes);
-    graph_.recorded.lag.reserve(2 * nodes);
-    ends_.reserve(nodes);
-    graph_.node_of_op.assign(trace_.device_ops.size(), 0);
-    graph_.node_of_call.assign(trace_.api.size(), 0);
+    ReserveLarge(graph_.kind, nodes);
+    ReserveLarge(graph_.row, nodes);
+    ReserveLarge(graph_.first_edge, nodes + 1);
+    ReserveLarge(graph_.recorded.duration, nodes);
+    ReserveLarge(graph_.from, 2 * nodes);
+    ReserveLarge(graph_.edge_kind, 2 * nodes);
+    ReserveLarge(graph_.recorded.lag, 2 * nodes);
+    ReserveLarge(ends_, nodes);
+    AssignLarge(graph_.node_of_op, trace_.device_ops.size());
+    AssignLarge(graph_.node_of_call, trace_.api.size());
     node_of_item_.resize(items_.threads.size());
     for (size_t t = 0; t < items_.threads.size(); ++t) {
-      node_of_item_[t].assign(items_.threads[t].items.size(), 0);
+      AssignLarge(node_of_item_[t], items_.threads[t].items.size());
     }
-    node_of_stream_item_.assign(streams_.size(), 0);
+    AssignLarge(node_of_stream_item_, streams_.size());
     last_of_thread_.assign(items_.threads.size(), 0);
     node_of_mark_.assign(items_.marks.size(), 0);
   }
@@ -351,8 +351,8 @@ class Builder {
     }
   }
 
-  // One engine copies in each direction; where two copies did so at once, there are more. Of two threads that
-  // do not know of each other either may come first another time: what held nothing up binds nothing.
+  // One engine copies in each direction, or more: where two copies did so at once. Of two threads either may
+  // come first another time: what held nothing up binds nothing.
   void AddEngine(uint32_t item, const Streams::Stream& stream) {
     const uint32_t row = streams_.row(item);
     if (trace_.device_ops.kind[row] != DeviceOpKind::kCopy) return;

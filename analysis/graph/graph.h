@@ -110,6 +110,8 @@ TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node);
 // The end of each node, in ns since time 0. `costs` are the graph's own or an edit of them. O(V + E),
 // some 3 ns an edge. Can be cancelled.
 std::vector<int64_t> Replay(const Graph& graph, const Costs& costs);
+// The same into room that may be there from the last time.
+void Replay(const Graph& graph, const Costs& costs, std::vector<int64_t>& ends);
 
 // The edge on which a node waited longest, given all ends; of several the first. Undefined for node 0.
 EdgeId BindingEdge(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,

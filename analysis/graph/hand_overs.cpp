@@ -7,6 +7,7 @@
 #include "analysis/graph/latencies.h"
 #include "analysis/host/call_sites.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -89,6 +90,9 @@ bool StopsWhereItHandsOver(const std::vector<int64_t>& silences, int64_t silence
 HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
   if (items.threads.size() < 2) return;
   std::vector<End> ends;
+  size_t count = 0;
+  for (const HostThread& thread : items.threads) count += thread.items.size();
+  ReserveLarge(ends, count);
   for (uint32_t t = 0; t < items.threads.size(); ++t) {
     const std::vector<HostItem>& of_thread = items.threads[t].items;
     for (uint32_t i = 0; i < of_thread.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "analysis/graph/call_waits.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -44,7 +45,7 @@ class Finder {
       : trace_(trace), stepping_(stepping), waits_(trace, blocking, streams) {
     items_.marks = std::move(marks);
     items_.waits.emplace_back();
-    items_.outer_call.resize(trace.api.size());
+    AssignLarge(items_.outer_call, trace.api.size());
   }
 
   HostItems Find() && {
@@ -93,7 +94,7 @@ class Finder {
   std::vector<HostItem> ItemsOf(TrackId thread) {
     const std::vector<uint32_t> outer = OuterCalls(thread);
     std::vector<HostItem> items;
-    items.reserve(outer.size());
+    ReserveLarge(items, outer.size());
     const uint32_t last = trace_.api.rows_of(thread).second;
     for (size_t i = 0; i < outer.size(); ++i) {
       HostItem item{NodeKind::kCall, outer[i], 0};

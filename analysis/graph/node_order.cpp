@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trace/base/large_columns.h"
 #include "trace/base/sort_runs.h"
 
 namespace trainprof {
@@ -19,7 +20,7 @@ std::vector<Pending> OrderOfNodes(const Trace& trace, const Streams& streams,
   std::vector<Pending> order;
   size_t count = streams.size();
   for (const HostThread& thread : items.threads) count += thread.items.size();
-  order.reserve(count + items.waits.size());
+  ReserveLarge(order, count + items.waits.size());
   for (uint32_t t = 0; t < items.threads.size(); ++t) {
     const auto add = [&](NodeKind kind, uint32_t index, TraceTime at) {
       order.push_back({at.ns, index, t, static_cast<uint32_t>(kind)});

@@ -3,6 +3,7 @@
 
 #include "analysis/graph/graph.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 
@@ -40,7 +41,13 @@ TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node) {
 }
 
 std::vector<int64_t> Replay(const Graph& graph, const Costs& costs) {
-  std::vector<int64_t> ends(graph.size());
+  std::vector<int64_t> ends;
+  Replay(graph, costs, ends);
+  return ends;
+}
+
+void Replay(const Graph& graph, const Costs& costs, std::vector<int64_t>& ends) {
+  if (ends.size() != graph.size()) AssignLarge(ends, graph.size());
   for (NodeId node = 0; node < graph.size(); ++node) {
     CancelPoint(node);
     int64_t begin = node == 0 ? 0 : INT64_MIN;
@@ -50,7 +57,6 @@ std::vector<int64_t> Replay(const Graph& graph, const Costs& costs) {
     }
     ends[node] = begin + costs.Duration(node);
   }
-  return ends;
 }
 
 EdgeId BindingEdge(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,

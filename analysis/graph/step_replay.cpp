@@ -39,7 +39,9 @@ double StepReplay::MeanOf(std::span<const int64_t> values) {
 
 std::vector<int64_t> StepReplay::After(std::span<const Change* const> changes,
                                        const Assumption& assumption) const {
-  return TimesOf(Replay(graph_, CostsAfter(trace_, graph_, changes, assumption)));
+  CostsAfter(trace_, graph_, changes, assumption, room_.costs);
+  Replay(graph_, room_.costs, room_.ends);
+  return TimesOf(room_.ends);
 }
 
 // Of each step from the end of the one before it, as far as that follows directly; a step that ends

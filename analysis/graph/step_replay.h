@@ -19,12 +19,16 @@ class StepReplay {
   // are enough others: what was under way before is not known. Without steps the whole run is one.
   std::span<const int64_t> recorded() const { return recorded_; }
   double MeanNs() const { return MeanOf(recorded_); }
-  // Of the same steps. One replay.
+  // Of the same steps. One replay, by one thread at a time. The first one takes room, 16 B an edge or so, for
+  // those to come.
   std::vector<int64_t> After(std::span<const Change* const> changes,
                              const Assumption& assumption) const;
   // By how much the mean step is off, as a share of it, when the graph is replayed without what nothing
   // explains: how far its predictions can be trusted. 0 without steps.
   double identity_error() const { return identity_error_; }
+
+  // Gives that room back.
+  void Forget() const { room_ = {}; }
 
   static double MeanOf(std::span<const int64_t> values);
 
@@ -38,6 +42,12 @@ class StepReplay {
   std::vector<bool> counts_;  // by step
   std::vector<int64_t> recorded_;
   double identity_error_ = 0;
+  // Of a replay: taken anew each time, the system would clear it each time.
+  struct Room {
+    Costs costs;
+    std::vector<int64_t> ends;
+  };
+  mutable Room room_;
 };
 
 }  // namespace trainprof

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -24,8 +25,8 @@ std::optional<uint32_t> LastThat(uint32_t first, uint32_t last, Holds holds) {
 }  // namespace
 
 Streams::Streams(const Trace& trace) : trace_(trace), of_track_(trace.tracks.size(), kNone) {
-  rows_.reserve(trace.device_ops.size());
-  issued_.reserve(trace.device_ops.size());
+  ReserveLarge(rows_, trace.device_ops.size());
+  ReserveLarge(issued_, trace.device_ops.size());
   for (uint32_t id = 0; id < trace.tracks.size(); ++id) {
     const TrackId track{id};
     auto [op, op_end] = trace.device_ops.rows_of(track);

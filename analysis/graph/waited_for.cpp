@@ -5,6 +5,7 @@
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -30,8 +31,8 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
       graph_(graph),
       stepping_(stepping),
       ends_(Replay(graph, graph.recorded)),
-      wait_before_(graph.size(), 0),
       is_needed_(trace.tracks.size(), stepping == kNoTrack) {
+  AssignLarge(wait_before_, graph.size());
   FindWaits();
   if (stepping != kNoTrack) FindNeeded();
 }

@@ -7,6 +7,7 @@
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 namespace {
@@ -20,19 +21,33 @@ constexpr Duration kLongPause = Milliseconds(1);
 // Copies from here on tell the bandwidth, not what each costs by itself.
 constexpr int64_t kLargeCopyBytes = 1 << 20;
 
+// Into room that may be there already.
+void Copy(const Costs& from, Costs& to) {
+  const auto copy = [](const auto& column, auto& into) {
+    into.clear();
+    ReserveLarge(into, column.size());
+    into.insert(into.end(), column.begin(), column.end());
+  };
+  copy(from.duration, to.duration);
+  copy(from.lag, to.lag);
+  to.long_durations = from.long_durations;
+  to.long_lags = from.long_lags;
+}
+
 class Editor {
  public:
-  Editor(const Trace& trace, const Graph& graph, const Assumption& assumption)
-      : trace_(trace), graph_(graph), assumption_(assumption), costs_(graph.recorded) {}
+  Editor(const Trace& trace, const Graph& graph, const Assumption& assumption, Costs& costs)
+      : trace_(trace), graph_(graph), assumption_(assumption), costs_(costs) {
+    Copy(graph.recorded, costs_);
+  }
 
-  Costs Make(std::span<const Change* const> changes) && {
+  void Make(std::span<const Change* const> changes) && {
     for (const Change* change : changes) Make(*change);
     if (assumption_.loader_is_limited) LimitLoader();
     if (assumption_.contention != 1) SlowHost();
     if (assumption_.silence != nullptr) {
       DropHostWork({Edit::kDropHostWork, {}, kNoDevice, false, {}, *assumption_.silence});
     }
-    return std::move(costs_);
   }
 
  private:
@@ -410,20 +425,28 @@ class Editor {
   const Trace& trace_;
   const Graph& graph_;
   const Assumption& assumption_;
-  Costs costs_;
+  Costs& costs_;
   std::vector<int64_t> ends_;
   std::map<TrackId, IntervalSet> operators_;  // by thread, once they are asked for
 };
 
 }  // namespace
 
+void CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* const> changes,
+                const Assumption& assumption, Costs& costs) {
+  Editor(trace, graph, assumption, costs).Make(changes);
+}
+
 Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* const> changes,
                  const Assumption& assumption) {
-  return Editor(trace, graph, assumption).Make(changes);
+  Costs costs;
+  CostsAfter(trace, graph, changes, assumption, costs);
+  return costs;
 }
 
 Costs CostsWithoutResiduals(const Graph& graph) {
-  Costs costs = graph.recorded;
+  Costs costs;
+  Copy(graph.recorded, costs);
   for (const Residual& residual : graph.residuals) {
     costs.SetLag(residual.edge, costs.Lag(residual.edge) - residual.ns);
   }

@@ -35,6 +35,9 @@ struct Assumption {
 // change nothing. O(V + E + rows log rows).
 Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* const> changes,
                  const Assumption& assumption);
+// The same into room that may be there from the last time.
+void CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* const> changes,
+                const Assumption& assumption, Costs& costs);
 
 // The recorded costs without what nothing explains (Graph::residuals): how well the graph knows the run.
 Costs CostsWithoutResiduals(const Graph& graph);

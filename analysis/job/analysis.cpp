@@ -279,6 +279,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
   analysis.device_doubt = model.device_doubt;
   TakeAll(model, std::move(outcomes), analysis);
+  model.step_replay->Forget();
   analysis.weaknesses = DeviceWeaknesses(model);
   return analysis;
 }

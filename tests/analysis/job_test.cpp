@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/rule.h"
 #include "tests/support/random_trace.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/segment_writer.h"
@@ -35,7 +36,7 @@ TEST(Job, AnAnalysisEndsAnywhere) {
           EXPECT_EQ(made.window, expected.window);
           EXPECT_EQ(made.findings.size(), expected.findings.size());
         },
-        50);
+        50, static_cast<int64_t>(AllRules().size()) + 4);
   }
 }
 

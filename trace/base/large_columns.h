@@ -22,6 +22,14 @@ void ReserveLarge(std::vector<T>& column, size_t rows) {
   PreferLargePages(column.data() + column.size(), (rows - column.size()) * sizeof(T));
 }
 
+// So many zeros.
+template <class T>
+void AssignLarge(std::vector<T>& column, size_t rows) {
+  column.clear();
+  ReserveLarge(column, rows);
+  column.resize(rows);
+}
+
 // Has the kernel clear the pages of rooms while others fill them, on a thread of its own: where it
 // comes first, writing the first row of a page costs nothing.
 class RoomAhead {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 
 namespace trainprof {
 
@@ -20,7 +21,8 @@ void SortRuns(std::vector<T>& items, Key key) {
   }
   if (ends.empty()) return;
   ends.push_back(items.size());
-  std::vector<T> merged(items.size());
+  std::vector<T> merged;
+  AssignLarge(merged, items.size());
   while (ends.size() > 1) {
     size_t runs = 0;
     T* out = merged.data();
