@@ -88,6 +88,16 @@ double RunToRun(const RankModel& model) {
 // What is left of a step when a resource is used all the time: copies that run beside the rest still
 // need their link, collectives theirs.
 double FloorMs(const RankModel& model, const Change& change) {
+  if (change.edit == Edit::kPinCopies) {
+    const int64_t measured = PinnedBytesPerMicrosecond(model.trace);
+    int64_t bytes = 0;
+    for (const Row op : change.rows) {
+      if (model.InDeviceWindow(model.trace.device_ops.interval(op))) {
+        bytes += model.trace.device_ops.bytes[Index(op)];
+      }
+    }
+    return model.PerStepMs(Microseconds(bytes / (measured > 0 ? measured : kFastLink)));
+  }
   if (change.edit != Edit::kOverlapCopies && change.edit != Edit::kOverlapCommunication) return 0;
   std::vector<Interval> times;
   for (const Row op : change.rows) times.push_back(model.trace.device_ops.interval(op));

@@ -62,8 +62,9 @@ class Builder {
       Add(order[i]);
     }
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
-    for (size_t call = 0; call < trace_.api.size(); ++call)
+    for (size_t call = 0; call < trace_.api.size(); ++call) {
       graph_.node_of_call[call] = graph_.node_of_call[items_.outer_call[call]];
+    }
     graph_.last_of_step = LastOfSteps(trace_, steps_, streams_, node_of_stream_item_);
     FindStepNodes();
     std::sort(graph_.wait_of_call.begin(), graph_.wait_of_call.end());
@@ -368,7 +369,6 @@ class Builder {
     }
   }
 
-  // The thread that asked for an operation.
   TrackId CallerOf(Row op) const {
     const Row call = trace_.device_ops.launch[Index(op)];
     return call == kNoRow ? kNoTrack : trace_.api.track[Index(call)];

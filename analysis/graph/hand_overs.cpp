@@ -78,8 +78,8 @@ bool GoOnSoon(const std::vector<Candidate>& candidates) {
   return late <= std::max(SilenceOf(candidates) / kSoon, kHostPause.ns);
 }
 
-// And a thread that hands over stands still behind that as nowhere else; half of what looks the same may be
-// something else. `silences`: ascending, of all that it did under that name.
+// And a thread that hands over stands still behind that as nowhere else; two thirds of what looks the same may be
+// something else: it waits for others as well. `silences`: ascending, of all that it did under that name.
 bool StopsWhereItHandsOver(const std::vector<int64_t>& silences, int64_t silence, size_t times) {
   const auto as_long = std::lower_bound(silences.begin(), silences.end(), silence / 2);
   return 3 * times >= static_cast<size_t>(silences.end() - as_long);

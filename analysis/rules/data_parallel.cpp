@@ -179,7 +179,10 @@ Diagnosis OfReplicas(const RankModel& model, Replicas replicas) {
             [&](Row a, Row b) { return ops.interval(a).Length() > ops.interval(b).Length(); });
   for (const Row row : longest) {
     finding.evidence.push_back(
-        {fmt::format("{} took {:.3f} ms", FunctionOf(model.trace.Text(ops.name[Index(row)])),
+        {fmt::format("{} took {:.3f} ms",
+                     ops.kind[Index(row)] == DeviceOpKind::kCopy
+                         ? model.trace.Text(ops.name[Index(row)])
+                         : FunctionOf(model.trace.Text(ops.name[Index(row)])),
                      ops.interval(row).Length().ToMilliseconds()),
          ops.interval(row), Table::kDeviceOps, row});
   }

@@ -24,12 +24,14 @@ namespace {
 constexpr double kEdgesMayBeNeeded = 0.5;  // confidence
 // So many operations before and behind a wait are looked at: what lies farther away is not counted.
 constexpr int kMostOfARun = 256;
-constexpr double kNotBeside = 2;  // of a device
+// Of a device: what runs beside nothing, and what an engine of its own does.
+constexpr double kNotBeside = 2;
+constexpr double kNextToNothing = 1e-9;
 
 // What share of its device an operation needs; 0: not known.
 double NeedOf(const Trace& trace, Row op) {
   if (Communicates(trace, op)) return kNotBeside;
-  if (trace.device_ops.kind[Index(op)] != DeviceOpKind::kKernel) return 1e-9;  // an engine's
+  if (trace.device_ops.kind[Index(op)] != DeviceOpKind::kKernel) return kNextToNothing;
   const LaunchConfig* const config = trace.ConfigOf(op);
   if (config == nullptr || config->grid == LaunchConfig::kNoShape) return 0;
   const Device& device =

@@ -150,6 +150,21 @@ class Writer {
     return fmt::format(", in {} of {} runs of {}", runs, of, side);
   }
 
+  // Findings from there on that are one finding's in several places: what it costs is that of all of them.
+  size_t PlacesFrom(size_t first) const {
+    const FindingDiff& one = diff_.findings[first];
+    size_t last = first + 1;
+    while (last < diff_.findings.size()) {
+      const FindingDiff& other = diff_.findings[last];
+      const bool is_same = other.state == one.state && other.title == one.title &&
+                           other.a_cost_ms == one.a_cost_ms && other.b_cost_ms == one.b_cost_ms &&
+                           other.a_runs == one.a_runs && other.b_runs == one.b_runs;
+      if (!is_same) break;
+      ++last;
+    }
+    return last - first;
+  }
+
   void AppendFindings() {
     if (diff_.findings.empty()) {
       out_ += "\nNo findings on either side, in what was checked.\n";
@@ -157,9 +172,11 @@ class Writer {
     }
     out_ += style_.Bold("\nFindings\n");
     int64_t left_out = 0;
-    for (size_t i = 0; i < diff_.findings.size(); ++i) {
+    size_t lines = 0;
+    for (size_t i = 0, places = 0; i < diff_.findings.size(); i += places) {
       const FindingDiff& finding = diff_.findings[i];
-      if (!all_ && i >= kMostFindings && finding.state != FindingState::kNew) {
+      places = all_ ? 1 : PlacesFrom(i);
+      if (!all_ && lines++ >= kMostFindings && finding.state != FindingState::kNew) {
         ++left_out;
         continue;
       }
@@ -167,6 +184,9 @@ class Writer {
       std::string text =
           fmt::format("{} {} {}, {}", style_.Severity(finding.severity), finding.code, finding.rule,
                       place.empty() ? "source not recorded" : place);
+      if (places > 1) {
+        text += " and " + Counted(static_cast<int64_t>(places) - 1, "more place", "more places");
+      }
       text += "; " + CostText(finding);
       text += RunsText(finding.a_runs, diff_.a.size(), "A");
       text += RunsText(finding.b_runs, diff_.b.size(), "B");

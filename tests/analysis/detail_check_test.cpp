@@ -75,6 +75,26 @@ TEST(DetailCheck, ReportsSayThatOtherStepsDiffer) {
   }
 }
 
+// They wait for 4.02 ms of 5; those with detail, whose queue was still full, for next to nothing.
+TEST(DetailCheck, AtWorstOnlyStepsWithoutDetailGain) {
+  std::string script = SlowingLoader();
+  for (size_t at; (at = script.find("every 1300")) != std::string::npos;) {
+    script.replace(at, 10, "every 5000");
+  }
+  script.replace(script.find("21300"), 5, "25000");
+  script.replace(script.find("20320"), 5, "24020");
+  script.replace(script.find("98000"), 5, "320000");
+  const RankAnalysis rank = Analyze(TraceFromScript(script));
+  const auto input = std::find_if(rank.findings.begin(), rank.findings.end(),
+                                  [](const Finding& f) { return f.rule == "input-bound"; });
+  ASSERT_NE(input, rank.findings.end());
+  const Gain& gain = input->gain;
+  EXPECT_NEAR(gain.high_ms_per_step, 4.02, 0.001);
+  const auto others = static_cast<double>(rank.detail_check.others);
+  EXPECT_NEAR(gain.low_ms_per_step,
+              4.02 * others / (others + static_cast<double>(rank.device_steps.count())), 0.001);
+}
+
 TEST(DetailCheck, StepsThatAreAlikeWeakenNothing) {
   std::string script = SlowingLoader();
   for (size_t at; (at = script.find("every 1300")) != std::string::npos;) {

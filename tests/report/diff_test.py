@@ -4,6 +4,7 @@ usage: diff_test.py TRAINPROF SOURCE_DIR CORPUS_DIR
 """
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,9 @@ class Diff(unittest.TestCase):
         self.assertEqual(" ".join(text.stdout.split()).find(" ".join(diff["verdict"].split())), 0,
                          text.stdout)
         self.assertLessEqual(text.stdout.count("\n"), 50, text.stdout)
+        # A finding in several places is one line: each would claim what all of them cost.
+        told = re.findall(r"(\w+) \[\w+\] (TP\d+) [^;]*; costs ([^;]*?) ms/step", " ".join(text.stdout.split()))
+        self.assertEqual(len(set(told)), len(told), text.stdout)
         for line in text.stdout.splitlines():
             if "/" not in line:  # a path is never cut
                 self.assertLessEqual(len(line), 110, line)

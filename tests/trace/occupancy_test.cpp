@@ -97,5 +97,21 @@ TEST(Occupancy, EqualsKinetosOnAnH100) {
   CompareWithKineto("tracelens/h100_qwen_chat.json.gz", kH100, 100);
 }
 
+// 132 multiprocessors of 64 warps: at half of them, 8 blocks of 4 warps each.
+TEST(Occupancy, ShareOfADevice) {
+  EXPECT_DOUBLE_EQ(ShareOfDevice({9, 0}, 132, 0.5, 132, 128), 1.0 / 8);
+  EXPECT_DOUBLE_EQ(ShareOfDevice({9, 0}, 132, 0.5, 2 * 8 * 132, 128), 2);
+  EXPECT_DOUBLE_EQ(ShareOfDevice({8, 6}, 84, 1, 84, 97), 1.0 / 12);  // 48 warps; 97 threads are 4
+  EXPECT_DOUBLE_EQ(ShareOfDevice({7, 5}, 40, 1, 40, 32), 1.0 / 32);
+  EXPECT_DOUBLE_EQ(ShareOfDevice({.warps = 16}, 10, 1, 10, 32), 1.0 / 16);  // as recorded
+}
+
+TEST(Occupancy, ShareOfADeviceThatIsNotKnown) {
+  EXPECT_EQ(ShareOfDevice({}, 132, 0.5, 132, 128), 0);
+  EXPECT_EQ(ShareOfDevice({9, 0}, 0, 0.5, 132, 128), 0);
+  EXPECT_EQ(ShareOfDevice({9, 0}, 132, 0, 132, 128), 0);
+  EXPECT_EQ(ShareOfDevice({9, 0}, 132, 0.5, 132, 0), 0);
+}
+
 }  // namespace
 }  // namespace trainprof

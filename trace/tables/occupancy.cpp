@@ -43,7 +43,7 @@ int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit 
 int64_t WarpsOf(int32_t major, int32_t minor) {
   if (major < 3) return 0;
   if (major == 7 && minor == 5) return 32;
-  if ((major == 8 && minor != 0) || major == 12) return 48;
+  if ((major == 8 && minor != 0) || major == 11 || major == 12) return 48;
   return 64;
 }
 
