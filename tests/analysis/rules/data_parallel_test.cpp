@@ -143,5 +143,42 @@ TEST(DataParallel, StagesOfAPipelineAreNone) {
             kNotChecked);
 }
 
+// With NCCL: all devices broadcast and reduce. `send` and `take`: what the kernels are called.
+std::string WithNccl(std::string_view send, std::string_view take) {
+  return fmt::format(R"(
+    thread 1
+    repeat 5 every 1000
+      step 0 1000 step
+      call 5 8 cudaLaunchKernel | corr=1
+      call 8 10 cudaLaunchKernel | corr=2
+      call 10 12 cudaLaunchKernel | corr=3
+      call 12 14 cudaLaunchKernel | corr=4
+      call 14 16 cudaLaunchKernel | corr=5
+      call 16 18 cudaLaunchKernel | corr=6
+      call 20 1000 cudaDeviceSynchronize | corr=7
+    end
+    stream 0 7
+    repeat 5 every 1000
+      kernel 15 200 ncclDevKernel_{0}_RING_LL(ncclDevComm*) | corr=1
+      kernel 205 700 gemm | corr=3
+      kernel 705 900 ncclDevKernel_{1}_f32_RING_LL(ncclDevComm*) | corr=5
+    end
+    stream 1 9
+    repeat 5 every 1000
+      kernel 15 200 ncclDevKernel_{0}_RING_LL(ncclDevComm*) | corr=2
+      kernel 205 700 gemm | corr=4
+      kernel 705 900 ncclDevKernel_{1}_f32_RING_LL(ncclDevComm*) | corr=6
+    end)",
+                     send, take);
+}
+
+TEST(DataParallel, IsKnownByWhatNcclSends) {
+  EXPECT_EQ(OutcomeOf("data-parallel", WithNccl("Broadcast", "Reduce_Sum")).substr(0, 26),
+            "error count=20 cost=0.380 ");
+  // Replicas that keep their weights.
+  EXPECT_EQ(OutcomeOf("data-parallel", WithNccl("AllGather", "ReduceScatter_Sum")), kNotChecked);
+  EXPECT_EQ(OutcomeOf("data-parallel", WithNccl("AllReduce_Sum", "AllReduce_Sum")), kNotChecked);
+}
+
 }  // namespace
 }  // namespace trainprof
