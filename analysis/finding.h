@@ -28,6 +28,20 @@ struct Evidence {
   bool operator==(const Evidence&) const = default;
 };
 
+// How a gain is spread over the steps: one that is lost in every step is another cause than one that is
+// lost in a few.
+struct GainSpread {
+  int64_t steps = 0;  // how many were replayed; 0: not known by step
+  double median_ms = 0;
+  double p90_ms = 0;  // nine in ten steps gain no more
+  // The steps that hold most of it, where they are few, and what each of them gains on average.
+  int64_t rare_steps = 0;  // 0: it is spread over many
+  double rare_ms = 0;
+  int64_t every = 0;  // they stand that many steps apart; 0: at no fixed distance
+
+  bool operator==(const GainSpread&) const = default;
+};
+
 struct Gain {
   // It lies between them with nine in ten: how the world may answer, how far steps differ, and how well
   // the recording is understood (analysis/gain.h).
@@ -36,6 +50,7 @@ struct Gain {
   double expected_ms_per_step = 0;
   // Of it, what is still to gain when the findings before this one are fixed: their gains do not add up.
   double further_ms_per_step = 0;
+  GainSpread spread{};  // of what is expected
 
   bool operator==(const Gain&) const = default;
 };

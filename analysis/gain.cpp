@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "analysis/gain_spread.h"
 #include "analysis/students_t.h"
 #include "trace/base/cancel.h"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr size_t kBlock = 5;
 // No two runs of a program take the same time.
 constexpr double kRunToRun = 0.01;
+// So many times as much where programs compete for processors.
+constexpr double kContended = 3;
 // With workers beside it the training thread itself may get slower, where processors are few: on
 // kineto_resnet50 its other work went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
 constexpr double kContention = 1.2;
@@ -82,7 +85,7 @@ double RunToRun(const RankModel& model) {
   if (half >= kBlock) {
     differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
   }
-  return std::max(differ / 2, kRunToRun * mean) / 1e6;
+  return (model.host_is_contended ? kContended : 1) * std::max(differ / 2, kRunToRun * mean) / 1e6;
 }
 
 // What is left of a step when a resource is used all the time: copies that run beside the rest still
@@ -108,6 +111,7 @@ double FloorMs(const RankModel& model, const Change& change) {
 struct Answer {
   double mean_ms = 0;
   double half_width_ms = 0;
+  std::vector<double> gains_ms;  // by step
 };
 
 Answer Ask(const RankModel& model, std::span<const Change* const> changes,
@@ -120,25 +124,35 @@ Answer Ask(const RankModel& model, std::span<const Change* const> changes,
   if (gains.empty()) return {};
   const double mean =
       std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
-  return {mean, HalfWidth(gains)};
+  const double half_width = HalfWidth(gains);
+  return {mean, half_width, std::move(gains)};
 }
 
 // What changes give together, by the worst and by the best answer.
 struct Outcome {
-  double low_ms = 0;
+  double low_ms = std::numeric_limits<double>::infinity();
   double high_ms = 0;
   double half_width_ms = 0;  // of the answer whose steps differ most
+  // By step: of the answer that gives least, and of that which gives most.
+  std::vector<double> low_gains_ms;
+  std::vector<double> high_gains_ms;
 };
 
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
   const double step = model.step_replay->MeanNs() / 1e6;
-  Outcome outcome{std::numeric_limits<double>::infinity(), 0, 0};
+  Outcome outcome;
   const auto take = [&](const Assumption& assumption, std::span<const int64_t> before) {
-    const Answer answer = Ask(model, changes, assumption, before);
+    Answer answer = Ask(model, changes, assumption, before);
     // Who loses by a change takes it back.
     const double mean = std::max(0.0, answer.mean_ms);
-    outcome.low_ms = std::min(outcome.low_ms, mean);
-    outcome.high_ms = std::max(outcome.high_ms, mean);
+    if (mean > outcome.high_ms || outcome.high_gains_ms.empty()) {
+      outcome.high_ms = mean;
+      outcome.high_gains_ms = answer.gains_ms;
+    }
+    if (mean < outcome.low_ms) {
+      outcome.low_ms = mean;
+      outcome.low_gains_ms = std::move(answer.gains_ms);
+    }
     outcome.half_width_ms = std::max(outcome.half_width_ms, answer.half_width_ms);
   };
   for (const Assumption& assumption : Answers(model, changes)) {
@@ -148,15 +162,31 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     take(assumption, model.step_replay->recorded());
   }
   if (!model.silence.empty()) take({.silence = &model.silence}, model.steps_without_silence);
+  if (!model.steps_with_all_nodes.empty()) {
+    take({.has_all_graph_nodes = true}, model.steps_with_all_nodes);
+  }
   return outcome;
 }
 
-// The middle; but what made a tensor on the host goes with its copy, as a rule.
+// What made a tensor on the host goes with its copy, as a rule.
+bool ExpectsTheMost(std::span<const Change* const> changes) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change* change) { return change->edit == Edit::kDropWork; });
+}
+
+// Else the middle.
 double ExpectedOf(const Outcome& outcome, std::span<const Change* const> changes) {
-  const bool drops = std::any_of(changes.begin(), changes.end(), [](const Change* change) {
-    return change->edit == Edit::kDropWork;
-  });
-  return drops ? outcome.high_ms : (outcome.low_ms + outcome.high_ms) / 2;
+  return ExpectsTheMost(changes) ? outcome.high_ms : (outcome.low_ms + outcome.high_ms) / 2;
+}
+
+// Of what is expected.
+GainSpread ExpectedSpread(const RankModel& model, const Outcome& outcome,
+                          std::span<const Change* const> changes) {
+  std::vector<double> gains = outcome.high_gains_ms;
+  if (!ExpectsTheMost(changes)) {
+    for (size_t i = 0; i < gains.size(); ++i) gains[i] = (gains[i] + outcome.low_gains_ms[i]) / 2;
+  }
+  return SpreadOf(gains, model.step_replay->numbers());
 }
 
 Gain OfReplay(const RankModel& model, const Change& change) {
@@ -170,7 +200,8 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   const double unsure = std::hypot(outcome.half_width_ms, RunToRun(model)) +
                         model.step_replay->identity_error() * step;
   return {std::clamp(outcome.low_ms - unsure, 0.0, most),
-          std::clamp(outcome.high_ms + unsure, 0.0, most), std::clamp(expected, 0.0, most)};
+          std::clamp(outcome.high_ms + unsure, 0.0, most), std::clamp(expected, 0.0, most), 0,
+          ExpectedSpread(model, outcome, changes)};
 }
 
 // In steps of which devices were not recorded: the wait goes, as far as the device's work, known from
@@ -210,6 +241,16 @@ Gain GainOf(const RankModel& model, const Finding& finding, const Change& change
 
 double JointGain(const RankModel& model, std::span<const Change* const> changes) {
   return ExpectedOf(AskAll(model, changes), changes);
+}
+
+void LowerTo(const Gain& most, Gain& gain) {
+  const Gain before = gain;
+  const auto lower = [](double of, double& value) { value = std::min(value, std::max(0.0, of)); };
+  lower(most.low_ms_per_step, gain.low_ms_per_step);
+  lower(most.expected_ms_per_step, gain.expected_ms_per_step);
+  lower(most.high_ms_per_step, gain.high_ms_per_step);
+  lower(gain.expected_ms_per_step, gain.further_ms_per_step);
+  if (gain != before) gain.spread = {};
 }
 
 }  // namespace trainprof

@@ -6,7 +6,7 @@
 //  2. Steps differ: the standard error of the mean of what single steps gain, of blocks of neighbours.
 //  3. The graph does not explain all of the run: its identity error.
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
-//     hundredth of the step.
+//     hundredth of the step; three times that where programs compete for the host's processors.
 //  5. No step takes less than nothing, nor less than a resource that it still needs.
 #pragma once
 
@@ -35,5 +35,9 @@ inline bool IsReplay(const Change& change) {
 
 // What all of these changes give together, as expected. One or a few replays.
 double JointGain(const RankModel& model, std::span<const Change* const> changes);
+
+// What a rank saves by itself may give its job less: bounds `gain` by that. How it is spread over the
+// steps is then not known.
+void LowerTo(const Gain& most, Gain& gain);
 
 }  // namespace trainprof

@@ -48,13 +48,21 @@ std::string DeviceDoubt(const RankModel& model) {
     if (launches == 0) return {};
     return fmt::format("{} launches and copies, and no row of what a device did", launches);
   }
-  double worst = 0;
+  double of_launches = 0;
+  double of_any = 0;
   for (const DeviceAccount& device : model.devices) {
-    worst = std::max(worst, model.ShareOfWindow(device.missing_rows));
+    of_launches = std::max(of_launches, model.ShareOfWindow(device.missing_rows));
+    of_any = std::max(of_any, model.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded)));
   }
-  if (worst < kNegligibleShare) return {};
+  if (of_launches >= kNegligibleShare) {
+    return fmt::format(
+        "launches without a row of what the device did leave {:.0f} % of the time open",
+        100 * of_launches);
+  }
+  if (of_any < kNegligibleShare) return {};
   return fmt::format(
-      "launches without a row of what the device did leave {:.0f} % of the time open", 100 * worst);
+      "nodes of graphs may be missing: behind their launches {:.0f} % of the time is open",
+      100 * of_any);
 }
 
 }  // namespace
@@ -86,6 +94,9 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
   FindSilence();
+  FindMissingNodes();
+  host_facts = FindHostFacts(trace, steps);
+  host_is_contended = IsHostContended();
   device_doubt = DeviceDoubt(*this);
 }
 
@@ -105,6 +116,24 @@ void RankModel::FindSilence() {
   if (std::abs(StepReplay::MeanOf(steps_without_silence) - mean) <= kAsLong * mean) return;
   silence.clear();
   steps_without_silence.clear();
+}
+
+bool RankModel::IsHostContended() const {
+  constexpr double kMuchPreempted = 0.02;  // of the stepping thread's time
+  const bool is_busy = std::any_of(host_facts.begin(), host_facts.end(),
+                                   [](const HostFact& fact) { return fact.id == "cpu_busy"; });
+  if (is_busy || steps.thread == kNoTrack) return is_busy;
+  const Duration preempted = PreemptedWithin(trace, steps.thread, steps.window);
+  return static_cast<double>(preempted.ns) >
+         kMuchPreempted * static_cast<double>(steps.window.Total().ns);
+}
+
+void RankModel::FindMissingNodes() {
+  const bool any = std::any_of(graph->residuals.begin(), graph->residuals.end(),
+                               [](const Residual& residual) { return residual.is_behind_graph; });
+  if (!any) return;
+  steps_with_all_nodes = step_replay->After({}, {.has_all_graph_nodes = true});
+  step_replay->Forget();
 }
 
 // How long steps took of which the devices were not recorded, from what those took that were.

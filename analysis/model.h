@@ -12,6 +12,7 @@
 #include "analysis/account/detail_check.h"
 #include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
+#include "analysis/host/host_facts.h"
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
 
@@ -47,6 +48,11 @@ struct RankModel {
   // step_replay->recorded().
   std::vector<ThreadSpan> silence;
   std::vector<int64_t> steps_without_silence;
+  // The steps' times if no node of a graph were missing; empty where none may be.
+  std::vector<int64_t> steps_with_all_nodes;
+  std::vector<HostFact> host_facts;  // over `steps`
+  // More wanted to run than there were processors: runs differ by more than elsewhere.
+  bool host_is_contended = false;
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;
@@ -75,6 +81,8 @@ struct RankModel {
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
   void FindSilence();
+  bool IsHostContended() const;
+  void FindMissingNodes();
 };
 
 // "steps without GPU detail take 2.6 ms, those with it 1.9 ms; they wait 0.7 ms for the loader, ..."

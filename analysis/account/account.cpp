@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/account/collective_waits.h"
 #include "analysis/account/idle.h"
 #include "analysis/account/sampled_phases.h"
 #include "analysis/graph/build.h"
@@ -54,12 +55,14 @@ struct Work {
   IntervalSet compute;
   IntervalSet communication;
   IntervalSet copy;
+  IntervalSet waiting;  // of communication, and nothing else ran
 };
 
-Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
+Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const CollectiveWaits& waits) {
   std::vector<Interval> compute;
   std::vector<Interval> communication;
   std::vector<Interval> copy;
+  std::vector<Interval> waiting;
   for (size_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
     const uint32_t row = ops[i];
@@ -68,10 +71,26 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops) {
       copy.push_back(interval);
       continue;
     }
-    (Communicates(trace, Row{row}) ? communication : compute).push_back(interval);
+    if (!Communicates(trace, Row{row})) {
+      compute.push_back(interval);
+      continue;
+    }
+    const auto wait =
+        std::lower_bound(waits.begin(), waits.end(), std::pair{Row{row}, TraceTime{INT64_MIN}});
+    const bool waited = wait != waits.end() && wait->first == Row{row};
+    const TraceTime until = waited ? std::min(wait->second, interval.end) : interval.begin;
+    if (waited) waiting.push_back({interval.begin, until});
+    communication.push_back({until, interval.end});
   }
-  return {IntervalSet::Union(std::move(compute)), IntervalSet::Union(std::move(communication)),
-          IntervalSet::Union(std::move(copy))};
+  Work work{IntervalSet::Union(std::move(compute)),
+            IntervalSet::Union(std::move(communication)),
+            IntervalSet::Union(std::move(copy)),
+            {}};
+  if (waiting.empty()) return work;
+  const IntervalSet waits_of_any = IntervalSet::Union(std::move(waiting));
+  work.waiting = waits_of_any.Minus(work.compute).Minus(work.communication).Minus(work.copy);
+  work.communication = work.communication.UnionWith(waits_of_any);
+  return work;
 }
 
 HostClass ClassOf(Phase phase) {
@@ -207,12 +226,26 @@ void SetBusy(const Work& work, const Steps& steps, DeviceAccount& account) {
     account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.device_window).Total();
   };
   add(DeviceClass::kCompute, work.compute);
-  account.exposed_communication = work.communication.Minus(work.compute);
+  account.exposed_communication = work.communication.Minus(work.compute).Minus(work.waiting);
   const IntervalSet kernels = work.compute.UnionWith(work.communication);
   account.exposed_copy = work.copy.Minus(kernels);
   account.busy = kernels.UnionWith(work.copy);
   add(DeviceClass::kExposedCommunication, account.exposed_communication);
   add(DeviceClass::kExposedCopy, account.exposed_copy);
+}
+
+// Collectives that wait keep a device occupied, and so no gap is there for IdleSplitter.
+void AddWaiting(const IntervalSet& waiting, DeviceAccount& account) {
+  if (waiting.Empty()) return;
+  account.busy = account.busy.Minus(waiting);
+  const size_t split = account.idle.size();
+  for (const Interval& interval : waiting.intervals()) {
+    account.idle.push_back({interval, DeviceClass::kIdleCollective});
+  }
+  std::inplace_merge(account.idle.begin(), account.idle.begin() + static_cast<ptrdiff_t>(split),
+                     account.idle.end(), [](const auto& a, const auto& b) {
+                       return a.interval.begin < b.interval.begin;
+                     });
 }
 
 }  // namespace
@@ -235,15 +268,18 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
   // What is of no device is left out.
   const std::span ops_of = std::span(order.ops()).first(trace.devices.size());
   const IdleSplitter splitter(trace, steps, blocking_calls, graph);
+  const CollectiveWaits waits = FindCollectiveWaits(trace, ops_of);
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {
     if (ops_of[d].empty()) continue;
     DeviceAccount account;
     account.device = DeviceId{d};
-    SetBusy(WorkOf(trace, ops_of[d]), steps, account);
+    const Work work = WorkOf(trace, ops_of[d], waits);
+    SetBusy(work, steps, account);
     splitter.Split(ops_of[d], account);
     account.missing_rows =
         IdleWithin(splitter.missing().On(account.device), account, steps.device_window);
+    AddWaiting(work.waiting, account);
     for (size_t i = 0; i < account.idle.size(); ++i) {
       CancelPoint(i);
       account.total[static_cast<size_t>(account.idle[i].value)] +=

@@ -30,8 +30,10 @@ enum class DeviceClass : uint8_t {
   kIdleOtherDevice,   // the next operation waited for another device's: a pipeline's bubble
   kIdleHostFunction,  // ... for a host function in its stream (cudaLaunchHostFunc)
   kIdleHostWork,  // the host computed something else: in the user's own range, an operator, silently
-  kIdlePreempted,   // the host's thread could have run, and another one ran on its core
-  kIdleCollective,  // for other ranks, while no operation ran
+  kIdlePreempted,  // the host's thread could have run, and another one ran on its core
+  // for other ranks, while no operation ran, or only collectives that waited for another device of
+  // the process (collective_waits.h)
+  kIdleCollective,
   kIdleUnrecorded,  // the trace misses device work: a launch's row, or nodes of a graph
   kIdleUnknown,     // nothing recorded explains it
 };
@@ -67,8 +69,9 @@ struct Drain {
 struct DeviceAccount {
   DeviceId device = kNoDevice;
   std::array<Duration, kDeviceClasses> total{};  // sums to the steps' device_window
-  IntervalSet busy;                              // union of the device's operations, whole trace
-  IntervalSet exposed_communication;             // of `busy`; what is in neither is compute
+  // Union of the device's operations, whole trace, less what is idle_collective.
+  IntervalSet busy;
+  IntervalSet exposed_communication;  // of `busy`; what is in neither is compute
   IntervalSet exposed_copy;
   std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
   std::vector<Drain> drains;               // of it, what is idle_sync_drain

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/graph/graph_launches.h"
 #include "analysis/graph/hand_overs.h"
 #include "analysis/graph/host_items.h"
 #include "analysis/graph/latencies.h"
@@ -44,7 +45,8 @@ class Builder {
       : trace_(trace),
         steps_(steps),
         streams_(trace),
-        items_(FindHostItems(trace, steps.thread, Marks(steps), blocking, streams_)),
+        graph_launches_(trace),
+        items_(FindHostItems(trace, steps.thread, MarksOf(steps), blocking, streams_)),
         hand_overs_(trace, items_),
         waits_(FindEventWaits(trace, streams_)),
         times_(LearnDeviceTimes(trace, streams_, waits_)),
@@ -72,15 +74,6 @@ class Builder {
   }
 
  private:
-  static std::vector<TraceTime> Marks(const Steps& steps) {
-    std::vector<TraceTime> marks;
-    for (const Step& step : steps.steps) {
-      if (marks.empty() || marks.back() < step.span.begin) marks.push_back(step.span.begin);
-      marks.push_back(step.span.end);
-    }
-    return marks;
-  }
-
   // -- What is usual on each device, and what streams wait for.
 
   const DeviceTimes& TimesOf(DeviceId device) const {
@@ -396,10 +389,9 @@ class Builder {
     const Row behind = streams_.call(item - 1);
     const Row before = streams_.call(item);
     if (behind == kNoRow || before == kNoRow || causes_.empty()) return;
-    const auto [first, last] = std::pair{behind, before};
-    if (trace_.api.track[Index(first)] != trace_.api.track[Index(last)]) return;
-    const auto call = functions_.upper_bound(first);
-    if (call == functions_.end() || *call >= last) return;
+    if (trace_.api.track[Index(behind)] != trace_.api.track[Index(before)]) return;
+    const auto call = functions_.upper_bound(behind);
+    if (call == functions_.end() || *call >= before) return;
     const TraceTime from = ExplainedUntil(begin);
     const NodeId function =
         AddNode(NodeKind::kInferredFunction, Index(*call), (begin - from).ns, begin.ns);
@@ -442,9 +434,16 @@ class Builder {
       const EdgeId edge = AddEdge(cause.from, cause.kind, at.ns - ends_[cause.from]);
       if (cause.sync != kNoRow) graph_.sync_of.emplace_back(edge, cause.sync);
       if (&cause == late && is_residual) {
-        graph_.residuals.push_back({node, edge, (begin - explained).ns});
+        graph_.residuals.push_back(
+            {node, edge, (begin - explained).ns, IsBehindGraph(item, stream)});
       }
     }
+  }
+
+  // Between its call and that of what stands before it.
+  bool IsBehindGraph(uint32_t item, const Streams::Stream& stream) const {
+    return item > stream.first && streams_.call(item) != kNoRow &&
+           graph_launches_.AnyWithin(streams_.issued(item - 1), streams_.issued(item));
   }
 
   bool IsBehindGap(TraceTime from, TraceTime to) const {
@@ -471,6 +470,7 @@ class Builder {
   const Trace& trace_;
   const Steps& steps_;
   const Streams streams_;
+  const GraphLaunches graph_launches_;
   const HostItems items_;
   const HandOvers hand_overs_;
   const EventWaits waits_;

@@ -72,6 +72,8 @@ struct Residual {
   NodeId node = 0;
   EdgeId edge = 0;  // whose lag holds it
   int64_t ns = 0;
+  // It stands behind a graph's launch, of which nodes may have run then that the trace misses.
+  bool is_behind_graph = false;
 };
 
 struct Graph {

@@ -34,6 +34,15 @@ std::vector<double> SharesOfWork(const Streams& streams) {
 
 }  // namespace
 
+std::vector<TraceTime> MarksOf(const Steps& steps) {
+  std::vector<TraceTime> marks;
+  for (const Step& step : steps.steps) {
+    if (marks.empty() || marks.back() < step.span.begin) marks.push_back(step.span.begin);
+    marks.push_back(step.span.end);
+  }
+  return marks;
+}
+
 std::vector<std::vector<NodeId>> LastOfSteps(const Trace& trace, const Steps& steps,
                                              const Streams& streams,
                                              const std::vector<NodeId>& nodes) {

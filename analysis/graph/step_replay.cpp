@@ -25,6 +25,10 @@ StepReplay::StepReplay(const Trace& trace, const Steps& steps, const Graph& grap
     }
   }
   recorded_ = TimesOf(Replay(graph, graph.recorded));
+  for (size_t i = 0; i < steps.count(); ++i) {
+    if (counts_[i]) numbers_.push_back(steps.steps[i].number);
+  }
+  if (steps.count() == 0) numbers_.push_back(0);
   if (graph.residuals.empty() || recorded_.empty() || MeanNs() <= 0) return;
   const std::vector<int64_t> explained = TimesOf(Replay(graph, CostsWithoutResiduals(graph)));
   identity_error_ = std::abs(MeanOf(explained) - MeanNs()) / MeanNs();

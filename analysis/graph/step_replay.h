@@ -18,6 +18,8 @@ class StepReplay {
   // Of the steps that count, in ns. The first behind the begin, and behind each gap, does not where there
   // are enough others: what was under way before is not known. Without steps the whole run is one.
   std::span<const int64_t> recorded() const { return recorded_; }
+  // Their Step::number; the run as a whole is 0.
+  std::span<const int64_t> numbers() const { return numbers_; }
   double MeanNs() const { return MeanOf(recorded_); }
   // Of the same steps. One replay, by one thread at a time. The first one takes room, 16 B an edge or so, for
   // those to come.
@@ -41,6 +43,7 @@ class StepReplay {
   const bool by_device_;
   std::vector<bool> counts_;  // by step
   std::vector<int64_t> recorded_;
+  std::vector<int64_t> numbers_;
   double identity_error_ = 0;
   // Of a replay: taken anew each time, the system would clear it each time.
   struct Room {

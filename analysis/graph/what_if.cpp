@@ -34,6 +34,13 @@ void Copy(const Costs& from, Costs& to) {
   to.long_lags = from.long_lags;
 }
 
+void DropResiduals(const Graph& graph, bool behind_graphs, Costs& costs) {
+  for (const Residual& residual : graph.residuals) {
+    if (residual.is_behind_graph != behind_graphs) continue;
+    costs.SetLag(residual.edge, costs.Lag(residual.edge) - residual.ns);
+  }
+}
+
 class Editor {
  public:
   Editor(const Trace& trace, const Graph& graph, const Assumption& assumption, Costs& costs)
@@ -42,6 +49,7 @@ class Editor {
   }
 
   void Make(std::span<const Change* const> changes) && {
+    if (assumption_.has_all_graph_nodes) DropResiduals(graph_, true, costs_);
     for (const Change* change : changes) Make(*change);
     if (assumption_.loader_is_limited) LimitLoader();
     if (assumption_.contention != 1) SlowHost();
@@ -447,9 +455,7 @@ Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change*
 Costs CostsWithoutResiduals(const Graph& graph) {
   Costs costs;
   Copy(graph.recorded, costs);
-  for (const Residual& residual : graph.residuals) {
-    costs.SetLag(residual.edge, costs.Lag(residual.edge) - residual.ns);
-  }
+  DropResiduals(graph, false, costs);
   return costs;
 }
 

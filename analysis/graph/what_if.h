@@ -25,6 +25,8 @@ struct Assumption {
   bool closes_graph = false;
   // Times in which nothing shows that the host worked: it waited for the device, somehow.
   const std::vector<ThreadSpan>* silence = nullptr;
+  // No node of a graph is missing: what stands behind its launch and waited was idle (Residual).
+  bool has_all_graph_nodes = false;
   // The last collective of each step is still waited for.
   bool waits_for_last_collective = false;
   // Gradients are exchanged behind the backward pass, in the time that they take now.
@@ -40,6 +42,7 @@ void CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* 
                 const Assumption& assumption, Costs& costs);
 
 // The recorded costs without what nothing explains (Graph::residuals): how well the graph knows the run.
+// Where nodes of graphs may be missing, they are what explains it.
 Costs CostsWithoutResiduals(const Graph& graph);
 
 // Bytes per microsecond of the trace's own large copies from pinned memory; 0 where there are none.

@@ -5,6 +5,23 @@
 #include "trace/base/cancel.h"
 
 namespace trainprof {
+namespace {
+
+Interval Between(const CpuTimeTable& looks, uint32_t row) {
+  return {looks.begin[row] - Duration{looks.wall_ns[row]}, looks.begin[row]};
+}
+
+// Who neither waited nor was interrupted had it all the time: the system's clock ticks coarsely.
+bool WasPreempted(const CpuTimeTable& looks, uint32_t row) {
+  return looks.waits[row] == 0 && looks.interruptions[row] != 0;
+}
+
+// What the thread did not have of the CPU.
+Duration Less(const CpuTimeTable& looks, uint32_t row) {
+  return Duration{std::max<int64_t>(0, looks.wall_ns[row] - looks.cpu_ns[row])};
+}
+
+}  // namespace
 
 Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
                           const Timeline<HostMoment>& activity) {
@@ -13,12 +30,11 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
   const auto [first, last] = looks.rows_of(thread);
   for (uint32_t row = first; row < last; ++row) {
     CancelPoint(row);
-    const Duration less{std::max<int64_t>(0, looks.wall_ns[row] - looks.cpu_ns[row])};
-    // Who neither waited nor was interrupted had it all the time: the system's clock ticks coarsely.
-    const bool waited = looks.waits[row] != 0;
-    const bool was_preempted = !waited && looks.interruptions[row] != 0;
-    const Interval between{looks.begin[row] - Duration{looks.wall_ns[row]}, looks.begin[row]};
-    CpuUse use{waited ? less : Duration{}, was_preempted ? less : Duration{}, {}};
+    const Duration less = Less(looks, row);
+    const Interval between = Between(looks, row);
+    CpuUse use{looks.waits[row] != 0 ? less : Duration{},
+               WasPreempted(looks, row) ? less : Duration{},
+               {}};
     VisitWithin(activity, between, [&](const Interval& piece, const HostMoment& moment) {
       const bool is_silent = moment.activity == HostActivity::kNothing ||
                              moment.activity == HostActivity::kOwnRange ||
@@ -41,6 +57,18 @@ const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& t
 
 bool Computed(const CpuUse& use, Duration time) {
   return (use.waited + use.preempted).ns * 2 <= std::max(time, use.silent).ns;
+}
+
+Duration PreemptedWithin(const Trace& trace, TrackId thread, const IntervalSet& window) {
+  const CpuTimeTable& looks = trace.cpu_times;
+  const auto [first, last] = looks.rows_of(thread);
+  Duration preempted;
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    if (!WasPreempted(looks, row)) continue;
+    preempted += std::min(Less(looks, row), window.TotalWithin(Between(looks, row)));
+  }
+  return preempted;
 }
 
 IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,

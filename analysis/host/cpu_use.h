@@ -27,6 +27,10 @@ const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& t
 // Whether the thread computed for most of that time, or of all silence between the two looks.
 bool Computed(const CpuUse& use, Duration time);
 
+// For how long within `window` the thread could have run and another one had its processor, as far as looks
+// tell: that of looks between which it waited as well is not known. O(looks log window).
+Duration PreemptedWithin(const Trace& trace, TrackId thread, const IntervalSet& window);
+
 // When nothing shows that a thread worked: for at least `least` no event that began there covers it (ranges
 // that hold `enclosing` or longer hold anything), and no look shows that it computed. `activity`: its own.
 IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,

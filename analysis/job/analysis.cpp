@@ -67,6 +67,10 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
   return loader;
 }
 
+void MakeNoteWhereItHardlyGains(double step_ms, Finding& finding) {
+  if (finding.gain.expected_ms_per_step < kNoteShare * step_ms) finding.severity = Severity::kNote;
+}
+
 // A loss too small to be worth a change is no finding; one that is hardly worth it, a note.
 bool IsWorthSaying(const RankModel& model, const Change& change, Finding& finding) {
   const double step = model.device_steps.MeanMilliseconds();
@@ -76,30 +80,35 @@ bool IsWorthSaying(const RankModel& model, const Change& change, Finding& findin
   const double least = IsTrusted(model) && IsReplay(change) ? kMuch : kLeastShare;
   const bool costs = model.PerStepMs(finding.cost) >= least * step;
   if (!costs && finding.gain.high_ms_per_step < kLeastShare * step) return false;
-  if (finding.gain.expected_ms_per_step < kNoteShare * step) finding.severity = Severity::kNote;
+  MakeNoteWhereItHardlyGains(step, finding);
   return true;
 }
 
-// Largest gain first; of each, what it gives beyond those before it.
+// Largest gain first; of two that give the same, that which costs more now: two names of one thing.
+std::vector<size_t> OrderOf(const std::vector<Finding>& findings) {
+  constexpr double kSameGain = 0.98;
+  const auto gain = [&](size_t i) { return findings[i].gain.expected_ms_per_step; };
+  std::vector<size_t> order(findings.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return gain(a) > gain(b); });
+  for (size_t i = 0; i + 1 < order.size(); ++i) {
+    const size_t first = order[i];
+    const size_t second = order[i + 1];
+    if (gain(second) >= kSameGain * gain(first) &&
+        findings[first].severity < findings[second].severity) {
+      std::swap(order[i], order[i + 1]);
+    }
+  }
+  return order;
+}
+
+// In that order, and of each what it gives beyond those before it.
 void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
                  RankAnalysis& analysis) {
   // Each further one is a few replays, and behind some nobody looks.
   constexpr size_t kMostJoint = 5;
-  constexpr double kSameGain = 0.98;
-  std::vector<size_t> order(analysis.findings.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return analysis.findings[a].gain.expected_ms_per_step >
-           analysis.findings[b].gain.expected_ms_per_step;
-  });
-  // Of two that give the same, that which costs more now: two names of one thing.
-  for (size_t i = 0; i + 1 < order.size(); ++i) {
-    const Finding& first = analysis.findings[order[i]];
-    const Finding& second = analysis.findings[order[i + 1]];
-    const bool is_same =
-        second.gain.expected_ms_per_step >= kSameGain * first.gain.expected_ms_per_step;
-    if (is_same && first.severity < second.severity) std::swap(order[i], order[i + 1]);
-  }
+  const std::vector<size_t> order = OrderOf(analysis.findings);
   std::vector<Finding> sorted;
   std::vector<const Change*> made;
   double together = 0;
@@ -256,7 +265,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.workload = WorkloadOf(trace, model.steps);
   analysis.identity_error = model.step_replay->identity_error();
   analysis.detail_check = model.detail_check;
-  analysis.host_facts = FindHostFacts(trace, model.steps);
+  analysis.host_facts = model.host_facts;
   for (const DeviceAccount& account : model.devices_and_strays) {
     if (account.ops_in_window == 0) continue;
     analysis.devices.push_back(Report(trace, model.device_steps, account));
@@ -293,6 +302,14 @@ void RateConfidence(RankAnalysis& rank) {
     }
     finding.confidence = std::clamp(finding.confidence, 0.0, 1.0);
   }
+}
+
+void RateGainsAgain(RankAnalysis& rank) {
+  const double step_ms = rank.DevicePerStepMs(rank.device_window);
+  for (Finding& finding : rank.findings) MakeNoteWhereItHardlyGains(step_ms, finding);
+  std::vector<Finding> sorted;
+  for (const size_t i : OrderOf(rank.findings)) sorted.push_back(std::move(rank.findings[i]));
+  rank.findings = std::move(sorted);
 }
 
 RankAnalysis Analyze(const RankModel& model) {

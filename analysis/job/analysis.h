@@ -159,5 +159,7 @@ RankAnalysis Examine(const RankModel& model);
 // Lowers the confidence of findings for what weakens all of them: inferred steps, few steps, lost
 // records, device work that was not recorded. Says why. Once, when the quality is known.
 void RateConfidence(RankAnalysis& rank);
+// After gains were lowered: findings stand in their order again, and those that hardly gain are notes.
+void RateGainsAgain(RankAnalysis& rank);
 
 }  // namespace trainprof

@@ -21,10 +21,16 @@ void Fields(auto& in, Of<Evidence> auto& evidence) {
   in("what", what)("when", when)("table", table)("row", row)("device", device);
 }
 
+void Fields(auto& in, Of<GainSpread> auto& spread) {
+  auto& [steps, median, p90, rare_steps, rare, every] = spread;
+  in("steps", steps)("median_ms", median)("p90_ms", p90);
+  in("rare_steps", rare_steps)("rare_ms", rare)("every", every);
+}
+
 void Fields(auto& in, Of<Gain> auto& gain) {
-  auto& [low, high, expected, further] = gain;
+  auto& [low, high, expected, further, spread] = gain;
   in("low_ms_per_step", low)("high_ms_per_step", high)("expected_ms_per_step", expected)(
-      "further_ms_per_step", further);
+      "further_ms_per_step", further)("spread", spread);
 }
 
 void Fields(auto& in, Of<Finding> auto& finding) {

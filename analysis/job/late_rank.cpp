@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/gain.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
 
@@ -81,12 +82,8 @@ double JobGain(std::span<const double> late, std::span<const double> gain) {
 struct Promises {
   std::vector<double> low;  // by rank
   std::vector<double> high;
+  std::vector<double> expected;
 };
-
-void Lower(Gain& gain, double low, double high) {
-  gain.low_ms_per_step = std::min(gain.low_ms_per_step, low);
-  gain.high_ms_per_step = std::min(gain.high_ms_per_step, high);
-}
 
 }  // namespace
 
@@ -146,8 +143,10 @@ void FitGains(const JobWaits& waits, std::span<RankAnalysis> ranks) {
       Promises& all = promised[finding.code];
       all.low.resize(ranks.size());
       all.high.resize(ranks.size());
+      all.expected.resize(ranks.size());
       all.low[rank] += finding.gain.low_ms_per_step;
       all.high[rank] += finding.gain.high_ms_per_step;
+      all.expected[rank] += finding.gain.expected_ms_per_step;
     }
   }
   for (size_t r = 0; r < ranks.size(); ++r) {
@@ -171,27 +170,26 @@ void FitGains(const JobWaits& waits, std::span<RankAnalysis> ranks) {
             TimeText(slack_ms),
             own.awaited ? fmt::format(", most of it for rank {}", ranks[*own.awaited].rank) : "");
       } else if (is_waiting) {
-        Lower(finding.gain, 0, std::max(0.0, before.high_ms_per_step - slack_ms));
+        LowerTo({0, before.high_ms_per_step - slack_ms, before.expected_ms_per_step - slack_ms},
+                finding.gain);
         why = fmt::format(
             "this rank waits {} a step for others, and not all ranks' collectives are there to "
             "see whom it keeps waiting",
             TimeText(slack_ms));
       } else {
         const Promises& all = promised[finding.code];
-        Lower(finding.gain, JobGain(late, all.low), JobGain(late, all.high));
+        LowerTo({JobGain(late, all.low), JobGain(late, all.high), JobGain(late, all.expected)},
+                finding.gain);
         why = "other ranks come nearly as late: fixed wherever it was found, the job gains no more";
         if (IsOfCommunication(finding) && waiting_ms > 0) {
           const double exchange_ms = std::max(0.0, rank.DevicePerStepMs(finding.cost) - waiting_ms);
-          Lower(finding.gain, exchange_ms, exchange_ms);
+          LowerTo({exchange_ms, exchange_ms, exchange_ms}, finding.gain);
           why = fmt::format("{} a step of it are waiting for other ranks", TimeText(waiting_ms));
         }
       }
       if (finding.gain != before) finding.confidence_reasons.push_back(std::move(why));
     }
-    std::stable_sort(rank.findings.begin(), rank.findings.end(),
-                     [](const Finding& a, const Finding& b) {
-                       return a.gain.high_ms_per_step > b.gain.high_ms_per_step;
-                     });
+    RateGainsAgain(rank);
   }
 }
 

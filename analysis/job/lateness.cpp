@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/gain.h"
+
 namespace trainprof {
 namespace {
 
@@ -62,12 +64,14 @@ void TakeSlackOff(Duration slack, RankAnalysis& rank) {
   const double slack_ms = slack.ToMilliseconds();
   for (Finding& finding : rank.findings) {
     Gain& gain = finding.gain;
-    gain.low_ms_per_step = std::max(0.0, gain.low_ms_per_step - slack_ms);
-    gain.high_ms_per_step = std::max(0.0, gain.high_ms_per_step - slack_ms);
+    LowerTo({gain.low_ms_per_step - slack_ms, gain.high_ms_per_step - slack_ms,
+             gain.expected_ms_per_step - slack_ms},
+            gain);
     finding.confidence_reasons.push_back(fmt::format(
         "this rank waits {:.1f} ms a step for a slower one: what it saves below that it would wait longer",
         slack_ms));
   }
+  RateGainsAgain(rank);
 }
 
 JobClock ClockOf(std::span<const int64_t> base_ns) {

@@ -138,7 +138,7 @@ Diagnosis OfKernels(const RankModel& model, const DeviceAccount& device) {
 }
 
 // With nothing running, for ranks that have not come yet: the ranges that wait on the host.
-Diagnosis OfWaits(const RankModel& model, const DeviceAccount& device) {
+Diagnosis OfWaits(const RankModel& model, const DeviceAccount& device, const IntervalSet& waits) {
   Finding finding;
   finding.cost = device.Of(DeviceClass::kIdleCollective);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
@@ -146,11 +146,6 @@ Diagnosis OfWaits(const RankModel& model, const DeviceAccount& device) {
       fmt::format("Waiting for other ranks: the GPU stands idle for {:.2f} {} until they have come",
                   model.PerStepMs(finding.cost), model.Unit());
   AddRanks(model, finding);
-  std::vector<Interval> idle;
-  for (const Segment<DeviceClass>& segment : device.idle) {
-    if (segment.value == DeviceClass::kIdleCollective) idle.push_back(segment.interval);
-  }
-  const IntervalSet waits = IntervalSet::Union(std::move(idle));
   std::vector<Row> rows;
   const RangeTable& ranges = model.trace.ranges;
   for (uint32_t row = 0; row < ranges.size(); ++row) {
@@ -179,6 +174,88 @@ Diagnosis OfWaits(const RankModel& model, const DeviceAccount& device) {
   return {std::move(finding), {Edit::kDropHostWork, std::move(rows)}};
 }
 
+IntervalSet WaitsOf(const DeviceAccount& device) {
+  std::vector<Interval> idle;
+  for (const Segment<DeviceClass>& segment : device.idle) {
+    if (segment.value == DeviceClass::kIdleCollective) idle.push_back(segment.interval);
+  }
+  return IntervalSet::Union(std::move(idle));
+}
+
+struct Waiting {
+  std::vector<Row> ops;  // collectives that only waited
+  Duration total;
+};
+
+Waiting WaitingIn(const RankModel& model, const DeviceAccount& device, const IntervalSet& waits) {
+  const DeviceOpTable& ops = model.trace.device_ops;
+  Waiting found;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
+    if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
+    const Interval when = ops.interval(Row{op});
+    if (!Communicates(model.trace, Row{op}) || !model.InDeviceWindow(when)) continue;
+    const Duration waited = waits.TotalWithin(when);
+    if (waited.ns == 0) continue;
+    found.ops.push_back(Row{op});
+    found.total += waited;
+  }
+  return found;
+}
+
+// In a collective's kernel, for another device of the same process. What it would give that all come at
+// once, only the split of the work tells: from nothing, where the late one does no less, to all of it.
+Diagnosis OfLateDevice(const RankModel& model, const DeviceAccount& device,
+                       const IntervalSet& waits, std::vector<Row> ops) {
+  const auto number = [&](const DeviceAccount& of) {
+    return model.trace.devices[Index(of.device)].id;
+  };
+  const auto late = std::min_element(
+      model.devices.begin(), model.devices.end(), [](const auto& a, const auto& b) {
+        return a.Of(DeviceClass::kIdleCollective) < b.Of(DeviceClass::kIdleCollective);
+      });
+  Finding finding;
+  finding.cost = device.Of(DeviceClass::kIdleCollective);
+  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
+  finding.count = static_cast<int64_t>(ops.size());
+  finding.title = fmt::format(
+      "Waiting in collectives: GPU {} waits {:.2f} {} in their kernels until GPU {} comes",
+      number(device), model.PerStepMs(finding.cost), model.Unit(), number(*late));
+  for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
+    const Row call = model.trace.device_ops.launch[Index(ops[i])];
+    if (call != kNoRow) AddSite(finding.where, model.sites.FindCall(call));
+  }
+  const auto waited = [&](Row op) {
+    return waits.TotalWithin(model.trace.device_ops.interval(op));
+  };
+  KeepWorst(ops, [&](Row a, Row b) { return waited(a) > waited(b); });
+  for (const Row op : ops) {
+    const Interval when = model.trace.device_ops.interval(op);
+    finding.evidence.push_back(
+        {fmt::format("{} took {:.3f} ms, {:.3f} ms of it waiting", OperationOf(model.trace, op),
+                     when.Length().ToMilliseconds(), waited(op).ToMilliseconds()),
+         when, Table::kDeviceOps, op});
+  }
+  finding.advice = fmt::format(
+      "Give all GPUs the same work: equal parts of the batch, and no loss, gathering or logging on one "
+      "of them alone. What GPU {} does longer is what the others wait for.",
+      number(*late));
+  finding.verify = fmt::format("Record again: {} ({}) near 0.", Title(DeviceClass::kIdleCollective),
+                               Meaning(DeviceClass::kIdleCollective));
+  return {std::move(finding), {Edit::kDropHostWork, {}}};
+}
+
+Diagnosis OfWaiting(const RankModel& model, const DeviceAccount& device) {
+  const IntervalSet waits = WaitsOf(device);
+  Waiting waiting = WaitingIn(model, device, waits);
+  // One of the two is most of it.
+  if (waiting.total.ns * 2 < device.Of(DeviceClass::kIdleCollective).ns) {
+    return OfWaits(model, device, waits);
+  }
+  return OfLateDevice(model, device, waits, std::move(waiting.ops));
+}
+
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   // What no recorded kernel hides, one that is missing may have hidden.
@@ -192,7 +269,7 @@ RuleOutcome Check(const RankModel& model) {
     findings.push_back(OfKernels(model, *device));
   }
   if (const auto* device = exceeds(DeviceClass::kIdleCollective)) {
-    findings.push_back(OfWaits(model, *device));
+    findings.push_back(OfWaiting(model, *device));
   }
   return findings;
 }

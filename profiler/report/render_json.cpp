@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.4";
+constexpr std::string_view kSchemaVersion = "1.5";
 
 // `window`: what the account is of.
 Json AccountJson(const Steps& steps, Duration window, const std::vector<AccountLine>& account) {
@@ -312,6 +312,20 @@ Json SiteJson(const Site& site) {
   return json;
 }
 
+Json GainJson(const Gain& gain) {
+  Json json{{"low", gain.low_ms_per_step},
+            {"expected", gain.expected_ms_per_step},
+            {"further", gain.further_ms_per_step},
+            {"high", gain.high_ms_per_step}};
+  const GainSpread& spread = gain.spread;
+  if (spread.steps == 0) return json;
+  json["by_step"] = {{"steps", spread.steps}, {"median", spread.median_ms}, {"p90", spread.p90_ms}};
+  if (spread.rare_steps == 0) return json;
+  json["rare"] = {{"steps", spread.rare_steps}, {"ms", spread.rare_ms}};
+  if (spread.every > 0) json["rare"]["every"] = spread.every;
+  return json;
+}
+
 Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
   Json where = Json::array();
   for (const Site& site : finding.where) where.push_back(SiteJson(site));
@@ -332,11 +346,7 @@ Json FindingJson(const RankAnalysis& rank, const Finding& finding) {
             {"count", finding.count},
             {"count_per_step", static_cast<double>(finding.count) / steps},
             {"cost_ms_per_step", rank.DevicePerStepMs(finding.cost)},
-            {"gain_ms_per_step",
-             {{"low", finding.gain.low_ms_per_step},
-              {"expected", finding.gain.expected_ms_per_step},
-              {"further", finding.gain.further_ms_per_step},
-              {"high", finding.gain.high_ms_per_step}}},
+            {"gain_ms_per_step", GainJson(finding.gain)},
             {"confidence", finding.confidence},
             {"confidence_reasons", finding.confidence_reasons},
             {"evidence", std::move(evidence)},

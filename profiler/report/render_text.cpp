@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/job/gain_text.h"
 #include "analysis/job/verdict.h"
 #include "analysis/words.h"
 #include "profiler/report/coverage_text.h"
-#include "profiler/report/gain_text.h"
 #include "profiler/report/gpu_text.h"
 #include "profiler/report/memory_text.h"
 #include "profiler/report/operators_text.h"
@@ -51,6 +51,8 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
       fmt::format("{}{}   (cost now {}, {}, confidence {:.0f} %)", GainText(rank, finding.gain),
                   FurtherText(rank, finding.gain), TimeText(rank.DevicePerStepMs(finding.cost)),
                   Counted(finding.count, "instance", "instances"), 100 * finding.confidence));
+  const std::string spread = SpreadText(finding.gain);
+  if (!spread.empty()) row("", spread);
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
     row(i == 0 ? "where" : "", SiteText(finding.where[i]));
   }
@@ -402,6 +404,9 @@ std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
     out += fmt::format("{} {} {}: {}\n", style.Severity(finding.severity), finding.code,
                        finding.rule, finding.title);
     out += "  gain " + GainText(rank, finding.gain);
+    if (finding.gain.spread.every > 0) {
+      out += fmt::format(", most once in {} steps", finding.gain.spread.every);
+    }
     if (!finding.where.empty()) out += fmt::format("; {}", SiteText(finding.where.front()));
     out += "\n";
   }

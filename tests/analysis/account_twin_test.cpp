@@ -105,6 +105,25 @@ void ExpectTwinAgrees(uint64_t first_seed, uint64_t count, const RandomTraceOpti
   }
 }
 
+// Else the twin would agree on nothing.
+TEST(AccountTwin, MeetsEveryClass) {
+  std::array<int64_t, kDeviceClasses> traces_with{};
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    const Trace trace = BuildTrace(DrawTrace(seed));
+    std::array<bool, kDeviceClasses> has{};
+    for (const DeviceAccount& account : AccountDevices(trace, FindSteps(trace))) {
+      for (size_t c = 0; c < kDeviceClasses; ++c) has[c] = has[c] || account.total[c].ns > 0;
+    }
+    for (size_t c = 0; c < kDeviceClasses; ++c) traces_with[c] += has[c] ? 1 : 0;
+  }
+  for (size_t c = 0; c < kDeviceClasses; ++c) {
+    // Functions of the host and looks at the CPU are not drawn.
+    const auto of = static_cast<DeviceClass>(c);
+    if (of == DeviceClass::kIdleHostFunction || of == DeviceClass::kIdlePreempted) continue;
+    EXPECT_GE(traces_with[c], 5) << Name(of);
+  }
+}
+
 TEST(AccountTwin, AgreesOnWholeMicroseconds) { ExpectTwinAgrees(1, kTwinTraces, {}); }
 
 TEST(AccountTwin, AgreesOnNanoseconds) {

@@ -103,14 +103,13 @@ TEST_F(CorpusFacts, MissingGraphNodesAreUnrecordedNotIdle) {
   EXPECT_EQ(Find(rank, "low-utilisation"), nullptr);
   EXPECT_NEAR(rank.DeviceShare(DeviceTime(rank, DeviceClass::kExposedCommunication)), 0.1505,
               0.0005);
-  // So much is missing that a replay does not give the steps: nothing is claimed, and it is said why. The 945
-  // aten::_local_scalar_dense are of CPU scalars.
-  EXPECT_GT(rank.identity_error, 0.05);
-  for (const Finding& finding : rank.findings) {
-    EXPECT_EQ(finding.gain, Gain{}) << finding.rule;
-    EXPECT_EQ(finding.severity, Severity::kNote) << finding.rule;
-    ASSERT_FALSE(finding.confidence_reasons.empty()) << finding.rule;
-  }
+  // What the nodes explain that are missing is no error of the replay. The 945 aten::_local_scalar_dense are of CPU
+  // scalars.
+  EXPECT_LT(rank.identity_error, 0.02);
+  EXPECT_EQ(rank.device_doubt,
+            "nodes of graphs may be missing: behind their launches 62 % of the time is open");
+  // One of them may have hidden it.
+  EXPECT_EQ(Find(rank, "exposed-communication"), nullptr);
   ExpectAccountsAddUp(rank);
 }
 
@@ -134,6 +133,22 @@ TEST_F(CorpusFacts, EveryTraceAddsUpToTheNanosecond) {
     ++traces;
   }
   EXPECT_GT(traces, 0);
+}
+
+// What waited for what gives the steps back.
+TEST_F(CorpusFacts, EveryReplayGivesTheSteps) {
+  int with_steps = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TRAINPROF_CORPUS)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(".json.gz") || path.find("not_a_trace") != std::string::npos) continue;
+    const Result<Trace> trace = ImportTrace(path);
+    ASSERT_TRUE(trace.ok()) << trace.error();
+    const RankAnalysis rank = Analyze(trace.value());
+    if (rank.device_steps.count() == 0) continue;
+    EXPECT_LE(rank.identity_error, 0.02) << path;
+    ++with_steps;
+  }
+  EXPECT_GE(with_steps, 15);
 }
 
 }  // namespace

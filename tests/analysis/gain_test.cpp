@@ -1,11 +1,13 @@
 #include "analysis/gain.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "analysis/graph/what_if.h"
 #include "analysis/job/analysis.h"
 #include "tests/analysis/random_program.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {
@@ -65,6 +67,84 @@ TEST(Gain, IsWithinItsBoundsAndNoMoreThanAStep) {
       ASSERT_LE(gain.high_ms_per_step, step + 1e-9);
     }
   }
+}
+
+// The kernel that begins 3 ms late waited for nothing that is recorded.
+TEST(Gain, IsNotClaimedWhereTheReplayDoesNotGiveTheRun) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 8 every 5000
+      step 0 5000 step
+      call 10 20 cudaLaunchKernel | corr=1
+      call 50 60 cudaLaunchKernel | corr=3
+      call 70 4905 cudaStreamSynchronize | corr=4
+    end
+    stream 0 7
+    repeat 8 every 5000
+      kernel 15 1000 forward | corr=1
+      kernel 4000 4900 backward | corr=3
+      sync 70 4905 Stream Sync | corr=4
+    end)");
+  const RankModel model(trace);
+  EXPECT_FALSE(IsTrusted(model));
+  EXPECT_EQ(GainOf(model, Finding{}, AllRowsOf(trace, Edit::kRemoveWaits)), Gain{});
+}
+
+// What one run does not show of how far runs differ is more where others had the thread's processor.
+TEST(Gain, IsLessSureWhereTheHostIsContended) {
+  const auto width = [](const char* look) {
+    const Trace trace = TraceFromScript(fmt::format(R"(
+      thread 1
+      repeat 20 every 5000
+        step 0 5000 step
+        call 10 20 cudaLaunchKernel | corr=1
+        call 70 2005 cudaStreamSynchronize | corr=2
+        {}
+      end
+      stream 0 7
+      repeat 20 every 5000
+        kernel 15 2000 forward | corr=1
+        sync 70 2005 Stream Sync | corr=2
+      end)",
+                                                    look));
+    const RankModel model(trace);
+    const Gain gain = GainOf(model, Finding{}, AllRowsOf(trace, Edit::kRemoveWaits));
+    EXPECT_NEAR(gain.expected_ms_per_step, 1.93, 0.1);
+    return gain.high_ms_per_step - gain.low_ms_per_step;
+  };
+  const double alone = width("");
+  EXPECT_NEAR(alone, 2 * 0.05, 0.01) << "a hundredth of the step to each side";
+  EXPECT_NEAR(width("cpu 0 5000 | used=4950 interruptions=2"), alone, 0.001) << "1 % preempted";
+  EXPECT_NEAR(width("cpu 0 5000 | used=4800 interruptions=2"), 3 * alone, 0.01) << "4 %";
+  EXPECT_NEAR(width("cpu 0 5000 | used=4800 interruptions=2 waits=1"), alone, 0.001)
+      << "or it waited";
+}
+
+Finding FindingOf(Severity severity, double gain_ms) {
+  Finding finding;
+  finding.severity = severity;
+  finding.gain = {0, gain_ms, gain_ms, gain_ms};
+  return finding;
+}
+
+TEST(Gain, OrdersFindingsAndOfTwoThatGiveTheSameTheSevererComesFirst) {
+  RankAnalysis rank;
+  rank.device_window = Milliseconds(100);
+  rank.findings = {FindingOf(Severity::kError, 1), FindingOf(Severity::kWarning, 9.95),
+                   FindingOf(Severity::kError, 9.9), FindingOf(Severity::kWarning, 20)};
+  RateGainsAgain(rank);
+  std::vector<double> gains;
+  for (const Finding& finding : rank.findings) gains.push_back(finding.gain.high_ms_per_step);
+  EXPECT_EQ(gains, (std::vector<double>{20, 9.9, 9.95, 1}));
+  EXPECT_EQ(rank.findings[3].severity, Severity::kNote) << "1 % of the step";
+}
+
+TEST(Gain, OfAJobIsNoMoreThanThatOfItsRank) {
+  Gain gain{2, 9, 5, 4, {.steps = 10}};
+  LowerTo({3, 20, 6}, gain);
+  EXPECT_EQ(gain, (Gain{2, 9, 5, 4, {.steps = 10}})) << "nothing is lowered";
+  LowerTo({-1, 7, 3}, gain);
+  EXPECT_EQ(gain, (Gain{0, 7, 3, 3})) << "and how it is spread is not known";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "analysis/graph/build.h"
+#include "analysis/graph/step_replay.h"
 #include "analysis/graph/what_if.h"
 #include "analysis/host/timeline.h"
 #include "tests/analysis/random_program.h"
@@ -218,6 +219,40 @@ TEST(Graph, AHostFunctionWithoutARowIsInferredWhereItsStreamStoodStill) {
   ASSERT_EQ(change.calls.size(), 6u);
   EXPECT_TRUE(graph.residuals.empty());
   EXPECT_NEAR(SavedUs(trace, graph, change), 6 * 3'000, 6 * 10);
+}
+
+// What stood still behind a graph whose nodes are not in the trace is their time, and else nobody's.
+TEST(Graph, WhatStandsBehindAGraphMayHaveWaitedForItsMissingNodes) {
+  for (const bool has_graph : {true, false}) {
+    const Trace trace =
+        TraceFromScript(fmt::format(R"(
+      thread 1
+      repeat 8 every 5000
+        step 0 5000 step
+        call 10 20 cudaLaunchKernel | corr=1
+        call 30 40 {} | corr=2
+        call 50 60 cudaLaunchKernel | corr=3
+        call 70 4905 cudaStreamSynchronize | corr=4
+      end
+      stream 0 7
+      repeat 8 every 5000
+        kernel 15 1000 forward | corr=1
+        kernel 4000 4900 backward | corr=3
+        sync 70 4905 Stream Sync | corr=4
+      end)",
+                                    has_graph ? "cudaGraphLaunch" : "cudaGetDevice"));
+    const Steps steps = FindSteps(trace);
+    const Graph graph = BuildGraph(trace, steps, FindBlockingCalls(trace));
+    ASSERT_EQ(graph.residuals.size(), 8u);
+    for (const Residual& residual : graph.residuals) {
+      EXPECT_EQ(residual.is_behind_graph, has_graph);
+      EXPECT_NEAR(static_cast<double>(residual.ns), 3e6, 1e4);
+    }
+    const StepReplay replay(trace, steps, graph, true);
+    EXPECT_NEAR(replay.identity_error(), has_graph ? 0 : 0.6, 0.01);
+    const std::vector<int64_t> all = replay.After({}, {.has_all_graph_nodes = true});
+    EXPECT_NEAR(StepReplay::MeanOf(all) / 1e6, has_graph ? 2 : 5, 0.05);
+  }
 }
 
 // A range that was begun in the pause, and goes on: the thread was at work, and woken by nobody.

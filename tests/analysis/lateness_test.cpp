@@ -77,13 +77,18 @@ TEST(Slack, IsNotKnownUnlessAllRanksRecordedTheirWaits) {
 TEST(Slack, IsTakenOffWhatFindingsPromise) {
   RankAnalysis rank = RankOf(0, 60, 30);
   rank.findings.resize(2);
-  rank.findings[0].gain = {10, 30};
-  rank.findings[1].gain = {56, 80};
+  rank.device_window = rank.window;
+  rank.findings[0].gain = {10, 30, 20, 20, {.steps = 10}};
+  rank.findings[1].gain = {56, 80, 60, 40};
+  for (Finding& finding : rank.findings) finding.severity = Severity::kError;
   TakeSlackOff(Microseconds(900), rank);  // below one in a hundred: chance
-  EXPECT_EQ(rank.findings[0].gain, (Gain{10, 30}));
+  EXPECT_EQ(rank.findings[0].gain, (Gain{10, 30, 20, 20, {.steps = 10}}));
   TakeSlackOff(Milliseconds(55), rank);
-  EXPECT_EQ(rank.findings[0].gain, (Gain{0, 0}));
-  EXPECT_EQ(rank.findings[1].gain, (Gain{1, 25}));
+  // Largest gain first; what gives nothing is no error.
+  EXPECT_EQ(rank.findings[0].gain, (Gain{1, 25, 5, 5}));
+  EXPECT_EQ(rank.findings[0].severity, Severity::kError);
+  EXPECT_EQ(rank.findings[1].gain, Gain{});
+  EXPECT_EQ(rank.findings[1].severity, Severity::kNote);
   ASSERT_EQ(rank.findings[0].confidence_reasons.size(), 1u);
   EXPECT_NE(rank.findings[0].confidence_reasons[0].find("waits 55.0 ms a step for a slower one"),
             std::string::npos);

@@ -39,7 +39,7 @@ inline constexpr std::string_view kLaunchBound = "idle_launch_bound";
 inline constexpr std::string_view kHostWork = "idle_host_work|idle_python";
 inline constexpr std::string_view kOtherDevice = "idle_other_device";
 inline constexpr std::string_view kHostFunction = "idle_host_function";
-inline constexpr std::string_view kForCollective = "idle_collective_wait|idle_rank_wait";
+inline constexpr std::string_view kForCollective = "idle_collective";
 // The host did something that nothing names.
 inline constexpr std::string_view kNothingNamed = "idle_unknown|idle_host_work";
 // Operators are the host's work, named, or a host that launches too slowly.

@@ -298,8 +298,8 @@ std::vector<MinimalTrace> MinimalTracesOfWaits() {
        {{0, kForCollective, 5000},
         {0, "exposed_communication", 105},
         {1, "exposed_communication", 105}},
-       "?",
-       0,
+       "exposed-communication",
+       2500,
        true},
   };
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
 #include "analysis/job/analysis.h"
@@ -103,34 +102,12 @@ std::string Wrong(const MinimalTrace& trace) {
   return WrongIdle(trace, analysis) + WrongFindings(trace, analysis);
 }
 
-// Nothing here is a matter of taste: classes and rules that say it do not exist, or the law looks elsewhere.
-const std::set<std::string_view> kKnownToBeWrong = {
-    // A collective that waits for the other device's counts as communication.
-    "straggler",
-};
-
 class MinimalTracesTest : public ::testing::TestWithParam<MinimalTrace> {};
 
-TEST_P(MinimalTracesTest, IsToldAsItIs) {
-  const std::string wrong = Wrong(GetParam());
-  if (kKnownToBeWrong.contains(GetParam().name)) {
-    EXPECT_NE(wrong, "") << "is right by now: take it off the list";
-  } else {
-    EXPECT_EQ(wrong, "") << GetParam().shows;
-  }
-}
+TEST_P(MinimalTracesTest, IsToldAsItIs) { EXPECT_EQ(Wrong(GetParam()), "") << GetParam().shows; }
 
 INSTANTIATE_TEST_SUITE_P(All, MinimalTracesTest, ::testing::ValuesIn(MinimalTraces()),
                          [](const auto& info) { return std::string(info.param.name); });
-
-TEST(MinimalTraces, WhatIsKnownToBeWrongIsThere) {
-  const std::vector<MinimalTrace> traces = MinimalTraces();
-  for (const std::string_view name : kKnownToBeWrong) {
-    EXPECT_TRUE(std::any_of(traces.begin(), traces.end(), [&](const MinimalTrace& trace) {
-      return trace.name == name;
-    })) << name;
-  }
-}
 
 }  // namespace
 }  // namespace trainprof

@@ -6,11 +6,11 @@
 
 #include "analysis/account/idle.h"
 #include "tests/analysis/twin_activity.h"
+#include "tests/analysis/twin_collectives.h"
 #include "tests/analysis/twin_host.h"
 #include "tests/analysis/twin_missing.h"
 #include "tests/analysis/twin_steps.h"
 #include "tests/analysis/twin_waits.h"
-#include "trace/base/kernel_names.h"
 
 namespace trainprof {
 namespace {
@@ -44,7 +44,6 @@ class Twin {
   // One device.
   bool OnDevice(size_t op, DeviceId device) const;
   bool BusyAt(DeviceId device, int64_t moment) const;
-  DeviceClass BusyClassAt(DeviceId device, int64_t moment) const;
   size_t OperationAfter(DeviceId device, int64_t moment) const;  // kNone when none
   size_t NeededFrom(DeviceId device, int64_t moment) const;      // kNone when none
   void ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
@@ -124,20 +123,6 @@ bool Twin::BusyAt(DeviceId device, int64_t moment) const {
     if (OnDevice(op, device) && Covers(trace_.device_ops, op, moment)) return true;
   }
   return false;
-}
-
-DeviceClass Twin::BusyClassAt(DeviceId device, int64_t moment) const {
-  bool communicates = false;
-  for (size_t op = 0; op < trace_.device_ops.size(); ++op) {
-    if (!OnDevice(op, device) || !Covers(trace_.device_ops, op, moment)) continue;
-    if (trace_.device_ops.kind[op] != DeviceOpKind::kKernel) continue;
-    if (trace_.device_ops.collective[op] == kNoCollective &&
-        !IsCommunicationKernel(trace_.Text(trace_.device_ops.name[op]))) {
-      return DeviceClass::kCompute;
-    }
-    communicates = true;
-  }
-  return communicates ? DeviceClass::kExposedCommunication : DeviceClass::kExposedCopy;
 }
 
 // The operation that ends a gap at `moment`: one that takes time and begins there; of several, the
@@ -454,7 +439,7 @@ TwinDevice Twin::AccountDevice(DeviceId device) const {
   std::vector<Verdict> verdicts;
   for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
     if (BusyAt(device, cuts_[c])) {
-      verdicts.push_back({cuts_[c], cuts_[c + 1], BusyClassAt(device, cuts_[c])});
+      verdicts.push_back({cuts_[c], cuts_[c + 1], BusyClassAt(trace_, device, cuts_[c])});
       continue;
     }
     const size_t first = c;

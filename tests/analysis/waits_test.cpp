@@ -270,7 +270,7 @@ Finding FindingOf(std::string code, double low, double high) {
   Finding finding;
   finding.rule = "some-rule";
   finding.code = std::move(code);
-  finding.gain = {low, high};
+  finding.gain = {low, high, (low + high) / 2, (low + high) / 2};
   return finding;
 }
 
@@ -299,24 +299,24 @@ TEST(Gains, OfARankThatWaitsAreNothing) {
   digests[0].analysis.findings = {FindingOf("TP101", 2, 9)};
   digests[1].analysis.findings = {FindingOf("TP201", 1, 3), FindingOf("TP301", 6, 8)};
   const JobAnalysis job = JobOf(digests);
-  EXPECT_EQ(job.ranks[0].findings[0].gain, (Gain{0, 0}));
+  EXPECT_EQ(job.ranks[0].findings[0].gain, Gain{});
   EXPECT_NE(job.ranks[0].findings[0].confidence_reasons.back().find("most of it for rank 1"),
             std::string::npos);
   // It alone is late, by 5 ms: no fix of it gives more.
-  EXPECT_EQ(job.ranks[1].findings[0].gain, (Gain{5, 5}));
-  EXPECT_EQ(job.ranks[1].findings[1].gain, (Gain{1, 3}));
+  EXPECT_EQ(job.ranks[1].findings[0].gain, (Gain{5, 5, 5, 5}));
+  EXPECT_EQ(job.ranks[1].findings[1].gain, (Gain{1, 3, 2, 2}));
 }
 
 TEST(Gains, OfWhatAllRanksHaveAreThoseOfAll) {
   std::vector<RankDigest> digests = OneLate();
   for (RankDigest& digest : digests) digest.analysis.findings = {FindingOf("TP101", 4, 8)};
   const JobAnalysis job = JobOf(digests);
-  EXPECT_EQ(job.ranks[1].findings[0].gain, (Gain{4, 8}));
-  EXPECT_EQ(job.ranks[2].findings[0].gain, (Gain{0, 0})) << "by itself";
+  EXPECT_EQ(job.ranks[1].findings[0].gain, (Gain{4, 8, 6, 6}));
+  EXPECT_EQ(job.ranks[2].findings[0].gain, Gain{}) << "by itself";
   // Ranks that are all alike.
   for (RankDigest& digest : digests) digest.collectives = OneLate()[0].collectives;
   const JobAnalysis alike = JobOf(digests);
-  for (const RankAnalysis& rank : alike.ranks) EXPECT_EQ(rank.findings[0].gain, (Gain{4, 8}));
+  for (const RankAnalysis& rank : alike.ranks) EXPECT_EQ(rank.findings[0].gain, (Gain{4, 8, 6, 6}));
   EXPECT_TRUE(alike.waits.late.empty());
 }
 

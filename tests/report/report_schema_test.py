@@ -21,11 +21,12 @@ def run(*arguments):
     return subprocess.run([TRAINPROF, *map(str, arguments)], capture_output=True, text=True)
 
 
-def kineto(steps, wait_us=0, names=("train.py(3): main",)):
-    """A host thread whose steps wait, launch a kernel each, and nothing else."""
+def kineto(steps, wait=0, names=("train.py(3): main",), every=1):
+    """A host thread whose steps wait, every so many of them, launch a kernel each, and nothing else."""
     events = []
     for i in range(steps):
         t = i * 1000
+        wait_us = wait if (i + 1) % every == 0 else 0
 
         def add(name, cat, ts, dur, **extra):
             events.append({"ph": "X", "name": name, "cat": cat, "ts": ts, "dur": dur,
@@ -60,6 +61,11 @@ class ReportSchema(unittest.TestCase):
                 self.assertAlmostEqual(total, mean, delta=1e-6 * max(1, mean))
             other = next(c for c in rank["host_account"] if c["class"] == "other")
             self.assertEqual(sum(i["total_ns"] for i in rank["host_other"]), other["total_ns"])
+        for finding in report["findings"]:
+            gain = finding["gain_ms_per_step"]
+            self.assertLessEqual(gain["low"], gain["expected"], finding["rule"])
+            self.assertLessEqual(gain["expected"], gain["high"], finding["rule"])
+            self.assertLessEqual(gain["further"], gain["expected"], finding["rule"])
         self.assertEqual(done.stdout, run("report", path, "--format", "json").stdout)
         return report
 
@@ -71,7 +77,7 @@ class ReportSchema(unittest.TestCase):
         return path
 
     def test_input_bound_trace_has_the_finding_and_fails_the_gate(self):
-        path = self.write(kineto(6, wait_us=400))
+        path = self.write(kineto(6, wait=400))
         report = self.report(path)
         self.assertEqual([f["rule"] for f in report["findings"]], ["input-bound"])
         finding = report["findings"][0]
@@ -80,6 +86,21 @@ class ReportSchema(unittest.TestCase):
         self.assertEqual(finding["count_per_step"], 1.0)
         self.assertEqual(run("check", path).returncode, 1)
         self.assertEqual(run("check", path, "--exit-zero").returncode, 0)
+
+    def test_a_wait_of_every_fifth_step_is_told_from_one_of_all(self):
+        path = self.write(kineto(40, wait=800, every=5))
+        gain = self.report(path)["findings"][0]["gain_ms_per_step"]
+        self.assertEqual((gain["rare"]["steps"], gain["rare"]["every"]), (8, 5))
+        self.assertGreater(gain["rare"]["ms"], 0.6)  # of 0.8 at most, less with workers that need the CPU, too
+        self.assertLess(gain["rare"]["ms"], 0.81)
+        self.assertEqual(gain["by_step"]["steps"], 39)  # what was under way before the first one is not known
+        self.assertLessEqual(gain["by_step"]["median"], 0)
+        text = run("report", path).stdout
+        self.assertRegex(" ".join(text.split()),
+                         r"most of it once in 5 steps, 0\.\d ms each; the median step gains 0\.0 ms")
+        gain = self.report(self.write(kineto(40, wait=400)))["findings"][0]["gain_ms_per_step"]
+        self.assertNotIn("rare", gain)
+        self.assertAlmostEqual(gain["by_step"]["median"], 0.35, delta=0.06)
 
     def test_healthy_trace_passes_the_gate_and_says_what_was_not_checked(self):
         path = self.write(kineto(6))
@@ -90,10 +111,10 @@ class ReportSchema(unittest.TestCase):
 
     def test_hostile_names_stay_valid_json(self):
         hostile = 'x"\\\u0000</script>\u202e' + "A" * 100_000 + "(1): f"
-        self.report(self.write(kineto(6, wait_us=400, names=(hostile,))))
+        self.report(self.write(kineto(6, wait=400, names=(hostile,))))
 
     def test_several_formats_at_once(self):
-        path = self.write(kineto(6, wait_us=400))
+        path = self.write(kineto(6, wait=400))
         out = path.parent / "report.json"
         done = run("analyze", path, "--format", f"json={out}", "--format", "text")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -144,7 +165,7 @@ class ReportSchema(unittest.TestCase):
             self.assertIn(advice, done.stderr)
 
     def test_a_gpu_without_a_name_leaves_no_hole_and_evidence_has_its_step(self):
-        content = kineto(6, wait_us=400)
+        content = kineto(6, wait=400)
         text = run("report", self.write(content)).stdout
         self.assertRegex(text, r"\nGPU 0[^ ,]*, ms/step\n")
         self.assertRegex(text, r"took 0\.4 ms at [0-9.]+ ms,\s+step [0-5]\n")

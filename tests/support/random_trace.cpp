@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "trace/base/kernel_names.h"
 #include "trace/build/trace_builder.h"
 #include "trace/formats/chrome/kineto_words.h"
 #include "trace/formats/chrome/stack_text.h"
@@ -49,6 +50,7 @@ struct Draw {
   int64_t CopyCall(int thread, int64_t at);
   int64_t SyncCall(int thread, int64_t at);
   int64_t DeviceWork(int64_t at, int64_t correlation);
+  void AddPartOf(const OpEvent& op);
   Interval OnStream(OpEvent& op, int64_t earliest);
   void Thread(int thread, int step_count);
   void Disorder();
@@ -77,7 +79,20 @@ int64_t Draw::DeviceWork(int64_t at, int64_t correlation) {
   op.name = op.kind == DeviceOpKind::kKernel ? random.Of(kKernels) : "Memset (Device)";
   op.interval = OnStream(op, at);
   out.ops.push_back(op);
+  if (IsCommunicationKernel(op.name) && out.devices > 1 && random.Chance(50)) AddPartOf(op);
   return op.interval.end.ns;
+}
+
+// The same collective on another device: it ends with it, or hardly later.
+void Draw::AddPartOf(const OpEvent& op) {
+  OpEvent part = op;
+  part.device = (op.device + 1) % out.devices;
+  part.interval.end.ns += random.Between(-25, 25) * 1000;
+  part.interval.begin.ns = std::max<int64_t>(
+      0, std::min(part.interval.end.ns, part.interval.begin.ns + random.Between(-9, 9) * 10'000));
+  int64_t& tail = tails[part.device * out.streams + part.stream];
+  tail = std::max(tail, part.interval.end.ns);
+  out.ops.push_back(std::move(part));
 }
 
 int64_t Draw::LaunchCall(int thread, int64_t at) {

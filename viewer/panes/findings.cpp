@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/job/coverage.h"
+#include "analysis/job/gain_text.h"
 #include "viewer/panes/inspector.h"
 #include "viewer/state/actions.h"
 
@@ -18,15 +19,6 @@ void SeverityText(const Theme& theme, Severity severity) {
                       : severity == Severity::kWarning ? theme.warning
                                                        : theme.note;
   TextIn(color, Name(severity));
-}
-
-std::string GainText(const RankAnalysis& analysis, const Finding& finding) {
-  const char* const unit = analysis.steps.count() > 0 ? "ms/step" : "ms in all";
-  const Gain& gain = finding.gain;
-  std::string text =
-      fmt::format("gain {:.1f} to {:.1f} {}, confidence {:.0f} %", gain.low_ms_per_step,
-                  gain.high_ms_per_step, unit, 100 * finding.confidence);
-  return text;
 }
 
 std::string WhereText(const Finding& finding) {
@@ -100,6 +92,9 @@ void DrawDetails(PaneContext& context, const RankAnalysis& analysis, const Findi
       "Costs {:.1f} {} now, in {} {}. Rule {} {}.", analysis.DevicePerStepMs(finding.cost),
       analysis.steps.count() > 0 ? "ms/step" : "ms", Grouped(finding.count),
       finding.count == 1 ? "instance" : "instances", finding.code, finding.rule));
+  if (const std::string spread = SpreadText(finding.gain); !spread.empty()) {
+    WrappedText("Of the gain, " + spread + ".");
+  }
   DrawWhere(theme, finding);
   if (!finding.advice.empty()) {
     Heading(theme, "Do");
@@ -162,7 +157,9 @@ void DrawHead(PaneContext& context, const RankAnalysis& analysis, const FindingR
   ImGui::PopTextWrapPos();
   SeverityText(theme, finding.severity);
   ImGui::SameLine();
-  CutText(GainText(analysis, finding), at.x + width - indent - ImGui::GetCursorScreenPos().x);
+  CutText(fmt::format("gain {}, confidence {:.0f} %", GainText(analysis, finding.gain),
+                      100 * finding.confidence),
+          at.x + width - indent - ImGui::GetCursorScreenPos().x);
   if (!where.empty()) {
     ImGui::PushStyleColor(ImGuiCol_Text, theme.text_dim);
     CutText(where, width - 2 * indent);

@@ -33,7 +33,8 @@ TEST(LowUtilisation, WhatAnotherFindingExplainsIsNotClaimedAgain) {
 }
 
 TEST(LowUtilisation, NeverRestsOnUnrecordedWork) {
-  EXPECT_EQ(OutcomeOf("low-utilisation", R"(
+  EXPECT_EQ(
+      OutcomeOf("low-utilisation", R"(
     thread 1
     repeat 5 every 1000
       step 0 1000 ProfilerStep#1
@@ -44,7 +45,7 @@ TEST(LowUtilisation, NeverRestsOnUnrecordedWork) {
       kernel 15 100 node_a | corr=1
       kernel 900 1000 node_b | corr=1
     end)"),
-            "passed");
+      "skipped: nodes of graphs may be missing: behind their launches 80 % of the time is open");
 }
 
 // The first of two devices has done all its work, and the other one has not.

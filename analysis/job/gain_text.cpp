@@ -1,4 +1,4 @@
-#include "profiler/report/gain_text.h"
+#include "analysis/job/gain_text.h"
 
 #include <fmt/format.h>
 
@@ -21,6 +21,16 @@ std::string FurtherText(const RankAnalysis& rank, const Gain& gain) {
   if (gain.further_ms_per_step >= kMost * gain.expected_ms_per_step) return "";
   return fmt::format(", {}{} beside those above", TimeText(std::max(0.0, gain.further_ms_per_step)),
                      rank.steps.count() > 0 ? "/step" : "");
+}
+
+std::string SpreadText(const Gain& gain) {
+  const GainSpread& spread = gain.spread;
+  if (spread.rare_steps == 0) return "";
+  const std::string where = spread.every > 0
+                                ? fmt::format("once in {} steps", spread.every)
+                                : fmt::format("in {} of {} steps", spread.rare_steps, spread.steps);
+  return fmt::format("most of it {}, {} each; the median step gains {}", where,
+                     TimeText(spread.rare_ms), TimeText(std::max(0.0, spread.median_ms)));
 }
 
 std::string ReplayLine(const RankAnalysis& rank) {

@@ -1,0 +1,74 @@
+#include "analysis/gain_spread.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace trainprof {
+namespace {
+
+constexpr double kMost = 0.8;       // of the gain, or of the distances
+constexpr double kFew = 1.0 / 3;    // of the steps
+constexpr double kAsMuch = 0.5;     // of what the others of the few gain
+constexpr size_t kLeastSteps = 10;  // of fewer, one odd step is a large share
+constexpr size_t kLeastRare = 3;    // once or twice is chance
+
+// The value that `share` of them do not exceed; sorted downwards.
+double Quantile(std::span<const double> down, double share) {
+  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(down.size())));
+  return down[down.size() - std::clamp<size_t>(rank, 1, down.size())];
+}
+
+// What a step gains at least that belongs to those which hold most of the gain.
+double LeastOfMost(std::span<const double> down) {
+  double all = 0;
+  for (const double gain : down) all += std::max(0.0, gain);
+  double sum = 0;
+  for (const double gain : down) {
+    sum += gain;
+    if (sum >= kMost * all) return kAsMuch * gain;
+  }
+  return 0;
+}
+
+// What most of the distances are; 0 where they differ.
+int64_t DistanceOf(std::span<const int64_t> numbers) {
+  if (numbers.size() < 3) return 0;
+  std::vector<int64_t> apart;
+  for (size_t i = 1; i < numbers.size(); ++i) apart.push_back(numbers[i] - numbers[i - 1]);
+  std::nth_element(apart.begin(), apart.begin() + static_cast<ptrdiff_t>(apart.size() / 2),
+                   apart.end());
+  const int64_t usual = apart[apart.size() / 2];
+  const auto same = static_cast<double>(std::count(apart.begin(), apart.end(), usual));
+  return same >= kMost * static_cast<double>(apart.size()) ? usual : 0;
+}
+
+}  // namespace
+
+GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numbers) {
+  GainSpread spread;
+  spread.steps = static_cast<int64_t>(gains.size());
+  if (gains.empty()) return spread;
+  std::vector<double> down(gains.begin(), gains.end());
+  std::sort(down.rbegin(), down.rend());
+  spread.median_ms = Quantile(down, 0.5);
+  spread.p90_ms = Quantile(down, 0.9);
+
+  const double least = LeastOfMost(down);
+  if (gains.size() < kLeastSteps || least <= 0) return spread;
+  std::vector<int64_t> rare;
+  double sum = 0;
+  for (size_t i = 0; i < gains.size(); ++i) {
+    if (gains[i] < least) continue;
+    rare.push_back(numbers[i]);
+    sum += gains[i];
+  }
+  const auto count = static_cast<double>(rare.size());
+  if (rare.size() < kLeastRare || count > kFew * static_cast<double>(gains.size())) return spread;
+  spread.rare_steps = static_cast<int64_t>(rare.size());
+  spread.rare_ms = sum / count;
+  spread.every = DistanceOf(rare);
+  return spread;
+}
+
+}  // namespace trainprof
