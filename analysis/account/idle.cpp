@@ -367,15 +367,22 @@ DeviceClass IdleSplitter::OfDevice::ClassOfRange(const Interval& gap, Row range,
 DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piece, bool is_silent,
                                             DeviceClass c) {
   if (thread == kNoTrack || piece.Length() < kSilentStretch) return c;
-  const Segment<CpuUse>* const use = UseDuring(all_.ThreadOf(thread).cpu, piece);
-  if (use == nullptr) return c;
+  const std::span uses = UseDuring(all_.ThreadOf(thread).cpu, piece);
+  if (uses.empty()) return c;
   // What one piece was preempted for no other was.
-  Duration& taken = preempted_[use];
-  if (const Duration left = use->value.preempted - taken; left.ns * 2 > piece.Length().ns) {
-    taken += std::min(piece.Length(), left);
+  Duration left;
+  for (const Segment<CpuUse>& use : uses) left += use.value.preempted - preempted_[&use];
+  if (left.ns * 2 > piece.Length().ns) {
+    left = piece.Length();
+    for (const Segment<CpuUse>& use : uses) {
+      Duration& taken = preempted_[&use];
+      const Duration part = std::min(left, use.value.preempted - taken);
+      taken += part;
+      left = left - part;
+    }
     return C::kIdlePreempted;
   }
-  return is_silent && Computed(use->value, piece.Length()) ? C::kIdleHostWork : c;
+  return is_silent && Computed(SumOf(uses), piece.Length()) ? C::kIdleHostWork : c;
 }
 
 // -- What comes out.

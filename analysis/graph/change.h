@@ -16,13 +16,14 @@ struct ThreadSpan {
   Interval interval;
 };
 
+// Those that are less work to make come first: a line that goes, and then what moves, and what is written anew.
 enum class Edit : uint8_t {
-  kRemoveWaits,    // calls no longer wait for the device; rows of trace.api
-  kOverlapCopies,  // copies run beside other work, their calls return at once; of trace.device_ops
-  kPinCopies,      // pageable copies become pinned and asynchronous; of trace.device_ops
+  kRemoveWaits,  // calls no longer wait for the device; rows of trace.api
+  kPinCopies,    // pageable copies become pinned and asynchronous; of trace.device_ops
+  kDropCalls,    // calls go, and what they wait for without saying so; of trace.api
   kDropWork,  // what is not launched any more, with its calls and what made it; of trace.device_ops
   kFeedInput,      // the batch is there when the loop asks for it; the waits, of trace.ranges
-  kDropCalls,      // calls go, and what they wait for without saying so; of trace.api
+  kOverlapCopies,  // copies run beside other work, their calls return at once; of trace.device_ops
   kDropHostWork,   // what the host does inside them goes, or moves off the loop; of trace.ranges
   kLaunchAsGraph,  // launches become one launch of a graph a step; of trace.api
   kOverlapCommunication,  // collectives run beside other kernels; of trace.device_ops

@@ -16,9 +16,27 @@ bool WasPreempted(const CpuTimeTable& looks, uint32_t row) {
   return looks.waits[row] == 0 && looks.interruptions[row] != 0;
 }
 
-// What the thread did not have of the CPU.
-Duration Less(const CpuTimeTable& looks, uint32_t row) {
-  return Duration{std::max<int64_t>(0, looks.wall_ns[row] - looks.cpu_ns[row])};
+// By look what the thread did not have of the CPU. Some systems count at ticks: what seems to be more than all of
+// it was had before, where the looks follow each other.
+std::vector<Duration> LessOf(const CpuTimeTable& looks, uint32_t first, uint32_t last) {
+  std::vector<Duration> less(last - first);
+  int64_t had_before = 0;
+  for (uint32_t row = last; row-- > first;) {
+    CancelPoint(row);
+    const int64_t left = looks.wall_ns[row] - looks.cpu_ns[row] - had_before;
+    less[row - first] = Duration{std::max<int64_t>(0, left)};
+    const bool follows =
+        row > first && Between(looks, row).begin <= looks.begin[row - 1] + kRounding;
+    had_before = follows ? std::max<int64_t>(0, -left) : 0;
+  }
+  return less;
+}
+
+// What it waited beyond its recorded waits for a device. Such a wait gives the CPU up or takes all of it, as the
+// driver likes: where just as much of the CPU was not used as was waited, it gave it up, and did not wait again.
+Duration Beyond(Duration recorded, Duration less) {
+  const Duration apart = std::max(less, recorded) - std::min(less, recorded);
+  return apart.ns * 10 <= recorded.ns ? apart : less;
 }
 
 }  // namespace
@@ -28,31 +46,47 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
   Timeline<CpuUse> uses;
   const CpuTimeTable& looks = trace.cpu_times;
   const auto [first, last] = looks.rows_of(thread);
+  const std::vector<Duration> less_of = LessOf(looks, first, last);
   for (uint32_t row = first; row < last; ++row) {
     CancelPoint(row);
-    const Duration less = Less(looks, row);
+    const Duration less = less_of[row - first];
     const Interval between = Between(looks, row);
-    CpuUse use{looks.waits[row] != 0 ? less : Duration{},
-               WasPreempted(looks, row) ? less : Duration{},
-               {}};
+    CpuUse use{{}, WasPreempted(looks, row) ? less : Duration{}, {}};
+    Duration recorded;
     VisitWithin(activity, between, [&](const Interval& piece, const HostMoment& moment) {
       const bool is_silent = moment.activity == HostActivity::kNothing ||
                              moment.activity == HostActivity::kOwnRange ||
                              moment.activity == HostActivity::kPython;
       if (is_silent) use.silent += piece.Length();
+      if (moment.activity == HostActivity::kSync) recorded += piece.Length();
     });
+    if (looks.waits[row] != 0) use.waited = Beyond(recorded, less);
     uses.push_back({between, use});
   }
   return uses;
 }
 
-const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& time) {
-  const auto use = std::partition_point(
+std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const Interval& time) {
+  const auto first = std::partition_point(
       uses.begin(), uses.end(),
       [&](const Segment<CpuUse>& segment) { return segment.interval.end <= time.begin; });
-  const bool encloses = use != uses.end() && use->interval.begin <= time.begin + kRounding &&
-                        use->interval.end + kRounding >= time.end;
-  return encloses ? &*use : nullptr;
+  if (first == uses.end() || first->interval.begin > time.begin + kRounding) return {};
+  auto last = first;
+  while (last->interval.end + kRounding < time.end) {
+    const TraceTime end = last->interval.end;
+    if (++last == uses.end() || last->interval.begin > end + kRounding) return {};
+  }
+  return {first, last + 1};
+}
+
+CpuUse SumOf(std::span<const Segment<CpuUse>> uses) {
+  CpuUse sum;
+  for (const Segment<CpuUse>& use : uses) {
+    sum.waited += use.value.waited;
+    sum.preempted += use.value.preempted;
+    sum.silent += use.value.silent;
+  }
+  return sum;
 }
 
 bool Computed(const CpuUse& use, Duration time) {
@@ -62,11 +96,12 @@ bool Computed(const CpuUse& use, Duration time) {
 Duration PreemptedWithin(const Trace& trace, TrackId thread, const IntervalSet& window) {
   const CpuTimeTable& looks = trace.cpu_times;
   const auto [first, last] = looks.rows_of(thread);
+  const std::vector<Duration> less = LessOf(looks, first, last);
   Duration preempted;
   for (uint32_t row = first; row < last; ++row) {
     CancelPoint(row);
     if (!WasPreempted(looks, row)) continue;
-    preempted += std::min(Less(looks, row), window.TotalWithin(Between(looks, row)));
+    preempted += std::min(less[row - first], window.TotalWithin(Between(looks, row)));
   }
   return preempted;
 }
@@ -82,8 +117,8 @@ IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMom
                              trace.ranges.interval(moment.range).Length() >= enclosing;
     if (moment.activity != HostActivity::kNothing && !is_enclosed) return;
     if (piece.Length() < least) return;
-    const Segment<CpuUse>* const use = UseDuring(uses, piece);
-    if (use == nullptr || !Computed(use->value, piece.Length())) silence.push_back(piece);
+    const auto looks = UseDuring(uses, piece);
+    if (looks.empty() || !Computed(SumOf(looks), piece.Length())) silence.push_back(piece);
   });
   return IntervalSet::Union(std::move(silence));
 }

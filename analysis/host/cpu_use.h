@@ -2,6 +2,7 @@
 // preempted while nothing else says what it did.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analysis/host/timeline.h"
@@ -10,7 +11,7 @@ namespace trainprof {
 
 // Between two looks, what a thread did not use of the CPU.
 struct CpuUse {
-  Duration waited;     // at most: it gave the CPU up
+  Duration waited;  // at most: it gave the CPU up, beyond what its recorded waits for a device took
   Duration preempted;  // it did not, all that time
   // For so long nothing recorded says what it did, be it in several pieces.
   Duration silent;
@@ -21,8 +22,10 @@ struct CpuUse {
 // In time order. `activity`: the thread's own. O(looks + its segments).
 Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity);
 
-// Null where no two looks enclose it. O(log looks).
-const Segment<CpuUse>* UseDuring(const Timeline<CpuUse>& uses, const Interval& time);
+// Those that enclose it together, without holes; none where no looks do. O(log looks).
+std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const Interval& time);
+
+CpuUse SumOf(std::span<const Segment<CpuUse>> uses);
 
 // Whether the thread computed for most of that time, or of all silence between the two looks.
 bool Computed(const CpuUse& use, Duration time);

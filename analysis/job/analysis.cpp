@@ -84,31 +84,40 @@ bool IsWorthSaying(const RankModel& model, const Change& change, Finding& findin
   return true;
 }
 
-// Largest gain first; of two that give the same, that which costs more now: two names of one thing.
-std::vector<size_t> OrderOf(const std::vector<Finding>& findings) {
-  constexpr double kSameGain = 0.98;
-  const auto gain = [&](size_t i) { return findings[i].gain.expected_ms_per_step; };
+// Whether it may well be that neither gives more than the other.
+bool IsTheSame(const Gain& a, const Gain& b) {
+  const auto lies_in = [](const Gain& one, const Gain& other) {
+    return one.expected_ms_per_step >= other.low_ms_per_step &&
+           one.expected_ms_per_step <= other.high_ms_per_step;
+  };
+  return lies_in(a, b) && lies_in(b, a);
+}
+
+// Largest gain first; of two that give the same, as far as is known, that which `goes_before` says.
+template <class GoesBefore>
+std::vector<size_t> OrderOf(const std::vector<Finding>& findings, GoesBefore goes_before) {
   std::vector<size_t> order(findings.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return gain(a) > gain(b); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return findings[a].gain.expected_ms_per_step > findings[b].gain.expected_ms_per_step;
+  });
   for (size_t i = 0; i + 1 < order.size(); ++i) {
-    const size_t first = order[i];
-    const size_t second = order[i + 1];
-    if (gain(second) >= kSameGain * gain(first) &&
-        findings[first].severity < findings[second].severity) {
-      std::swap(order[i], order[i + 1]);
-    }
+    const bool is_same = IsTheSame(findings[order[i]].gain, findings[order[i + 1]].gain);
+    if (is_same && goes_before(order[i + 1], order[i])) std::swap(order[i], order[i + 1]);
   }
   return order;
 }
 
-// In that order, and of each what it gives beyond those before it.
+// In that order, of the same gain the change that is less work first (Edit), and then that of what costs more; of
+// each what it gives beyond those before it.
 void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
                  RankAnalysis& analysis) {
   // Each further one is a few replays, and behind some nobody looks.
   constexpr size_t kMostJoint = 5;
-  const std::vector<size_t> order = OrderOf(analysis.findings);
+  const auto order = OrderOf(analysis.findings, [&](size_t a, size_t b) {
+    if (changes[a].edit != changes[b].edit) return changes[a].edit < changes[b].edit;
+    return analysis.findings[a].cost > analysis.findings[b].cost;
+  });
   std::vector<Finding> sorted;
   std::vector<const Change*> made;
   double together = 0;
@@ -308,7 +317,9 @@ void RateGainsAgain(RankAnalysis& rank) {
   const double step_ms = rank.DevicePerStepMs(rank.device_window);
   for (Finding& finding : rank.findings) MakeNoteWhereItHardlyGains(step_ms, finding);
   std::vector<Finding> sorted;
-  for (const size_t i : OrderOf(rank.findings)) sorted.push_back(std::move(rank.findings[i]));
+  for (const size_t i : OrderOf(rank.findings, std::less<size_t>())) {
+    sorted.push_back(std::move(rank.findings[i]));
+  }
   rank.findings = std::move(sorted);
 }
 

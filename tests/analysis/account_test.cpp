@@ -188,6 +188,51 @@ TEST(DeviceAccount, LooksAtTheCpuTellWhatASilentHostDid) {
             std::string(kAround) + "idle_unknown 6010");
 }
 
+// The silence of 6 ms lies over two looks, which tell of it together.
+TEST(DeviceAccount, LooksTellTogetherOfWhatLiesOverThem) {
+  const auto with = [](const std::string& first, const std::string& second) {
+    const std::string script = R"(
+    thread 1
+    step 0 8000 step
+    call 7010 7020 cudaLaunchKernel | corr=1
+    cpu 0 5000 )" + first + R"(
+    cpu 5000 8000 )" + second + R"(
+    stream 0 7
+    kernel 0 1000 gemm
+    kernel 7025 8000 gemm | corr=1)";
+    return DeviceText(script.c_str());
+  };
+  constexpr const char* kAround = "compute 1975, idle_launch_bound 15, ";
+  EXPECT_EQ(with("| used=4900 waits=1", "| used=2990"),
+            std::string(kAround) + "idle_host_work 6010");
+  EXPECT_EQ(with("| used=900 waits=1", "| used=2990"), std::string(kAround) + "idle_unknown 6010");
+  // The system counts at ticks: more than all of the CPU in one look was had in the look before.
+  EXPECT_EQ(with("| used=0 waits=1", "| used=8000"), std::string(kAround) + "idle_host_work 6010");
+  EXPECT_EQ(with("| used=0 waits=1", "| used=3000"), std::string(kAround) + "idle_unknown 6010");
+}
+
+// What of the CPU was not used is as long as the wait for the device: there was no other one.
+TEST(DeviceAccount, ARecordedWaitIsNoneOfTheSilenceBehindIt) {
+  const auto with = [](const std::string& look) {
+    const std::string script = R"(
+    thread 1
+    step 0 8000 step
+    call 10 20 cudaLaunchKernel | corr=2
+    call 30 3005 cudaStreamSynchronize | corr=3
+    call 7010 7020 cudaLaunchKernel | corr=1
+    cpu 0 8000 )" + look + R"(
+    stream 0 7
+    kernel 25 3000 gemm | corr=2
+    sync 30 3005 Stream Sync | corr=3
+    kernel 7025 8000 gemm | corr=1)";
+    return DeviceText(script.c_str());
+  };
+  constexpr const char* kRest = "compute 3950, idle_sync_drain 5, idle_launch_bound 40, ";
+  EXPECT_EQ(with("| used=5000 waits=1"), std::string(kRest) + "idle_host_work 4005");
+  EXPECT_EQ(with("| used=4000 waits=2"), std::string(kRest) + "idle_unknown 4005");
+  EXPECT_EQ(with("| used=3000 waits=2"), std::string(kRest) + "idle_unknown 4005");
+}
+
 // A logger's copies cut the gap into pieces; the thread's looks tell of all of them together: of 8 ms it used 5,
 // so that most of 7 silent ones were work, whichever of them the rest lies in.
 TEST(DeviceAccount, ASilenceInPiecesIsOneSilence) {

@@ -120,23 +120,46 @@ TEST(Gain, IsLessSureWhereTheHostIsContended) {
       << "or it waited";
 }
 
-Finding FindingOf(Severity severity, double gain_ms) {
+Finding FindingOf(Severity severity, double gain_ms, double half_width_ms) {
   Finding finding;
   finding.severity = severity;
-  finding.gain = {0, gain_ms, gain_ms, gain_ms};
+  finding.gain = {gain_ms - half_width_ms, gain_ms + half_width_ms, gain_ms, gain_ms};
   return finding;
 }
 
-TEST(Gain, OrdersFindingsAndOfTwoThatGiveTheSameTheSevererComesFirst) {
+TEST(Gain, OrdersFindingsAndThoseThatGiveTheSameStayAsTheyStood) {
   RankAnalysis rank;
   rank.device_window = Milliseconds(100);
-  rank.findings = {FindingOf(Severity::kError, 1), FindingOf(Severity::kWarning, 9.95),
-                   FindingOf(Severity::kError, 9.9), FindingOf(Severity::kWarning, 20)};
+  rank.findings = {FindingOf(Severity::kError, 1, 0.1), FindingOf(Severity::kError, 9.7, 0.3),
+                   FindingOf(Severity::kWarning, 9.9, 0.3), FindingOf(Severity::kWarning, 20, 0.1),
+                   FindingOf(Severity::kWarning, 21, 0.1)};
   RateGainsAgain(rank);
   std::vector<double> gains;
-  for (const Finding& finding : rank.findings) gains.push_back(finding.gain.high_ms_per_step);
-  EXPECT_EQ(gains, (std::vector<double>{20, 9.9, 9.95, 1}));
-  EXPECT_EQ(rank.findings[3].severity, Severity::kNote) << "1 % of the step";
+  for (const Finding& finding : rank.findings) gains.push_back(finding.gain.expected_ms_per_step);
+  EXPECT_EQ(gains, (std::vector<double>{21, 20, 9.7, 9.9, 1}));
+  EXPECT_EQ(rank.findings[4].severity, Severity::kNote) << "1 % of the step";
+}
+
+// A wait for the device and 1.3 ms of the host's own behind it: without either the two would run side by side.
+TEST(Gain, OfTwoThatGiveTheSameTheChangeThatIsLessWorkComesFirst) {
+  const RankAnalysis rank = Analyze(TraceFromScript(R"(
+    thread 1
+    repeat 20 every 5000
+      step 0 5000 step
+      call 10 20 cudaLaunchKernel | corr=1
+      call 30 3005 cudaStreamSynchronize | corr=2
+      annotation 3010 4995 tokenize
+    end
+    stream 0 7
+    repeat 20 every 5000
+      kernel 15 3000 forward | corr=1
+      sync 30 3005 Stream Sync | corr=2
+    end)"));
+  ASSERT_GE(rank.findings.size(), 2u);
+  EXPECT_EQ(rank.findings[0].rule, "sync-call");
+  EXPECT_EQ(rank.findings[1].rule, "host-work");
+  EXPECT_NEAR(rank.findings[0].gain.expected_ms_per_step,
+              rank.findings[1].gain.expected_ms_per_step, 0.1);
 }
 
 TEST(Gain, OfAJobIsNoMoreThanThatOfItsRank) {
