@@ -6,7 +6,7 @@
 //  2. Steps differ: the standard error of the mean of what single steps gain, of blocks of neighbours.
 //  3. The graph does not explain all of the run: its identity error.
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
-//     hundredth of the step; three times that where programs compete for the host's processors.
+//     hundredth of the step; more where programs compete for the host's processors.
 //  5. No step takes less than nothing, nor less than a resource that it still needs.
 #pragma once
 
