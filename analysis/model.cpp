@@ -79,7 +79,11 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
       quality(of.quality.items()) {
   const bool has_detail = ChooseDeviceSteps();
   graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
-  accounts = AccountDevices(trace, device_steps, blocking_calls, *graph, order);
+  {
+    const ThreadActivities activities(trace, blocking_calls);
+    accounts = AccountDevices(trace, device_steps, activities, *graph, order);
+    FindSilence(activities);
+  }
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
@@ -93,22 +97,25 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
   }
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
-  FindSilence();
+  KeepSilenceThatCostsNothing();
   FindMissingNodes();
   host_facts = FindHostFacts(trace, steps);
   host_is_contended = IsHostContended();
   device_doubt = DeviceDoubt(*this);
 }
 
-void RankModel::FindSilence() {
+void RankModel::FindSilence(const ThreadActivities& activities) {
   const TrackId thread = device_steps.thread;
-  const double mean = step_replay->MeanNs();
-  if (thread == kNoTrack || device_steps.count() == 0 || mean <= 0) return;
-  const Timeline<HostMoment> activity = ActivityTimeline(trace, thread, blocking_calls);
-  const IntervalSet times =
-      SilenceOf(trace, thread, activity, kSilentStretch, Duration{static_cast<int64_t>(mean)});
-  if (times.Empty()) return;
+  if (thread == kNoTrack || device_steps.count() == 0) return;
+  const Duration step{device_steps.device_window.Total().ns / device_steps.divisor()};
+  if (step.ns <= 0) return;
+  const IntervalSet times = SilenceOf(trace, activities.Of(thread), kSilentStretch, step);
   for (const Interval& time : times.intervals()) silence.push_back({thread, time});
+}
+
+void RankModel::KeepSilenceThatCostsNothing() {
+  if (silence.empty()) return;
+  const double mean = step_replay->MeanNs();
   steps_without_silence = step_replay->After({}, {.silence = &silence});
   step_replay->Forget();
   // No two runs take the same time.

@@ -80,7 +80,8 @@ struct RankModel {
   RankModel(const Trace& trace, DeviceOrder order);
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
-  void FindSilence();
+  void FindSilence(const ThreadActivities& activities);
+  void KeepSilenceThatCostsNothing();
   bool IsHostContended() const;
   void FindMissingNodes();
 };

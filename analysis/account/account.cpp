@@ -259,15 +259,16 @@ std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
   DeviceOrder order(trace);
   const std::vector<bool> blocking = FindBlockingCalls(trace);
-  return AccountDevices(trace, steps, blocking, BuildGraph(trace, steps, blocking), order);
+  return AccountDevices(trace, steps, ThreadActivities(trace, blocking),
+                        BuildGraph(trace, steps, blocking), order);
 }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
-                                          const std::vector<bool>& blocking_calls,
-                                          const Graph& graph, DeviceOrder& order) {
+                                          const ThreadActivities& activities, const Graph& graph,
+                                          DeviceOrder& order) {
   // What is of no device is left out.
   const std::span ops_of = std::span(order.ops()).first(trace.devices.size());
-  const IdleSplitter splitter(trace, steps, blocking_calls, graph);
+  const IdleSplitter splitter(trace, steps, activities, graph);
   const CollectiveWaits waits = FindCollectiveWaits(trace, ops_of);
   std::vector<DeviceAccount> accounts;
   for (uint32_t d = 0; d < ops_of.size(); ++d) {

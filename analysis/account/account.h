@@ -9,7 +9,7 @@
 
 #include "analysis/graph/graph.h"
 #include "analysis/graph/latencies.h"
-#include "analysis/host/timeline.h"
+#include "analysis/host/cpu_use.h"
 #include "analysis/steps/steps.h"
 
 namespace trainprof {
@@ -126,8 +126,8 @@ inline constexpr Duration kRankPause = kThreadPause;
 // One account a device that has operations in the trace, in the order of trace.devices.
 // O(n log n) in the device's operations.
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
-                                          const std::vector<bool>& blocking_calls,
-                                          const Graph& graph, DeviceOrder& order);
+                                          const ThreadActivities& activities, const Graph& graph,
+                                          DeviceOrder& order);
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps);
 HostAccount AccountHost(const Trace& trace, const Steps& steps);
 

@@ -2,6 +2,7 @@
 #include "analysis/account/idle.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
@@ -14,28 +15,18 @@ using C = DeviceClass;
 }  // namespace
 
 IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
-                           const std::vector<bool>& blocking_calls, const Graph& graph)
+                           const ThreadActivities& activities, const Graph& graph)
     : trace_(trace),
       steps_(steps),
-      blocking_(blocking_calls),
+      activities_(activities),
       missing_(trace),
       waited_for_(trace, graph, steps.thread) {
   if (steps.thread == kNoTrack) return;
   std::vector<Interval> waits;
-  for (const auto& [interval, moment] : ThreadOf(steps.thread).activity) {
+  for (const auto& [interval, moment] : activities.Of(steps.thread).activity) {
     if (moment.activity == HostActivity::kInputWait) waits.push_back(interval);
   }
   input_waits_ = IntervalSet::Union(std::move(waits));
-}
-
-const IdleSplitter::Thread& IdleSplitter::ThreadOf(TrackId thread) const {
-  const auto [it, is_new] = threads_.try_emplace(static_cast<uint32_t>(thread));
-  if (is_new) {
-    Timeline<HostMoment> activity = ActivityTimeline(trace_, thread, blocking_);
-    Timeline<CpuUse> cpu = CpuUseOf(trace_, thread, activity);
-    it->second = {std::move(activity), std::move(cpu)};
-  }
-  return it->second;
 }
 
 // -- One device.
@@ -278,7 +269,7 @@ void IdleSplitter::OfDevice::AddHost(const Interval& gap, const Held& held) {
 
 void IdleSplitter::OfDevice::AddMoments(const Interval& gap, const Interval& within,
                                         const Held& held) {
-  VisitWithin(all_.ThreadOf(held.thread).activity, within,
+  VisitWithin(all_.activities_.Of(held.thread).activity, within,
               [&](const Interval& piece, const HostMoment& moment) {
                 if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
                   return AddStepping(gap, piece, held);
@@ -294,7 +285,7 @@ void IdleSplitter::OfDevice::AddStepping(const Interval& gap, const Interval& wi
   }
   Held stepping = held;
   stepping.thread = steps_.thread;
-  VisitWithin(all_.ThreadOf(steps_.thread).activity, within,
+  VisitWithin(all_.activities_.Of(steps_.thread).activity, within,
               [&](const Interval& piece, const HostMoment& moment) {
                 AddMoment(gap, piece, moment, stepping);
               });
@@ -367,7 +358,7 @@ DeviceClass IdleSplitter::OfDevice::ClassOfRange(const Interval& gap, Row range,
 DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piece, bool is_silent,
                                             DeviceClass c) {
   if (thread == kNoTrack || piece.Length() < kSilentStretch) return c;
-  const std::span uses = UseDuring(all_.ThreadOf(thread).cpu, piece);
+  const std::span uses = UseDuring(all_.activities_.Of(thread).cpu, piece);
   if (uses.empty()) return c;
   // What one piece was preempted for no other was.
   Duration left;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/account/account.h"
@@ -49,7 +48,7 @@ class IdleSplitter {
   static constexpr size_t kMostSkipped = 64;
 
   // Keeps references: all must outlive it.
-  IdleSplitter(const Trace& trace, const Steps& steps, const std::vector<bool>& blocking_calls,
+  IdleSplitter(const Trace& trace, const Steps& steps, const ThreadActivities& activities,
                const Graph& graph);
 
   // Adds the parts of the complement of `account.busy` (within the extent of the trace and of the window,
@@ -61,21 +60,12 @@ class IdleSplitter {
 
  private:
   class OfDevice;
-  struct Thread {
-    Timeline<HostMoment> activity;
-    Timeline<CpuUse> cpu;
-  };
-
-  const Thread& ThreadOf(TrackId thread) const;
-
   const Trace& trace_;
   const Steps& steps_;
-  const std::vector<bool>& blocking_;
+  const ThreadActivities& activities_;
   const MissingWork missing_;
   const WaitedFor waited_for_;
   IntervalSet input_waits_;  // of the stepping thread
-  // Filled lazily: only threads that launch need one.
-  mutable std::unordered_map<uint32_t, Thread> threads_;
 };
 
 }  // namespace trainprof

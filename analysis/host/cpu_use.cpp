@@ -66,6 +66,16 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
   return uses;
 }
 
+const ThreadActivities::Thread& ThreadActivities::Of(TrackId thread) const {
+  const auto [it, is_new] = threads_.try_emplace(static_cast<uint32_t>(thread));
+  if (is_new) {
+    Timeline<HostMoment> activity = ActivityTimeline(trace_, thread, blocking_);
+    Timeline<CpuUse> cpu = CpuUseOf(trace_, thread, activity);
+    it->second = {std::move(activity), std::move(cpu)};
+  }
+  return it->second;
+}
+
 std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const Interval& time) {
   const auto first = std::partition_point(
       uses.begin(), uses.end(),
@@ -106,18 +116,17 @@ Duration PreemptedWithin(const Trace& trace, TrackId thread, const IntervalSet& 
   return preempted;
 }
 
-IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,
-                      Duration least, Duration enclosing) {
-  const Timeline<CpuUse> uses = CpuUseOf(trace, thread, activity);
+IntervalSet SilenceOf(const Trace& trace, const ThreadActivities::Thread& thread, Duration least,
+                      Duration enclosing) {
   std::vector<Interval> silence;
   size_t asked = 0;
-  VisitWithin(activity, trace.extent, [&](const Interval& piece, const HostMoment& moment) {
+  VisitWithin(thread.activity, trace.extent, [&](const Interval& piece, const HostMoment& moment) {
     CancelPoint(++asked);
     const bool is_enclosed = moment.activity == HostActivity::kOwnRange &&
                              trace.ranges.interval(moment.range).Length() >= enclosing;
     if (moment.activity != HostActivity::kNothing && !is_enclosed) return;
     if (piece.Length() < least) return;
-    const auto looks = UseDuring(uses, piece);
+    const auto looks = UseDuring(thread.cpu, piece);
     if (looks.empty() || !Computed(SumOf(looks), piece.Length())) silence.push_back(piece);
   });
   return IntervalSet::Union(std::move(silence));

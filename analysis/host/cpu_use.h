@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/host/timeline.h"
@@ -22,6 +23,27 @@ struct CpuUse {
 // In time order. `activity`: the thread's own. O(looks + its segments).
 Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity);
 
+// What threads of the host were doing, made once for all who ask.
+class ThreadActivities {
+ public:
+  struct Thread {
+    Timeline<HostMoment> activity;
+    Timeline<CpuUse> cpu;
+  };
+
+  // Keeps references.
+  ThreadActivities(const Trace& trace, const std::vector<bool>& blocking_calls)
+      : trace_(trace), blocking_(blocking_calls) {}
+
+  // O(the thread's events) when it is asked for first. By one thread at a time.
+  const Thread& Of(TrackId thread) const;
+
+ private:
+  const Trace& trace_;
+  const std::vector<bool>& blocking_;
+  mutable std::unordered_map<uint32_t, Thread> threads_;
+};
+
 // Those that enclose it together, without holes; none where no looks do. O(log looks).
 std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const Interval& time);
 
@@ -35,8 +57,8 @@ bool Computed(const CpuUse& use, Duration time);
 Duration PreemptedWithin(const Trace& trace, TrackId thread, const IntervalSet& window);
 
 // When nothing shows that a thread worked: for at least `least` no event that began there covers it (ranges
-// that hold `enclosing` or longer hold anything), and no look shows that it computed. `activity`: its own.
-IntervalSet SilenceOf(const Trace& trace, TrackId thread, const Timeline<HostMoment>& activity,
-                      Duration least, Duration enclosing);
+// that hold `enclosing` or longer hold anything), and no look shows that it computed.
+IntervalSet SilenceOf(const Trace& trace, const ThreadActivities::Thread& thread, Duration least,
+                      Duration enclosing);
 
 }  // namespace trainprof

@@ -57,8 +57,8 @@ TEST(FindingsPane, ScrollsToTheFindingThatIsOpenedElsewhere) {
   PaneHand hand(state, DrawFindings, {420, 130});
   OpenFinding(state, {0, 1});
   hand.ui().Frames(4);
-  EXPECT_TRUE(ShowsText("2. "));
-  EXPECT_FALSE(ShowsText("1. "));
+  EXPECT_TRUE(ShowsText("2. Input wait"));
+  EXPECT_FALSE(ShowsText("1. Sync calls"));
 }
 
 constexpr std::string_view kPageable = R"(
