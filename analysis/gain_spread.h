@@ -8,7 +8,7 @@
 namespace trainprof {
 
 // `gains`: ms, by step; `numbers`: of the steps, growing, as many. A few steps hold most of it where no
-// more than a third of them, at least two, have four fifths of what is gained, each of them at least half
+// more than a third of them, at least three, have four fifths of what is gained, each of them at least half
 // as much as any that is needed for that. They stand at a fixed distance where four fifths of the distances
 // between them are the same, of three steps and more. O(n log n).
 GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numbers);

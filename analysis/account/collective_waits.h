@@ -10,8 +10,11 @@
 namespace trainprof {
 
 // The law. Two communication kernels on two devices are parts of one collective where they have the same
-// name, or records of collectives of the same communicator and number, overlap, and end within kSameEnd; of several
-// on the other device, the one that ends closest, of these the first. A part waits until the last of its collective's begins.
+// name (where both are numbered, the same communicator and number), overlap, and end within kSameEnd; of
+// several on the other device, the one that ends closest, of these the first. A part waits until the last
+// of its collective's begins.
+//
+// All leave a collective together, but for the moments that kernels take to end (kHandOver, as long).
 inline constexpr Duration kSameEnd = Microseconds(20);
 
 // Operations that waited, of device_ops, and until when; by row. `ops_of`: by device, in the order of their

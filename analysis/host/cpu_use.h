@@ -49,7 +49,7 @@ std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const I
 
 CpuUse SumOf(std::span<const Segment<CpuUse>> uses);
 
-// Whether the thread computed for most of that time, or of all silence between the two looks.
+// Whether the thread computed for most of that time, or of all silence between the looks.
 bool Computed(const CpuUse& use, Duration time);
 
 // For how long within `window` the thread could have run and another one had its processor, as far as looks

@@ -13,7 +13,7 @@ std::string GainText(const RankAnalysis& rank, const Gain& gain);
 // ", 0.3 ms/step beside those above": where findings before this one give a part of it.
 std::string FurtherText(const RankAnalysis& rank, const Gain& gain);
 
-// "most of it once in 5 steps, 8.0 ms each; the median step gains 0.0 us": where few steps hold it, else "".
+// "most of it once in 5 steps, 8.0 ms each; the median step gains 0.0 ms": where few steps hold it, else "".
 std::string SpreadText(const Gain& gain);
 
 // How well the run is understood that gains are replayed on; a line.

@@ -210,17 +210,23 @@ Diagnosis OfLateDevice(const RankModel& model, const DeviceAccount& device,
   const auto number = [&](const DeviceAccount& of) {
     return model.trace.devices[Index(of.device)].id;
   };
-  const auto late = std::min_element(
-      model.devices.begin(), model.devices.end(), [](const auto& a, const auto& b) {
-        return a.Of(DeviceClass::kIdleCollective) < b.Of(DeviceClass::kIdleCollective);
-      });
+  // Of the others the one that waits least; where they take turns, none waits less than this one.
+  const DeviceAccount* late = nullptr;
+  for (const DeviceAccount& other : model.devices) {
+    if (other.device == device.device) continue;
+    const bool waits_less = late == nullptr || other.Of(DeviceClass::kIdleCollective) <
+                                                   late->Of(DeviceClass::kIdleCollective);
+    if (waits_less) late = &other;
+  }
+  const std::string of_late =
+      late == nullptr ? "another one" : fmt::format("GPU {}", number(*late));
   Finding finding;
   finding.cost = device.Of(DeviceClass::kIdleCollective);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   finding.count = static_cast<int64_t>(ops.size());
-  finding.title = fmt::format(
-      "Waiting in collectives: GPU {} waits {:.2f} {} in their kernels until GPU {} comes",
-      number(device), model.PerStepMs(finding.cost), model.Unit(), number(*late));
+  finding.title =
+      fmt::format("Waiting in collectives: GPU {} waits {:.2f} {} in their kernels until {} comes",
+                  number(device), model.PerStepMs(finding.cost), model.Unit(), of_late);
   for (size_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
     const Row call = model.trace.device_ops.launch[Index(ops[i])];
@@ -239,8 +245,8 @@ Diagnosis OfLateDevice(const RankModel& model, const DeviceAccount& device,
   }
   finding.advice = fmt::format(
       "Give all GPUs the same work: equal parts of the batch, and no loss, gathering or logging on one "
-      "of them alone. What GPU {} does longer is what the others wait for.",
-      number(*late));
+      "of them alone. What {} does longer is what the others wait for.",
+      of_late);
   finding.verify = fmt::format("Record again: {} ({}) near 0.", Title(DeviceClass::kIdleCollective),
                                Meaning(DeviceClass::kIdleCollective));
   return {std::move(finding), {Edit::kDropHostWork, {}}};
