@@ -21,7 +21,7 @@ struct Piece {
   HostMoment moment;
 };
 
-struct Verdict {
+struct Explanation {
   int64_t begin = 0;
   int64_t end = 0;
   DeviceClass why{};
@@ -46,13 +46,13 @@ class Twin {
   bool BusyAt(DeviceId device, int64_t moment) const;
   size_t OperationAfter(DeviceId device, int64_t moment) const;  // kNone when none
   size_t NeededFrom(DeviceId device, int64_t moment) const;      // kNone when none
-  void ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
-  std::vector<Verdict> PartsOf(size_t op, int64_t g0, int64_t g1) const;
+  void ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Explanation>& out) const;
+  std::vector<Explanation> PartsOf(size_t op, int64_t g0, int64_t g1) const;
   void ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Unseen>& unseen,
-                     std::vector<Verdict>& out) const;
-  void ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Verdict>& out) const;
-  Verdict VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_t g1) const;
-  void ExplainRest(DeviceId device, const Verdict& rest, std::vector<Verdict>& out) const;
+                     std::vector<Explanation>& out) const;
+  void ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Explanation>& out) const;
+  Explanation ExplanationOf(const Piece& piece, const Held& held, int64_t g0, int64_t g1) const;
+  void ExplainRest(DeviceId device, const Explanation& rest, std::vector<Explanation>& out) const;
   std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
   TwinDevice AccountDevice(DeviceId device) const;
 
@@ -173,38 +173,39 @@ std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) co
   return pieces;
 }
 
-Verdict Twin::VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_t g1) const {
+Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0,
+                                int64_t g1) const {
   const int64_t length = piece.end - piece.begin;
-  Verdict verdict{piece.begin, piece.end, DeviceClass::kIdleUnknown, false, true};
+  Explanation explanation{piece.begin, piece.end, DeviceClass::kIdleUnknown, false, true};
   switch (piece.moment.activity) {
     case HostActivity::kInputWait:
-      verdict.why = DeviceClass::kIdleInputWait;
+      explanation.why = DeviceClass::kIdleInputWait;
       break;
     case HostActivity::kAllocate:
-      verdict.why = DeviceClass::kIdleAllocation;
+      explanation.why = DeviceClass::kIdleAllocation;
       break;
     case HostActivity::kIo:
-      verdict.why = DeviceClass::kIdleIo;
+      explanation.why = DeviceClass::kIdleIo;
       break;
     case HostActivity::kRankWait:
-      verdict.why = DeviceClass::kIdleCollective;
-      verdict.is_rest = length < kRankPause.ns;
+      explanation.why = DeviceClass::kIdleCollective;
+      explanation.is_rest = length < kRankPause.ns;
       break;
     case HostActivity::kSetup:
       break;
     case HostActivity::kPython:
-      verdict.why = DeviceClass::kIdlePython;
-      verdict.is_rest = length < kPythonStretch.ns;
+      explanation.why = DeviceClass::kIdlePython;
+      explanation.is_rest = length < kPythonStretch.ns;
       break;
     case HostActivity::kNothing:
-      verdict.is_rest = length < kSilentStretch.ns;
+      explanation.is_rest = length < kSilentStretch.ns;
       break;
     case HostActivity::kSync:
-      verdict.is_rest = length <= kSyncReturn.ns;
+      explanation.is_rest = length <= kSyncReturn.ns;
       break;
     case HostActivity::kWork:
-      verdict.why = DeviceClass::kIdleHostWork;
-      verdict.is_rest = piece.moment.range == kNoRow || length < kOperatorStretch.ns;
+      explanation.why = DeviceClass::kIdleHostWork;
+      explanation.is_rest = piece.moment.range == kNoRow || length < kOperatorStretch.ns;
       break;
     case HostActivity::kOwnRange: {
       const size_t range = Index(piece.moment.range);
@@ -217,35 +218,36 @@ Verdict Twin::VerdictOf(const Piece& piece, const Held& held, int64_t g0, int64_
       }
       const bool is_new = begin + kRounding.ns >= std::min(held.since.ns, g0);
       if (is_new && trace_.ranges.end[range].ns <= limit + kRounding.ns) {
-        verdict.why = DeviceClass::kIdleHostWork;
+        explanation.why = DeviceClass::kIdleHostWork;
       }
       const bool names_work =
-          verdict.why == DeviceClass::kIdleHostWork &&
+          explanation.why == DeviceClass::kIdleHostWork &&
           PhaseOfUserName(trace_.Text(trace_.ranges.name[range])) == Phase::kNone;
-      verdict.is_rest = length < (names_work ? kHostPause.ns : kSilentStretch.ns);
+      explanation.is_rest = length < (names_work ? kHostPause.ns : kSilentStretch.ns);
     }
   }
-  return verdict;
+  return explanation;
 }
 
 // Waits for input of the stepping thread come first. Then each stretch by the thread's activity; where it
 // has none, by the stepping thread's.
-void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Verdict>& out) const {
+void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1,
+                       std::vector<Explanation>& out) const {
   int64_t at = held.interval.begin.ns;
   const auto explain_until = [&](int64_t end) {
     if (held.thread == kNoTrack) {
       for (const Piece& piece : PiecesOf(stepping_, at, end)) {
-        out.push_back(VerdictOf(piece, held, g0, g1));
+        out.push_back(ExplanationOf(piece, held, g0, g1));
       }
       return;
     }
     for (const Piece& piece : PiecesOf(held.thread, at, end)) {
       if (piece.moment.activity != HostActivity::kNothing || held.thread == stepping_) {
-        out.push_back(VerdictOf(piece, held, g0, g1));
+        out.push_back(ExplanationOf(piece, held, g0, g1));
         continue;
       }
       for (const Piece& inner : PiecesOf(stepping_, piece.begin, piece.end)) {
-        out.push_back(VerdictOf(inner, held, g0, g1));
+        out.push_back(ExplanationOf(inner, held, g0, g1));
       }
     }
   };
@@ -253,7 +255,7 @@ void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Ver
     for (const Piece& piece : PiecesOf(stepping_, at, held.interval.end.ns)) {
       if (piece.moment.activity != HostActivity::kInputWait) continue;
       explain_until(piece.begin);
-      out.push_back(VerdictOf(piece, held, g0, g1));
+      out.push_back(ExplanationOf(piece, held, g0, g1));
       at = piece.end;
     }
   }
@@ -261,8 +263,8 @@ void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Ver
 }
 
 // By what the operation waited for in each cell; of the host, what touches is one.
-std::vector<Verdict> Twin::PartsOf(size_t op, int64_t g0, int64_t g1) const {
-  std::vector<Verdict> parts;
+std::vector<Explanation> Twin::PartsOf(size_t op, int64_t g0, int64_t g1) const {
+  std::vector<Explanation> parts;
   Held host;
   const auto end_host = [&] {
     const size_t first = parts.size();
@@ -314,7 +316,8 @@ std::vector<Verdict> Twin::PartsOf(size_t op, int64_t g0, int64_t g1) const {
 }
 
 // A wait of length B lets the host come that much later: the drain, until the device was idle for so long.
-void Twin::ExplainRest(DeviceId device, const Verdict& rest, std::vector<Verdict>& out) const {
+void Twin::ExplainRest(DeviceId device, const Explanation& rest,
+                       std::vector<Explanation>& out) const {
   if (rest.wait == kNoRow) {
     return out.push_back({rest.begin, rest.end, DeviceClass::kIdleLaunchBound});
   }
@@ -349,7 +352,7 @@ void Twin::ExplainRest(DeviceId device, const Verdict& rest, std::vector<Verdict
 // that its thread had, if all of it is that thread's; else unknown, or unrecorded where that call
 // had returned before.
 void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Unseen>& unseen,
-                         std::vector<Verdict>& out) const {
+                         std::vector<Explanation>& out) const {
   const Row launch = op == kNone ? kNoRow : trace_.device_ops.launch[op];
   bool queued = false;
   TrackId thread = op == kNone ? stepping_ : kNoTrack;
@@ -362,7 +365,7 @@ void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Un
   for (const Unseen& part : unseen) {
     if (part.thread != thread) thread = kNoTrack;
   }
-  std::vector<Verdict> parts;
+  std::vector<Explanation> parts;
   if (thread != kNoTrack && !queued) {
     if (op == kNone) {
       ExplainHost({.interval = {TraceTime{g0}, TraceTime{g1}}, .since = TraceTime{g0}}, g0, g1,
@@ -375,7 +378,7 @@ void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Un
     for (const Unseen& part : unseen) {
       if (part.begin <= moment && moment < part.end) return DeviceClass::kIdleUnrecorded;
     }
-    for (const Verdict& part : parts) {
+    for (const Explanation& part : parts) {
       if (part.begin <= moment && moment < part.end && moment < issue && part.is_of_host &&
           !part.is_rest) {
         return part.why;
@@ -388,7 +391,7 @@ void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Un
     cuts.push_back(std::clamp(part.begin, g0, g1));
     cuts.push_back(std::clamp(part.end, g0, g1));
   }
-  for (const Verdict& part : parts) {
+  for (const Explanation& part : parts) {
     cuts.push_back(part.begin);
     cuts.push_back(part.end);
   }
@@ -398,16 +401,17 @@ void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Un
   }
 }
 
-void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdict>& out) const {
+void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1,
+                      std::vector<Explanation>& out) const {
   const size_t op = OperationAfter(device, g1);
   std::vector<Unseen> unseen = UnseenOn(trace_, device);
   std::erase_if(unseen, [&](const Unseen& u) { return u.end <= g0 || u.begin >= g1; });
   if (!unseen.empty()) return ExplainAround(op, g0, g1, unseen, out);
-  std::vector<Verdict> parts;
+  std::vector<Explanation> parts;
   if (op == kNone) {
     ExplainHost({.interval = {TraceTime{g0}, TraceTime{g1}}, .since = TraceTime{g0}}, g0, g1,
                 parts);
-    for (Verdict& part : parts) {
+    for (Explanation& part : parts) {
       if (part.is_rest) part.why = DeviceClass::kIdleUnknown;
       out.push_back(part);
     }
@@ -416,7 +420,7 @@ void Twin::ExplainGap(DeviceId device, int64_t g0, int64_t g1, std::vector<Verdi
   size_t waited = op;
   if (!waits_.IsNeeded(op)) waited = NeededFrom(device, g1);
   parts = PartsOf(waited == kNone ? op : waited, g0, g1);
-  for (const Verdict& part : parts) {
+  for (const Explanation& part : parts) {
     if (part.is_rest) {
       ExplainRest(device, part, out);
     } else {
@@ -436,20 +440,20 @@ int64_t Within(const std::vector<Interval>& window, int64_t begin, int64_t end) 
 
 TwinDevice Twin::AccountDevice(DeviceId device) const {
   TwinDevice account{.device = device};
-  std::vector<Verdict> verdicts;
+  std::vector<Explanation> explanations;
   for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
     if (BusyAt(device, cuts_[c])) {
-      verdicts.push_back({cuts_[c], cuts_[c + 1], BusyClassAt(trace_, device, cuts_[c])});
+      explanations.push_back({cuts_[c], cuts_[c + 1], BusyClassAt(trace_, device, cuts_[c])});
       continue;
     }
     const size_t first = c;
     while (c + 2 < cuts_.size() && !BusyAt(device, cuts_[c + 1])) ++c;
-    ExplainGap(device, cuts_[first], cuts_[c + 1], verdicts);
+    ExplainGap(device, cuts_[first], cuts_[c + 1], explanations);
   }
-  for (const Verdict& verdict : verdicts) {
-    const int64_t ns = Within(device_window_, verdict.begin, verdict.end);
-    account.class_ns[static_cast<size_t>(verdict.why)] += ns;
-    (IsIdle(verdict.why) ? account.idle_ns : account.busy_ns) += ns;
+  for (const Explanation& explanation : explanations) {
+    const int64_t ns = Within(device_window_, explanation.begin, explanation.end);
+    account.class_ns[static_cast<size_t>(explanation.why)] += ns;
+    (IsIdle(explanation.why) ? account.idle_ns : account.busy_ns) += ns;
   }
   return account;
 }
