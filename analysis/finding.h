@@ -42,6 +42,22 @@ struct GainSpread {
   bool operator==(const GainSpread&) const = default;
 };
 
+// How far low and high lie apart, by what makes them, in ms a step (analysis/gain.h). Each by itself: they do not
+// simply add up.
+struct GainSources {
+  double answers_ms = 0;  // from the least to the most that the world may answer
+  // To either side:
+  double steps_ms = 0;
+  double replay_ms = 0;
+  double runs_ms = 0;
+  // On top of high: operations whose launch is missing.
+  double launches_ms = 0;
+  // Below low: what recording took of the step.
+  double recording_ms = 0;
+
+  bool operator==(const GainSources&) const = default;
+};
+
 struct Gain {
   // It lies between them with nine in ten: how the world may answer, how far steps differ, and how well
   // the recording is understood (analysis/gain.h).
@@ -51,6 +67,7 @@ struct Gain {
   // Of it, what is still to gain when the findings before this one are fixed: their gains do not add up.
   double further_ms_per_step = 0;
   GainSpread spread{};  // of what is expected
+  GainSources sources{};
 
   bool operator==(const Gain&) const = default;
 };

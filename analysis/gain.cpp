@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "analysis/gain_spread.h"
+#include "analysis/graph/latencies.h"
+#include "analysis/host/program.h"
 #include "analysis/students_t.h"
 #include "trace/base/cancel.h"
 
@@ -22,12 +24,15 @@ constexpr double kHalvesContended = 3;
 // With workers beside it the training thread itself may get slower, where processors are few: on
 // kineto_resnet50 its other work went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
 constexpr double kContention = 1.2;
+// Of recording a call: 460 to 740 ns of a launch on the virtual GPU, by cupti_overhead_benchmark.
+constexpr Duration kRecordedCall = Nanoseconds(500);
 // Pinned copies of PCIe 3 to 5 with 16 lanes, bytes a microsecond.
 constexpr int64_t kSlowLink = 12'000;
 constexpr int64_t kFastLink = 48'000;
 // Of a step, what fewer launches have to save before gaps between a graph's nodes count.
 constexpr double kWorthAGraph = 0.02;
-// Waits for input of less than this share of the steps say nothing about how fast a loader is.
+// Waits for input, or for what nothing tells, of less than this share of the steps say nothing about how
+// fast a loader is.
 constexpr double kLoaderShare = 0.01;
 
 // Half the width of the interval in which the mean of these lies with nine in ten.
@@ -49,20 +54,48 @@ double HalfWidth(std::span<const double> values) {
 }
 
 bool HasWaitedForInput(const RankModel& model) {
-  const Duration wait = model.host.InputWait().IntersectWith(model.device_steps.window).Total();
-  return model.ShareOfWindow(wait) > kLoaderShare;
+  Duration waited;
+  const IntervalSet waits = model.host.InputWait();
+  for (const Interval& wait : waits.intervals()) {
+    // Sooner nobody is woken: the batch was there.
+    if (wait.Length() >= kThreadPause) waited += model.device_steps.window.TotalWithin(wait);
+  }
+  return model.ShareOfWindow(waited) > kLoaderShare;
 }
 
-// All ways in which the world may answer, the likeliest first.
+// Whether the stepping thread waited for what may come no sooner by the change: for a loader of which nothing is
+// recorded, say.
+bool MayWaitElsewhere(const RankModel& model, const Change& change) {
+  if (change.edit == Edit::kFeedInput) return false;
+  IntervalSet waits = model.unnamed_waits;
+  if (!change.spans.empty()) {
+    std::vector<Interval> dropped;
+    for (const ThreadSpan& span : change.spans) dropped.push_back(span.interval);
+    waits = waits.Minus(IntervalSet::Union(std::move(dropped)));
+  }
+  return model.ShareOfWindow(waits.TotalWithin(model.device_steps.window)) > kLoaderShare;
+}
+
+// How many times as long the training thread's other work may take beside workers that keep up, where a step
+// that waits for none of them is of `fed_ms`. What they and the thread compute, which takes longer side by side as
+// well, has to fit in the cores there are, however many workers share it.
+double ContentionOf(const RankModel& model, double step_ms, double fed_ms) {
+  const auto cores = static_cast<double>(CoresOfRank(model.trace));
+  if (cores == 0 || fed_ms <= 0) return kContention;
+  const double least_ms = step_ms * CoresUsed(model.trace, model.steps) / cores;
+  return kContention * std::max(1.0, least_ms / fed_ms);
+}
+
+bool AnyIs(std::span<const Change* const> changes, Edit edit) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [&](const Change* change) { return change->edit == edit; });
+}
+
+// All ways in which the world may answer, the likeliest first. Contention (AskAll) apart.
 std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* const> changes) {
-  const auto any = [&](Edit edit) {
-    return std::any_of(changes.begin(), changes.end(),
-                       [&](const Change* change) { return change->edit == edit; });
-  };
+  const auto any = [&](Edit edit) { return AnyIs(changes, edit); };
   std::vector<Assumption> answers{{}};
-  if (any(Edit::kFeedInput)) {
-    answers.push_back({.contention = kContention});
-  } else if (HasWaitedForInput(model)) {
+  if (!any(Edit::kFeedInput) && HasWaitedForInput(model)) {
     answers.push_back({.loader_is_limited = true});
   }
   if (any(Edit::kDropWork)) answers.push_back({.drops_preparation = true});
@@ -91,6 +124,21 @@ double RunToRun(const RankModel& model) {
   return std::max(of_halves, least * mean) / 1e6;
 }
 
+// What recording the stepping thread's calls took of a step, which goes by itself without trainprof. Of other
+// profilers that is not known.
+double RecordingMs(const RankModel& model) {
+  const Trace& trace = model.trace;
+  if (trace.source != SourceKind::kRecording || model.device_steps.thread == kNoTrack) return 0;
+  const auto [first, last] = trace.api.rows_of(model.device_steps.thread);
+  const auto begins = std::span(trace.api.begin).subspan(first, last - first);
+  int64_t calls = 0;
+  for (const Interval& span : model.device_steps.window.intervals()) {
+    calls += std::lower_bound(begins.begin(), begins.end(), span.end) -
+             std::lower_bound(begins.begin(), begins.end(), span.begin);
+  }
+  return model.PerStepMs(Duration{calls * kRecordedCall.ns});
+}
+
 // What is left of a step when a resource is used all the time: copies that run beside the rest still
 // need their link, collectives theirs.
 double FloorMs(const RankModel& model, const Change& change) {
@@ -108,7 +156,18 @@ double FloorMs(const RankModel& model, const Change& change) {
   std::vector<Interval> times;
   for (const Row op : change.rows) times.push_back(model.trace.device_ops.interval(op));
   return model.PerStepMs(
-      IntervalSet::Union(std::move(times)).IntersectWith(model.device_steps.device_window).Total());
+      IntervalSet::Union(std::move(times)).TotalWithin(model.device_steps.device_window));
+}
+
+// An operation whose launch is not recorded waited for anything, be it what goes. Of a step.
+double OpenMs(const RankModel& model) {
+  if (model.ShareWithoutLaunch() == 0) return 0;
+  Duration most;
+  for (const DeviceAccount& device : model.devices) {
+    if (device.ops_without_launch == 0) continue;
+    most = std::max(most, device.Of(DeviceClass::kIdleUnknown));
+  }
+  return model.PerStepMs(most);
 }
 
 struct Answer {
@@ -164,6 +223,10 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     if (assumption.closes_graph && outcome.low_ms < kWorthAGraph * step) continue;
     take(assumption, model.step_replay->recorded());
   }
+  if (AnyIs(changes, Edit::kFeedInput)) {
+    take({.contention = ContentionOf(model, step, step - outcome.high_ms)},
+         model.step_replay->recorded());
+  }
   if (!model.silence.empty()) take({.silence = &model.silence}, model.steps_without_silence);
   if (!model.steps_with_all_nodes.empty()) {
     take({.has_all_graph_nodes = true}, model.steps_with_all_nodes);
@@ -173,8 +236,7 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
 
 // What made a tensor on the host goes with its copy, as a rule.
 bool ExpectsTheMost(std::span<const Change* const> changes) {
-  return std::any_of(changes.begin(), changes.end(),
-                     [](const Change* change) { return change->edit == Edit::kDropWork; });
+  return AnyIs(changes, Edit::kDropWork);
 }
 
 // Else the middle.
@@ -200,11 +262,27 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   const double step = model.step_replay->MeanNs() / 1e6;
   const double most = std::max(0.0, step - FloorMs(model, change));
   const double expected = ExpectedOf(outcome, changes);
-  const double unsure = std::hypot(outcome.half_width_ms, RunToRun(model)) +
-                        model.step_replay->identity_error() * step;
-  return {std::clamp(outcome.low_ms - unsure, 0.0, most),
-          std::clamp(outcome.high_ms + unsure, 0.0, most), std::clamp(expected, 0.0, most), 0,
-          ExpectedSpread(model, outcome, changes)};
+  const double least = MayWaitElsewhere(model, change) ? 0 : outcome.low_ms;
+  const GainSources sources{.answers_ms = outcome.high_ms - least,
+                            .steps_ms = outcome.half_width_ms,
+                            .replay_ms = model.step_replay->identity_error() * step,
+                            .runs_ms = RunToRun(model),
+                            .launches_ms = OpenMs(model),
+                            .recording_ms = RecordingMs(model)};
+  const double unsure = std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms;
+  const double low =
+      std::max(0.0, least - unsure - sources.recording_ms) * (1 - model.ShareWithoutLaunch());
+  return {std::clamp(low, 0.0, most),
+          std::clamp(outcome.high_ms + unsure + sources.launches_ms, 0.0, most),
+          std::clamp(expected, 0.0, most),
+          0,
+          ExpectedSpread(model, outcome, changes),
+          sources};
+}
+
+// Not replayed: it may be any of these.
+Gain Between(double low, double high) {
+  return {low, high, (low + high) / 2, 0, {}, {.answers_ms = high - low}};
 }
 
 // In steps of which devices were not recorded: the wait goes, as far as the device's work, known from
@@ -218,24 +296,23 @@ Gain OfInputInOtherSteps(const RankModel& model) {
   // As many steps of others of the run, whose queue was still full, wait less.
   const auto others = static_cast<double>(model.other_steps.count());
   const double share = others / (others + static_cast<double>(model.device_steps.count()));
-  const double low = std::clamp(step - kContention * (step - wait), 0.0, high * share);
-  return {low, high, (low + high) / 2};
+  const double fed = step - wait;
+  const double low = std::clamp(step - ContentionOf(model, step, fed) * fed, 0.0, high * share);
+  return Between(low, high);
 }
 
 }  // namespace
 
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change) {
+  if (!IsTrusted(model)) return {};
   if (change.edit == Edit::kFillIdle) {
-    const double idle = model.PerStepMs(finding.cost);
-    return {0, idle, idle / 2};
+    return Between(0, model.PerStepMs(finding.cost));
   }
   if (change.in_other_steps) return OfInputInOtherSteps(model);
   // No row tells what would go: its cost is all that is known.
   if (!IsReplay(change)) {
-    const double cost = model.PerStepMs(finding.cost);
-    return {0, cost, cost / 2};
+    return Between(0, model.PerStepMs(finding.cost));
   }
-  if (!IsTrusted(model)) return {};
   Gain gain = OfReplay(model, change);
   // Whether a stream needs what it waits for, no trace shows.
   if (change.edit == Edit::kDropDependencies) gain.low_ms_per_step = 0;
@@ -253,7 +330,9 @@ void LowerTo(const Gain& most, Gain& gain) {
   lower(most.expected_ms_per_step, gain.expected_ms_per_step);
   lower(most.high_ms_per_step, gain.high_ms_per_step);
   lower(gain.expected_ms_per_step, gain.further_ms_per_step);
-  if (gain != before) gain.spread = {};
+  if (gain == before) return;
+  gain.spread = {};
+  gain.sources = {};
 }
 
 }  // namespace trainprof

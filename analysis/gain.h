@@ -8,6 +8,7 @@
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
 //     hundredth of the step; more where programs compete for the host's processors.
 //  5. No step takes less than nothing, nor less than a resource that it still needs.
+// GainSources tells how much each of the first four gives.
 #pragma once
 
 #include <span>
@@ -21,6 +22,9 @@ namespace trainprof {
 // Of one change by itself: gains of several do not add up. `finding` is the one that it fixes. Where the
 // identity error is above kMostIdentityError no gain is claimed. A few replays.
 Gain GainOf(const RankModel& model, const Finding& finding, const Change& change);
+
+// The share of gains, measured before and after the change, that shall lie within them.
+inline constexpr double kCoverageTarget = 0.9;
 
 inline constexpr double kMostIdentityError = 0.05;
 inline bool IsTrusted(const RankModel& model) {

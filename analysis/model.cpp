@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "analysis/graph/build.h"
 #include "analysis/host/cpu_use.h"
@@ -11,6 +12,7 @@
 #include "analysis/steps/device_time.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
+#include "trace/base/parallel.h"
 #include "trace/build/missing_rows.h"
 
 namespace trainprof {
@@ -59,10 +61,25 @@ std::string DeviceDoubt(const RankModel& model) {
         "launches without a row of what the device did leave {:.0f} % of the time open",
         100 * of_launches);
   }
-  if (of_any < kNegligibleShare) return {};
+  if (of_any >= kNegligibleShare) {
+    return fmt::format(
+        "nodes of graphs may be missing: behind their launches {:.0f} % of the time is open",
+        100 * of_any);
+  }
+  return {};
+}
+
+std::string LaunchDoubt(const RankModel& model) {
+  double unknown = 0;
+  for (const DeviceAccount& device : model.devices) {
+    unknown = std::max(unknown, model.ShareOfWindow(device.Of(DeviceClass::kIdleUnknown)));
+  }
+  const double without_launch = model.ShareWithoutLaunch();
+  if (without_launch < kNegligibleShare || unknown < kNegligibleShare) return {};
   return fmt::format(
-      "nodes of graphs may be missing: behind their launches {:.0f} % of the time is open",
-      100 * of_any);
+      "the launches of {:.0f} % of the operations are missing, and {:.0f} % of the time nothing tells what the GPU "
+      "waited for",
+      100 * without_launch, 100 * unknown);
 }
 
 }  // namespace
@@ -75,12 +92,23 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
       device_steps(steps),
       blocking_calls(FindBlockingCalls(of)),
       sites(of),
-      host(AccountHost(of, steps)),
       quality(of.quality.items()) {
+  const Steps counted = steps;
   const bool has_detail = ChooseDeviceSteps();
-  graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
   {
     const ThreadActivities activities(trace, blocking_calls);
+    const std::function<void()> stages[] = {
+        [&] {
+          graph = std::make_unique<const Graph>(BuildGraph(trace, device_steps, blocking_calls));
+        },
+        [&] {
+          host = AccountHost(trace, counted);
+          host_facts = FindHostFacts(trace, steps);
+          if (device_steps.thread != kNoTrack) activities.Of(device_steps.thread);
+          order.ops();
+        },
+    };
+    RunAll(stages);
     accounts = AccountDevices(trace, device_steps, activities, *graph, order);
     FindSilence(activities);
   }
@@ -99,9 +127,9 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
                                                    device_steps.clock == StepClock::kDevice);
   KeepSilenceThatCostsNothing();
   FindMissingNodes();
-  host_facts = FindHostFacts(trace, steps);
   host_is_contended = IsHostContended();
   device_doubt = DeviceDoubt(*this);
+  launch_doubt = LaunchDoubt(*this);
 }
 
 void RankModel::FindSilence(const ThreadActivities& activities) {
@@ -110,7 +138,13 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
   const Duration step{device_steps.device_window.Total().ns / device_steps.divisor()};
   if (step.ns <= 0) return;
   const IntervalSet times = SilenceOf(trace, activities.Of(thread), kSilentStretch, step);
-  for (const Interval& time : times.intervals()) silence.push_back({thread, time});
+  std::vector<Interval> waits;
+  for (const Interval& time : times.intervals()) {
+    silence.push_back({thread, time});
+    const CpuUse use = SumOf(UseDuring(activities.Of(thread).cpu, time));
+    if (2 * use.waited.ns > std::max(time.Length(), use.silent).ns) waits.push_back(time);
+  }
+  unnamed_waits = IntervalSet::Union(std::move(waits));
 }
 
 void RankModel::KeepSilenceThatCostsNothing() {
@@ -123,6 +157,16 @@ void RankModel::KeepSilenceThatCostsNothing() {
   if (std::abs(StepReplay::MeanOf(steps_without_silence) - mean) <= kAsLong * mean) return;
   silence.clear();
   steps_without_silence.clear();
+}
+
+double RankModel::ShareWithoutLaunch() const {
+  double most = 0;
+  for (const DeviceAccount& device : devices) {
+    if (device.ops_in_window == 0) continue;
+    most = std::max(most, static_cast<double>(device.ops_without_launch) /
+                              static_cast<double>(device.ops_in_window));
+  }
+  return most;
 }
 
 bool RankModel::IsHostContended() const {

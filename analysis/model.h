@@ -48,6 +48,8 @@ struct RankModel {
   // step_replay->recorded().
   std::vector<ThreadSpan> silence;
   std::vector<int64_t> steps_without_silence;
+  // Of such times, those in which the thread waited as looks at its use of the CPU show, for what nothing tells.
+  IntervalSet unnamed_waits;
   // The steps' times if no node of a graph were missing; empty where none may be.
   std::vector<int64_t> steps_with_all_nodes;
   std::vector<HostFact> host_facts;  // over `steps`
@@ -56,6 +58,8 @@ struct RankModel {
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;
+  // Why it is not known what devices waited for: launches are missing. Empty where that leaves hardly any time open.
+  std::string launch_doubt;
   std::vector<QualityItem> quality;  // the trace's, and what was found here
 
   double PerStepMs(Duration total) const {
@@ -67,6 +71,9 @@ struct RankModel {
     const Duration whole = device_steps.device_window.Total();
     return whole.ns == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(whole.ns);
   }
+  // Of the operations in the steps those whose launch is not recorded, on the device with most: what these waited
+  // for nothing tells.
+  double ShareWithoutLaunch() const;
   // What the host did: a call, a range.
   bool InWindow(const Interval& interval) const {
     return device_steps.window.TotalWithin(interval).ns > 0;

@@ -90,6 +90,13 @@ const DeviceAccount* DeviceWithMost(const RankModel& model, std::initializer_lis
 
 std::vector<Weakness> DeviceWeaknesses(const RankModel& model) {
   std::vector<Weakness> weaknesses;
+  constexpr double kFewLaunches = 0.01;  // as for what is in doubt (model.cpp)
+  if (const double share = model.ShareWithoutLaunch(); share >= kFewLaunches) {
+    weaknesses.push_back(
+        {1 - share / 2,
+         fmt::format("the launches of {:.0f} % of the GPU's operations are not recorded",
+                     100 * share)});
+  }
   for (const DeviceAccount& device : model.devices) {
     const double unrecorded = model.ShareOfWindow(device.Of(DeviceClass::kIdleUnrecorded));
     const double unknown = model.ShareOfWindow(device.Of(DeviceClass::kIdleUnknown));

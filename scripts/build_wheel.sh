@@ -39,7 +39,7 @@ parse() {
 packages() {
   local check=()
   $may_install || check=(--check)
-  scripts/install_packages.sh "${check[@]}" build viewer wheel
+  scripts/install_packages.sh "${check[@]}" build fast viewer wheel
 }
 
 make_tools() {

@@ -40,7 +40,7 @@ parse() {
 packages() {
   local check=()
   $may_install || check=(--check)
-  scripts/install_packages.sh "${check[@]}" build trainer --optional viewer
+  scripts/install_packages.sh "${check[@]}" build trainer --optional viewer fast
 }
 
 # Its last line on stdout is the prefix; what it found, and why, stands in the log.

@@ -44,11 +44,11 @@ parse() {
 
 # The viewer's and the trainer's parts are optional, except in ci; the sanitizers go without LibTorch.
 packages() {
-  local check=() install=(--install) groups=(build test --optional viewer trainer)
+  local check=() install=(--install) groups=(build test --optional viewer trainer fast)
   $may_install || { check=(--check); install=(); }
   case $preset in
-    asan | tsan) groups=(build test --optional viewer) ;;
-    ci) groups=(build test viewer trainer lint) ;;
+    asan | tsan) groups=(build test --optional viewer fast) ;;
+    ci) groups=(build fast test viewer trainer lint) ;;
   esac
   scripts/install_packages.sh "${check[@]}" "${groups[@]}" || return 1
   case $preset in asan | tsan) return 0 ;; esac

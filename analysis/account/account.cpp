@@ -9,6 +9,7 @@
 #include "analysis/graph/build.h"
 #include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
 #include "trace/tables/communication.h"
 
 namespace trainprof {
@@ -60,6 +61,7 @@ struct Work {
 
 Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const CollectiveWaits& waits) {
   std::vector<Interval> compute;
+  ReserveLarge(compute, ops.size());
   std::vector<Interval> communication;
   std::vector<Interval> copy;
   std::vector<Interval> waiting;
@@ -89,7 +91,7 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const Collecti
   if (waiting.empty()) return work;
   const IntervalSet waits_of_any = IntervalSet::Union(std::move(waiting));
   work.waiting = waits_of_any.Minus(work.compute).Minus(work.communication).Minus(work.copy);
-  work.communication = work.communication.UnionWith(waits_of_any);
+  work.communication = std::move(work.communication).UnionWith(waits_of_any);
   return work;
 }
 
@@ -221,15 +223,15 @@ HostAccount AccountNamed(const Trace& trace, const Steps& steps) {
   return account;
 }
 
-void SetBusy(const Work& work, const Steps& steps, DeviceAccount& account) {
+void SetBusy(Work work, const Steps& steps, DeviceAccount& account) {
   const auto add = [&](DeviceClass c, const IntervalSet& set) {
-    account.total[static_cast<size_t>(c)] = set.IntersectWith(steps.device_window).Total();
+    account.total[static_cast<size_t>(c)] = set.TotalWithin(steps.device_window);
   };
   add(DeviceClass::kCompute, work.compute);
   account.exposed_communication = work.communication.Minus(work.compute).Minus(work.waiting);
-  const IntervalSet kernels = work.compute.UnionWith(work.communication);
+  IntervalSet kernels = std::move(work.compute).UnionWith(work.communication);
   account.exposed_copy = work.copy.Minus(kernels);
-  account.busy = kernels.UnionWith(work.copy);
+  account.busy = std::move(kernels).UnionWith(work.copy);
   add(DeviceClass::kExposedCommunication, account.exposed_communication);
   add(DeviceClass::kExposedCopy, account.exposed_copy);
 }
@@ -275,12 +277,13 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     if (ops_of[d].empty()) continue;
     DeviceAccount account;
     account.device = DeviceId{d};
-    const Work work = WorkOf(trace, ops_of[d], waits);
-    SetBusy(work, steps, account);
+    Work work = WorkOf(trace, ops_of[d], waits);
+    const IntervalSet waiting = work.waiting;
+    SetBusy(std::move(work), steps, account);
     splitter.Split(ops_of[d], account);
     account.missing_rows =
         IdleWithin(splitter.missing().On(account.device), account, steps.device_window);
-    AddWaiting(work.waiting, account);
+    AddWaiting(waiting, account);
     for (size_t i = 0; i < account.idle.size(); ++i) {
       CancelPoint(i);
       account.total[static_cast<size_t>(account.idle[i].value)] +=
@@ -289,7 +292,9 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     for (size_t i = 0; i < ops_of[d].size(); ++i) {
       CancelPoint(i);
       const Interval op = trace.device_ops.interval(Row{ops_of[d][i]});
-      if (steps.device_window.TotalWithin(op).ns > 0) ++account.ops_in_window;
+      if (steps.device_window.TotalWithin(op).ns == 0) continue;
+      ++account.ops_in_window;
+      if (trace.device_ops.launch[ops_of[d][i]] == kNoRow) ++account.ops_without_launch;
     }
     accounts.push_back(std::move(account));
   }

@@ -77,14 +77,13 @@ struct DeviceAccount {
   std::vector<Drain> drains;               // of it, what is idle_sync_drain
   Duration missing_rows;  // of the idle time within that: the part that MissingWork names
   size_t ops_in_window = 0;
+  size_t ops_without_launch = 0;  // of those: who asked for them, and when, is not recorded
 
   Duration Of(DeviceClass c) const { return total[static_cast<size_t>(c)]; }
   // What a part of the window went to, by class: Step::device, say. Sums to its length.
   // O(log n + intervals there).
   std::array<Duration, kDeviceClasses> Within(const Interval& part) const;
-  Duration BusyWithin(const IntervalSet& window) const {
-    return busy.IntersectWith(window).Total();
-  }
+  Duration BusyWithin(const IntervalSet& window) const { return busy.TotalWithin(window); }
 };
 
 struct HostAccount {

@@ -60,8 +60,8 @@ DetailCheck CheckDetail(const Trace& trace, const Steps& detail, const Steps& ot
   const IntervalSet wait = host.InputWait();
   check.step = mean(detail.device_window.Total(), detail);
   check.other_step = mean(others.device_window.Total(), others);
-  check.wait = mean(wait.IntersectWith(detail.window).Total(), detail);
-  check.other_wait = mean(wait.IntersectWith(others.window).Total(), others);
+  check.wait = mean(wait.TotalWithin(detail.window), detail);
+  check.other_wait = mean(wait.TotalWithin(others.window), others);
   for (const DeviceAccount& device : devices) {
     check.device_work =
         std::max(check.device_work, mean(DeviceWork(trace, detail, device.device), detail));

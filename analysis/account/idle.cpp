@@ -71,6 +71,7 @@ class IdleSplitter::OfDevice {
   void Emit(const Interval& interval, DeviceClass c);
   void EmitRest(const Part& part);
   TraceTime RanDry(TraceTime wait_end) const;
+  Duration BusyBetween(TraceTime begin, TraceTime end);
   bool MayHaveWorked(const Interval& interval) const;
 
   const IdleSplitter& all_;
@@ -84,6 +85,11 @@ class IdleSplitter::OfDevice {
   std::vector<Held> held_;                                   // of the gap at hand
   std::vector<Part> parts_;                                  // the same
   std::unordered_map<const void*, Duration> preempted_;      // what is taken already
+  struct Busy {
+    TraceTime until;
+    Duration total;
+  };
+  std::unordered_map<int64_t, Busy> busy_since_;  // by the begin that was asked for
 };
 
 // Of several operations that begin together, the first whose launch is known.
@@ -330,7 +336,7 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
     case HostActivity::kSetup:
       break;
     case HostActivity::kWork:
-      part.is_rest = moment.range == kNoRow || length < kOperatorStretch;
+      part.is_rest = moment.range == kNoRow;
       part.why = C::kIdleHostWork;
       break;
   }
@@ -384,7 +390,7 @@ void IdleSplitter::OfDevice::Emit(const Interval& interval, DeviceClass c) {
   if (!out.empty() && out.back().value == c && out.back().interval.end == interval.begin) {
     out.back().interval.end = interval.end;
   } else {
-    out.push_back({interval, c});
+    AddLarge(out, {interval, c});
   }
 }
 
@@ -393,8 +399,7 @@ void IdleSplitter::OfDevice::EmitRest(const Part& part) {
   const Interval wait = trace_.api.interval(part.wait);
   const TraceTime dry = std::min(RanDry(wait.end), part.interval.begin);
   if (MayHaveWorked({dry, part.interval.end})) return Emit(part.interval, C::kIdleUnknown);
-  const Duration idle =
-      (part.interval.begin - dry) - account_.busy.TotalWithin({dry, part.interval.begin});
+  const Duration idle = (part.interval.begin - dry) - BusyBetween(dry, part.interval.begin);
   const TraceTime until = std::clamp(part.interval.begin + (wait.Length() - idle),
                                      part.interval.begin, part.interval.end);
   const Interval drain{part.interval.begin, until};
@@ -411,6 +416,15 @@ TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) const {
   });
   if (after == busy.begin()) return std::min(wait_end, trace_.extent.begin);
   return std::min(wait_end, (after - 1)->end);
+}
+
+// Behind one wait millions of gaps may come, each later than the one before: none counts what another one did.
+Duration IdleSplitter::OfDevice::BusyBetween(TraceTime begin, TraceTime end) {
+  Busy& busy = busy_since_.try_emplace(begin.ns, Busy{begin, {}}).first->second;
+  if (end < busy.until) return account_.busy.TotalWithin({begin, end});
+  busy.total += account_.busy.TotalWithin({busy.until, end});
+  busy.until = end;
+  return busy.total;
 }
 
 bool IdleSplitter::OfDevice::MayHaveWorked(const Interval& interval) const {

@@ -24,9 +24,9 @@ namespace trainprof {
 //  - a thread T of the host: input wait while the stepping thread waited for input. Else what T was doing
 //    (host/timeline.h): input wait, allocation, I/O; for kRankPause, other ranks; for 1 ms, Python; for
 //    1 ms (kHostPause where it names no phase), inside a range of the user's that began behind T's last
-//    call or in the gap and ended in its step, or for kOperatorStretch, inside one operator, host work. For
-//    less than that, and inside calls: rest. With nothing recorded what the stepping thread was doing; for
-//    1 ms, host work where looks at the thread's use of the CPU show that it computed, else unknown. A wait
+//    call or in the gap and ended in its step, or inside one operator that issues nothing for
+//    kOperatorStretch, host work. For less than that, and inside calls: rest. With nothing recorded what
+//    the stepping thread was doing; for 1 ms, host work where looks at the thread's use of the CPU show that it computed, else unknown. A wait
 //    of more than kSyncReturn for a device that is idle: unknown. Of host work, Python and what is unknown,
 //    preempted is what looks show that the thread was;
 //  - X has no recorded launch: unknown.

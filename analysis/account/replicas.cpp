@@ -135,11 +135,11 @@ class Search {
     }
     if (static_cast<double>(same) < kSameKernels * static_cast<double>(device.launches))
       return false;
-    const Duration beside = device.busy.IntersectWith(root.busy).Total();
+    const Duration beside = device.busy.TotalWithin(root.busy);
     if (static_cast<double>(beside.ns) < kBeside * static_cast<double>(device.busy.Total().ns)) {
       return false;
     }
-    const Duration within = sending.IntersectWith(SpansOf(device)).Total();
+    const Duration within = sending.TotalWithin(SpansOf(device));
     return static_cast<double>(within.ns) <= kWithin * static_cast<double>(sending.Total().ns);
   }
 

@@ -56,12 +56,12 @@ class Builder {
   Graph Build() && {
     states_.resize(streams_.streams().size());
     for (StreamState& state : states_) state.ordered.assign(states_.size(), 0);
-    const std::vector<Pending> order = OrderOfNodes(trace_, streams_, items_);
+    NodeOrder order(trace_, streams_, items_);
     MakeRoom(order.size() + 1);
     AddNode(NodeKind::kStart, 0, 0, 0);
-    for (size_t i = 0; i < order.size(); ++i) {
-      CancelPoint(i);
-      Add(order[i]);
+    for (Pending pending; order.Next(pending);) {
+      CancelPoint(graph_.size());
+      Add(pending);
     }
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
     for (size_t call = 0; call < trace_.api.size(); ++call) {
@@ -70,6 +70,7 @@ class Builder {
     graph_.last_of_step = LastOfSteps(trace_, steps_, streams_, node_of_stream_item_);
     FindStepNodes();
     std::sort(graph_.wait_of_call.begin(), graph_.wait_of_call.end());
+    graph_.ReturnRoom();
     return std::move(graph_);
   }
 
@@ -88,14 +89,7 @@ class Builder {
   // -- Nodes.
 
   void MakeRoom(size_t nodes) {
-    ReserveLarge(graph_.kind, nodes);
-    ReserveLarge(graph_.row, nodes);
-    ReserveLarge(graph_.first_edge, nodes + 1);
-    ReserveLarge(graph_.recorded.duration, nodes);
-    ReserveLarge(graph_.from, 2 * nodes);
-    ReserveLarge(graph_.edge_kind, 2 * nodes);
-    ReserveLarge(graph_.recorded.lag, 2 * nodes);
-    ReserveLarge(ends_, nodes);
+    graph_.Reserve(nodes);
     AssignLarge(graph_.node_of_op, trace_.device_ops.size());
     AssignLarge(graph_.node_of_call, trace_.api.size());
     node_of_item_.resize(items_.threads.size());
@@ -114,7 +108,7 @@ class Builder {
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
     graph_.recorded.duration.push_back(0);
     graph_.recorded.SetDuration(node, duration_ns);
-    ends_.push_back(end_ns);
+    graph_.ends.push_back(end_ns);
     return node;
   }
 
@@ -128,7 +122,7 @@ class Builder {
   }
 
   void Add(const Pending& pending) {
-    switch (pending.Kind()) {
+    switch (pending.kind) {
       case NodeKind::kCall:
       case NodeKind::kInput:
         return AddHostItem(pending);
@@ -146,7 +140,7 @@ class Builder {
   // Behind what its thread did before: the lag is the host's own work.
   void AddProgram(uint32_t thread, TraceTime begin, bool is_woken) {
     const NodeId last = last_of_thread_[thread];
-    const int64_t lag = begin.ns - ends_[last];
+    const int64_t lag = begin.ns - graph_.ends[last];
     // A pause that another thread ended was no work.
     AddEdge(last, last == 0 ? EdgeKind::kBegin : EdgeKind::kProgram,
             is_woken ? std::min<int64_t>(lag, 0) : lag);
@@ -167,7 +161,7 @@ class Builder {
     if (woken != nullptr) {
       AddEdge(node_of_item_[woken->thread][woken->item], EdgeKind::kHandOver,
               (is_call ? times.begin : times.end).ns -
-                  ends_[node_of_item_[woken->thread][woken->item]]);
+                  graph_.ends[node_of_item_[woken->thread][woken->item]]);
     }
     if (!is_call) graph_.recorded.Drop(AddEdge(0, EdgeKind::kLoader, 0));
     if (is_call) graph_.node_of_call[item.index] = node;
@@ -192,9 +186,9 @@ class Builder {
         ++graph_.dropped_edges;
         continue;
       }
-      const int64_t since = end - ends_[from];
+      const int64_t since = end - graph_.ends[from];
       const bool is_first = !is_explained;
-      if (is_first && ends_[from] > ends_[call]) wake = since;
+      if (is_first && graph_.ends[from] > graph_.ends[call]) wake = since;
       is_explained = true;
       const EdgeId edge = AddEdge(from, wait.kind, std::min(wake, since));
       if (wait.sync != kNoRow) graph_.sync_of.emplace_back(edge, wait.sync);
@@ -203,9 +197,9 @@ class Builder {
     graph_.wait_of_call.emplace_back(item.index, node);
     if (wait.kind == EdgeKind::kQueueRoom) held_[item.index] = node;
     // What is left, where nothing it waited for came last.
-    int64_t begin = ends_[call];
+    int64_t begin = graph_.ends[call];
     for (EdgeId edge = graph_.first_edge[node]; edge < graph_.from.size(); ++edge) {
-      begin = std::max(begin, ends_[graph_.from[edge]] + graph_.recorded.Lag(edge));
+      begin = std::max(begin, graph_.ends[graph_.from[edge]] + graph_.recorded.Lag(edge));
     }
     if (begin < end) graph_.recorded.SetDuration(node, end - begin);
     node_of_item_[pending.thread][pending.index] = node;
@@ -256,7 +250,7 @@ class Builder {
   }
 
   void AddCause(NodeId from, EdgeKind kind, Duration usual, Row sync = kNoRow) {
-    const TraceTime end{ends_[from]};
+    const TraceTime end{graph_.ends[from]};
     causes_.push_back({from, kind, end + usual, end + kHandOver, sync});
   }
 
@@ -275,8 +269,8 @@ class Builder {
     const bool copies = is_op && trace_.device_ops.kind[streams_.row(item)] == DeviceOpKind::kCopy;
     const Interval times = trace_.api.interval(call);
     const TraceTime usual =
-        std::max(times.begin,
-                 TraceTime{graph_.kind[from] == NodeKind::kWait ? ends_[from] : times.begin.ns}) +
+        std::max(times.begin, TraceTime{graph_.kind[from] == NodeKind::kWait ? graph_.ends[from]
+                                                                             : times.begin.ns}) +
         TimesOf(stream.device).launch[copies ? 1 : 0];
     // A copy to the device may begin as late as its call ends, which prepares it; what is longer than
     // staging takes explains no idle time (idle.h). Other copies' calls wait for them.
@@ -292,8 +286,8 @@ class Builder {
     const NodeId last = last_host_node_;
     if (last == 0) return;
     const TraceTime begin = streams_.begin(item);
-    causes_.push_back(
-        {last, EdgeKind::kInferredLaunch, std::min(begin, TraceTime{ends_[last]}), begin, kNoRow});
+    causes_.push_back({last, EdgeKind::kInferredLaunch,
+                       std::min(begin, TraceTime{graph_.ends[last]}), begin, kNoRow});
   }
 
   void AddPredecessor(uint32_t item, const StreamState& state, const Streams::Stream& stream) {
@@ -355,8 +349,8 @@ class Builder {
       return;
     }
     const auto engine = engines_.find({stream.device, direction});
-    if (engine == engines_.end() || ends_[engine->second] > streams_.begin(item).ns) return;
-    const bool held = TraceTime{ends_[engine->second]} > ExplainedUntil(streams_.begin(item));
+    if (engine == engines_.end() || graph_.ends[engine->second] > streams_.begin(item).ns) return;
+    const bool held = TraceTime{graph_.ends[engine->second]} > ExplainedUntil(streams_.begin(item));
     if (held || CallerOf(Row{graph_.row[engine->second]}) == CallerOf(Row{row})) {
       AddCause(engine->second, EdgeKind::kEngine, {});
     }
@@ -396,7 +390,7 @@ class Builder {
     const NodeId function =
         AddNode(NodeKind::kInferredFunction, Index(*call), (begin - from).ns, begin.ns);
     for (const Cause& cause : causes_) {
-      AddEdge(cause.from, cause.kind, std::min(cause.usual, begin).ns - ends_[cause.from]);
+      AddEdge(cause.from, cause.kind, std::min(cause.usual, begin).ns - graph_.ends[cause.from]);
     }
     functions_.erase(call);
     causes_.push_back({function, EdgeKind::kStream, begin, begin, kNoRow});
@@ -431,7 +425,7 @@ class Builder {
     if (causes_.empty()) AddEdge(0, EdgeKind::kBegin, begin.ns);
     for (const Cause& cause : causes_) {
       const TraceTime at = &cause == late ? begin : std::min(cause.usual, begin);
-      const EdgeId edge = AddEdge(cause.from, cause.kind, at.ns - ends_[cause.from]);
+      const EdgeId edge = AddEdge(cause.from, cause.kind, at.ns - graph_.ends[cause.from]);
       if (cause.sync != kNoRow) graph_.sync_of.emplace_back(edge, cause.sync);
       if (&cause == late && is_residual) {
         graph_.residuals.push_back(
@@ -480,7 +474,6 @@ class Builder {
   std::set<Row> functions_;  // calls that asked for one of which no row tells; what is found goes
 
   Graph graph_;
-  std::vector<int64_t> ends_;  // of nodes, as recorded
   std::vector<NodeId> last_of_thread_;
   NodeId last_host_node_ = 0;                      // of all threads
   std::vector<std::vector<NodeId>> node_of_item_;  // by thread and item; its last one

@@ -85,6 +85,7 @@ struct Graph {
   std::vector<NodeId> from;
   std::vector<EdgeKind> edge_kind;
   Costs recorded;
+  std::vector<int64_t> ends;        // of nodes, as recorded: what a replay of those costs gives
   std::vector<Residual> residuals;  // by node
   // Of edges that a row of syncs made, by edge; inferred ones have none.
   std::vector<std::pair<EdgeId, Row>> sync_of;
@@ -101,6 +102,10 @@ struct Graph {
   int64_t dropped_edges = 0;      // pointed forwards: the recorded times contradict them
   int64_t unexplained_waits = 0;  // calls that wait, with nothing recorded that ended meanwhile
 
+  // Room for so many nodes, and for twice as many edges.
+  void Reserve(size_t nodes);
+  // No more will be added.
+  void ReturnRoom();
   // 0: it waits for nothing. O(log waits).
   NodeId WaitOf(Row call) const;
   NodeId size() const { return static_cast<NodeId>(kind.size()); }

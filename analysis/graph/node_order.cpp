@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "trace/base/large_columns.h"
-#include "trace/base/sort_runs.h"
-
 namespace trainprof {
 namespace {
 
@@ -15,34 +12,67 @@ TraceTime CallBegin(const Trace& trace, const Streams& streams, uint32_t item) {
 
 }  // namespace
 
-std::vector<Pending> OrderOfNodes(const Trace& trace, const Streams& streams,
-                                  const HostItems& items) {
-  std::vector<Pending> order;
-  size_t count = streams.size();
-  for (const HostThread& thread : items.threads) count += thread.items.size();
-  ReserveLarge(order, count + items.waits.size());
-  for (uint32_t t = 0; t < items.threads.size(); ++t) {
-    const auto add = [&](NodeKind kind, uint32_t index, TraceTime at) {
-      order.push_back({at.ns, index, t, static_cast<uint32_t>(kind)});
-    };
-    const std::vector<HostItem>& of_thread = items.threads[t].items;
-    for (uint32_t i = 0; i < of_thread.size(); ++i) {
-      const Interval times = items.Times(trace, of_thread[i]);
-      // A wait stands where it ended: all that it waited for began before.
-      add(of_thread[i].kind, i, of_thread[i].kind == NodeKind::kInput ? times.end : times.begin);
-      if (of_thread[i].wait != 0) add(NodeKind::kWait, i, times.end);
-    }
+NodeOrder::NodeOrder(const Trace& trace, const Streams& streams, const HostItems& items)
+    : trace_(trace),
+      streams_(streams),
+      items_(items),
+      size_(streams.size() + items.waits.size() - 1),  // the first wait is nobody's
+      threads_(items.threads.size()),
+      merge_(items.threads.size() + streams.streams().size()) {
+  for (const HostThread& thread : items.threads) size_ += thread.items.size();
+  for (const Streams::Stream& stream : streams.streams()) of_streams_.push_back({stream.first});
+  next_.resize(threads_.size() + of_streams_.size());
+  for (uint32_t track = 0; track < next_.size(); ++track) merge_.Set(track, Pull(track));
+  merge_.Start();
+}
+
+bool NodeOrder::Next(Pending& pending) {
+  if (merge_.Done()) return false;
+  const uint32_t track = merge_.First();
+  pending = next_[track];
+  merge_.Advance(Pull(track));
+  return true;
+}
+
+int64_t NodeOrder::Pull(uint32_t track) {
+  const bool any = track < threads_.size()
+                       ? PullThread(track, next_[track])
+                       : PullStream(track - static_cast<uint32_t>(threads_.size()), next_[track]);
+  return any ? next_[track].at : Tournament::kDone;
+}
+
+// Nothing comes before the next item's begin but what waits already.
+bool NodeOrder::PullThread(uint32_t t, Pending& pending) {
+  OfThread& thread = threads_[t];
+  const std::vector<HostItem>& items = items_.threads[t].items;
+  const auto add = [&](NodeKind kind, uint32_t index, TraceTime at) {
+    const auto place = std::find_if(thread.waiting.begin(), thread.waiting.end(),
+                                    [&](const Pending& other) { return other.at <= at.ns; });
+    thread.waiting.insert(place, {at.ns, index, t, kind});
+  };
+  for (; thread.next < items.size(); ++thread.next) {
+    const HostItem& item = items[thread.next];
+    const Interval times = items_.Times(trace_, item);
+    if (!thread.waiting.empty() && thread.waiting.back().at <= times.begin.ns) break;
+    // A wait stands where it ended: all that it waited for began before.
+    add(item.kind, thread.next, item.kind == NodeKind::kInput ? times.end : times.begin);
+    if (item.wait != 0) add(NodeKind::kWait, thread.next, times.end);
   }
-  for (const Streams::Stream& stream : streams.streams()) {
-    int64_t at = INT64_MIN;
-    for (uint32_t item = stream.first; item < stream.last; ++item) {
-      // The device's clock may say that an operation began before its call.
-      at = std::max({at, streams.begin(item).ns, CallBegin(trace, streams, item).ns});
-      order.push_back({at, item, 0, static_cast<uint32_t>(streams.kind(item))});
-    }
-  }
-  SortRuns(order, [](const Pending& pending) { return pending.at; });
-  return order;
+  if (thread.waiting.empty()) return false;
+  pending = thread.waiting.back();
+  thread.waiting.pop_back();
+  return true;
+}
+
+bool NodeOrder::PullStream(uint32_t s, Pending& pending) {
+  OfStream& stream = of_streams_[s];
+  const uint32_t item = stream.next;
+  if (item == streams_.streams()[s].last) return false;
+  ++stream.next;
+  // The device's clock may say that an operation began before its call.
+  stream.at = std::max({stream.at, streams_.begin(item).ns, CallBegin(trace_, streams_, item).ns});
+  pending = {stream.at, item, 0, streams_.kind(item)};
+  return true;
 }
 
 }  // namespace trainprof

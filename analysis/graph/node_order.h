@@ -4,21 +4,54 @@
 #include <vector>
 
 #include "analysis/graph/host_items.h"
+#include "trace/base/tournament.h"
 
 namespace trainprof {
 
-// A node to be: of a stream's item, or of a thread's. 16 bytes.
+// A node to be: of a stream's item, or of a thread's.
 struct Pending {
   int64_t at = 0;  // its place in the order
   uint32_t index = 0;
-  uint32_t thread : 24 = 0;
-  uint32_t kind : 8 = 0;
-
-  NodeKind Kind() const { return static_cast<NodeKind>(kind); }
+  uint32_t thread = 0;
+  NodeKind kind = NodeKind::kStart;
 };
 
-// O(n log(threads + streams)).
-std::vector<Pending> OrderOfNodes(const Trace& trace, const Streams& streams,
-                                  const HostItems& items);
+// Merges what threads and streams did, node by node: a list of them all would be half as large as the graph.
+class NodeOrder {
+ public:
+  // Keeps references.
+  NodeOrder(const Trace& trace, const Streams& streams, const HostItems& items);
+
+  // How many there will be.
+  size_t size() const { return size_; }
+  // False behind the last one. O(log(threads + streams)).
+  bool Next(Pending& pending);
+
+ private:
+  // Of a thread: items stand in the order of their begin, but some nodes belong where theirs ended.
+  struct OfThread {
+    uint32_t next = 0;
+    std::vector<Pending> waiting;  // in their order, the first one last
+  };
+  struct OfStream {
+    uint32_t next = 0;
+    int64_t at = INT64_MIN;
+  };
+
+  bool PullThread(uint32_t thread, Pending& pending);
+  bool PullStream(uint32_t stream, Pending& pending);
+  // The place of the track's next node, which stands in next_ then.
+  int64_t Pull(uint32_t track);
+
+  const Trace& trace_;
+  const Streams& streams_;
+  const HostItems& items_;
+  size_t size_ = 0;
+  // By track: all threads, behind them all streams.
+  std::vector<OfThread> threads_;
+  std::vector<OfStream> of_streams_;
+  std::vector<Pending> next_;
+  Tournament merge_;
+};
 
 }  // namespace trainprof

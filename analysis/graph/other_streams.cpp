@@ -11,14 +11,16 @@ std::optional<uint32_t> OtherStreams::EndedJustBefore(uint32_t item, const Strea
   const TraceTime begin = streams_.begin(item);
   const Row call = streams_.call(item);
   const bool in_graph = call != kNoRow && trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch;
-  if (waits_.are_recorded && !in_graph) return std::nullopt;
+  const auto index = static_cast<size_t>(&stream - streams_.streams().data());
+  const bool are_known = waits_.are_recorded && !waits_.lacks_some[index];
+  if (are_known && !in_graph) return std::nullopt;
   std::optional<uint32_t> found;
   for (const Streams::Stream& other : streams_.streams()) {
     if (&other == &stream || other.driver != stream.driver) continue;
     const auto ended = streams_.LastEndedBy(other, begin + kRounding);
     if (!ended || streams_.end(*ended) + kHandOver < begin) continue;
     if (streams_.end(*ended) <= explained || nodes_[*ended] == 0) continue;
-    if (waits_.are_recorded && streams_.call(*ended) != call) continue;
+    if (are_known && streams_.call(*ended) != call) continue;
     if (!found || streams_.end(*found) < streams_.end(*ended)) found = ended;
   }
   return found;

@@ -19,6 +19,22 @@ void Costs::SetLag(EdgeId edge, int64_t ns) {
   if (!fits) long_lags[edge] = ns;
 }
 
+void Graph::Reserve(size_t nodes) {
+  ReserveLarge(kind, nodes);
+  ReserveLarge(row, nodes);
+  ReserveLarge(first_edge, nodes + 1);
+  ReserveLarge(recorded.duration, nodes);
+  ReserveLarge(ends, nodes);
+  ReserveLarge(from, 2 * nodes);
+  ReserveLarge(edge_kind, 2 * nodes);
+  ReserveLarge(recorded.lag, 2 * nodes);
+}
+
+void Graph::ReturnRoom() {
+  const auto each = [](auto&... columns) { (trainprof::ReturnRoom(columns), ...); };
+  each(kind, row, first_edge, recorded.duration, ends, from, edge_kind, recorded.lag);
+}
+
 NodeId Graph::WaitOf(Row call) const {
   const NodeId node = node_of_call[Index(call)];
   if (node == 0) return 0;

@@ -24,7 +24,7 @@ StepReplay::StepReplay(const Trace& trace, const Steps& steps, const Graph& grap
       counts_.assign(steps.count(), true);
     }
   }
-  recorded_ = TimesOf(Replay(graph, graph.recorded));
+  recorded_ = TimesOf(graph.ends);
   for (size_t i = 0; i < steps.count(); ++i) {
     if (counts_[i]) numbers_.push_back(steps.steps[i].number);
   }

@@ -12,7 +12,7 @@ namespace trainprof {
 class StepReplay {
  public:
   // `graph` was made for `steps`. `by_device`: a step ends when the last operation launched in it does,
-  // else when its thread ends it. Keeps references. Two replays.
+  // else when its thread ends it. Keeps references. One replay.
   StepReplay(const Trace& trace, const Steps& steps, const Graph& graph, bool by_device);
 
   // Of the steps that count, in ns. The first behind the begin, and behind each gap, does not where there

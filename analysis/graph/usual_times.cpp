@@ -11,6 +11,7 @@ namespace trainprof {
 EventWaits FindEventWaits(const Trace& trace, const Streams& streams) {
   EventWaits waits;
   waits.of_stream.resize(streams.streams().size());
+  waits.lacks_some.resize(streams.streams().size());
   const SyncTable& syncs = trace.syncs;
   for (uint32_t row = 0; row < syncs.size(); ++row) {
     CancelPoint(row);
@@ -18,13 +19,16 @@ EventWaits FindEventWaits(const Trace& trace, const Streams& streams) {
     waits.are_recorded = true;
     const Streams::Stream* const waiting = streams.Of(syncs.track[row]);
     const Streams::Stream* const awaited = streams.Of(syncs.awaited[row]);
-    if (waiting == nullptr || awaited == nullptr || waiting == awaited) continue;
-    if (syncs.call[row] == kNoRow || syncs.record[row] == kNoRow) continue;
+    if (waiting == nullptr || waiting == awaited) continue;
+    const auto index = static_cast<size_t>(waiting - streams.streams().data());
+    if (awaited == nullptr || syncs.call[row] == kNoRow || syncs.record[row] == kNoRow) {
+      waits.lacks_some[index] = true;
+      continue;
+    }
     const TraceTime recorded = trace.api.begin[Index(syncs.record[row])];
     const auto target = streams.LastIssuedBefore(*awaited, recorded);
     if (!target) continue;
-    waits.of_stream[static_cast<size_t>(waiting - streams.streams().data())].push_back(
-        {trace.api.begin[Index(syncs.call[row])], *target, Row{row}});
+    waits.of_stream[index].push_back({trace.api.begin[Index(syncs.call[row])], *target, Row{row}});
   }
   for (std::vector<EventWait>& of_stream : waits.of_stream) {
     std::stable_sort(of_stream.begin(), of_stream.end(),

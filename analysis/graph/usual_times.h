@@ -18,6 +18,7 @@ struct EventWait {
 
 struct EventWaits {
   bool are_recorded = false;                      // else none is known of
+  std::vector<bool> lacks_some;                   // by stream: of some waits nobody knows for what
   std::vector<std::vector<EventWait>> of_stream;  // by stream, by when it was asked to
 };
 

@@ -30,7 +30,6 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
     : trace_(trace),
       graph_(graph),
       stepping_(stepping),
-      ends_(Replay(graph, graph.recorded)),
       is_needed_(trace.tracks.size(), stepping == kNoTrack) {
   AssignLarge(wait_before_, graph.size());
   FindWaits();
@@ -70,7 +69,7 @@ bool WaitedFor::IsResidual(NodeId node) const {
 // A call's own wait is not before it.
 NodeId WaitedFor::WaitBefore(NodeId call) const {
   if (call == 0) return 0;
-  return wait_before_[graph_.from[BindingEdge(graph_, graph_.recorded, ends_, call)]];
+  return wait_before_[graph_.from[BindingEdge(graph_, graph_.recorded, graph_.ends, call)]];
 }
 
 void WaitedFor::FindWaits() {
@@ -93,7 +92,7 @@ void WaitedFor::FindWaits() {
       wait_before_[node] = node;
       continue;
     }
-    const NodeId from = graph_.from[BindingEdge(graph_, graph_.recorded, ends_, node)];
+    const NodeId from = graph_.from[BindingEdge(graph_, graph_.recorded, graph_.ends, node)];
     wait_before_[node] = wait_before_[from];  // 0 of operations
   }
 }
@@ -204,7 +203,7 @@ class WaitedFor::Way {
   // On to the node at the begin of the edge: its own time, of a stream.
   void Follow(EdgeId edge) { node_ = graph_.from[edge]; }
 
-  EdgeId Binding() const { return BindingEdge(graph_, graph_.recorded, all_.ends_, node_); }
+  EdgeId Binding() const { return BindingEdge(graph_, graph_.recorded, graph_.ends, node_); }
 
   void FromHost() {
     const TrackId thread = all_.ThreadOf(node_);
@@ -215,7 +214,7 @@ class WaitedFor::Way {
       AddHost(until_, thread, until_, 0);
       return End();
     }
-    const TraceTime end{all_.ends_[from]};
+    const TraceTime end{graph_.ends[from]};
     // It woke from a wait: that belongs to the wait.
     const NodeId wait = all_.IsOfHost(from) ? from : node_;
     AddHost(end, thread, std::min(end, until_), all_.wait_before_[wait]);
@@ -265,7 +264,7 @@ class WaitedFor::Way {
     const NodeId from = graph_.from[edge];
     const EdgeKind kind = graph_.edge_kind[edge];
     const Interval call = trace_.api.interval(launch);
-    const TraceTime end{all_.ends_[from]};
+    const TraceTime end{graph_.ends[from]};
     // What had ended before held nothing that was not issued yet.
     const bool held = from != 0 && kind != EdgeKind::kLaunch && !all_.IsResidual(node_) &&
                       (end > until_ || call.end <= until_);

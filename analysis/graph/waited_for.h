@@ -30,7 +30,7 @@ struct Held {
 
 class WaitedFor {
  public:
-  // Keeps references. O(V + E); 12 bytes a node and a bit.
+  // Keeps references. O(V + E); 4 bytes a node.
   WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping);
 
   // Whether somebody waits for what its stream does: the stepping thread, which issues work there, or goes
@@ -46,7 +46,7 @@ class WaitedFor {
   void FindWaits();
   void FindNeeded();
   TraceTime BeginOf(NodeId node) const {
-    return TraceTime{ends_[node] - graph_.recorded.Duration(node)};
+    return TraceTime{graph_.ends[node] - graph_.recorded.Duration(node)};
   }
   bool IsOfHost(NodeId node) const;
   TrackId ThreadOf(NodeId node) const;  // of the host
@@ -58,7 +58,6 @@ class WaitedFor {
   const Trace& trace_;
   const Graph& graph_;
   TrackId stepping_;
-  std::vector<int64_t> ends_;
   std::vector<NodeId> wait_before_;   // by node of the host: the last wait up to its end; 0: none
   std::vector<bool> is_needed_;       // by track
   TraceTime first_graph_{INT64_MAX};  // when the first graph was launched

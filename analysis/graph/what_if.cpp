@@ -232,11 +232,11 @@ class Editor {
   }
 
   // Who worked for most of a pause was not woken behind it by another thread, as it seemed.
-  void DropIdleWakeUps(NodeId node, const IntervalSet& worked, const std::vector<int64_t>& ends) {
-    const TraceTime begin{ends[node] - graph_.recorded.Duration(node)};
+  void DropIdleWakeUps(NodeId node, const IntervalSet& worked) {
+    const TraceTime begin{graph_.ends[node] - graph_.recorded.Duration(node)};
     ForEachEdge(node, [&](EdgeId edge) {
       if (graph_.edge_kind[edge] != EdgeKind::kProgram || IsOwnWork(edge)) return;
-      const Interval pause{TraceTime{ends[graph_.from[edge]]}, begin};
+      const Interval pause{TraceTime{graph_.ends[graph_.from[edge]]}, begin};
       const Duration at_work = pause.Empty() ? Duration{} : worked.TotalWithin(pause);
       if (at_work.ns == 0 || at_work.ns * 2 < pause.Length().ns) return;
       costs_.SetLag(edge, (pause.Length() - at_work).ns);
@@ -248,15 +248,14 @@ class Editor {
 
   void DropHostWork(const Change& change) {
     const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
-    const std::vector<int64_t>& ends = Ends();
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
       const auto times = dropped.find(ThreadOf(node));
       if (times == dropped.end()) continue;
-      DropIdleWakeUps(node, times->second, ends);
+      DropIdleWakeUps(node, times->second);
       ForEachEdge(node, [&](EdgeId edge) {
         if (!IsOwnWork(edge)) return;
-        const int64_t begin = ends[graph_.from[edge]];
+        const int64_t begin = graph_.ends[graph_.from[edge]];
         const Interval work{TraceTime{begin}, TraceTime{begin + graph_.recorded.Lag(edge)}};
         const int64_t gone = times->second.TotalWithin(work).ns;
         costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
@@ -264,23 +263,16 @@ class Editor {
     }
   }
 
-  // As recorded; worked out when it is first asked for.
-  const std::vector<int64_t>& Ends() {
-    if (ends_.empty()) ends_ = Replay(graph_, graph_.recorded);
-    return ends_;
-  }
-
   // The first launch of each step stays: it launches all.
   void LaunchAsGraph(const std::vector<Row>& calls) {
-    std::vector<NodeId> nodes;
-    for (const Row call : calls) {
-      if (const NodeId node = graph_.node_of_call[Index(call)]; node != 0) nodes.push_back(node);
-    }
-    std::sort(nodes.begin(), nodes.end());
+    std::vector<bool> is_launch(graph_.size(), false);
+    for (const Row call : calls) is_launch[graph_.node_of_call[Index(call)]] = true;
     if (assumption_.closes_graph) CloseGaps(calls);
     auto step = graph_.step_begin.begin();
     bool is_first = true;
-    for (const NodeId node : nodes) {
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      if (!is_launch[node]) continue;
       while (step != graph_.step_begin.end() && *step < node) {
         ++step;
         is_first = true;
@@ -298,7 +290,7 @@ class Editor {
   int64_t WithoutLaunching(NodeId node, EdgeId edge) {
     const int64_t lag = costs_.Lag(edge);
     if (lag < kLongPause.ns) return 0;
-    const TraceTime begin{Ends()[graph_.from[edge]]};
+    const TraceTime begin{graph_.ends[graph_.from[edge]]};
     return std::max<int64_t>(
         0, lag - OperatorsOf(ThreadOf(node)).TotalWithin({begin, begin + Duration{lag}}).ns);
   }
@@ -307,12 +299,17 @@ class Editor {
   const IntervalSet& OperatorsOf(TrackId thread) {
     const auto [it, is_new] = operators_.try_emplace(thread);
     if (!is_new || thread == kNoTrack) return it->second;
-    std::vector<Interval> times;
+    std::vector<Interval> times;  // apart from each other: most operators are within others
     const auto [first, last] = trace_.ranges.rows_of(thread);
     for (uint32_t range = first; range < last; ++range) {
       CancelPoint(range);
       const Interval span = trace_.ranges.interval(Row{range});
-      if (trace_.ranges.kind[range] == RangeKind::kCpuOp && span.Length() < kOperatorStretch) {
+      if (trace_.ranges.kind[range] != RangeKind::kCpuOp || span.Length() >= kOperatorStretch) {
+        continue;
+      }
+      if (!times.empty() && span.begin <= times.back().end) {
+        times.back().end = std::max(times.back().end, span.end);
+      } else {
         times.push_back(span);
       }
     }
@@ -323,11 +320,11 @@ class Editor {
   void CloseGaps(const std::vector<Row>& calls) {
     std::vector<bool> launched(trace_.api.size(), false);
     for (const Row call : calls) launched[Index(call)] = true;
-    for (uint32_t op = 0; op < trace_.device_ops.size(); ++op) {
-      CancelPoint(op);
-      const Row call = trace_.device_ops.launch[op];
-      const NodeId node = graph_.node_of_op[op];
-      if (call == kNoRow || node == 0 || !launched[Index(call)]) continue;
+    for (NodeId node = 1; node < graph_.size(); ++node) {
+      CancelPoint(node);
+      if (graph_.kind[node] != NodeKind::kDeviceOp) continue;
+      const Row call = trace_.device_ops.launch[graph_.row[node]];
+      if (call == kNoRow || !launched[Index(call)]) continue;
       ForEachEdge(node, [&](EdgeId edge) {
         const bool is_gap = graph_.edge_kind[edge] == EdgeKind::kStream &&
                             costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
@@ -407,16 +404,16 @@ class Editor {
   }
 
   void LimitLoader() {
-    const std::vector<int64_t>& ends = Ends();
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
       if (graph_.kind[node] != NodeKind::kInput) continue;
-      if (graph_.recorded.Duration(node) < kTakeBatchNs) continue;
+      // Sooner nobody is woken: the batch was there.
+      if (graph_.recorded.Duration(node) < kThreadPause.ns) continue;
       ForEachEdge(node, [&](EdgeId edge) {
         if (graph_.edge_kind[edge] != EdgeKind::kLoader) return;
         const int64_t own = std::min(costs_.Duration(node), kTakeBatchNs);
         costs_.SetDuration(node, own);
-        costs_.SetLag(edge, ends[node] - own);
+        costs_.SetLag(edge, graph_.ends[node] - own);
       });
     }
   }
@@ -434,7 +431,6 @@ class Editor {
   const Graph& graph_;
   const Assumption& assumption_;
   Costs& costs_;
-  std::vector<int64_t> ends_;
   std::map<TrackId, IntervalSet> operators_;  // by thread, once they are asked for
 };
 

@@ -81,6 +81,52 @@ LoaderWorkers WorkersThatFetch(const Trace& trace, const Steps& steps) {
   return workers;
 }
 
+// What samples of the machine show of one process.
+struct SampledCpu {
+  double sum_percent = 0;  // of one core
+  int64_t samples = 0;
+
+  double MeanPercent() const { return sum_percent / static_cast<double>(samples); }
+};
+
+// Of the stepping process and of those that look like a loader's workers, within the steps.
+std::map<ProcessId, SampledCpu> SampledProcesses(const Trace& trace, const Steps& steps) {
+  const StringId cpu = trace.strings.Find("CPU % of one core");
+  if (cpu == kEmptyString) return {};
+  const StringId user = trace.strings.Find("user");
+  const StringId system = trace.strings.Find("system");
+  const ProcessId stepping = trace.ProcessOf(steps.thread);
+  const auto named_by_torch = [&](const auto& process) {
+    return trace.Text(process.name).starts_with("pt_data_worker");
+  };
+  const bool torch_names_them =
+      std::any_of(trace.processes.begin(), trace.processes.end(), named_by_torch);
+  // Those of older versions have the name of the process that forked them; where torch names its
+  // workers, such a process is something else.
+  const auto looks_like_one = [&](ProcessId process) {
+    const auto& it = trace.processes[Index(process)];
+    if (torch_names_them) return named_by_torch(it);
+    return it.name != kEmptyString && it.name == trace.processes[Index(stepping)].name;
+  };
+  std::map<ProcessId, SampledCpu> of_process;
+  for (uint32_t row = 0; row < trace.counters.size(); ++row) {
+    CancelPoint(row);
+    if (trace.counters.name[row] != cpu) continue;
+    const ProcessId process = trace.ProcessOf(trace.counters.track[row]);
+    const TraceTime at = trace.counters.begin[row];
+    if (process != stepping && !looks_like_one(process)) continue;
+    if (steps.window.TotalWithin({at, at + Nanoseconds(1)}).ns == 0) continue;
+    SampledCpu& use = of_process[process];
+    for (StringId series : {user, system}) {
+      if (const auto value = trace.args.Find(trace.counters.args[row], series)) {
+        use.sum_percent += value->Number();
+      }
+    }
+    ++use.samples;
+  }
+  return of_process;
+}
+
 }  // namespace
 
 Language LanguageOf(const Trace& trace) {
@@ -120,50 +166,22 @@ int64_t CoresOfRank(const Trace& trace) {
 LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps) {
   if (steps.thread == kNoTrack) return {};
   LoaderWorkers workers = WorkersThatFetch(trace, steps);
-  const StringId cpu = trace.strings.Find("CPU % of one core");
-  if (cpu == kEmptyString) return workers;
-  const StringId user = trace.strings.Find("user");
-  const StringId system = trace.strings.Find("system");
-  const ProcessId stepping = trace.ProcessOf(steps.thread);
-  const auto named_by_torch = [&](const auto& process) {
-    return trace.Text(process.name).starts_with("pt_data_worker");
-  };
-  const bool torch_names_them =
-      std::any_of(trace.processes.begin(), trace.processes.end(), named_by_torch);
-  // Those of older versions have the name of the process that forked them; where torch names its
-  // workers, such a process is something else.
-  const auto looks_like_one = [&](ProcessId process) {
-    const auto& it = trace.processes[Index(process)];
-    if (torch_names_them) return named_by_torch(it);
-    return it.name != kEmptyString && it.name == trace.processes[Index(stepping)].name;
-  };
-  struct Sum {
-    double cpu = 0;
-    int64_t samples = 0;
-  };
-  std::map<ProcessId, Sum> of_process;
-  for (uint32_t row = 0; row < trace.counters.size(); ++row) {
-    CancelPoint(row);
-    if (trace.counters.name[row] != cpu) continue;
-    const ProcessId process = trace.ProcessOf(trace.counters.track[row]);
-    const TraceTime at = trace.counters.begin[row];
-    if (process == stepping || !looks_like_one(process)) continue;
-    if (steps.window.TotalWithin({at, at + Nanoseconds(1)}).ns == 0) continue;
-    Sum& sum = of_process[process];
-    for (StringId series : {user, system}) {
-      if (const auto value = trace.args.Find(trace.counters.args[row], series)) {
-        sum.cpu += value->Number();
-      }
-    }
-    ++sum.samples;
+  int64_t sampled = 0;
+  for (const auto& [process, use] : SampledProcesses(trace, steps)) {
+    if (process == trace.ProcessOf(steps.thread)) continue;
+    workers.cpu_percent += use.MeanPercent();
+    ++sampled;
   }
-  for (const auto& [process, sum] : of_process) {
-    workers.cpu_percent += sum.cpu / static_cast<double>(sum.samples);
-  }
-  const auto sampled = static_cast<int64_t>(of_process.size());
   if (sampled > 0) workers.cpu_percent /= static_cast<double>(sampled);
   workers.count = std::max(workers.count, sampled);
   return workers;
+}
+
+double CoresUsed(const Trace& trace, const Steps& steps) {
+  if (steps.thread == kNoTrack) return 0;
+  double percent = 0;
+  for (const auto& [process, use] : SampledProcesses(trace, steps)) percent += use.MeanPercent();
+  return percent / 100;
 }
 
 }  // namespace trainprof

@@ -30,4 +30,8 @@ struct LoaderWorkers {
 };
 LoaderWorkers FindLoaderWorkers(const Trace& trace, const Steps& steps);
 
+// Cores that the stepping process and the loader's workers used together, on average over the window, by the
+// machine's samples; 0: not sampled. O(counters).
+double CoresUsed(const Trace& trace, const Steps& steps);
+
 }  // namespace trainprof

@@ -169,7 +169,12 @@ Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
     (*activity == HostActivity::kInputWait ? input : reasons).push_back({interval, moment});
   });
   plain_events.Finish();
-  return Overlay(Overlay(std::move(plain), Flatten(reasons)), Flatten(input));
+  Timeline<HostMoment> all = Overlay(Overlay(std::move(plain), Flatten(reasons)), Flatten(input));
+  for (Segment<HostMoment>& segment : all) {
+    const bool is_short = segment.interval.Length() < kOperatorStretch;
+    if (segment.value.activity == HostActivity::kWork && is_short) segment.value.range = kNoRow;
+  }
+  return all;
 }
 
 std::vector<bool> FindBlockingCalls(const Trace& trace) {

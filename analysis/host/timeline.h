@@ -26,7 +26,8 @@ enum class HostActivity : uint8_t {
 
 struct HostMoment {
   HostActivity activity = HostActivity::kNothing;
-  Row range = kNoRow;  // of kOwnRange, and of kWork in an operator of at least kOperatorStretch
+  // Of kOwnRange, and of kWork where an operator issues nothing for kOperatorStretch.
+  Row range = kNoRow;
 
   bool operator==(const HostMoment&) const = default;
 };

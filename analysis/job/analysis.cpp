@@ -67,8 +67,14 @@ LoaderWait LoaderWaitOf(const Steps& steps, std::span<const DeviceAccount> devic
   return loader;
 }
 
-void MakeNoteWhereItHardlyGains(double step_ms, Finding& finding) {
-  if (finding.gain.expected_ms_per_step < kNoteShare * step_ms) finding.severity = Severity::kNote;
+// Rules judge by the cost; what is worth a change is told by its gain.
+void JudgeByGain(double step_ms, Finding& finding) {
+  const double least = kNoteShare * step_ms;
+  if (finding.gain.expected_ms_per_step < least) {
+    finding.severity = Severity::kNote;
+  } else if (finding.gain.low_ms_per_step >= least) {
+    finding.severity = std::max(finding.severity, Severity::kWarning);
+  }
 }
 
 // A loss too small to be worth a change is no finding; one that is hardly worth it, a note.
@@ -80,7 +86,7 @@ bool IsWorthSaying(const RankModel& model, const Change& change, Finding& findin
   const double least = IsTrusted(model) && IsReplay(change) ? kMuch : kLeastShare;
   const bool costs = model.PerStepMs(finding.cost) >= least * step;
   if (!costs && finding.gain.high_ms_per_step < kLeastShare * step) return false;
-  MakeNoteWhereItHardlyGains(step, finding);
+  JudgeByGain(step, finding);
   return true;
 }
 
@@ -154,7 +160,7 @@ void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outco
     finding.rule = entry.slug;
     finding.code = entry.rule->code;
     SortSites(finding.where);
-    if (!IsTrusted(model) && IsReplay(change)) {
+    if (!IsTrusted(model)) {
       finding.confidence_reasons.push_back(
           fmt::format("no gain is claimed: replayed, the recorded steps are off by {:.0f} %",
                       100 * model.step_replay->identity_error()));
@@ -164,11 +170,12 @@ void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outco
     found = true;
   }
   if (found) return;
-  if (model.device_doubt.empty()) {
+  const std::string& doubt = model.device_doubt.empty() ? model.launch_doubt : model.device_doubt;
+  if (doubt.empty()) {
     analysis.passed.emplace_back(entry.slug);
   } else {
     // Not found in what there is: not checked in what is missing.
-    analysis.skipped.push_back({std::string(entry.slug), model.device_doubt});
+    analysis.skipped.push_back({std::string(entry.slug), doubt});
   }
 }
 
@@ -273,6 +280,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.device_window = model.device_steps.device_window.Total();
   analysis.workload = WorkloadOf(trace, model.steps);
   analysis.identity_error = model.step_replay->identity_error();
+  analysis.residual = LargestResidual(model);
   analysis.detail_check = model.detail_check;
   analysis.host_facts = model.host_facts;
   for (const DeviceAccount& account : model.devices_and_strays) {
@@ -296,6 +304,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.loader_wait = LoaderWaitOf(model.device_steps, model.devices, model.host);
   analysis.has_host_phases = model.host.Of(HostClass::kOther) != analysis.window;
   analysis.device_doubt = model.device_doubt;
+  analysis.launch_doubt = model.launch_doubt;
   TakeAll(model, std::move(outcomes), analysis);
   model.step_replay->Forget();
   analysis.weaknesses = DeviceWeaknesses(model);
@@ -315,7 +324,7 @@ void RateConfidence(RankAnalysis& rank) {
 
 void RateGainsAgain(RankAnalysis& rank) {
   const double step_ms = rank.DevicePerStepMs(rank.device_window);
-  for (Finding& finding : rank.findings) MakeNoteWhereItHardlyGains(step_ms, finding);
+  for (Finding& finding : rank.findings) JudgeByGain(step_ms, finding);
   std::vector<Finding> sorted;
   for (const size_t i : OrderOf(rank.findings, std::less<size_t>())) {
     sorted.push_back(std::move(rank.findings[i]));

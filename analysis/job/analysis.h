@@ -13,6 +13,7 @@
 #include "analysis/finding.h"
 #include "analysis/host/host_facts.h"
 #include "analysis/model.h"
+#include "analysis/residual_site.h"
 #include "analysis/steps/workload.h"
 
 namespace trainprof {
@@ -91,11 +92,13 @@ struct RankAnalysis {
   Duration device_window;
   Workload workload = Workload::kUnknown;
   double identity_error = 0;  // StepReplay::identity_error(): how far gains can be trusted
+  ResidualSite residual;      // where most of it is
   DetailCheck detail_check;   // the counted steps without GPU detail, beside device_steps
   std::vector<DeviceReport> devices;
   // Why devices' figures are ranges, or there are none although the trace shows that devices
   // worked: rows are missing, or of kinds that nobody here knows. Empty where nothing is missing.
   std::string device_doubt;
+  std::string launch_doubt;
   std::vector<AccountLine> host_account;
   OtherTime host_other;                // what "other" of that account holds
   std::vector<PhaseLines> host_lines;  // what its phases hold, by source line (OpenByLine)

@@ -65,6 +65,21 @@ bool IsLoss(const AccountLine& line) {
   return line.name.starts_with("idle_") || line.name.starts_with("exposed_");
 }
 
+std::string_view WhyNotJudged(const RankAnalysis& rank, std::string_view name) {
+  std::string_view why;
+  for (const RegisteredRule& entry : AllRules()) {
+    for (const ExplainedClass& explained : entry.rule->explains) {
+      if (NameOf(explained) != name) continue;
+      if (WasChecked(rank, entry.slug)) return {};
+      const auto skipped =
+          std::find_if(rank.skipped.begin(), rank.skipped.end(),
+                       [&](const SkippedRule& rule) { return rule.rule == entry.slug; });
+      if (why.empty() && skipped != rank.skipped.end()) why = skipped->reason;
+    }
+  }
+  return why;
+}
+
 double TotalShare(const std::vector<UncoveredClass>& classes) {
   double share = 0;
   for (const UncoveredClass& uncovered : classes) share += uncovered.share;

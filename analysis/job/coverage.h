@@ -58,6 +58,9 @@ inline constexpr double kVisibleShare = kLeastShare;
 // Largest first. Of the training device where they are most together; of the stepping thread where
 // there is no device.
 std::vector<UncoveredClass> UncoveredClasses(const RankAnalysis& rank);
+// Why no rule that explains the class was checked, in the words of the first that was not; empty where one was, or
+// none explains it.
+std::string_view WhyNotJudged(const RankAnalysis& rank, std::string_view name);
 double TotalShare(const std::vector<UncoveredClass>& classes);
 
 // Idle or exposed time of a device that is lost; where its work may only be missing from the trace,

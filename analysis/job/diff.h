@@ -60,7 +60,7 @@ enum class FindingState : uint8_t {
 std::string_view Name(FindingState state);  // "new", "fixed", "not_checked", ...
 
 // A rule at a place of the source. A finding with several places is several of these, which share
-// its times.
+// its state, runs and times. Findings of the two sides that share a place are one.
 struct FindingDiff {
   FindingState state = FindingState::kUnchanged;
   std::string fingerprint;  // FingerprintOf
@@ -74,9 +74,24 @@ struct FindingDiff {
   // What the whole finding costs a step, mean of the runs that have it (the worst rank's).
   std::optional<double> a_cost_ms;
   std::optional<double> b_cost_ms;
-  std::string note;  // why a side says nothing; "" where it does
+  // Why a side says nothing; or that a finding of both sides is at this place in one alone; else "".
+  std::string note;
 
   bool operator==(const FindingDiff&) const = default;
+};
+
+// A rank that others wait for by more, or less, than before.
+struct LateRankDiff {
+  int64_t rank = 0;
+  // How much later than the rank that waits most it comes in a step, mean of the runs in which it is
+  // late; 0 where it is not in most of the side's.
+  double a_late_ms = 0;
+  double b_late_ms = 0;
+  // What it does longer, or less long, itself: the part of its own step that differs most that way;
+  // of communication and waits for ranks nothing. No name where nothing does.
+  DiffRow cause;
+
+  bool operator==(const LateRankDiff&) const = default;
 };
 
 struct DiffRun {
@@ -116,7 +131,8 @@ struct Diff {
   bool on_devices = false;  // the step is the devices'; else the stepping thread's
   DiffRow step;
   std::vector<DiffTable> tables;
-  std::vector<FindingDiff> findings;  // by state, then what costs most
+  std::vector<LateRankDiff> late_ranks;  // what changes most first
+  std::vector<FindingDiff> findings;     // by state, then what costs most
 
   // Whether what it says stands: neither refused, nor unknown, nor of a damaged run.
   bool IsConclusive() const;

@@ -1,9 +1,11 @@
-// Findings of two sides, matched by their fingerprints.
+// Findings of two sides, matched by their places: those that share one are one finding.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "analysis/job/diff_rows.h"
 #include "analysis/words.h"
@@ -11,51 +13,146 @@
 namespace trainprof {
 namespace {
 
-// One fingerprint on one side.
+struct Worst {
+  const Finding* finding = nullptr;
+  double cost_ms = 0;
+};
+
+// One finding on one side.
 struct Seen {
   const Finding* finding = nullptr;  // of the last run, in its worst rank
-  Site where{};
   int64_t runs = 0;
   double cost_ms = 0;  // of all of them
-};
 
-struct Worst {
-  const Finding* finding;
-  Site where;
-  double cost_ms;
-};
-
-std::map<std::string, Worst> FindingsOf(const JobAnalysis& job) {
-  std::map<std::string, Worst> found;
-  for (const RankAnalysis& rank : job.ranks) {
-    for (const Finding& finding : rank.findings) {
-      if (finding.severity == Severity::kNote) continue;  // not worth a change
-      const double cost = rank.DevicePerStepMs(finding.cost);
-      std::vector<Site> sites = finding.where;
-      if (sites.empty()) sites.emplace_back();
-      for (Site& site : sites) {
-        const std::string fingerprint = FingerprintOf(finding.rule, site);
-        const auto [place, is_new] = found.try_emplace(fingerprint, Worst{&finding, site, cost});
-        if (!is_new && cost > place->second.cost_ms) place->second = {&finding, site, cost};
-      }
-    }
+  void Add(const Worst& worst) {
+    finding = worst.finding;
+    cost_ms += worst.cost_ms;
+    ++runs;
   }
-  return found;
+  double MeanCost() const { return cost_ms / static_cast<double>(runs); }
+};
+
+struct Place {
+  std::optional<Site> in_a;
+  std::optional<Site> in_b;
+  bool InBoth() const { return in_a && in_b; }
+};
+
+struct Group {
+  std::map<std::string, Place> places;  // by fingerprint
+  Seen a;
+  Seen b;
+};
+
+// What has no name is no place of a finding that has others: it would be shared with all of its rule.
+std::map<std::string, Site> SitesByFingerprint(const Finding& finding) {
+  std::map<std::string, Site> places;
+  for (const Site& site : finding.where) {
+    if (!NormalName(site).empty()) places[FingerprintOf(finding.rule, site)] = site;
+  }
+  if (!places.empty()) return places;
+  const Site site = finding.where.empty() ? Site{} : finding.where.front();
+  return {{FingerprintOf(finding.rule, site), site}};
 }
 
-std::map<std::string, Seen> FindingsOf(std::span<const JobAnalysis> jobs) {
-  std::map<std::string, Seen> all;
+// A note is not worth a change.
+bool IsNote(const Finding& finding) { return finding.severity == Severity::kNote; }
+
+template <class Visit>
+void ForEachFinding(std::span<const JobAnalysis> jobs, Visit visit) {
   for (const JobAnalysis& job : jobs) {
-    for (auto& [fingerprint, worst] : FindingsOf(job)) {
-      Seen& seen = all[fingerprint];
-      seen.finding = worst.finding;
-      seen.where = worst.where;
-      seen.cost_ms += worst.cost_ms;
-      ++seen.runs;
+    for (const RankAnalysis& rank : job.ranks) {
+      for (const Finding& finding : rank.findings) visit(finding);
     }
   }
-  return all;
 }
+
+class FindingMatcher {
+ public:
+  FindingMatcher(std::span<const JobAnalysis> a, std::span<const JobAnalysis> b) {
+    for (const auto& jobs : {a, b}) {
+      ForEachFinding(jobs, [&](const Finding& finding) {
+        if (!IsNote(finding)) Join(finding);
+      });
+    }
+    AddPlaces(a, &Place::in_a);
+    AddPlaces(b, &Place::in_b);
+    const auto is_shown = [](const Finding& finding, const Group&, double) {
+      return !IsNote(finding);
+    };
+    AddRuns(a, &Group::a, is_shown);
+    AddRuns(b, &Group::b, is_shown);
+    AddNotes(a, &Group::a, &Group::b);
+    AddNotes(b, &Group::b, &Group::a);
+  }
+
+  const std::map<std::string, Group>& groups() const { return groups_; }
+
+ private:
+  // The fingerprint that stands for all places of the finding that has this one.
+  std::string RootOf(std::string fingerprint) const {
+    while (parent_.at(fingerprint) != fingerprint) fingerprint = parent_.at(fingerprint);
+    return fingerprint;
+  }
+
+  void Join(const Finding& finding) {
+    const std::map<std::string, Site> places = SitesByFingerprint(finding);
+    const std::string& first = places.begin()->first;
+    for (const auto& [fingerprint, site] : places) {
+      parent_.try_emplace(fingerprint, fingerprint);
+      parent_[RootOf(fingerprint)] = RootOf(first);
+    }
+  }
+
+  // nullptr: a note that is a finding nowhere.
+  Group* GroupOf(const Finding& finding) {
+    for (const auto& [fingerprint, site] : SitesByFingerprint(finding)) {
+      if (parent_.contains(fingerprint)) return &groups_[RootOf(fingerprint)];
+    }
+    return nullptr;
+  }
+
+  void AddPlaces(std::span<const JobAnalysis> jobs, std::optional<Site> Place::*side) {
+    ForEachFinding(jobs, [&](const Finding& finding) {
+      if (IsNote(finding)) return;
+      std::map<std::string, Place>& places = GroupOf(finding)->places;
+      for (auto& [fingerprint, site] : SitesByFingerprint(finding))
+        places[fingerprint].*side = site;
+    });
+  }
+
+  template <class Takes>
+  void AddRuns(std::span<const JobAnalysis> jobs, Seen Group::*side, Takes takes) {
+    for (const JobAnalysis& job : jobs) {
+      std::map<Group*, Worst> found;
+      for (const RankAnalysis& rank : job.ranks) {
+        for (const Finding& finding : rank.findings) {
+          Group* const group = GroupOf(finding);
+          const double cost = rank.DevicePerStepMs(finding.cost);
+          if (group == nullptr || !takes(finding, *group, cost)) continue;
+          Worst& worst = found[group];
+          if (worst.finding == nullptr || cost > worst.cost_ms) worst = {&finding, cost};
+        }
+      }
+      for (const auto& [group, worst] : found) (group->*side).Add(worst);
+    }
+  }
+
+  // What costs as much on a side where it is a note, as what other ranks are waited for, is neither
+  // new nor fixed.
+  void AddNotes(std::span<const JobAnalysis> jobs, Seen Group::*side, Seen Group::*other) {
+    std::set<const Group*> absent;
+    for (const auto& [root, group] : groups_) {
+      if ((group.*side).runs == 0) absent.insert(&group);
+    }
+    AddRuns(jobs, side, [&](const Finding& finding, const Group& group, double cost) {
+      return IsNote(finding) && absent.contains(&group) && cost >= (group.*other).MeanCost();
+    });
+  }
+
+  std::map<std::string, std::string> parent_;
+  std::map<std::string, Group> groups_;  // by RootOf
+};
 
 // Why the rule was not checked in a rank of the side; "" where it was, in all.
 std::string WhyNotChecked(std::span<const JobAnalysis> jobs, const std::string& rule) {
@@ -73,6 +170,56 @@ bool IsMost(int64_t runs, std::span<const JobAnalysis> of) {
   return 2 * runs > static_cast<int64_t>(of.size());
 }
 
+// All but the place.
+FindingDiff StateOf(const Group& group, std::span<const JobAnalysis> a,
+                    std::span<const JobAnalysis> b) {
+  const Finding& shown = group.b.runs > 0 ? *group.b.finding : *group.a.finding;
+  FindingDiff diff;
+  diff.rule = shown.rule;
+  diff.code = shown.code;
+  diff.severity = shown.severity;
+  diff.title = shown.title;
+  diff.a_runs = group.a.runs;
+  diff.b_runs = group.b.runs;
+  if (group.a.runs > 0) diff.a_cost_ms = group.a.MeanCost();
+  if (group.b.runs > 0) diff.b_cost_ms = group.b.MeanCost();
+  if (group.a.runs > 0 && group.b.runs > 0) {
+    diff.state = FindingState::kUnchanged;
+  } else if (group.b.runs > 0) {
+    diff.state = IsMost(group.b.runs, b) ? FindingState::kNew : FindingState::kSporadic;
+    const std::string why = WhyNotChecked(a, diff.rule);
+    if (!why.empty()) diff.note = "not checked in A: " + why;
+  } else {
+    diff.state = IsMost(group.a.runs, a) ? FindingState::kFixed : FindingState::kSporadic;
+    const std::string why = WhyNotChecked(b, diff.rule);
+    if (!why.empty()) {
+      diff.state = FindingState::kNotChecked;
+      diff.note = "not checked in B: " + why;
+    }
+  }
+  return diff;
+}
+
+// Places on both sides first: what is said of the first is true of the finding.
+std::vector<FindingDiff> ByPlace(const Group& group, const FindingDiff& state) {
+  const bool any_in_both =
+      std::ranges::any_of(group.places, [](const auto& place) { return place.second.InBoth(); });
+  std::vector<FindingDiff> findings;
+  for (const bool in_both : {true, false}) {
+    for (const auto& [fingerprint, place] : group.places) {
+      if (place.InBoth() != in_both) continue;
+      FindingDiff diff = state;
+      diff.fingerprint = fingerprint;
+      diff.where = place.in_b ? *place.in_b : *place.in_a;
+      if (any_in_both && !in_both) {
+        diff.note = fmt::format("at this place in {} alone", place.in_b ? "B" : "A");
+      }
+      findings.push_back(std::move(diff));
+    }
+  }
+  return findings;
+}
+
 }  // namespace
 
 std::string_view Name(FindingState state) {
@@ -83,41 +230,12 @@ std::string_view Name(FindingState state) {
 
 std::vector<FindingDiff> DiffFindings(std::span<const JobAnalysis> a,
                                       std::span<const JobAnalysis> b) {
-  const std::map<std::string, Seen> of_a = FindingsOf(a);
-  const std::map<std::string, Seen> of_b = FindingsOf(b);
-  std::map<std::string, std::pair<Seen, Seen>> both;
-  for (const auto& [fingerprint, seen] : of_a) both[fingerprint].first = seen;
-  for (const auto& [fingerprint, seen] : of_b) both[fingerprint].second = seen;
+  const FindingMatcher matcher(a, b);
   std::vector<FindingDiff> findings;
-  for (const auto& [fingerprint, pair] : both) {
-    const auto& [in_a, in_b] = pair;
-    const Seen& shown = in_b.runs > 0 ? in_b : in_a;
-    FindingDiff diff;
-    diff.fingerprint = fingerprint;
-    diff.rule = shown.finding->rule;
-    diff.code = shown.finding->code;
-    diff.severity = shown.finding->severity;
-    diff.where = shown.where;
-    diff.title = shown.finding->title;
-    diff.a_runs = in_a.runs;
-    diff.b_runs = in_b.runs;
-    if (in_a.runs > 0) diff.a_cost_ms = in_a.cost_ms / static_cast<double>(in_a.runs);
-    if (in_b.runs > 0) diff.b_cost_ms = in_b.cost_ms / static_cast<double>(in_b.runs);
-    if (in_a.runs > 0 && in_b.runs > 0) {
-      diff.state = FindingState::kUnchanged;
-    } else if (in_b.runs > 0) {
-      diff.state = IsMost(in_b.runs, b) ? FindingState::kNew : FindingState::kSporadic;
-      const std::string why = WhyNotChecked(a, diff.rule);
-      if (!why.empty()) diff.note = "not checked in A: " + why;
-    } else {
-      diff.state = IsMost(in_a.runs, a) ? FindingState::kFixed : FindingState::kSporadic;
-      const std::string why = WhyNotChecked(b, diff.rule);
-      if (!why.empty()) {
-        diff.state = FindingState::kNotChecked;
-        diff.note = "not checked in B: " + why;
-      }
+  for (const auto& [root, group] : matcher.groups()) {
+    for (FindingDiff& diff : ByPlace(group, StateOf(group, a, b))) {
+      findings.push_back(std::move(diff));
     }
-    findings.push_back(std::move(diff));
   }
   std::stable_sort(findings.begin(), findings.end(), [](const auto& x, const auto& y) {
     if (x.state != y.state) return x.state < y.state;

@@ -199,45 +199,63 @@ std::vector<DiffTable> DiffRows::Tables() const {
   if (on_devices_) tables.push_back(ByClass());
   tables.push_back(ByPhase());
   if (on_devices_) tables.push_back(ByOperation());
-  const auto same = [&](const JobAnalysis& job) { return SameRanks(job, a_[0]); };
-  if (a_[0].ranks.size() > 1 && std::ranges::all_of(a_, same) && std::ranges::all_of(b_, same)) {
-    tables.push_back(ByRank());
-  }
+  if (HasRanks()) tables.push_back(ByRank());
   return tables;
 }
 
-DiffTable DiffRows::ByClass() const {
-  DiffTable table{DiffTable::By::kClass, {}, Step()};
+bool DiffRows::HasRanks() const {
+  const auto same = [&](const JobAnalysis& job) { return SameRanks(job, a_[0]); };
+  return a_[0].ranks.size() > 1 && std::ranges::all_of(a_, same) && std::ranges::all_of(b_, same);
+}
+
+DiffRows::Sides DiffRows::Of(const size_t* rank, Sides sides) {
+  if (rank == nullptr) return sides;
+  for (Values* side : {&sides.a, &sides.b}) {
+    for (RunValues& run : *side) run = {std::move(run[*rank])};
+  }
+  return sides;
+}
+
+std::vector<DiffRow> DiffRows::Classes(const size_t* rank) const {
+  std::vector<DiffRow> rows;
   for (size_t c = 0; c < kDeviceClasses; ++c) {
     const auto of = static_cast<DeviceClass>(c);
-    const Sides sides = Collect([&](const JobAnalysis& job, size_t rank) {
-      return DeviceValues(job, rank, [c](const DeviceSteps& device) {
+    const Sides sides = Collect([&](const JobAnalysis& job, size_t r) {
+      return DeviceValues(job, r, [c](const DeviceSteps& device) {
         return [&device, c](size_t i) { return static_cast<double>(device.steps[i][c].ns); };
       });
     });
-    DiffRow row =
-        Row(std::string(Name(of)), (IsIdle(of) ? "idle: " : "") + std::string(Title(of)), sides);
-    if (IsThere(row)) table.rows.push_back(std::move(row));
+    DiffRow row = Row(std::string(Name(of)), (IsIdle(of) ? "idle: " : "") + std::string(Title(of)),
+                      Of(rank, sides));
+    if (IsThere(row)) rows.push_back(std::move(row));
   }
-  SortByDifference(table.rows);
-  return table;
+  SortByDifference(rows);
+  return rows;
+}
+
+std::vector<DiffRow> DiffRows::Phases(const size_t* rank) const {
+  std::vector<DiffRow> rows;
+  for (size_t c = 0; c < kHostClasses; ++c) {
+    const auto of = static_cast<HostClass>(c);
+    const Sides sides = Collect([&](const JobAnalysis& job, size_t r) {
+      return HostValues(job, r,
+                        [&](const HostSplit& step) { return static_cast<double>(step[c].ns); });
+    });
+    DiffRow row = Row(std::string(Name(of)), std::string(Title(of)), Of(rank, sides));
+    if (IsThere(row)) rows.push_back(std::move(row));
+  }
+  SortByDifference(rows);
+  return rows;
+}
+
+std::vector<DiffRow> DiffRows::PartsOf(size_t rank) const {
+  return on_devices_ ? Classes(&rank) : Phases(&rank);
 }
 
 DiffTable DiffRows::ByPhase() const {
   const Sides steps =
       Collect([&](const JobAnalysis& job, size_t rank) { return StepValues(job, rank, false); });
-  DiffTable table{DiffTable::By::kPhase, {}, Row("step", "step", steps)};
-  for (size_t c = 0; c < kHostClasses; ++c) {
-    const auto of = static_cast<HostClass>(c);
-    const Sides sides = Collect([&](const JobAnalysis& job, size_t rank) {
-      return HostValues(job, rank,
-                        [&](const HostSplit& step) { return static_cast<double>(step[c].ns); });
-    });
-    DiffRow row = Row(std::string(Name(of)), std::string(Title(of)), sides);
-    if (IsThere(row)) table.rows.push_back(std::move(row));
-  }
-  SortByDifference(table.rows);
-  return table;
+  return {DiffTable::By::kPhase, Phases(nullptr), Row("step", "step", steps)};
 }
 
 DiffTable DiffRows::ByOperation() const {

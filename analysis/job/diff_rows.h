@@ -20,6 +20,12 @@ bool HostWasBusy(const JobAnalysis& job);
 std::vector<FindingDiff> DiffFindings(std::span<const JobAnalysis> a,
                                       std::span<const JobAnalysis> b);
 
+class DiffRows;
+
+// Which ranks became late, or no longer are. Empty where ranks are not the same on both sides.
+std::vector<LateRankDiff> LateRanks(std::span<const JobAnalysis> a, std::span<const JobAnalysis> b,
+                                    const DiffRows& rows);
+
 // Every rank of both sides has steps, and, for `on_devices`, steps of a device that trains.
 class DiffRows {
  public:
@@ -27,6 +33,10 @@ class DiffRows {
 
   DiffRow Step() const;
   std::vector<DiffTable> Tables() const;
+  // All runs of both sides have the same ranks, and several.
+  bool HasRanks() const;
+  // What the step of one rank (an index) consists of, where HasRanks(): of devices, or of the thread.
+  std::vector<DiffRow> PartsOf(size_t rank) const;
 
  private:
   // Of each run, rank and step, in ns.
@@ -41,10 +51,14 @@ class DiffRows {
   DiffRow Row(std::string name, std::string title, const Sides& sides,
               Wander wander = Wander::kOfStep) const;
 
-  DiffTable ByClass() const;
+  DiffTable ByClass() const { return {DiffTable::By::kClass, Classes(nullptr), Step()}; }
   DiffTable ByPhase() const;
   DiffTable ByOperation() const;
   DiffTable ByRank() const;
+  // Of that rank alone, or where it is null, of all.
+  std::vector<DiffRow> Classes(const size_t* rank) const;
+  std::vector<DiffRow> Phases(const size_t* rank) const;
+  static Sides Of(const size_t* rank, Sides sides);
 
   std::span<const JobAnalysis> a_;
   std::span<const JobAnalysis> b_;

@@ -39,6 +39,29 @@ std::string HostText(const Diff& diff) {
   return is_busy ? "; on a busy host, where another run may say otherwise" : "";
 }
 
+// "; rank 2 became late by 3.00 ms/step, idle: input wait +3.00 there"
+std::string LateText(const Diff& diff, const StepUnit& unit) {
+  if (diff.late_ranks.empty()) return "";
+  const LateRankDiff& late = diff.late_ranks[0];
+  const double a = late.a_late_ms;
+  const double b = late.b_late_ms;
+  std::string what;
+  if (b == 0) {
+    what = fmt::format("is no longer late (was by {} {}/step)", unit.Plain(a), unit.name);
+  } else if (a == 0) {
+    what = fmt::format("became late by {} {}/step", unit.Plain(b), unit.name);
+  } else {
+    what = fmt::format("is late by {} -> {} {}/step", unit.Plain(a), unit.Plain(b), unit.name);
+  }
+  std::string text = fmt::format("; rank {} {}", late.rank, what);
+  if (!late.cause.name.empty()) {
+    text += fmt::format(", {} {} there", late.cause.title, unit.Signed(late.cause.Difference()));
+  }
+  const auto more = static_cast<int64_t>(diff.late_ranks.size()) - 1;
+  if (more > 0) text += " (and " + Counted(more, "more rank", "more ranks") + ")";
+  return text;
+}
+
 std::string Relative(const DiffRow& step) {
   if (step.a_ms <= 0) return "";
   return fmt::format(", {:+.1f} %", 100 * step.Difference() / step.a_ms);
@@ -87,19 +110,20 @@ std::string DiffVerdict(const Diff& diff) {
                          unit.name);
     case DiffResult::kNoDifference:
       return fmt::format("no difference that can be told from noise ({}){}", figures,
-                         PartsText(diff, unit, "; but in parts: "));
+                         PartsText(diff, unit, "; but in parts: ") + LateText(diff, unit));
     case DiffResult::kUnknown:
       return fmt::format(
           "B's step is {} {} {} than A's ({}), and how much of that is noise is not known{}",
           unit.Plain(std::abs(step.Difference())), unit.name,
-          step.Difference() > 0 ? "longer" : "shorter", figures, PartsText(diff, unit, ": "));
+          step.Difference() > 0 ? "longer" : "shorter", figures,
+          PartsText(diff, unit, ": ") + LateText(diff, unit));
     case DiffResult::kSlower:
     case DiffResult::kFaster:
       break;
   }
   return fmt::format("B is {} {}/step {} than A ({}){}", unit.Plain(std::abs(step.Difference())),
                      unit.name, Name(diff.result), figures, PartsText(diff, unit, ": ")) +
-         HostText(diff);
+         LateText(diff, unit) + HostText(diff);
 }
 
 }  // namespace trainprof

@@ -25,8 +25,8 @@ inline constexpr size_t kMostOperations = 64;
 struct OperationSteps {
   std::string name;             // whole, as the trace has it
   int64_t names = 1;            // more than 1: of others together, which have no name
-  int64_t count = 0;            // that begin within the steps
-  std::vector<Duration> steps;  // as analysis.device_steps; those that overlap count each
+  int64_t count = 0;            // that begin within the steps' time on the device
+  std::vector<Duration> steps;  // as DeviceSteps::steps; those that overlap count each
 
   bool operator==(const OperationSteps&) const = default;
 };

@@ -27,10 +27,16 @@ void Fields(auto& in, Of<GainSpread> auto& spread) {
   in("rare_steps", rare_steps)("rare_ms", rare)("every", every);
 }
 
+void Fields(auto& in, Of<GainSources> auto& sources) {
+  auto& [answers, steps, replay, runs, launches, recording] = sources;
+  in("answers_ms", answers)("steps_ms", steps)("replay_ms", replay)("runs_ms", runs)(
+      "launches_ms", launches)("recording_ms", recording);
+}
+
 void Fields(auto& in, Of<Gain> auto& gain) {
-  auto& [low, high, expected, further, spread] = gain;
+  auto& [low, high, expected, further, spread, sources] = gain;
   in("low_ms_per_step", low)("high_ms_per_step", high)("expected_ms_per_step", expected)(
-      "further_ms_per_step", further)("spread", spread);
+      "further_ms_per_step", further)("spread", spread)("sources", sources);
 }
 
 void Fields(auto& in, Of<Finding> auto& finding) {
@@ -150,17 +156,23 @@ void Fields(auto& in, Of<DetailCheck> auto& check) {
       "other_wait", other_wait)("device_work", device_work)("is_unlike", is_unlike);
 }
 
+void Fields(auto& in, Of<ResidualSite> auto& site) {
+  auto& [name, count, total] = site;
+  in("name", name)("count", count)("total", total);
+}
+
 void Fields(auto& in, Of<RankAnalysis> auto& rank) {
   auto& [place, path, source, kind, number, rank_known, world_size, base_ns, steps, window,
-         device_steps, device_window, workload, identity_error, detail_check, devices, device_doubt,
-         host_account, host_other, host_lines, operators, memory, loader_wait, has_host_phases,
-         phases_are_sampled, findings, weaknesses, skipped, passed, quality, environment,
-         host_facts, kernels, copies, api_calls, ranges] = rank;
+         device_steps, device_window, workload, identity_error, residual, detail_check, devices,
+         device_doubt, launch_doubt, host_account, host_other, host_lines, operators, memory,
+         loader_wait, has_host_phases, phases_are_sampled, findings, weaknesses, skipped, passed,
+         quality, environment, host_facts, kernels, copies, api_calls, ranges] = rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
-      "workload", workload)("identity_error", identity_error)("detail_check", detail_check)(
-      "devices", devices)("device_doubt", device_doubt);
+      "workload", workload)("identity_error", identity_error)("residual", residual)(
+      "detail_check", detail_check)("devices", devices)("device_doubt", device_doubt)(
+      "launch_doubt", launch_doubt);
   in.template Account<HostClass, kHostClasses>("host_account", host_account);
   in("host_other", host_other)("host_lines", host_lines)("operators", operators)("memory", memory)(
       "loader_wait", loader_wait)("has_host_phases", has_host_phases)(

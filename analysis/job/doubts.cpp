@@ -206,6 +206,7 @@ class Doubts {
     }
     // Rules that found nothing were not checked then, whatever others have found.
     if (!rank.device_doubt.empty()) Add("device_rows_missing", rank.device_doubt, &rank);
+    if (!rank.launch_doubt.empty()) Add("launches_missing", rank.launch_doubt, &rank);
   }
 
   void FindUntrustedTimes(const RankAnalysis& rank) {

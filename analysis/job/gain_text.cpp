@@ -4,16 +4,34 @@
 
 #include <algorithm>
 
+#include "analysis/gain.h"
 #include "analysis/words.h"
+#include "trace/base/kernel_names.h"
 
 namespace trainprof {
 
 std::string GainText(const RankAnalysis& rank, const Gain& gain) {
+  if (rank.identity_error > kMostIdentityError) return "not claimed";
   const bool is_tiny = gain.high_ms_per_step > 0 && gain.high_ms_per_step < 0.1;
   const double scale = is_tiny ? 1000 : 1;
-  return fmt::format("{:.1f} to {:.1f} {}{}", scale * gain.low_ms_per_step,
-                     scale * gain.high_ms_per_step, is_tiny ? "us" : "ms",
-                     rank.steps.count() > 0 ? "/step" : " in all");
+  const auto text = [&](double ms, int digits) {
+    return fmt::format("{:.{}f}", scale * ms, digits);
+  };
+  std::string low = text(gain.low_ms_per_step, 1);
+  std::string high = text(gain.high_ms_per_step, 1);
+  // An interval is one, however narrow.
+  if (low == high && gain.low_ms_per_step < gain.high_ms_per_step) {
+    low = text(gain.low_ms_per_step, 2);
+    high = text(gain.high_ms_per_step, 2);
+  }
+  std::string all = fmt::format("{} to {} {}{}", low, high, is_tiny ? "us" : "ms",
+                                rank.steps.count() > 0 ? "/step" : " in all");
+  // Where it is wide the middle is no matter of course.
+  const double width = gain.high_ms_per_step - gain.low_ms_per_step;
+  if (width > gain.expected_ms_per_step / 2) {
+    all += fmt::format(", {} expected", text(gain.expected_ms_per_step, 1));
+  }
+  return all;
 }
 
 std::string FurtherText(const RankAnalysis& rank, const Gain& gain) {
@@ -34,6 +52,19 @@ std::string SpreadText(const Gain& gain) {
 }
 
 std::string ReplayLine(const RankAnalysis& rank) {
+  if (rank.identity_error > kMostIdentityError) {
+    const std::string_view function = FunctionOf(rank.residual.name);
+    const std::string where =
+        rank.residual.name.empty()
+            ? ""
+            : fmt::format("; most of what nothing explains stands before {} ({}{})",
+                          function.empty() ? rank.residual.name : function,
+                          TimeText(rank.DevicePerStepMs(rank.residual.total)),
+                          rank.steps.count() > 0 ? "/step" : "");
+    return fmt::format(
+        "  No gain is claimed: a replay of the run as recorded is off by {:.1f} %, more than {:.0f} %{}.\n",
+        100 * rank.identity_error, 100 * kMostIdentityError, where);
+  }
   return fmt::format("  Gains are by a replay of the run, which as recorded is off by {:.1f} %.\n",
                      100 * rank.identity_error);
 }

@@ -96,20 +96,43 @@ Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options
   });
 }
 
+namespace {
+
+double LongestOwnStepMs(const JobAnalysis& job) {
+  double longest = job.ranks.front().OwnStepMs();
+  for (const RankAnalysis& rank : job.ranks) longest = std::max(longest, rank.OwnStepMs());
+  return longest;
+}
+
+bool IsAsSlow(const RankAnalysis& rank, double longest_ms) {
+  return rank.OwnStepMs() >= (1 - kWaitWorthSaying) * longest_ms;
+}
+
+}  // namespace
+
+bool AreAlike(const JobAnalysis& job) {
+  if (job.ranks.size() < 2 || !job.waits.late.empty()) return false;
+  if (job.waits.is_whole) return true;  // whatever their means are, nobody waits
+  const double longest_ms = LongestOwnStepMs(job);
+  return std::all_of(job.ranks.begin(), job.ranks.end(),
+                     [&](const RankAnalysis& rank) { return IsAsSlow(rank, longest_ms); });
+}
+
 const RankAnalysis& SlowestRank(const JobAnalysis& job) {
-  if (!job.waits.late.empty() && !job.waits.changes) return job.ranks[job.waits.late.front()];
-  const RankAnalysis& slowest = *std::max_element(
-      job.ranks.begin(), job.ranks.end(),
-      [](const RankAnalysis& a, const RankAnalysis& b) { return a.OwnStepMs() < b.OwnStepMs(); });
+  if (!job.waits.late.empty()) return job.ranks[job.waits.late.front()];
+  const double longest_ms = LongestOwnStepMs(job);
+  const bool all_are = AreAlike(job);
   const auto promise = [](const RankAnalysis& rank) {
     return rank.findings.empty() ? 0 : rank.findings.front().gain.high_ms_per_step;
   };
   const RankAnalysis* chosen = nullptr;
   for (const RankAnalysis& rank : job.ranks) {
-    if (rank.OwnStepMs() < (1 - kWaitWorthSaying) * slowest.OwnStepMs()) continue;
-    if (chosen == nullptr || promise(rank) > promise(*chosen)) chosen = &rank;
+    if (!all_are && !IsAsSlow(rank, longest_ms)) continue;
+    const double chance_ms = kWaitWorthSaying * rank.PerStepMs(rank.window);
+    if (chosen == nullptr || promise(rank) > promise(*chosen) + chance_ms) chosen = &rank;
   }
-  return chosen == nullptr ? slowest : *chosen;  // figures of a damaged digest may be below 0
+  return chosen == nullptr ? job.ranks.front()
+                           : *chosen;  // figures of a damaged digest may be below 0
 }
 
 }  // namespace trainprof

@@ -54,9 +54,14 @@ class JobAnalyzer {
 // Reads and analyses, with one rank's trace in memory where the source allows.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
-// The rank that a one-line summary speaks of: the one that others wait for in their collectives. Where
-// none is known, the slowest mean step but for its waits for other ranks; of those as slow, within
-// kWaitWorthSaying, the one whose first finding gives most, else the lowest number.
+// No rank makes others wait, by what the collectives of all show; where these are not known, none has
+// a longer mean step, but for its waits for others, by more than kWaitWorthSaying. O(ranks).
+bool AreAlike(const JobAnalysis& job);
+
+// The rank that a one-line summary speaks of: the one that others wait for in their collectives, most
+// often where that changes. Where none is known, the slowest mean step but for its waits for other
+// ranks; of those as slow, within kWaitWorthSaying, and of ranks that are alike, the lowest number, or
+// one whose first finding gives more by so much of the step.
 const RankAnalysis& SlowestRank(const JobAnalysis& job);
 
 }  // namespace trainprof

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <mutex>
+#include <numeric>
 
+#include "analysis/job/files_ahead.h"
 #include "analysis/job/recover.h"
 #include "analysis/job/separate_traces.h"
 #include "analysis/steps/steps.h"
 #include "trace/base/cancel.h"
 #include "trace/base/exit_codes.h"
+#include "trace/base/parallel.h"
 #include "trace/formats/chrome/split_ranks.h"
 #include "trace/io/print.h"
 #include "trace/recording/files/run_directory.h"
@@ -26,50 +30,92 @@ bool Trains(const Trace& trace) {
   return trace.device_ops.size() > 0 || FindSteps(trace).source != StepSource::kNone;
 }
 
-// Files or ranks that are read one after the other: which one it is, and how far all are.
-struct Part {
-  size_t number = 1;  // from 1
-  size_t count = 1;
-  uint64_t bytes_before = 0;  // in the parts before
-  uint64_t bytes = 0;
-  uint64_t bytes_of_all = 0;
-};
-
-double ShareOf(const Part& part, double own_share) {
-  if (part.bytes_of_all == 0) return -1;
-  return (static_cast<double>(part.bytes_before) + own_share * static_cast<double>(part.bytes)) /
-         static_cast<double>(part.bytes_of_all);
+uint64_t SizeOf(const fs::path& file) {
+  std::error_code error;
+  const uintmax_t size = fs::file_size(file, error);
+  return error ? 0 : size;  // of a pipe it is not known
 }
 
-std::string NameOf(const fs::path& path, const Part& part) {
-  const std::string name = path.filename().string();
-  return part.count == 1 ? name : fmt::format("{} ({} of {})", name, part.number, part.count);
-}
-
-// "reading a.json.gz: 42 %, 310 MB/s, 1.2 million events, 3 s left"; MB of JSON, after inflating.
-LoadStatus StatusOf(const fs::path& path, const Part& part, const ImportProgress& progress,
-                    double seconds) {
-  constexpr double kMega = 1e6;
-  const double own_share = progress.file_bytes == 0
-                               ? 0
-                               : static_cast<double>(progress.file_bytes_read) /
-                                     static_cast<double>(progress.file_bytes);
-  LoadStatus status;
-  status.share = ShareOf(part, own_share);
-  status.events = progress.events;
-  // Of a stream it is not known.
-  const std::string percent =
-      progress.file_bytes == 0 ? std::string() : fmt::format("{:.0f} %, ", 100 * own_share);
-  status.text =
-      fmt::format("reading {}: {}{:.0f} MB/s, {:.1f} million events", NameOf(path, part), percent,
-                  static_cast<double>(progress.parsed_bytes) / kMega / std::max(seconds, 1e-3),
-                  static_cast<double>(progress.events) / kMega);
-  if (own_share > 0) {
-    status.text += fmt::format(", {:.0f} s left",
-                               std::ceil(seconds * (1 - std::min(own_share, 1.0)) / own_share));
+// How far the files are that are read, some of them at once. Of these the first one is told of.
+class FilesProgress {
+ public:
+  FilesProgress(const std::vector<fs::path>& files, const LoadOptions& options)
+      : files_(files), options_(options), parts_(files.size()) {
+    for (const fs::path& file : files) bytes_.push_back(SizeOf(file));
+    bytes_of_all_ = static_cast<double>(std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0}));
   }
-  return status;
-}
+
+  // Of none where nobody asks.
+  std::function<void(const ImportProgress&)> Of(size_t file) {
+    if (!options_.progress) return {};
+    return [this, file, start = std::chrono::steady_clock::now()](const ImportProgress& progress) {
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+      Tell(file, progress, passed.count());
+    };
+  }
+  void Finish(size_t file) {
+    const std::lock_guard lock(mutex_);
+    parts_[file] = {1, true};
+    while (first_ < parts_.size() && parts_[first_].is_done) ++first_;
+  }
+  // Of a pipe it is 0.
+  uint64_t BytesOf(size_t file) const { return bytes_[file]; }
+
+ private:
+  struct Part {
+    double share = 0;
+    bool is_done = false;
+  };
+
+  // "reading a.json.gz: 42 %, 310 MB/s, 1.2 million events, 3 s left"; MB of JSON, after inflating.
+  void Tell(size_t file, const ImportProgress& progress, double seconds) {
+    constexpr double kMega = 1e6;
+    const std::lock_guard lock(mutex_);
+    const double share = progress.file_bytes == 0 ? 0
+                                                  : static_cast<double>(progress.file_bytes_read) /
+                                                        static_cast<double>(progress.file_bytes);
+    parts_[file].share = share;
+    const bool is_cancelled = options_.cancel != nullptr && *options_.cancel;
+    if (file != first_ || is_cancelled) return;
+    LoadStatus status;
+    status.share = ShareOfAll();
+    status.events = progress.events;
+    // Of a stream it is not known.
+    const std::string percent =
+        progress.file_bytes == 0 ? std::string() : fmt::format("{:.0f} %, ", 100 * share);
+    status.text =
+        fmt::format("reading {}: {}{:.0f} MB/s, {:.1f} million events", NameOf(file), percent,
+                    static_cast<double>(progress.parsed_bytes) / kMega / std::max(seconds, 1e-3),
+                    static_cast<double>(progress.events) / kMega);
+    if (share > 0) {
+      status.text +=
+          fmt::format(", {:.0f} s left", std::ceil(seconds * (1 - std::min(share, 1.0)) / share));
+    }
+    options_.progress(status);
+  }
+
+  double ShareOfAll() const {
+    if (bytes_of_all_ == 0) return -1;
+    double read = 0;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      read += parts_[i].share * static_cast<double>(bytes_[i]);
+    }
+    return read / bytes_of_all_;
+  }
+
+  std::string NameOf(size_t file) const {
+    const std::string name = files_[file].filename().string();
+    return files_.size() == 1 ? name : fmt::format("{} ({} of {})", name, file + 1, files_.size());
+  }
+
+  const std::vector<fs::path>& files_;
+  const LoadOptions& options_;
+  std::vector<uint64_t> bytes_;
+  double bytes_of_all_ = 0;
+  std::mutex mutex_;
+  std::vector<Part> parts_;
+  size_t first_ = 0;  // that is not read yet
+};
 
 // "reading rank 3 of 8: 42 %, 1.2 million events"
 LoadStatus StatusOf(const recording::ReadProgress& progress) {
@@ -115,24 +161,27 @@ Result<void> VisitRecording(const fs::path& path, const LoadOptions& options,
       progress);
 }
 
-Result<Trace> LoadFile(const fs::path& path, const Part& part, const LoadOptions& options) {
+// What reading a file may take, roughly: of packed files the JSON is ten times as large, and its columns half
+// of that.
+uint64_t MemoryFor(const fs::path& file, uint64_t bytes) {
+  const std::string ending = file.extension().string();
+  return ending == ".gz" || ending == ".zst" ? 6 * bytes : bytes;
+}
+
+// `threads`: that one file may take, as ImportOptions::threads.
+Result<Trace> LoadFile(const fs::path& path, const LoadOptions& options, size_t threads,
+                       std::function<void(const ImportProgress&)> progress) {
   ImportOptions import_options;
   import_options.cancel = options.cancel;
   import_options.args = options.args;
-  if (options.progress) {
-    import_options.progress =
-        [&, start = std::chrono::steady_clock::now()](const ImportProgress& progress) {
-          const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-          options.progress(StatusOf(path, part, progress, passed.count()));
-        };
-  }
+  import_options.threads = threads;
+  import_options.progress = std::move(progress);
   return ImportTrace(path.string(), import_options);
 }
 
 // Each rank of a file; of one that cannot be read, the error.
-Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions& options,
-                       const VisitTrace& visit, std::vector<std::string>& unreadable) {
-  Result<Trace> loaded = LoadFile(path, part, options);
+Result<void> VisitFile(Result<Trace> loaded, const LoadOptions& options, const VisitTrace& visit,
+                       std::vector<std::string>& unreadable) {
   CancelPoint();  // a file that was not read to its end is not unreadable
   if (!loaded.ok()) {
     unreadable.push_back(loaded.error());
@@ -144,12 +193,6 @@ Result<void> VisitFile(const fs::path& path, const Part& part, const LoadOptions
     if (!visited.ok()) return visited;
   }
   return {};
-}
-
-uint64_t SizeOf(const fs::path& file) {
-  std::error_code error;
-  const uintmax_t size = fs::file_size(file, error);
-  return error ? 0 : size;  // of a pipe it is not known
 }
 
 // Takes a number off the front of `text`: its digits without leading zeros; "" where none begins.
@@ -210,17 +253,24 @@ Result<std::vector<std::string>> VisitFiles(const JobSource& source, const LoadO
                                             const VisitTrace& visit) {
   const std::vector<fs::path>& files = source.files;
   std::vector<std::string> unreadable;
-  Part part{.number = 0, .count = files.size()};
-  for (const fs::path& file : files) part.bytes_of_all += SizeOf(file);
+  FilesProgress progress(files, options);
+  std::vector<uint64_t> needs;
+  for (size_t i = 0; i < files.size(); ++i) {
+    needs.push_back(MemoryFor(files[i], progress.BytesOf(i)));
+  }
+  // One file takes all cores, several take one each.
+  const size_t threads = files.size() == 1 ? 0 : std::max<size_t>(UsableCores() / files.size(), 1);
+  FilesAhead ahead(std::move(needs), [&](size_t file) {
+    Result<Trace> loaded = LoadFile(files[file], options, threads, progress.Of(file));
+    progress.Finish(file);
+    return loaded;
+  });
   RankGate gate(source.path, files, visit);
   for (const fs::path& file : files) {
-    ++part.number;
-    part.bytes = SizeOf(file);
     const VisitTrace pass = [&](Trace trace) { return gate.Pass(file, std::move(trace)); };
     const Result<void> visited =
-        VisitFile(file, part, options, source.is_whole ? pass : visit, unreadable);
+        VisitFile(ahead.Next(), options, source.is_whole ? pass : visit, unreadable);
     if (!visited.ok()) return Error{visited.error()};
-    part.bytes_before += part.bytes;
   }
   if (Result<void> finished = gate.Finish(); !finished.ok()) return Error{finished.error()};
   if (unreadable.size() == files.size()) return Error{unreadable.front()};

@@ -59,8 +59,8 @@ struct LoadOptions {
 
 using VisitTrace = std::function<Result<void>(Trace trace)>;
 
-// Passes on the traces behind a path, one rank in memory at a time where the source allows: a run
-// directory or a rank folder of ours (finished or still running), a trace file of one rank or
+// Passes on the traces behind a path, one rank in memory at a time where the source allows (of a folder of trace
+// files one a core, where memory allows): a run directory or a rank folder of ours (finished or still running), a trace file of one rank or
 // several, or a folder of trace files. Of a run that was killed the buffers of its GPU records are
 // made readable first (recover.h). Ranks without a number get that of the one before plus one.
 // Stops at the first error of `visit`. Returns what could not be read among the files of a folder.

@@ -9,7 +9,8 @@
 namespace trainprof {
 namespace {
 
-// visit(name, step, part, begins): each part of an operation of that device that lies in a step.
+// visit(name, step, part, begins): each part of an operation of that device that lies in a step's
+// time on the device.
 template <class Visit>
 void ForEachPart(const Trace& trace, DeviceId of, std::span<const Step> steps, Visit visit) {
   const DeviceOpTable& ops = trace.device_ops;
@@ -18,11 +19,11 @@ void ForEachPart(const Trace& trace, DeviceId of, std::span<const Step> steps, V
     if (trace.tracks[Index(ops.track[row])].device != of) continue;
     const Interval op = ops.interval(Row{row});
     auto step = std::upper_bound(steps.begin(), steps.end(), op.begin,
-                                 [](TraceTime t, const Step& s) { return t < s.span.end; });
+                                 [](TraceTime t, const Step& s) { return t < s.device.end; });
     for (; step != steps.end(); ++step) {
-      const bool begins = step->span.Contains(op.begin);
-      if (!begins && op.end <= step->span.begin) break;
-      const Interval part = Intersect(op, step->span);
+      const bool begins = step->device.Contains(op.begin);
+      if (!begins && op.end <= step->device.begin) break;
+      const Interval part = Intersect(op, step->device);
       visit(ops.name[row], static_cast<size_t>(step - steps.begin()),
             part.Empty() ? Duration{} : part.Length(), begins);
     }

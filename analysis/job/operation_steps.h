@@ -9,8 +9,8 @@
 
 namespace trainprof {
 
-// Fills `device.operations` and `device.others`. Operations are cut at the steps' ends. `steps` in
-// the order of time, without overlap. O(n log s), s steps. Can be cancelled.
+// Fills `device.operations` and `device.others`. Operations are cut at the steps' ends on the
+// devices, as the account's times are, so that both add up. `steps` in the order of time. O(n log s), s steps. Can be cancelled.
 void SumOperations(const Trace& trace, DeviceId of, std::span<const Step> steps,
                    DeviceSteps& device);
 

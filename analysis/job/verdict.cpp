@@ -86,16 +86,24 @@ std::string GilText(const RankAnalysis& rank) {
 // "; biggest loss: ...". `of`: of what the share is, where the sentence begins with another figure.
 std::string LossText(const RankAnalysis& rank, const AccountLine& loss, double ms, double share,
                      std::string_view of) {
-  constexpr double kWorthNaming = 0.01;
-  if (share < kWorthNaming) return GilText(rank).empty() ? "; no loss of 1 % or more" : "";
+  // A small loss that no rule finds worth a word is none that anybody could act on.
+  const double worth_naming = rank.findings.empty() ? 0.05 : 0.01;
+  if (share < worth_naming) {
+    return GilText(rank).empty() ? fmt::format("; no loss of {:.0f} % or more", 100 * worth_naming)
+                                 : "";
+  }
   const std::string meaning = loss.meaning.empty() ? "" : fmt::format(" ({})", loss.meaning);
   const bool has_steps = rank.steps.count() > 0;
   const bool is_devices = loss.name.starts_with("idle_") || loss.name.starts_with("exposed_");
   const bool by_samples = rank.phases_are_sampled && !is_devices;
-  return fmt::format("; biggest loss: {}{}{}, {}{} ({:.0f} %{}){}{}",
+  // What is missing may be what would explain it: the figure stands, a judgement does not.
+  const std::string_view open = WhyNotJudged(rank, loss.name);
+  return fmt::format("; biggest loss{}: {}{}{}, {}{} ({:.0f} %{}){}{}{}",
+                     open.empty() ? "" : " on record",
                      loss.name.starts_with("idle_") ? "GPU idle, " : "", loss.title, meaning,
                      TimeText(ms), has_steps ? "/step" : "", 100 * share, of,
-                     MostlyText(rank, loss), by_samples ? ", by samples of stacks alone" : "");
+                     MostlyText(rank, loss), by_samples ? ", by samples of stacks alone" : "",
+                     open.empty() ? "" : fmt::format("; not judged, since {}", open));
 }
 
 struct StepTexts {

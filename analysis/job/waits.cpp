@@ -26,10 +26,48 @@ struct Debt {
   std::map<uint32_t, Duration> roots;
 };
 
+// What a rank was charged over the meetings: in each communicator only what was not charged elsewhere since this
+// one's last meeting. It is the same lateness, seen again by others.
+class Ledger {
+ public:
+  explicit Ledger(size_t ranks) : charges_(ranks) {}
+
+  // What of `amount` is new, at the meeting of that place in the order; `since`: the communicator's last one.
+  Duration Add(uint32_t rank, Duration amount, int64_t at, int64_t since) {
+    std::vector<Charge>& charges = charges_[rank];
+    Duration known;
+    if (!charges.empty()) {
+      const auto after = std::partition_point(charges.begin(), charges.end(),
+                                              [&](const Charge& c) { return c.at <= since; });
+      const Duration until = after == charges.begin() ? Duration{} : (after - 1)->total;
+      known = Duration{Apart(charges.back().total.ns, until.ns)};
+    }
+    const Duration more = amount - std::min(amount, known);
+    if (more.ns > 0) {
+      Duration total = charges.empty() ? Duration{} : charges.back().total;
+      trainprof::Add(total, more);
+      charges.push_back({at, total});
+    }
+    return more;
+  }
+
+ private:
+  struct Charge {
+    int64_t at = 0;
+    Duration total;
+  };
+  std::vector<std::vector<Charge>> charges_;  // by rank
+};
+
 class WaitCounter {
  public:
   WaitCounter(std::span<const RankDigest> digests, const Meetings& meetings, JobWaits& result)
-      : digests_(digests), meetings_(meetings), result_(result) {
+      : digests_(digests),
+        meetings_(meetings),
+        result_(result),
+        last_(meetings.communicators.size(), -1),
+        leads_(digests.size()),
+        caused_waits_(digests.size()) {
     debts_.resize(digests.size());
     awaited_.resize(digests.size());
     for (uint32_t c = 0; c < meetings.communicators.size(); ++c) {
@@ -43,6 +81,7 @@ class WaitCounter {
     for (const uint32_t m : Order()) {
       CancelPoint(m);
       CountOne(meetings_.meetings[m]);
+      last_[meetings_.meetings[m].communicator] = place_++;
     }
     for (size_t rank = 0; rank < awaited_.size(); ++rank) {
       RankWaits& waits = result_.ranks[rank];
@@ -110,10 +149,11 @@ class WaitCounter {
     }
     if (step) {
       auto& caused = caused_[*step];
-      const Duration of_root = std::min(longest, inherited);
+      const Duration of_root = root == last->rank ? Duration{} : std::min(longest, inherited);
       const Duration lead = second - exchange <= noise ? Duration{} : second - exchange;
-      Charge(caused, root, of_root, std::min(lead, inherited));
-      Charge(caused, last->rank, longest - of_root, lead - std::min(lead, inherited));
+      const Duration root_lead = root == last->rank ? Duration{} : std::min(lead, inherited);
+      Charge(caused, root, of_root, root_lead, meeting);
+      Charge(caused, last->rank, longest - of_root, lead - root_lead, meeting);
     }
     PassOn(meeting, waited, inherited, root, last->rank);
   }
@@ -131,11 +171,14 @@ class WaitCounter {
     if (wait > of_root) Add(awaited_[each.rank][last], wait - of_root);
   }
 
-  void Charge(std::map<uint32_t, Duration>& step, uint32_t rank, Duration wait, Duration lead) {
-    Add(result_.ranks[rank].lead, lead);
-    if (wait.ns == 0) return;
-    Add(result_.ranks[rank].caused, wait);
-    Add(step[rank], wait);
+  void Charge(std::map<uint32_t, Duration>& step, uint32_t rank, Duration wait, Duration lead,
+              const Meeting& meeting) {
+    const int64_t since = last_[meeting.communicator];
+    Add(result_.ranks[rank].lead, leads_.Add(rank, lead, place_, since));
+    const Duration caused = caused_waits_.Add(rank, wait, place_, since);
+    if (caused.ns == 0) return;
+    Add(result_.ranks[rank].caused, caused);
+    Add(step[rank], caused);
   }
 
   void PassOn(const Meeting& meeting, std::span<const std::pair<uint32_t, Duration>> waited,
@@ -184,6 +227,10 @@ class WaitCounter {
   std::span<const RankDigest> digests_;
   const Meetings& meetings_;
   JobWaits& result_;
+  int64_t place_ = 0;          // in the order of meetings
+  std::vector<int64_t> last_;  // by communicator: the place of its last meeting
+  Ledger leads_;
+  Ledger caused_waits_;
   std::vector<std::vector<Debt>> debts_;  // by rank, by communicator
   std::vector<std::map<uint32_t, Duration>> awaited_;
   std::map<int64_t, std::map<uint32_t, Duration>> caused_;  // by step and rank

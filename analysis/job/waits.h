@@ -30,9 +30,10 @@ struct RankWaits {
   std::optional<uint32_t> awaited;
   Duration awaited_wait;
   // By how much the last collectives would have begun earlier had the rank been as early as the
-  // second-latest: what fixing this rank alone gives at most.
+  // second-latest: what fixing this rank alone gives at most. A lateness that several communicators
+  // show is counted once.
   Duration lead;
-  Duration caused;         // the longest wait in each collective that is its doing, summed
+  Duration caused;         // the longest wait in each collective that is its doing, likewise
   int64_t late_steps = 0;  // in which it caused most, and enough to be worth saying
   // What it brought into its first counted step: how much later than the middle rank it came to that step's first
   // collective, less what it took longer from the step's begin. 0 where it came earlier.

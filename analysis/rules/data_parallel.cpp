@@ -141,7 +141,7 @@ void Advise(const RankModel& model, int64_t number, Finding& finding) {
       "Record again, all ranks: no replicate, scatter or gather, and GPUs equally busy.";
 }
 
-// No operator and no Python frame names it: known by what the devices did.
+// Known by what the devices did.
 Diagnosis OfReplicas(const RankModel& model, Replicas replicas) {
   const DeviceOpTable& ops = model.trace.device_ops;
   const auto times_of = [&](const std::vector<Row>& rows) {
@@ -158,11 +158,8 @@ Diagnosis OfReplicas(const RankModel& model, Replicas replicas) {
   finding.severity =
       std::max(Severity::kWarning, SeverityOfLoss(model.ShareOfWindow(finding.cost)));
   finding.count = static_cast<int64_t>(replicas.out.size() + replicas.back.size());
-  finding.confidence = kByTraffic;
-  finding.confidence_reasons.push_back(
-      "no operator and no Python frame names it: it follows from what the GPUs run and send");
   finding.title = fmt::format(
-      "DataParallel, as it seems: one process drives {} GPUs that run the same kernels; GPU {} sends weights "
+      "one process drives {} GPUs that run the same kernels; GPU {} sends weights "
       "for {:.2f} {} and takes gradients for {:.2f}, works {:.2f} (the others {:.2f})",
       model.devices.size(), number, model.PerStepMs(out.Total()), model.Unit(),
       model.PerStepMs(back.Total()), model.PerStepMs(imbalance.most),
@@ -192,15 +189,55 @@ Diagnosis OfReplicas(const RankModel& model, Replicas replicas) {
   return {std::move(finding), std::move(change)};
 }
 
+// Of each part how long the host was in it: "replicate 12.10, gather 0.83"; and all of them.
+std::pair<std::string, IntervalSet> PartsOf(const RankModel& model, Ranges& ranges) {
+  std::string text;
+  IntervalSet all;
+  for (size_t part = 0; part < kParts; ++part) {
+    const IntervalSet times =
+        IntervalSet::Union(std::move(ranges.parts[part])).IntersectWith(model.device_steps.window);
+    all = std::move(all).UnionWith(times);
+    if (times.Empty()) continue;
+    text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", kPartNames[part],
+                        model.PerStepMs(times.Total()));
+  }
+  return {std::move(text), std::move(all)};
+}
+
+// What names it tells where, what the devices did tells what it costs: the host only asks for the copies.
+Diagnosis OfNamedReplicas(const RankModel& model, Ranges ranges, Replicas replicas) {
+  const std::string parts = PartsOf(model, ranges).first;
+  Diagnosis diagnosis = OfReplicas(model, std::move(replicas));
+  Finding& finding = diagnosis.finding;
+  finding.title = "DataParallel: " + finding.title;
+  if (!parts.empty()) finding.title += fmt::format("; the host is in {} {}", parts, model.Unit());
+  if (!ranges.where.empty()) finding.where = std::move(ranges.where);
+  return diagnosis;
+}
+
+Diagnosis OfUnnamedReplicas(const RankModel& model, Replicas replicas) {
+  Diagnosis diagnosis = OfReplicas(model, std::move(replicas));
+  Finding& finding = diagnosis.finding;
+  finding.title = "DataParallel, as it seems: " + finding.title;
+  finding.confidence = kByTraffic;
+  finding.confidence_reasons.push_back(
+      "no operator and no Python frame names it: it follows from what the GPUs run and send");
+  return diagnosis;
+}
+
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (!model.device_doubt.empty()) return Skipped{model.device_doubt};
   if (model.devices.size() < 2) return std::vector<Diagnosis>{};
   Ranges ranges = FindRanges(model);
-  if (!ranges.named && (ranges.parts[kReplicate].empty() || ranges.parts[kGather].empty())) {
-    if (auto replicas = FindReplicas(model.trace, model.device_steps)) {
-      return std::vector<Diagnosis>{OfReplicas(model, *std::move(replicas))};
-    }
+  const bool is_named =
+      ranges.named || (!ranges.parts[kReplicate].empty() && !ranges.parts[kGather].empty());
+  if (auto replicas = FindReplicas(model.trace, model.device_steps)) {
+    return std::vector<Diagnosis>{
+        is_named ? OfNamedReplicas(model, std::move(ranges), *std::move(replicas))
+                 : OfUnnamedReplicas(model, *std::move(replicas))};
+  }
+  if (!is_named) {
     if (model.trace.ranges.size() > 0 &&
         std::any_of(model.trace.ranges.kind.begin(), model.trace.ranges.kind.end(),
                     [](RangeKind kind) {
@@ -212,18 +249,8 @@ RuleOutcome Check(const RankModel& model) {
         "without operators or Python frames the trace does not show how the process shares "
         "its devices' work (--ops records operators)"};
   }
-  const IntervalSet& window = model.device_steps.window;
   const Imbalance imbalance = ImbalanceOf(model);
-  std::string parts;
-  IntervalSet all;
-  for (size_t part = 0; part < kParts; ++part) {
-    const IntervalSet times =
-        IntervalSet::Union(std::move(ranges.parts[part])).IntersectWith(window);
-    all = all.UnionWith(times);
-    if (times.Empty()) continue;
-    parts += fmt::format("{}{} {:.2f}", parts.empty() ? "" : ", ", kPartNames[part],
-                         model.PerStepMs(times.Total()));
-  }
+  const auto [parts, all] = PartsOf(model, ranges);
   Finding finding;
   const Duration exposed = all.Minus(imbalance.busiest->busy).Total();
   finding.cost = exposed + (imbalance.most - imbalance.others);

@@ -22,6 +22,7 @@ enum class Kind : uint8_t {
   kPageableToDevice,
   kWaitedToDevice,         // from pinned memory, and the host waits all the same
   kUnknownWaitedToDevice,  // the source does not say from what memory
+  kPinnedToDevice,
   kToDevice,
   kPageableToHost,
   kToHost,
@@ -46,9 +47,10 @@ Kind KindOf(const DeviceOpTable& ops, size_t op, bool waits) {
   switch (ops.direction[op]) {
     case CopyDirection::kHostToDevice:
       if (pageable) return Kind::kPageableToDevice;
-      if (!waits) return Kind::kToDevice;
-      return ops.Uses(op, MemoryKind::kPinned) ? Kind::kWaitedToDevice
-                                               : Kind::kUnknownWaitedToDevice;
+      if (ops.Uses(op, MemoryKind::kPinned)) {
+        return waits ? Kind::kWaitedToDevice : Kind::kPinnedToDevice;
+      }
+      return waits ? Kind::kUnknownWaitedToDevice : Kind::kToDevice;
     case CopyDirection::kDeviceToHost:
       return pageable ? Kind::kPageableToHost : Kind::kToHost;
     case CopyDirection::kDeviceToDevice:
@@ -70,6 +72,8 @@ std::string_view NameOf(Kind kind) {
       return "from pinned host memory to the device that the host waits for";
     case Kind::kUnknownWaitedToDevice:
       return "from the host to the device that the host waits for";
+    case Kind::kPinnedToDevice:
+      return "from pinned host memory to the device";
     case Kind::kToDevice:
       return "from the host to the device";
     case Kind::kPageableToHost:
@@ -152,6 +156,7 @@ Suggestion SuggestionFor(Kind kind, Language language) {
               "Copy from pinned memory (the loader's pin_memory), and do not wait for it: {}. ",
               InItsLanguage(language, "x.to(device, non_blocking=True)",
                             "x.to(device, /*non_blocking=*/true)")));
+    case Kind::kPinnedToDevice:
     case Kind::kToDevice:
       return ForPrefetch(language, "");
     case Kind::kPageableToHost:

@@ -170,7 +170,11 @@ class Searcher {
     // Of a range that does much else, a forward pass, say, only the place is named.
     const bool mostly =
         row != kNoRow && part.Length() + part.Length() >= trace_.ranges.interval(row).Length();
-    if (unknown && (!mostly || IsInCall(trace_.api, thread, middle))) return false;
+    // Nor does a thread that calls nothing tell anything where calls are missing.
+    if (unknown &&
+        (!mostly || !model_.launch_doubt.empty() || IsInCall(trace_.api, thread, middle))) {
+      return false;
+    }
     const Kind kind = why == DeviceClass::kIdlePreempted ? Kind::kPreempted
                       : row != kNoRow && mostly          ? KindOf(row, why)
                       : why == DeviceClass::kIdleIo      ? Kind::kIo
@@ -209,7 +213,7 @@ class Searcher {
       });
     }
     if (work.samples < kFewSamples || work.where.empty()) return;
-    work.total = unnamed.IntersectWith(model_.device_steps.device_window).Total();
+    work.total = unnamed.TotalWithin(model_.device_steps.device_window);
     found[Kind::kSampled] = std::move(work);
   }
 

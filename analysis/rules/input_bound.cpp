@@ -40,7 +40,7 @@ Wait WaitOf(const RankModel& model) {
     }
     IntervalSet exposed = IntervalSet::Union(std::move(idle));
     const auto total = [&](const IntervalSet& s) {
-      return s.IntersectWith(model.device_steps.device_window).Total();
+      return s.TotalWithin(model.device_steps.device_window);
     };
     if (total(exposed) > total(wait.exposed)) wait.exposed = std::move(exposed);
   }
@@ -203,8 +203,8 @@ std::string AdviceForWorkers(const RankModel& model, const Steps& steps, double 
 std::string Advice(const RankModel& model, const Steps& steps, const Loader& loader,
                    const IntervalSet& waits) {
   const double step = steps.MeanMilliseconds();
-  const double wait = waits.IntersectWith(steps.window).Total().ToMilliseconds() /
-                      static_cast<double>(steps.divisor());
+  const double wait =
+      waits.TotalWithin(steps.window).ToMilliseconds() / static_cast<double>(steps.divisor());
   if (loader.torch && !loader.in_process) return AdviceForWorkers(model, steps, wait);
   if (loader.in_process && wait < kHandOverMs) return AdviceForSmallBatches(wait, step - wait);
   return AdviceWithoutWorkers(model, loader, wait, step - wait);
@@ -282,7 +282,7 @@ RuleOutcome Check(const RankModel& model) {
   }
   // A device that shows nothing of what it did is not a CPU run.
   if (model.devices.empty() && !model.device_doubt.empty()) return NoDevices(model);
-  const Duration exposed = wait.exposed.IntersectWith(model.device_steps.device_window).Total();
+  const Duration exposed = wait.exposed.TotalWithin(model.device_steps.device_window);
   const double share = model.ShareOfWindow(exposed);
   const double exposed_ns =
       static_cast<double>(exposed.ns) / static_cast<double>(model.device_steps.divisor());

@@ -164,18 +164,44 @@ bool IsOneOf(DeviceClass c, Classes classes) {
   return std::find(classes.begin(), classes.end(), c) != classes.end();
 }
 
+// When operations of a device began, with the calls that launched them, in that order.
+std::vector<std::pair<TraceTime, Row>> Begins(const RankModel& model, const DeviceAccount& device) {
+  const DeviceOpTable& ops = model.trace.device_ops;
+  std::vector<std::pair<TraceTime, Row>> begins;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
+    if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
+    if (ops.launch[op] != kNoRow) begins.emplace_back(ops.begin[op], ops.launch[op]);
+  }
+  std::sort(begins.begin(), begins.end());
+  return begins;
+}
+
+// Between queued operations: who launched the one behind. The host may be far ahead, and stand anywhere.
+void AddSiteOfLaunch(const RankModel& model, const std::vector<std::pair<TraceTime, Row>>& begins,
+                     TraceTime at, std::vector<Site>& where) {
+  const auto next = std::lower_bound(begins.begin(), begins.end(), std::pair{at, Row{0}});
+  if (next != begins.end() && next->first == at) AddSite(where, model.sites.FindCall(next->second));
+}
+
 Finding Describe(const RankModel& model, const DeviceAccount& device, Classes classes,
                  const std::vector<Row>& launches) {
   Finding finding;
   for (const DeviceClass c : classes) finding.cost += device.Of(c);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   finding.count = static_cast<int64_t>(launches.size());
+  std::vector<std::pair<TraceTime, Row>> begins;
+  if (IsOneOf(DeviceClass::kIdleDependency, classes)) begins = Begins(model, device);
   std::vector<uint32_t> longest;  // rows of device.idle
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
     if (!IsOneOf(segment.value, classes) || !model.InDeviceWindow(segment.interval)) continue;
     longest.push_back(row);
+    if (segment.value == DeviceClass::kIdleDependency) {
+      AddSiteOfLaunch(model, begins, segment.interval.end, finding.where);
+      continue;
+    }
     if (model.device_steps.thread == kNoTrack) continue;
     AddSite(finding.where, model.sites.Find(model.device_steps.thread, segment.interval.begin));
   }

@@ -1,46 +1,50 @@
 #include "analysis/steps/device_order.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
-#include "trace/base/sort_runs.h"
+#include "trace/base/tournament.h"
 
 namespace trainprof {
 namespace {
 
-struct Begin {
-  TraceTime at;
-  uint32_t row = 0;
-};
+// Of one device, from its streams' rows, [first, last) each.
+std::vector<uint32_t> Merged(const DeviceOpTable& ops,
+                             std::vector<std::pair<uint32_t, uint32_t>> streams) {
+  size_t count = 0;
+  Tournament merge(streams.size());
+  const auto key_of = [&](const std::pair<uint32_t, uint32_t>& rows) {
+    return rows.first < rows.second ? ops.begin[rows.first].ns : Tournament::kDone;
+  };
+  for (uint32_t i = 0; i < streams.size(); ++i) {
+    count += streams[i].second - streams[i].first;
+    merge.Set(i, key_of(streams[i]));
+  }
+  merge.Start();
+  std::vector<uint32_t> order;
+  ReserveLarge(order, count);
+  while (!merge.Done()) {
+    CancelPoint(order.size());
+    std::pair<uint32_t, uint32_t>& rows = streams[merge.First()];
+    order.push_back(rows.first++);
+    merge.Advance(key_of(rows));
+  }
+  return order;
+}
 
 }  // namespace
 
 std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace) {
-  const auto device_of = [&](uint32_t track) {
-    return std::min(Index(trace.tracks[track].device), trace.devices.size());
-  };
-  std::vector<size_t> counts(trace.devices.size() + 1, 0);
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> streams(trace.devices.size() + 1);
   for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
-    const auto [first, last] = trace.device_ops.rows_of(TrackId{track});
-    counts[device_of(track)] += last - first;
+    const auto rows = trace.device_ops.rows_of(TrackId{track});
+    if (rows.first == rows.second) continue;
+    streams[std::min(Index(trace.tracks[track].device), trace.devices.size())].push_back(rows);
   }
-  std::vector<std::vector<Begin>> begins(counts.size());
-  for (size_t device = 0; device < counts.size(); ++device) {
-    ReserveLarge(begins[device], counts[device]);
-  }
-  for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
-    CancelPoint();
-    const auto [first, last] = trace.device_ops.rows_of(TrackId{track});
-    std::vector<Begin>& of_device = begins[device_of(track)];
-    for (uint32_t row = first; row < last; ++row) {
-      of_device.push_back({trace.device_ops.begin[row], row});
-    }
-  }
-  std::vector<std::vector<uint32_t>> rows(counts.size());
-  for (size_t device = 0; device < counts.size(); ++device) {
-    SortRuns(begins[device], [](const Begin& begin) { return begin.at; });
-    ReserveLarge(rows[device], counts[device]);
-    for (const Begin& begin : begins[device]) rows[device].push_back(begin.row);
-    begins[device] = {};
-  }
+  std::vector<std::vector<uint32_t>> rows;
+  for (auto& of_device : streams) rows.push_back(Merged(trace.device_ops, std::move(of_device)));
   return rows;
 }
 

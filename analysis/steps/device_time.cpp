@@ -1,6 +1,7 @@
 #include "analysis/steps/device_time.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "trace/base/cancel.h"
 #include "trace/build/missing_rows.h"
@@ -271,6 +272,33 @@ TraceTime WaitingFirst(const Trace& trace, const Launches& launches) {
   return begin;
 }
 
+// How long a step was on the devices before the first of its operations began; nothing where it
+// launched none.
+std::optional<Duration> LeadOf(const Trace& trace, const Step& step, const Launches& own) {
+  if (own.first == kNone) return std::nullopt;
+  return std::max(Duration{}, trace.device_ops.begin[own.first] - step.device.begin);
+}
+
+// Of steps that the host's clock begins, on devices that had nothing to do: whether they begin as
+// late before their operations as those that begin where another one ended. A little: `margin`.
+void SetIsKnownByLeads(const Trace& trace, const std::vector<Launches>& launches, Duration margin,
+                       std::vector<Step>& steps) {
+  const auto lead = [&](size_t i) { return LeadOf(trace, steps[i], launches[2 * i + 1]); };
+  std::optional<Duration> least;
+  for (size_t i = 1; i < steps.size(); ++i) {
+    if (steps[i - 1].span.end != steps[i].span.begin || !steps[i - 1].end_is_known) continue;
+    const std::optional<Duration> length = lead(i);
+    if (length && (!least || *length < *least)) least = length;
+  }
+  if (!least) return;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const bool follows = i > 0 && steps[i - 1].span.end == steps[i].span.begin;
+    if (follows || steps[i].device.begin != steps[i].span.begin) continue;
+    const std::optional<Duration> length = lead(i);
+    if (length && *length + margin < *least) steps[i].begin_is_known = false;
+  }
+}
+
 }  // namespace
 
 bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps) {
@@ -312,11 +340,11 @@ bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps) {
   }
   if (steps.empty()) return true;
   const Duration all = steps.back().device.end - steps.front().device.begin;
+  const Duration negligible{static_cast<int64_t>(kNegligible * static_cast<double>(all.ns))};
   for (Step& step : steps) {
-    const Duration behind = step.device.end - step.span.end;
-    step.begin_is_known |=
-        static_cast<double>(behind.ns) <= kNegligible * static_cast<double>(all.ns);
+    step.begin_is_known |= step.device.end - step.span.end <= negligible;
   }
+  SetIsKnownByLeads(trace, launches, negligible, steps);
   return true;
 }
 

@@ -26,7 +26,9 @@ namespace trainprof {
 //    rows, and its first operation waited for longer than kLaunchLatency, something unrecorded held
 //    it: the step begins with it. Did none wait, the step's begin is not known
 //    (Step::begin_is_known) if at its end the device was behind the host by more than kNegligible
-//    of the steps' time.
+//    of the steps' time; nor is it where the host began the step while the devices had nothing to do,
+//    and its first operation came sooner than that of any step behind another one, by more than
+//    kNegligible of the steps' time: what the step before it left them waiting for is not in it.
 // Only devices that train count (kStrayShare). Rows of unknown kinds are operations as well.
 //
 // Sets Step::device of all `steps`, which are in time order. False, and the devices' times are the

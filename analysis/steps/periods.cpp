@@ -19,6 +19,13 @@ constexpr double kMinWork = 0.8;
 constexpr double kMinExtent = 0.5;
 // Of the periods: that show the host's part, and that were launched by themselves.
 constexpr double kMinIterations = 0.9;
+// Fewer than kMinRepetitions tell where each period is as long as this: no short one is the same by accident.
+constexpr size_t kLongPeriod = 16;
+constexpr size_t kFewestRepetitions = 3;
+// Periods of time: behind a longer pause it is another work.
+constexpr int64_t kFramesReach = 4;
+// Operations of each name in a period from which it holds layers itself, and so is none.
+constexpr size_t kLayersWithin = 8;
 
 using Places = std::vector<size_t>;  // in the order of the device's operations
 
@@ -42,13 +49,21 @@ class Periods {
   bool IsIteration(const Places& at, size_t period);
   bool Recurs(const Places& at, size_t period) const;
   bool CoversTheTrace(const Places& at, size_t period) const;
-  bool ShowsTheHost(const Places& at);
+  // Whether so many of the periods are nearly all of them.
+  bool NearlyAll(size_t some, const Places& at) const;
+  bool AreLaunchedAnew(const Places& at) const;
+  bool ShowTheHost(const Places& at);
+  bool Optimize(const Places& at);
+  bool HoldsLayers(const Places& at, size_t period) const;
+  std::vector<bool> Strangers(const Places& at) const;
+  bool AreFramed(const Places& at, size_t period, bool at_both_ends);
   void FindHostsPart();
 
   const Trace& trace_;
   const std::vector<uint32_t>& ops_;
   // Found when the first candidate asks.
-  Places with_host_;              // operations that a layer has not
+  Places with_host_;              // operations that take the host
+  Places optimizers_;             // an optimizer's kernels
   std::vector<TraceTime> waits_;  // begins of the host's waits
 };
 
@@ -58,7 +73,7 @@ std::vector<Places> Periods::Candidates() const {
     CancelPoint(i);
     places[Index(NameAt(i))].push_back(i);
   }
-  std::erase_if(places, [](const Places& at) { return at.size() < kMinRepetitions; });
+  std::erase_if(places, [](const Places& at) { return at.size() < kFewestRepetitions; });
   std::sort(places.begin(), places.end(), [](const Places& a, const Places& b) {
     return std::pair(a.size(), a.front()) < std::pair(b.size(), b.front());
   });
@@ -102,7 +117,7 @@ bool Periods::CoversTheTrace(const Places& at, size_t period) const {
 }
 
 void Periods::FindHostsPart() {
-  if (!with_host_.empty() || !waits_.empty()) return;
+  if (!with_host_.empty() || !waits_.empty() || !optimizers_.empty()) return;
   std::vector<int8_t> is_optimizers(trace_.strings.size(), -1);
   for (size_t i = 0; i < ops_.size(); ++i) {
     CancelPoint(i);
@@ -112,6 +127,7 @@ void Periods::FindHostsPart() {
     const bool crosses =
         direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
     if (crosses || is == 1) with_host_.push_back(i);
+    if (is == 1) optimizers_.push_back(i);
   }
   for (uint32_t call = 0; call < trace_.api.size(); ++call) {
     CancelPoint(call);
@@ -120,16 +136,30 @@ void Periods::FindHostsPart() {
   std::sort(waits_.begin(), waits_.end());
 }
 
-bool Periods::ShowsTheHost(const Places& at) {
-  FindHostsPart();
-  size_t shown = 0;
+bool Periods::NearlyAll(size_t some, const Places& at) const {
+  return static_cast<double>(some) >= kMinIterations * static_cast<double>(at.size() - 1);
+}
+
+bool Periods::AreLaunchedAnew(const Places& at) const {
   size_t anew = 0;
   for (size_t k = 0; k + 1 < at.size(); ++k) {
     const Row launch = table().launch[ops_[at[k]]];
+    if (launch == kNoRow || launch != table().launch[ops_[at[k + 1]]]) ++anew;
+  }
+  return NearlyAll(anew, at);
+}
+
+bool AnyBetween(const Places& some, size_t from, size_t to) {
+  const auto first = std::lower_bound(some.begin(), some.end(), from);
+  return first != some.end() && *first < to;
+}
+
+bool Periods::ShowTheHost(const Places& at) {
+  size_t shown = 0;
+  for (size_t k = 0; k + 1 < at.size(); ++k) {
+    const Row launch = table().launch[ops_[at[k]]];
     const Row next = table().launch[ops_[at[k + 1]]];
-    if (launch == kNoRow || launch != next) ++anew;
-    const auto op = std::lower_bound(with_host_.begin(), with_host_.end(), at[k]);
-    bool is_shown = op != with_host_.end() && *op < at[k + 1];
+    bool is_shown = AnyBetween(with_host_, at[k], at[k + 1]);
     if (!is_shown && launch != kNoRow && next != kNoRow) {
       const auto wait =
           std::lower_bound(waits_.begin(), waits_.end(), trace_.api.begin[Index(launch)]);
@@ -137,12 +167,67 @@ bool Periods::ShowsTheHost(const Places& at) {
     }
     if (is_shown) ++shown;
   }
-  const double least = kMinIterations * static_cast<double>(at.size() - 1);
-  return static_cast<double>(shown) >= least && static_cast<double>(anew) >= least;
+  return NearlyAll(shown, at);
+}
+
+bool Periods::Optimize(const Places& at) {
+  size_t with = 0;
+  for (size_t k = 0; k + 1 < at.size(); ++k) {
+    if (AnyBetween(optimizers_, at[k], at[k + 1])) ++with;
+  }
+  return NearlyAll(with, at);
+}
+
+// Many operations of few names: what recurs within a period are its layers.
+bool Periods::HoldsLayers(const Places& at, size_t period) const {
+  std::vector<StringId> names;
+  for (size_t i = at.front(); i < at.front() + period; ++i) names.push_back(NameAt(i));
+  std::sort(names.begin(), names.end());
+  const auto distinct = std::unique(names.begin(), names.end()) - names.begin();
+  return period >= kLayersWithin * static_cast<size_t>(distinct);
+}
+
+// The names that come in fewer than half of the periods.
+std::vector<bool> Periods::Strangers(const Places& at) const {
+  std::vector<uint32_t> count(trace_.strings.size(), 0);
+  for (size_t i = at.front(); i < at.back(); ++i) ++count[Index(NameAt(i))];
+  std::vector<bool> strange;
+  for (const uint32_t each : count) strange.push_back(2 * size_t{each} < at.size() - 1);
+  return strange;
+}
+
+// As layers are: kernels that do not recur stand before them (an embedding) or behind them (the head of a model).
+// Before a loop, too, other work may stand, as a prefill before tokens: that alone does not speak against periods
+// that hold layers.
+bool Periods::AreFramed(const Places& at, size_t period, bool at_both_ends) {
+  const std::vector<bool> strange = Strangers(at);
+  const Duration all = table().begin[ops_[at.back()]] - table().begin[ops_[at.front()]];
+  const Duration reach{kFramesReach * (all.ns / static_cast<int64_t>(at.size() - 1))};
+  const auto is_strange = [&](size_t i) {
+    return table().kind[ops_[i]] == DeviceOpKind::kKernel && strange[Index(NameAt(i))];
+  };
+  const auto is_pause = [&](size_t i) {  // before that operation
+    return table().begin[ops_[i]] - table().end[ops_[i - 1]] > reach;
+  };
+  bool behind = false;
+  for (size_t i = at.back() + 1; i < ops_.size() && !behind && !is_pause(i); ++i) {
+    CancelPoint(i);
+    behind = is_strange(i);
+  }
+  bool before = false;
+  for (size_t i = at.front(); i > 0 && !before && !is_pause(i); --i) {
+    CancelPoint(i);
+    before = is_strange(i - 1);
+  }
+  return at_both_ends ? behind || before : behind || (before && !HoldsLayers(at, period));
 }
 
 bool Periods::IsIteration(const Places& at, size_t period) {
-  return Recurs(at, period) && CoversTheTrace(at, period) && ShowsTheHost(at);
+  if (!Recurs(at, period) || !CoversTheTrace(at, period) || !AreLaunchedAnew(at)) return false;
+  FindHostsPart();
+  if (Optimize(at)) return true;
+  if (ShowTheHost(at)) return !AreFramed(at, period, false);
+  return HoldsLayers(at, period) && !AreFramed(at, period, true);
 }
 
 std::vector<Row> Periods::Find() {
@@ -152,7 +237,8 @@ std::vector<Row> Periods::Find() {
     const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
     std::nth_element(distances.begin(), middle, distances.end());
     const size_t period = *middle;
-    if (period < kMinPeriod || at.front() + period >= ops_.size()) continue;
+    const size_t least = at.size() < kMinRepetitions ? kLongPeriod : kMinPeriod;
+    if (period < least || at.front() + period >= ops_.size()) continue;
     if (!IsIteration(at, period)) continue;
     std::vector<Row> found;
     for (const size_t i : at) found.push_back(Row{ops_[i]});

@@ -300,6 +300,13 @@ Duration Steps::Quantile(double share) const {
   return Nanoseconds(lengths[below] + static_cast<int64_t>(part * static_cast<double>(apart)));
 }
 
+double Steps::MeanMilliseconds() const {
+  Duration timed = device_window.Total();
+  if (first_timed() > 0) timed -= device_window.TotalWithin(steps.front().device);
+  return timed.ToMilliseconds() /
+         static_cast<double>(divisor() - static_cast<int64_t>(first_timed()));
+}
+
 Duration Steps::LagAtBegin() const {
   return steps.empty() ? Duration{} : steps.front().device.begin - steps.front().span.begin;
 }
@@ -354,7 +361,7 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order) {
              marked_parts.ranges.size() >= 2) {
     on_device(marked_parts);
   } else if (const auto ops = order != nullptr ? PeriodicOps(trace, *order) : std::vector<Row>();
-             ops.size() >= kMinRepetitions) {
+             !ops.empty()) {
     const Boundaries boundaries = BoundariesAt(trace, ops);
     take(StepSource::kInferred, kNoTrack, Between(boundaries.at), {}, boundaries.are_hosts);
   }

@@ -37,8 +37,8 @@ struct Step {
   // From the end of the step before it to its own end on the devices; may be empty, of a step that
   // added nothing to what they had to do. The span where the host's clock tells.
   Interval device;
-  // False: what was launched before it is not recorded, and the host was ahead of the device when it
-  // ended.
+  // False: no step is recorded before it, and what it would have waited for, or had to do first, is
+  // not known (device_time.h).
   bool begin_is_known = true;
   // False: its last launches have no row of what the device did.
   bool end_is_known = true;
@@ -74,12 +74,18 @@ struct Steps {
   const Step* OnDeviceAt(TraceTime at) const;  // the same of its time on the device
   // By what totals are divided to get "per step": the number of steps, 1 where there are none.
   int64_t divisor() const { return steps.empty() ? 1 : static_cast<int64_t>(steps.size()); }
+  // The first step does not count in the mean where its begin is not known and there are others: they
+  // tell how long steps take.
+  size_t first_timed() const {
+    return clock == StepClock::kDevice && count() > 1 && !steps.front().begin_is_known ? 1 : 0;
+  }
   // Of the steps' times on the device, or where the host's clock tells of their own ranges, that
   // `share` of them do not exceed. 0 without steps.
   Duration Quantile(double share) const;
   Duration Median() const { return Quantile(0.5); }
-  // Window / count, by the steps' clock. For display; the window itself is exact.
-  double MeanMilliseconds() const { return device_window.Total().ToMilliseconds() / divisor(); }
+  // By the steps' clock. For display; the window itself is exact, and is the mean times the count
+  // where all of them are timed.
+  double MeanMilliseconds() const;
   // The same of the spans, whatever the clock.
   double HostMeanMilliseconds() const { return window.Total().ToMilliseconds() / divisor(); }
   // How far the host was ahead of the device at the begin of the first step and at the end of the

@@ -10,6 +10,9 @@ namespace {
 
 using names_internal::ContainsNoCase;
 
+// Without steps fewer are no pass through a model.
+constexpr size_t kModelsKernels = 64;
+
 bool IsOperator(RangeKind kind) {
   return kind == RangeKind::kCpuOp || kind == RangeKind::kUserAnnotation;
 }
@@ -60,6 +63,7 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
   };
   bool has_operators = false;
   bool serves = false;
+  size_t kernels = 0;
   for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
     CancelPoint(row);
     const RangeKind kind = trace.ranges.kind[row];
@@ -71,12 +75,14 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
   }
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
     CancelPoint(row);
+    if (trace.device_ops.kind[row] == DeviceOpKind::kKernel) ++kernels;
     if (!is_new(trace.device_ops.name[row])) continue;
     const std::string_view name = trace.Text(trace.device_ops.name[row]);
     if (KernelTrains(name)) return Workload::kTraining;
     serves |= Serves(name);
   }
-  const bool would_show = has_operators && steps.count() > 0 && trace.device_ops.size() > 0;
+  const bool would_show = has_operators && (steps.count() > 0 || kernels >= kModelsKernels) &&
+                          trace.device_ops.size() > 0;
   return serves || would_show ? Workload::kInference : Workload::kUnknown;
 }
 

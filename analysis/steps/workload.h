@@ -9,9 +9,9 @@
 namespace trainprof {
 
 enum class Workload : uint8_t {
-  kUnknown,    // nothing tells
-  kTraining,   // a backward pass, or an optimizer
-  kInference,  // neither, and a server's own names, or steps whose operators would show one
+  kUnknown,   // nothing tells
+  kTraining,  // a backward pass, or an optimizer
+  kInference,  // neither, and a server's own names, or steps or many kernels whose operators would show one
 };
 
 std::string_view Name(Workload workload);  // "unknown", "training", "inference"

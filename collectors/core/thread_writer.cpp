@@ -271,6 +271,7 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
     Commit(words);
   }
   last_ticks_ = ticks;
+  if (type == RecordType::kPush) reserve_bytes_ += kPopBytes;  // before anything else takes room
   if (ticks >= next_clock_) [[unlikely]] {
     WriteClock(ticks);
   }
@@ -291,7 +292,6 @@ int ThreadWriter::Push(const Domain* domain, const Name& name, const Attributes&
     recorded = WriteNamed(RecordType::kPush, domain, name, attributes, 0, &entry);
     DepthStack::Assign(stack->recorded, level, recorded);
     DepthStack::Assign(stack->capture, level, entry != nullptr && entry->is_capture);
-    if (recorded) reserve_bytes_ += kPopBytes;
   } else if (g_runtime.state->segment != nullptr) {
     g_runtime.state->segment->dropped_too_deep.fetch_add(1, std::memory_order_relaxed);
   }

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kDiffSchemaVersion = "1.0";
+constexpr const char* kDiffSchemaVersion = "1.1";
 
 Json BoundsJson(const std::optional<Bounds>& bounds) {
   if (!bounds) return nullptr;
@@ -52,6 +52,14 @@ Json DoubtsJson(const std::vector<DiffDoubt>& doubts) {
     list.back()["b"] = doubt.b;
   }
   return list;
+}
+
+Json LateRankJson(const LateRankDiff& late) {
+  Json json{{"rank", late.rank},
+            {"a_late_ms_per_step", late.a_late_ms},
+            {"b_late_ms_per_step", late.b_late_ms}};
+  json["cause"] = late.cause.name.empty() ? Json(nullptr) : RowJson(late.cause);
+  return json;
 }
 
 Json FindingJson(const FindingDiff& finding) {
@@ -99,6 +107,8 @@ std::string DiffJson(const Diff& diff) {
     json["tables"].push_back(
         {{"by", Name(table.by)}, {"rows", std::move(rows)}, {"whole", RowJson(table.whole)}});
   }
+  json["late_ranks"] = Json::array();
+  for (const LateRankDiff& late : diff.late_ranks) json["late_ranks"].push_back(LateRankJson(late));
   json["findings"] = Json::array();
   for (const FindingDiff& finding : diff.findings) json["findings"].push_back(FindingJson(finding));
   // Names come from traces and may be no UTF-8: replaced, never fatal.

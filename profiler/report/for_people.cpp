@@ -40,7 +40,7 @@ void Clean(std::vector<QualityItem>& items) {
 }
 
 void Clean(RankAnalysis& rank) {
-  MakeOneLine(rank.path, rank.device_doubt);
+  MakeOneLine(rank.path, rank.device_doubt, rank.launch_doubt);
   Clean(rank.host_other.items);
   for (PhaseLines& phase : rank.host_lines) {
     Clean(phase.lines);

@@ -114,7 +114,7 @@ std::string FindingOf(const JobAnalysis& job, const Alike& group) {
       group.ranks.size() > 1 ? fmt::format(", of rank {}", job.ranks[most].rank) : "";
   return fmt::format("{} {} (gain up to {}{}): {}", finding.code, finding.rule,
                      TimeText(finding.gain.high_ms_per_step), of,
-                     ShortName(finding.title, kFindingWidth));
+                     FirstWords(finding.title, kFindingWidth));
 }
 
 std::string Verdicts(const JobAnalysis& job, const std::vector<Alike>& groups) {

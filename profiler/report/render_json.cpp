@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analysis/gain.h"
 #include "analysis/job/coverage.h"
 #include "analysis/job/verdict.h"
 #include "profiler/report/renderer.h"
@@ -17,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.5";
+constexpr std::string_view kSchemaVersion = "1.6";
 
 // `window`: what the account is of.
 Json AccountJson(const Steps& steps, Duration window, const std::vector<AccountLine>& account) {
@@ -263,6 +264,15 @@ Json DeviceStepsJson(const RankAnalysis& rank) {
   return json;
 }
 
+// Null where nothing is unexplained.
+Json ResidualJson(const RankAnalysis& rank) {
+  const ResidualSite& site = rank.residual;
+  if (site.name.empty()) return nullptr;
+  return {{"before", site.name},
+          {"count", site.count},
+          {"ms_per_step", rank.DevicePerStepMs(site.total)}};
+}
+
 Json RankJson(const RankAnalysis& rank) {
   Json devices = Json::array();
   for (const DeviceReport& device : rank.devices) devices.push_back(DeviceJson(rank, device));
@@ -275,6 +285,7 @@ Json RankJson(const RankAnalysis& rank) {
             {"devices", std::move(devices)},
             {"device_steps", DeviceStepsJson(rank)},
             {"identity_error", rank.identity_error},
+            {"unexplained", ResidualJson(rank)},
             {"other_steps", OtherStepsJson(rank.detail_check)},
             {"host_account", AccountJson(rank.steps, rank.window, rank.host_account)},
             {"host_other", OtherItemsJson(rank, rank.host_other.items)},
@@ -312,11 +323,22 @@ Json SiteJson(const Site& site) {
   return json;
 }
 
+Json SourcesJson(const GainSources& sources) {
+  const std::pair<const char*, double> all[] = {
+      {"answers", sources.answers_ms},   {"steps", sources.steps_ms},
+      {"replay", sources.replay_ms},     {"runs", sources.runs_ms},
+      {"launches", sources.launches_ms}, {"recording", sources.recording_ms}};
+  Json json = Json::array();
+  for (const auto& [source, ms] : all) {
+    if (ms > 0) json.push_back({{"source", source}, {"ms", ms}});
+  }
+  return json;
+}
+
 Json GainJson(const Gain& gain) {
-  Json json{{"low", gain.low_ms_per_step},
-            {"expected", gain.expected_ms_per_step},
-            {"further", gain.further_ms_per_step},
-            {"high", gain.high_ms_per_step}};
+  Json json{{"low", gain.low_ms_per_step},         {"expected", gain.expected_ms_per_step},
+            {"further", gain.further_ms_per_step}, {"high", gain.high_ms_per_step},
+            {"coverage_target", kCoverageTarget},  {"sources", SourcesJson(gain.sources)}};
   const GainSpread& spread = gain.spread;
   if (spread.steps == 0) return json;
   json["by_step"] = {{"steps", spread.steps}, {"median", spread.median_ms}, {"p90", spread.p90_ms}};

@@ -25,6 +25,7 @@ namespace {
 constexpr size_t kIndent = 10;
 constexpr size_t kSitesShown = 4;
 constexpr size_t kBarWidth = 24;  // cells for 100 %
+constexpr std::string_view kAlike = " (the ranks are alike)";
 
 std::string SiteText(const Site& site) {
   std::string text = site.file.empty() ? site.function : fmt::format("{}:{}", site.file, site.line);
@@ -48,9 +49,10 @@ void AppendFinding(std::string& out, const RankAnalysis& rank, size_t number,
     out += fmt::format("     {:<{}}{}\n", label, kIndent, Wrap(text, 5 + kIndent, kTextWidth));
   };
   row("gain",
-      fmt::format("{}{}   (cost now {}, {}, confidence {:.0f} %)", GainText(rank, finding.gain),
+      fmt::format("{}{}   (cost now {}, {}confidence {:.0f} %)", GainText(rank, finding.gain),
                   FurtherText(rank, finding.gain), TimeText(rank.DevicePerStepMs(finding.cost)),
-                  Counted(finding.count, "instance", "instances"), 100 * finding.confidence));
+                  finding.count > 0 ? Counted(finding.count, "instance", "instances") + ", " : "",
+                  100 * finding.confidence));
   const std::string spread = SpreadText(finding.gain);
   if (!spread.empty()) row("", spread);
   for (size_t i = 0; i < std::min(finding.where.size(), kSitesShown); ++i) {
@@ -190,6 +192,8 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
   out += "\n";
   if (rank.findings.empty()) {
     out += NoFindingsText(job, rank) + "\n";
+    out += fmt::format("  A replay of the run as recorded is off by {:.1f} %.\n",
+                       100 * rank.identity_error);
   } else {
     out += style.Bold("Findings, largest gain first\n") + ReplayLine(rank);
   }
@@ -349,6 +353,13 @@ void AppendHowToRecord(std::string& out, const RankAnalysis& rank, const Style& 
 )";
 }
 
+// Why SlowestRank() is the one that is shown.
+std::string WhyThisRank(const JobAnalysis& job) {
+  if (AreAlike(job)) return std::string(kAlike);
+  if (job.waits.late.empty()) return ", the slowest";
+  return job.waits.changes ? ", which others wait for most often" : ", which others wait for";
+}
+
 Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& slowest = SlowestRank(job);
@@ -356,15 +367,14 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
       "{} ({}{})\n", job.path, job.kind,
       job.ranks.size() > 1 ? fmt::format(", {} ranks", job.ranks.size()) : std::string());
   if (job.ranks.size() > 1) {
-    out += fmt::format("{} rank {}: {}\n", style.Bold("VERDICT"), slowest.rank, JobVerdict(job));
+    out += fmt::format("{} rank {}{}: {}\n", style.Bold("VERDICT"), slowest.rank,
+                       AreAlike(job) ? kAlike : "", JobVerdict(job));
     AppendDoubts(out, job, style);
     AppendWithoutHooks(out, job, style);
     out += "\n";
     out += RanksOverview(job, style);
-    out += fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}, {}", slowest.rank,
-                                                        job.waits.late.empty() || job.waits.changes
-                                                            ? "the slowest"
-                                                            : "which others wait for")));
+    out +=
+        fmt::format("\n{}\n", style.Bold(fmt::format("Rank {}{}", slowest.rank, WhyThisRank(job))));
   } else {
     out += fmt::format("{} {}\n", style.Bold("VERDICT"), Verdict(slowest));
     AppendDoubts(out, job, style);
@@ -390,7 +400,9 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
 std::string RenderCard(const JobAnalysis& job, const RenderOptions& options) {
   const Style style(options.color);
   const RankAnalysis& rank = SlowestRank(job);
-  const std::string who = job.ranks.size() > 1 ? fmt::format("rank {}: ", rank.rank) : "";
+  const std::string who = job.ranks.size() > 1
+                              ? fmt::format("rank {}{}: ", rank.rank, AreAlike(job) ? kAlike : "")
+                              : "";
   std::string out = fmt::format("{} {}{}\n", style.Bold("verdict"), who, JobVerdict(job));
   const std::vector<std::string> doubts = DoubtLines(job);
   if (!doubts.empty()) {

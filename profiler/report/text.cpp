@@ -62,6 +62,15 @@ std::string ShortName(std::string_view name, size_t most) {
   return std::string(CutAtCharacter(name, most - kCut.size())) + std::string(kCut);
 }
 
+std::string FirstWords(std::string_view text, size_t most) {
+  constexpr std::string_view kCut = " ...";
+  if (text.size() <= most) return std::string(text);
+  const std::string_view kept = text.substr(0, most - kCut.size() + 1);
+  const size_t space = kept.find_last_of(' ');
+  if (space == kept.npos) return ShortName(text, most);
+  return std::string(kept.substr(0, space)) + std::string(kCut);
+}
+
 std::string Join(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }

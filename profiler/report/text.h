@@ -35,6 +35,9 @@ std::string_view CutAtCharacter(std::string_view text, size_t most);
 // A name from a trace in at most `most` bytes, of which three are "..." where it is cut.
 std::string ShortName(std::string_view name, size_t most);
 
+// A sentence's first words in at most `most` bytes, with " ..." where words are left out.
+std::string FirstWords(std::string_view text, size_t most);
+
 std::string Join(const std::vector<std::string>& words);  // "a, b, c"
 
 // 1234 -> "1.2 KiB"

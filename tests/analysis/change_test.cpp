@@ -43,7 +43,7 @@ TEST(Change, OfHostSyncsIsTheirCallsAndTheSyncsBehindThem) {
   const Trace trace = TraceFromScript(kWaits);
   const Change change = ChangeOf("host-sync", trace);
   EXPECT_EQ(change.edit, Edit::kRemoveWaits);
-  ASSERT_EQ(change.rows.size(), 10u);
+  ASSERT_EQ(change.rows.size(), 8u);
   for (const Row row : change.rows) {
     EXPECT_NE(trace.Text(trace.api.name[Index(row)]), "cudaLaunchKernel");
   }
@@ -53,7 +53,7 @@ TEST(Change, OfAnInputWaitIsTheLoadersRanges) {
   const Trace trace = TraceFromScript(kWaits);
   const Change change = ChangeOf("input-bound", trace);
   EXPECT_EQ(change.edit, Edit::kFeedInput);
-  ASSERT_EQ(change.rows.size(), 5u);
+  ASSERT_EQ(change.rows.size(), 4u);
   for (const Row row : change.rows) {
     EXPECT_TRUE(trace.Text(trace.ranges.name[Index(row)]).starts_with("enumerate("));
   }

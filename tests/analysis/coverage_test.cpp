@@ -144,6 +144,13 @@ TEST(Doubts, MissingDeviceRowsCountBesideAFinding) {
   EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kFailed);
 }
 
+TEST(Doubts, MissingLaunchesCountBesideAFinding) {
+  RankAnalysis rank = Healthy(2);
+  rank.launch_doubt = "the launches of 30 % of the operations are missing";
+  EXPECT_EQ(IdsOf(rank), "launches_missing");
+  EXPECT_EQ(ConclusionOf(JobOf({rank})), Conclusion::kInconclusive);
+}
+
 // A job's ranks with these numbers, from a folder.
 JobAnalysis Ranks(std::vector<int64_t> numbers, int64_t world_size, SourceKind source) {
   JobAnalysis job;

@@ -67,10 +67,28 @@ TEST(DeviceTime, AFirstStepCountsWhereTheDeviceKeepsUp) {
     end
     stream 0 7
     repeat 3 every 1000
-      kernel 20 900 gemm | corr=1
+      kernel 20 980 gemm | corr=1
     end)"));
   EXPECT_TRUE(steps.steps[0].begin_is_known);
   EXPECT_EQ(WithDeviceDetail(steps, {}).count(), 3u);
+}
+
+// It misses the 100 us in which the device waits for the host behind each step.
+TEST(DeviceTime, AFirstStepThatMissesTheIdleTimeBeforeItDoesNotCount) {
+  const Steps steps = FindSteps(TraceFromScript(R"(
+    thread 1
+    repeat 3 every 1000
+      step 0 1000 step
+      call 10 15 cudaLaunchKernel | corr=1
+    end
+    stream 0 7
+    repeat 3 every 1000
+      kernel 20 900 gemm | corr=1
+    end)"));
+  EXPECT_FALSE(steps.steps[0].begin_is_known);
+  const Steps detail = WithDeviceDetail(steps, {});
+  EXPECT_EQ(detail.count(), 2u);
+  EXPECT_EQ(detail.MeanMilliseconds(), 1.0);
 }
 
 TEST(DeviceTime, AFirstStepThatTheDeviceIsBehindOfTellsNothingButItsWork) {

@@ -7,53 +7,11 @@
 
 #include <map>
 
+#include "tests/analysis/diff_jobs.h"
 #include "tests/support/random_trace.h"
-#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {
-
-JobAnalysis JobOf(const std::vector<Trace>& traces, const std::string& path = "job") {
-  JobAnalyzer analyzer;
-  int64_t place = 0;
-  for (const Trace& trace : traces) analyzer.Add(DigestOf(RankModel(trace), place++));
-  JobSource source;
-  source.path = path;
-  return std::move(analyzer).Finish(source, {});
-}
-
-// Steps that wait for data, launch a kernel and end with it. `wait(step)` in us.
-template <class Wait>
-Trace Training(int steps, Wait wait, int kernel_us = 600,
-               std::string_view file = "/a/train.py(3)") {
-  std::string host = "thread 1\n";
-  std::string device = "stream 0 7\n";
-  int at = 0;
-  for (int i = 0; i < steps; ++i) {
-    const int waited = wait(i);
-    const int work = at + waited;
-    const int end = work + 20 + kernel_us;
-    host += fmt::format("step {} {} ProfilerStep#{}\n", at, end, i);
-    host += fmt::format(
-        "annotation {} {} enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ | "
-        "stack={}: main\n",
-        at, work, file);
-    host += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", work + 5, work + 10, i + 1);
-    device += fmt::format("kernel {} {} gemm | corr={}\n", work + 12, end, i + 1);
-    at = end;
-  }
-  return TraceFromScript(host + device);
-}
-
-Trace Steady(int steps, int wait_us, int kernel_us = 600) {
-  return Training(
-      steps, [=](int i) { return wait_us + i % 3; }, kernel_us);
-}
-
-Diff Compare(const std::vector<JobAnalysis>& a, const std::vector<JobAnalysis>& b,
-             bool anyway = false) {
-  return DiffOf(a, b, anyway);
-}
 
 const DiffTable* Table(const Diff& diff, DiffTable::By by) {
   for (const DiffTable& table : diff.tables) {
@@ -99,7 +57,7 @@ TEST(Diff, PartsSumToTheWholeOnRandomTraces) {
   int compared = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const auto draw = [&](uint64_t more) {
-      return JobOf(
+      return JobOfTraces(
           {BuildTrace(DrawTrace(seed + more, {.most_events = 300, .least_steps = 4})),
            BuildTrace(DrawTrace(seed + more + 1, {.most_events = 300, .least_steps = 4}))});
     };
@@ -129,10 +87,10 @@ TEST(Diff, OperationsAreSummedByStep) {
         if (of == kNoDevice || trace.devices[Index(of)].id != device.device) continue;
         const std::string name(trace.Text(ops.name[row]));
         for (size_t i = 0; i < model.device_steps.count(); ++i) {
-          const Interval& span = model.device_steps.steps[i].span;
-          const Interval part = Intersect(ops.interval(Row{row}), span);
+          const Interval& time = model.device_steps.steps[i].device;
+          const Interval part = Intersect(ops.interval(Row{row}), time);
           if (!part.Empty()) expected[{name, i}] += part.Length().ns;
-          counts[name] += span.Contains(ops.begin[row]) ? 1 : 0;
+          counts[name] += time.Contains(ops.begin[row]) ? 1 : 0;
         }
       }
       EXPECT_EQ(device.others.names, 0);
@@ -148,8 +106,39 @@ TEST(Diff, OperationsAreSummedByStep) {
   }
 }
 
+// A host that has launched all long before the device is done.
+TEST(Diff, KernelsOfAHostThatRunsAheadAreThoseOfTheDevicesSteps) {
+  const auto run = [](int kernel_us) {
+    std::string host = "thread 1\n";
+    std::string device = "stream 0 7\n";
+    for (int i = 0; i < 30; ++i) {
+      host += fmt::format("step {} {} ProfilerStep#{}\n", 100 * i, 100 * i + 100, i);
+      for (int k = 2 * i; k < 2 * i + 2; ++k) {
+        const int at = 50 * k;
+        host += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", at, at + 5, k + 1);
+        const int begin = 10 + kernel_us * k;
+        device += fmt::format("kernel {} {} {} | corr={}\n", begin, begin + kernel_us,
+                              k % 2 == 0 ? "gemm" : "softmax", k + 1);
+      }
+    }
+    return JobOfTraces({TraceFromScript(host + device)});
+  };
+  const Diff diff = Compare({run(500)}, {run(600)});
+  for (const std::string_view name : {"gemm", "softmax"}) {
+    const DiffRow* const row = RowOf(diff, DiffTable::By::kOperation, name);
+    ASSERT_NE(row, nullptr);
+    EXPECT_NEAR(row->a_ms, 0.5, 1e-9);
+    EXPECT_NEAR(row->b_ms, 0.6, 1e-9);
+    EXPECT_NEAR(row->a_count, 1, 1e-9);
+    EXPECT_NEAR(row->b_count, 1, 1e-9);
+    EXPECT_TRUE(row->IsClear());
+  }
+  EXPECT_EQ(RowOf(diff, DiffTable::By::kOperation, "overlap"), nullptr);
+  ExpectSums(diff);
+}
+
 TEST(Diff, SaysWhatGotSlowerAndByHowMuch) {
-  const Diff diff = Compare({JobOf({Steady(40, 50)})}, {JobOf({Steady(40, 250)})});
+  const Diff diff = Compare({JobOfTraces({Steady(40, 50)})}, {JobOfTraces({Steady(40, 250)})});
   EXPECT_EQ(diff.result, DiffResult::kSlower);
   EXPECT_TRUE(diff.IsConclusive());
   EXPECT_NEAR(diff.step.Difference(), 0.2, 1e-9);
@@ -163,20 +152,21 @@ TEST(Diff, SaysWhatGotSlowerAndByHowMuch) {
   EXPECT_TRUE(DiffVerdict(diff).ends_with(": idle: input wait +0.200")) << DiffVerdict(diff);
   ExpectSums(diff);
 
-  const Diff back = Compare({JobOf({Steady(40, 250)})}, {JobOf({Steady(40, 50)})});
+  const Diff back = Compare({JobOfTraces({Steady(40, 250)})}, {JobOfTraces({Steady(40, 50)})});
   EXPECT_EQ(back.result, DiffResult::kFaster);
   EXPECT_DOUBLE_EQ(back.step.Difference(), -diff.step.Difference());
 }
 
 TEST(Diff, WhatTheStepGainsInOnePartAndLosesInAnotherIsSaid) {
-  const Diff diff = Compare({JobOf({Steady(40, 50, 600)})}, {JobOf({Steady(40, 250, 400)})});
+  const Diff diff =
+      Compare({JobOfTraces({Steady(40, 50, 600)})}, {JobOfTraces({Steady(40, 250, 400)})});
   EXPECT_EQ(diff.result, DiffResult::kNoDifference);
   EXPECT_NE(DiffVerdict(diff).find("; but in parts: "), std::string::npos) << DiffVerdict(diff);
   EXPECT_TRUE(RowOf(diff, DiffTable::By::kOperation, "gemm")->IsClear());
 }
 
 TEST(Diff, TheSameRunTwiceIsEqual) {
-  const std::vector<JobAnalysis> run = {JobOf({Steady(4, 50)})};
+  const std::vector<JobAnalysis> run = {JobOfTraces({Steady(4, 50)})};
   const Diff diff = Compare(run, run);
   EXPECT_EQ(diff.result, DiffResult::kEqual);
   EXPECT_TRUE(diff.IsConclusive());
@@ -190,7 +180,7 @@ TEST(Diff, TheSameRunTwiceIsEqual) {
 
 TEST(Diff, OneRunASideIsNotToldFromOnePercent) {
   const auto exact = [](int steps, int wait) {
-    return JobOf({Training(
+    return JobOfTraces({Training(
         steps, [=](int) { return wait; }, 1000)});
   };
   EXPECT_EQ(Compare({exact(40, 100)}, {exact(40, 110)}).result, DiffResult::kNoDifference);
@@ -204,18 +194,18 @@ TEST(Diff, OneRunASideIsNotToldFromOnePercent) {
 }
 
 TEST(Diff, OnABusyHostOneRunASideSaysSo) {
-  JobAnalysis busy = JobOf({Steady(40, 250)});
+  JobAnalysis busy = JobOfTraces({Steady(40, 250)});
   busy.ranks[0].host_facts.push_back({"cpu_busy", "all cores together were busy 99 %", 99, "%"});
-  const JobAnalysis quiet = JobOf({Steady(40, 50)});
+  const JobAnalysis quiet = JobOfTraces({Steady(40, 50)});
   const Diff diff = Compare({quiet}, {busy});
   EXPECT_EQ(Ids(diff.cautions).back(), "busy_host");
   EXPECT_TRUE(DiffVerdict(diff).ends_with("another run may say otherwise")) << DiffVerdict(diff);
-  const Diff plain = Compare({quiet}, {JobOf({Steady(40, 250)})});
+  const Diff plain = Compare({quiet}, {JobOfTraces({Steady(40, 250)})});
   EXPECT_LT(diff.step.bounds->low, plain.step.bounds->low);
 }
 
 TEST(Diff, FewStepsHaveADifferenceAndNoInterval) {
-  const Diff diff = Compare({JobOf({Steady(6, 50)})}, {JobOf({Steady(40, 250)})});
+  const Diff diff = Compare({JobOfTraces({Steady(6, 50)})}, {JobOfTraces({Steady(40, 250)})});
   EXPECT_EQ(diff.result, DiffResult::kUnknown);
   EXPECT_FALSE(diff.IsConclusive());
   EXPECT_FALSE(diff.step.bounds.has_value());
@@ -225,7 +215,7 @@ TEST(Diff, FewStepsHaveADifferenceAndNoInterval) {
 
 TEST(Diff, WithoutStepsNothingIsCompared) {
   const Trace without = TraceFromScript("thread 1\nop 0 10 aten::add\n");
-  const Diff diff = Compare({JobOf({Steady(40, 50)})}, {JobOf({without})}, true);
+  const Diff diff = Compare({JobOfTraces({Steady(40, 50)})}, {JobOfTraces({without})}, true);
   EXPECT_EQ(diff.result, DiffResult::kRefused);
   EXPECT_EQ(diff.refusals[0].id, "no_steps");
   EXPECT_TRUE(diff.tables.empty());
@@ -237,7 +227,7 @@ TEST(Diff, AnotherEnvironmentIsRefused) {
     Trace trace = Steady(40, 50);
     trace.environment = environment;
     trace.world_size = world_size;
-    return JobOf({trace});
+    return JobOfTraces({trace});
   };
   const std::vector<std::pair<std::string, std::string>> here = {{"driver.version", "12.4"},
                                                                  {"torch.version", "2.6.0"}};
@@ -272,14 +262,14 @@ TEST(Diff, AnotherEnvironmentIsRefused) {
   Trace ours = Steady(40, 50);
   ours.source = SourceKind::kRecording;
   ours.environment = {};
-  const Diff mixed = Compare({JobOf({kineto})}, {JobOf({ours})});
+  const Diff mixed = Compare({JobOfTraces({kineto})}, {JobOfTraces({ours})});
   EXPECT_EQ(Ids(mixed.refusals), std::vector<std::string>{"source"});
 }
 
 TEST(Diff, DamagedRunsAreComparedAndNeverConclusive) {
-  JobAnalysis damaged = JobOf({Steady(40, 50)});
+  JobAnalysis damaged = JobOfTraces({Steady(40, 50)});
   damaged.ranks[0].quality.push_back({"lost_chunk", QualitySeverity::kDataLoss, 2, ""});
-  const Diff diff = Compare({damaged}, {JobOf({Steady(40, 250)})});
+  const Diff diff = Compare({damaged}, {JobOfTraces({Steady(40, 250)})});
   EXPECT_EQ(diff.result, DiffResult::kSlower);
   EXPECT_FALSE(diff.IsConclusive());
   EXPECT_EQ(Ids(diff.losses), std::vector<std::string>{"data_loss"});
@@ -287,14 +277,14 @@ TEST(Diff, DamagedRunsAreComparedAndNeverConclusive) {
 
 TEST(Diff, OnTheHostAloneTheStepIsTheThreads) {
   const auto host = [](int forward) {
-    return JobOf({TraceFromScript(fmt::format(R"(
+    return JobOfTraces({TraceFromScript(fmt::format(R"(
 thread 1
 repeat 30 every 1000
 step 0 {} step 1
 annotation 10 {} forward
 end
 )",
-                                              forward + 100, forward))});
+                                                    forward + 100, forward))});
   };
   const Diff diff = Compare({host(500)}, {host(700)});
   EXPECT_FALSE(diff.on_devices);
@@ -311,7 +301,7 @@ TEST(Diff, RanksStandBesideEachOther) {
       ranks[i].rank = static_cast<int64_t>(i);
       ranks[i].world_size = 2;
     }
-    return JobOf(ranks);
+    return JobOfTraces(ranks);
   };
   const Diff diff = Compare({job(50)}, {job(450)});
   EXPECT_NEAR(diff.step.Difference(), 0.2, 1e-9);
@@ -319,6 +309,56 @@ TEST(Diff, RanksStandBesideEachOther) {
   EXPECT_EQ(RowOf(diff, DiffTable::By::kRank, "0")->Difference(), 0);
   EXPECT_EQ(Table(diff, DiffTable::By::kRank)->rows[0].name, "1");
   ExpectSums(diff);
+}
+
+// Four ranks that wait for each other in a collective: the steps of all are as long as the latest's.
+JobAnalysis WithLateRank(int64_t late, int by_us) {
+  std::vector<Trace> ranks;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    const int wait = rank == late ? by_us : 10;
+    std::string host = "thread 1\n";
+    std::string device = "stream 0 7\n";
+    for (int i = 0; i < 20; ++i) {
+      const int at = i * (by_us + 720);
+      const int work = at + wait;
+      const int end = at + by_us + 720;
+      host += fmt::format("step {} {} ProfilerStep#{}\n", at, end, i);
+      host += fmt::format(
+          "annotation {} {} enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n", at,
+          work);
+      host += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", work, work + 5, 2 * i + 1);
+      host += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", work + 6, work + 9, 2 * i + 2);
+      host += fmt::format("call {} {} cudaDeviceSynchronize\n", work + 10, end - 1);
+      device += fmt::format("kernel {} {} gemm | corr={}\n", work + 8, work + 608, 2 * i + 1);
+      device += fmt::format("kernel {} {} ncclDevKernel_AllReduce_Sum_f32_RING_LL | corr={}\n",
+                            work + 610, end - 2, 2 * i + 2);
+    }
+    ranks.push_back(TraceFromScript(host + device));
+    ranks.back().rank = rank;
+    ranks.back().world_size = 4;
+  }
+  return JobOfTraces(ranks);
+}
+
+TEST(Diff, NamesTheRankThatBecameLateAndWhatGrewThere) {
+  const JobAnalysis good = WithLateRank(-1, 10);
+  const JobAnalysis bad = WithLateRank(2, 3010);
+  const Diff diff = Compare({good}, {bad});
+  ASSERT_EQ(diff.late_ranks.size(), 1u);
+  const LateRankDiff& late = diff.late_ranks[0];
+  EXPECT_EQ(late.rank, 2);
+  EXPECT_EQ(late.a_late_ms, 0);
+  EXPECT_NEAR(late.b_late_ms, 3, 0.01);
+  EXPECT_EQ(late.cause.name, "idle_input_wait");
+  EXPECT_NEAR(late.cause.Difference(), 3, 0.01);
+  EXPECT_TRUE(DiffVerdict(diff).ends_with(
+      "; rank 2 became late by 3.00 ms/step, idle: input wait +3.00 there"))
+      << DiffVerdict(diff);
+  const Diff back = Compare({bad}, {good});
+  ASSERT_EQ(back.late_ranks.size(), 1u);
+  EXPECT_EQ(back.late_ranks[0].b_late_ms, 0);
+  EXPECT_NE(DiffVerdict(back).find("; rank 2 is no longer late"), std::string::npos);
+  EXPECT_TRUE(Compare({bad}, {bad}).late_ranks.empty());
 }
 
 // More names than a digest keeps: a kernel that is among the largest on one side alone is not said
@@ -334,7 +374,7 @@ TEST(Diff, KernelsThatOneSideDoesNotTellOfAreAmongTheOthers) {
       script += fmt::format("kernel {} {} k{}\n", at, at + length, i);
       at += length;
     }
-    return JobOf({TraceFromScript(script + "end\n")});
+    return JobOfTraces({TraceFromScript(script + "end\n")});
   };
   const Diff diff = Compare({run(0)}, {run(1)});
   // k0 is listed in A alone, k1 in B alone.
@@ -347,7 +387,7 @@ TEST(Diff, KernelsThatOneSideDoesNotTellOfAreAmongTheOthers) {
 
 TEST(Diff, OperationsAtTheSameTimeAreTakenOff) {
   const auto run = [](int second) {
-    return JobOf({TraceFromScript(fmt::format(R"(
+    return JobOfTraces({TraceFromScript(fmt::format(R"(
 thread 1
 repeat 20 every 1000
 step 0 1000 ProfilerStep#1
@@ -361,7 +401,7 @@ repeat 20 every 1000
 kernel 100 {} softmax
 end
 )",
-                                              second))});
+                                                    second))});
   };
   const Diff diff = Compare({run(300)}, {run(400)});
   EXPECT_NEAR(RowOf(diff, DiffTable::By::kOperation, "softmax")->Difference(), 0.1, 1e-9);
@@ -369,57 +409,6 @@ end
   EXPECT_NEAR(RowOf(diff, DiffTable::By::kOperation, "overlap")->Difference(), -0.1, 1e-9);
   EXPECT_EQ(Table(diff, DiffTable::By::kOperation)->whole.Difference(), 0);
   ExpectSums(diff);
-}
-
-FindingState StateOf(const Diff& diff, std::string_view rule) {
-  for (const FindingDiff& finding : diff.findings) {
-    if (finding.rule == rule) return finding.state;
-  }
-  ADD_FAILURE() << "no " << rule;
-  return FindingState::kUnchanged;
-}
-
-TEST(Diff, FindingsAreNewFixedOrUnchanged) {
-  const JobAnalysis good = JobOf({Steady(40, 5)});
-  const auto bad = [](std::string_view file) {
-    return JobOf({Training(
-        40, [](int i) { return 400 + i % 3; }, 600, file)});
-  };
-  EXPECT_EQ(StateOf(Compare({good}, {bad("/a/train.py(3)")}), "input-bound"), FindingState::kNew);
-  EXPECT_EQ(StateOf(Compare({bad("/a/train.py(3)")}, {good}), "input-bound"), FindingState::kFixed);
-  // Another checkout, another line.
-  EXPECT_EQ(StateOf(Compare({bad("/a/train.py(3)")}, {bad("/b/c/train.py(9)")}), "input-bound"),
-            FindingState::kUnchanged);
-  // In one run of three: neither new nor fixed.
-  EXPECT_EQ(StateOf(Compare({good}, {good, bad("train.py(3)"), good}), "input-bound"),
-            FindingState::kSporadic);
-  EXPECT_EQ(StateOf(Compare({good}, {good, bad("train.py(3)"), bad("train.py(3)")}), "input-bound"),
-            FindingState::kNew);
-}
-
-TEST(Diff, ARuleThatWasNotCheckedHasFixedNothing) {
-  const JobAnalysis bad = JobOf({Steady(40, 400)});
-  JobAnalysis unchecked = JobOf({Steady(40, 5)});
-  std::erase(unchecked.ranks[0].passed, "input-bound");
-  unchecked.ranks[0].skipped.push_back({"input-bound", "the trace has no loader"});
-  const Diff diff = Compare({bad}, {unchecked});
-  EXPECT_EQ(StateOf(diff, "input-bound"), FindingState::kNotChecked);
-  EXPECT_EQ(diff.findings[0].note, "not checked in B: the trace has no loader");
-}
-
-TEST(Fingerprint, HoldsNoLineFolderOrNumber) {
-  const auto of = [](std::string file, int64_t line, std::string function) {
-    return FingerprintOf("host-sync", Site{std::move(file), line, std::move(function), "", 7});
-  };
-  EXPECT_EQ(of("/home/ci/1/train.py", 12, "main"), of("C:\\w\\train.py", 99, "main"));
-  EXPECT_NE(of("train.py", 12, "main"), of("train.py", 12, "evaluate"));
-  EXPECT_NE(of("train.py", 12, "main"), of("model.py", 12, "main"));
-  EXPECT_EQ(of("", 0, "step 12"), of("", 0, "step 7"));
-  EXPECT_EQ(of("", 0, "void at::native::gemm_128x64<float, 4>(at::Tensor const&)"),
-            of("", 0, "void at::native::gemm_256x128<double, 2>(at::Tensor const&)"));
-  EXPECT_NE(FingerprintOf("a", Site{}), FingerprintOf("b", Site{}));
-  // What is in a file of a baseline stays what it is.
-  EXPECT_EQ(of("train.py", 12, "main").size(), 16u);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/model.h"
 #include "trace/build/trace_builder.h"
 
 namespace trainprof {
@@ -116,6 +117,23 @@ TEST_F(HostFacts, ANarrowLinkCountsUnderLoad) {
       Facts(),
       "pcie_link: GPU 0: PCIe link at gen1 x4 of gen5 x16, 100 % of the time that the GPU was "
       "busy\n");
+}
+
+// Gains are less sure there (RankModel).
+TEST_F(HostFacts, AHostWhoseCoresAreAllBusyIsContended) {
+  const auto is_contended = [&](double user) {
+    builder_ = {};
+    const TrackId thread = builder_.FindOrAddThread(builder_.FindOrAddProcess(1), 1);
+    for (const Step& step : steps_.steps) {
+      builder_.AddRange({{step.span.begin}, {step.span.end}, builder_.Intern("train_step"), thread},
+                        RangeKind::kUserAnnotation);
+    }
+    for (const int64_t ms : {0, 2000}) Add(ms, "CPU % of all cores", {{"user", user}});
+    const Trace trace = std::move(builder_).Build();
+    return RankModel(trace).host_is_contended;
+  };
+  EXPECT_FALSE(is_contended(60));
+  EXPECT_TRUE(is_contended(96));
 }
 
 TEST_F(HostFacts, AnIdleGpusLinkMaySleep) {

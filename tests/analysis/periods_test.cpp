@@ -80,6 +80,56 @@ TEST(Periods, WhatIsASmallPartOfTheTraceIsNone) {
   EXPECT_EQ(FindSteps(TraceFromScript(script)).source, StepSource::kNone);
 }
 
+// `forwards` of so many layers that wait for the host each, to route to experts.
+std::string Routed(int forwards, int layers) {
+  std::string host = "thread 1\n";
+  std::string device = "stream 0 7\n";
+  int at = 100;
+  int id = 1;
+  const auto launch = [&](std::string_view kind, std::string_view name) {
+    host += fmt::format("call {} {} {} | corr={}\n", at - 10, at - 8,
+                        kind == "copy" ? "cudaMemcpyAsync" : "cudaLaunchKernel", id);
+    device += fmt::format("{} {} {} {} | corr={}\n", kind, at, at + 10, name, id++);
+    at += 10;
+  };
+  for (int i = 0; i < forwards; ++i) {
+    launch("kernel", "embedding");
+    for (int layer = 0; layer < layers; ++layer) {
+      for (const char* kernel : {"norm", "attention", "gate", "experts"}) launch("kernel", kernel);
+      launch("copy", "Memcpy DtoH (Device -> Pageable)");
+    }
+    launch("kernel", "head");
+    launch("copy", "Memcpy DtoH (Device -> Pageable)");
+    at += 300;
+  }
+  return host + device;
+}
+
+TEST(Periods, LayersThatWaitForTheHostAreNone) {
+  EXPECT_EQ(FindSteps(TraceFromScript(Routed(1, 35))).source, StepSource::kNone);
+  EXPECT_EQ(FindSteps(TraceFromScript(Routed(2, 35))).source, StepSource::kNone);
+}
+
+TEST(Periods, ThreeLongIterationsAreSteps) {
+  const Steps steps = FindSteps(TraceFromScript(Routed(3, 35)));
+  EXPECT_EQ(steps.source, StepSource::kInferred);
+  ASSERT_EQ(steps.count(), 2u);
+  EXPECT_EQ(steps.steps[0].range.Length(), Microseconds(10 * (3 + 35 * 5) + 300));
+}
+
+// As of a denoiser that never waits for the device.
+TEST(Periods, WhatHoldsLayersItselfIsAStep) {
+  std::string script = Model(8, 24, true);
+  for (size_t at = 0; (at = script.find("copy ", at)) != std::string::npos;) {
+    script.replace(at, 5, "kernel ");
+  }
+  for (size_t at = 0;
+       (at = script.find("Memcpy DtoH (Device -> Pageable)", at)) != std::string::npos;) {
+    script.replace(at, 32, "head");
+  }
+  EXPECT_EQ(FindSteps(TraceFromScript(script)).count(), 7u);
+}
+
 TEST(Periods, AWaitOfTheHostInEachShowsALoop) {
   const std::string loop = R"(
     thread 1

@@ -19,6 +19,7 @@ struct Piece {
   int64_t begin = 0;
   int64_t end = 0;
   HostMoment moment;
+  TrackId thread = kNoTrack;
 };
 
 struct Explanation {
@@ -51,6 +52,7 @@ class Twin {
   void ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Unseen>& unseen,
                      std::vector<Explanation>& out) const;
   void ExplainHost(const Held& held, int64_t g0, int64_t g1, std::vector<Explanation>& out) const;
+  int64_t StretchOf(const Piece& piece) const;
   Explanation ExplanationOf(const Piece& piece, const Held& held, int64_t g0, int64_t g1) const;
   void ExplainRest(DeviceId device, const Explanation& rest, std::vector<Explanation>& out) const;
   std::vector<Piece> PiecesOf(TrackId thread, int64_t begin, int64_t end) const;
@@ -167,10 +169,18 @@ std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) co
     if (!pieces.empty() && pieces.back().moment == moment) {
       pieces.back().end = to;
     } else {
-      pieces.push_back({from, to, moment});
+      pieces.push_back({from, to, moment, thread});
     }
   }
   return pieces;
+}
+
+// How long the thread was at that, before and behind the piece as well.
+int64_t Twin::StretchOf(const Piece& piece) const {
+  for (const Piece& all : PiecesOf(piece.thread, cuts_.front(), cuts_.back())) {
+    if (all.begin <= piece.begin && piece.end <= all.end) return all.end - all.begin;
+  }
+  return 0;
 }
 
 Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0,
@@ -205,7 +215,7 @@ Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0
       break;
     case HostActivity::kWork:
       explanation.why = DeviceClass::kIdleHostWork;
-      explanation.is_rest = piece.moment.range == kNoRow || length < kOperatorStretch.ns;
+      explanation.is_rest = piece.moment.range == kNoRow || StretchOf(piece) < kOperatorStretch.ns;
       break;
     case HostActivity::kOwnRange: {
       const size_t range = Index(piece.moment.range);

@@ -63,7 +63,7 @@ TEST(Verdict, ALossThatIsNoneIsNotNamed) {
                           .busy_high = Microseconds(3970),
                           .account = {{"compute", "compute", Microseconds(3970)},
                                       {"idle_unknown", "unknown", Microseconds(30)}}});
-  EXPECT_EQ(Verdict(rank), "median step 1.0 ms; GPU busy 99.2 %; no loss of 1 % or more");
+  EXPECT_EQ(Verdict(rank), "median step 1.0 ms; GPU busy 99.2 %; no loss of 5 % or more");
 }
 
 TEST(Verdict, SaysWhenNothingIsKnown) {
@@ -148,7 +148,7 @@ TEST(Verdict, NoLossHasNoLine) {
   rank.host_account = {{"input_wait", "input wait", Milliseconds(2)}};
   const LineTime read{"/me/train.py", 25, "read", "", "", Milliseconds(2), {}, 100, {}};
   rank.host_lines = {{HostClass::kInputWait, Milliseconds(2), 100, true, {read}, {}, {}}};
-  EXPECT_EQ(Verdict(rank), "median step 1.0 ms, mean 250.0 ms; no loss of 1 % or more");
+  EXPECT_EQ(Verdict(rank), "median step 1.0 ms, mean 250.0 ms; no loss of 5 % or more");
 }
 
 TEST(Verdict, NamesWaitsForTheInterpreter) {

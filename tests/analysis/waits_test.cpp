@@ -24,6 +24,20 @@ JobAnalysis JobOf(std::vector<RankDigest> digests) {
 
 constexpr int64_t kHoursNs = 3'600'000'000'000 * 5;
 
+// Rank 0 comes 40 ms late to its pair in each step, and so do both to all: 40 ms, not 80.
+TEST(Waits, CountALatenessOnceThatSeveralCommunicatorsShow) {
+  const DrawnJob drawn = DrawJob(4, {.ranks = 4,
+                                     .steps = 10,
+                                     .meetings = 1,
+                                     .has_pairs = true,
+                                     .late_rank = 0,
+                                     .late_ns = 40'000'000});
+  const JobWaits waits = WaitsOf(drawn.digests);
+  EXPECT_EQ(waits.late, std::vector<uint32_t>{0});
+  EXPECT_NEAR(static_cast<double>(waits.ranks[0].lead.ns) / 10, 40e6, 4e6);
+  EXPECT_NEAR(static_cast<double>(waits.ranks[0].caused.ns) / 10, 40e6, 4e6);
+}
+
 // Clocks hours apart change nothing: lengths alone are compared. Exact, in nanoseconds.
 TEST(Waits, AreThoseOfTheSimulation) {
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(testing::Rounds(300)); ++seed) {

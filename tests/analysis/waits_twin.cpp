@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "tests/support/random_trace.h"
 
@@ -25,6 +26,7 @@ class Simulator {
     job_.digests.resize(n);
     // Of each rank, by communicator: what it waited since it was last there, by root.
     brought_.resize(n);
+    charged_.resize(n);
     for (int r = 0; r < draw.ranks; ++r) {
       apart_.push_back(r == 0 ? 0 : random_.Between(-draw.most_apart_ns, draw.most_apart_ns));
       drift_ppm_.push_back(r == 0 ? 0 : random_.Between(-draw.most_drift_ppm, draw.most_drift_ppm));
@@ -66,14 +68,14 @@ class Simulator {
         if (m == 0 && r == draw_.late_rank) ready_[static_cast<size_t>(r)] += draw_.late_ns;
       }
       if (draw_.has_pairs) {
-        for (int r = 0; r + 1 < draw_.ranks; r += 2) {
-          Meet({r, r + 1}, fmt::format("[{}, {}]", r, r + 1), 1 + r / 2);
+        for (const auto& [end, r, exchange] : Pairs()) {
+          Meet({r, r + 1}, fmt::format("[{}, {}]", r, r + 1), 1 + r / 2, exchange);
         }
         for (auto& ready : ready_) ready += random_.Between(0, kMs);
       }
       std::vector<int> all;
       for (int r = 0; r < draw_.ranks; ++r) all.push_back(r);
-      Meet(all, "", 0);
+      Meet(all, "", 0, random_.Between(100'000, 500'000));
     }
     for (int r = 0; r < draw_.ranks; ++r) {
       // A step ends at the next one's begin.
@@ -84,8 +86,27 @@ class Simulator {
     }
   }
 
-  void Meet(const std::vector<int>& members, const std::string& names, int communicator) {
-    const int64_t exchange = random_.Between(100'000, 500'000);
+  // End, first rank and exchange of each pair's meeting, in the order of their ends.
+  std::vector<std::tuple<int64_t, int, int64_t>> Pairs() {
+    std::vector<std::tuple<int64_t, int, int64_t>> pairs;
+    for (int r = 0; r + 1 < draw_.ranks; r += 2) {
+      const int64_t exchange = random_.Between(100'000, 500'000);
+      pairs.emplace_back(std::max(Ready(r), Ready(r + 1)) + exchange, r, exchange);
+    }
+    std::sort(pairs.begin(), pairs.end());
+    return pairs;
+  }
+
+  // What others were charged for it since this communicator met is the same lateness.
+  void ChargeLead(int rank, int64_t lead, int communicator) {
+    std::map<int, int64_t>& charged = charged_[static_cast<size_t>(rank)];
+    const int64_t more = std::max<int64_t>(0, lead - charged[communicator]);
+    job_.lead_ns[static_cast<size_t>(rank)] += more;
+    for (int c = 0; c <= (draw_.ranks + 1) / 2; ++c) charged[c] += more;
+  }
+
+  void Meet(const std::vector<int>& members, const std::string& names, int communicator,
+            int64_t exchange) {
     int last = members[0];
     for (int r : members) {
       if (Ready(r) > Ready(last)) last = r;
@@ -105,8 +126,10 @@ class Simulator {
       if (ns > most) most = ns, root = of;
     }
     const int64_t lead = Ready(last) - second;
-    job_.lead_ns[static_cast<size_t>(root)] += std::min(lead, inherited);
-    job_.lead_ns[static_cast<size_t>(last)] += lead - std::min(lead, inherited);
+    const int64_t root_lead = root == last ? 0 : std::min(lead, inherited);
+    ChargeLead(root, root_lead, communicator);
+    ChargeLead(last, lead - root_lead, communicator);
+    for (auto& charged : charged_) charged[communicator] = 0;
     const int64_t sequence = sequence_[communicator]++;
     for (int r : members) {
       const auto i = static_cast<size_t>(r);
@@ -151,6 +174,8 @@ class Simulator {
   std::vector<int64_t> apart_;
   std::vector<int64_t> drift_ppm_;
   std::vector<std::map<int, std::map<int, int64_t>>> brought_;
+  // Of each rank, by communicator: the lead it was charged since that one last met.
+  std::vector<std::map<int, int64_t>> charged_;
   std::map<int, int64_t> sequence_;
   DrawnJob job_;
 };

@@ -39,6 +39,18 @@ TEST(Workload, WithNothingThatWouldShowItNothingIsKnown) {
   EXPECT_EQ(WorkloadOf(trace, FindSteps(trace)), Workload::kUnknown);
 }
 
+TEST(Workload, IsKnownWithoutSteps) {
+  const RankAnalysis rank = Analyze(TraceFromScript(R"(
+    thread 1
+    op 0 10 aten::mm
+    stream 0 7
+    repeat 100 every 10
+      kernel 10 20 gemm
+    end)"));
+  EXPECT_EQ(rank.workload, Workload::kInference);
+  EXPECT_EQ(Verdict(rank).substr(0, 25), "inference: no steps found");
+}
+
 TEST(Workload, TheVerdictSaysSo) {
   const RankAnalysis rank = Analyze(TraceFromScript(R"(
     thread 1

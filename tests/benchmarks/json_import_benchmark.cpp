@@ -10,7 +10,7 @@
 // It makes the files itself, TRAINPROF_BENCHMARK_MB (500) megabytes each: a corpus trace, or where
 // there is none a generated one, repeated; with times in whole microseconds, then with three
 // decimals. Contenders take turns, the best of TRAINPROF_BENCHMARK_ROUNDS (3) counts, so that
-// another program's load hits all. Exit status: 0 all gates hold, 1 one does not.
+// another program's load hits all. Gates are of the wall's clock: ours takes what cores there are. Exit status: 0 all gates hold, 1 one does not.
 #include <malloc.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -31,8 +31,8 @@
 namespace trainprof {
 namespace {
 
-constexpr double kMinOfNlohmann = 4;  // times as fast
-constexpr double kMinOfSimdjson = 0.7;
+constexpr double kMinOfNlohmann = 4;    // times as fast
+constexpr double kMinOfSimdjson = 1.4;  // on two cores; it takes one
 constexpr double kMaxBytesPerEvent = 150;
 constexpr long kDefaultRounds = 3;
 constexpr double kFailed = 1e30;  // seconds of what never succeeded
@@ -265,8 +265,7 @@ bool Report(const std::vector<Contender>& contenders, double megabytes) {
       const double cpu = c.cpu_s / ours.cpu_s;
       fmt::print("   ours: wall {:.2f}x, cpu {:.2f}x", wall, cpu);
       if (c.gate > 0) {
-        const bool holds =
-            ours.wall_s < kFailed && c.wall_s < kFailed && std::min(wall, cpu) >= c.gate;
+        const bool holds = ours.wall_s < kFailed && c.wall_s < kFailed && wall >= c.gate;
         fmt::print("; gate {}x: {}", c.gate, holds ? "holds" : "FAILS");
         good &= holds;
       }

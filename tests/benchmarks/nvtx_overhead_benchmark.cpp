@@ -1,6 +1,6 @@
 // What one NVTX push+pop pair costs the profiled program: with no tool, with our library injected,
-// and what two bare readings of the clock cost on this machine. The gate of the project: at most
-// 50 ns a pair.
+// and what two bare readings of the clock cost on this machine. The gate of the project: a recorded pair costs
+// 1.35 times what the readings alone do. Exit status: 0 it holds, 1 it does not.
 //
 // The library is loaded by NVTX itself at the first call and stays, so the program runs itself
 // again for the un-injected figures.
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr long kPairs = 300'000;
 constexpr int kRuns = 25;
-constexpr double kGateNs = 50;
+constexpr double kGate = 1.35;  // times two bare readings
 
 // The fastest of many runs: what else the machine does can only add.
 template <class Body>
@@ -98,11 +98,12 @@ int Compare() {
   std::printf("one push+pop pair, fastest of %d runs of %ld pairs\n", kRuns, kPairs);
   std::printf("  no tool                          %6.1f ns\n", alone);
   std::printf("  library injected, no run         %6.1f ns\n", idle);
-  std::printf("  recorded                         %6.1f ns   gate %.0f ns: %s\n", recorded, kGateNs,
-              recorded >= 0 && recorded <= kGateNs ? "kept" : "BROKEN");
-  std::printf("  two bare readings of the clock   %6.1f ns   recorded / bare: %.2f\n", clock,
-              recorded / clock);
-  return recorded >= 0 && recorded <= kGateNs ? 0 : 1;
+  std::printf("  recorded                         %6.1f ns\n", recorded);
+  const bool holds = recorded >= 0 && recorded <= kGate * clock;
+  std::printf(
+      "  two bare readings of the clock   %6.1f ns   recorded / bare: %.2f; gate %.2f: %s\n", clock,
+      recorded / clock, kGate, holds ? "holds" : "FAILS");
+  return holds ? 0 : 1;
 }
 
 }  // namespace

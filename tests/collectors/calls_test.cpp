@@ -143,6 +143,19 @@ TEST(Threads, ShortOnesShareTheirChunks) {
   EXPECT_LT(run.BytesOfSegments(), 10u << 20);
 }
 
+// A clock that became due within a range took the room that the range's end was promised: at the end of a chunk this
+// was written behind it, into whatever the program had there.
+TEST(Threads, NoClockTakesTheRoomOfARangesEnd) {
+  constexpr int64_t kThreads = 80;
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"chunk_ends", std::to_string(kThreads)}), 0);
+  const Trace trace = run.ReadOne();
+  int64_t ranges = 0;
+  for (int64_t i = 0; i < kThreads; ++i) ranges += 985 + i / 2 + 1 + i % 2;
+  EXPECT_EQ(CountRanges(trace, "filled"), ranges);
+  EXPECT_TRUE(trace.quality.items().empty()) << trace.quality.items().front().kind;
+}
+
 TEST(Threads, DestructorsMayStillCall) {
   RecordedRun run;
   ASSERT_EQ(run.Run({"late"}), 0);

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
                                                                   {"numbered", Numbered},
                                                                   {"bulk", Bulk},
                                                                   {"threads", Threads},
+                                                                  {"chunk_ends", ChunkEnds},
                                                                   {"short", ShortThreads},
                                                                   {"fork", Fork},
                                                                   {"rawfork", RawFork},

@@ -24,10 +24,12 @@ int Numbered(const Arguments& arguments);      // FILE: ranges without end, Hand
 int Bulk(const Arguments& arguments);          // N: N times phase > detail > more
 int Threads(const Arguments& arguments);       // N: N threads at once, a range each
 int ShortThreads(const Arguments& arguments);  // N: N threads one after another, a range each
-int Fork(const Arguments& arguments);          // N children beside busy threads
-int RawFork(const Arguments& arguments);       // a child made by the bare system call
-int Exec(const Arguments& arguments);          // vfork + exec of itself
-int Spawned(const Arguments& arguments);       // a child process that records, by fork + exec
+int ChunkEnds(
+    const Arguments& arguments);  // N: threads that fill up to N words differently far, then wait
+int Fork(const Arguments& arguments);     // N children beside busy threads
+int RawFork(const Arguments& arguments);  // a child made by the bare system call
+int Exec(const Arguments& arguments);     // vfork + exec of itself
+int Spawned(const Arguments& arguments);  // a child process that records, by fork + exec
 int WorkingSteps(
     const Arguments&
         arguments);  // N: steps of 3 ms of the CPU and 3 ms of sleep; prints its CPU time

@@ -160,6 +160,26 @@ int Threads(const Arguments& arguments) {
   return 0;
 }
 
+// Thread i has written some words more than thread i - 1 when its clock becomes due, all of them between two and
+// four thousand: where its first chunk ends.
+int ChunkEnds(const Arguments& arguments) {
+  const long count = Number(arguments, 0, 100);
+  std::vector<std::thread> threads;
+  for (long i = 0; i < count; ++i) {
+    threads.emplace_back([i] {
+      constexpr long kLeastPairs = 985;  // a range takes two words
+      const nvtxRangeId_t odd =
+          i % 2 == 0 ? 0 : nvtxRangeStartA("filled");  // three, and three at its end
+      for (long pair = kLeastPairs + i / 2; pair > 0; --pair) Range("filled");
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      Range("filled");
+      if (i % 2 != 0) nvtxRangeEnd(odd);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
 int ShortThreads(const Arguments& arguments) {
   for (long i = Number(arguments, 0, 1000); i > 0; --i) {
     std::thread([] { Range("short"); }).join();

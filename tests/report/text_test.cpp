@@ -19,6 +19,14 @@ TEST(Wrap, BreaksAtSpacesAndIndents) {
   EXPECT_EQ(Wrap("", 2, 5), "");
 }
 
+TEST(FirstWords, CutsBetweenWords) {
+  EXPECT_EQ(FirstWords("aa bb cc", 8), "aa bb cc");
+  EXPECT_EQ(FirstWords("aa bb cc", 7), "aa ...");
+  EXPECT_EQ(FirstWords("aa bbb ccc", 9), "aa ...");
+  EXPECT_EQ(FirstWords("aa bb cccc", 9), "aa bb ...");
+  EXPECT_EQ(FirstWords("averylongword x", 8), "avery...");
+}
+
 TEST(Card, WithoutStepsAGainIsOfAll) {
   JobAnalysis job;
   job.ranks.emplace_back();
@@ -221,6 +229,20 @@ TEST(TextReport, ShowsManyRanksInGroups) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("rank 1234 comes last"), std::string::npos) << text;
+}
+
+TEST(TextReport, CallsNoRankSlowestWhereNoneMakesOthersWait) {
+  JobAnalysis job;
+  for (int64_t number = 0; number < 3; ++number) {
+    RankAnalysis& rank = job.ranks.emplace_back(RankThatSkips(number, {}));
+    rank.window = Milliseconds(100 + number % 2);  // by chance
+  }
+  const std::string text = TextReport(job);
+  EXPECT_NE(text.find("VERDICT rank 0 (the ranks are alike): "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nRank 0 (the ranks are alike)\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("slowest"), std::string::npos) << text;
+  job.ranks[1].window = Milliseconds(110);
+  EXPECT_NE(TextReport(job).find("\nRank 1, the slowest\n"), std::string::npos);
 }
 
 TEST(TextReport, SaysOnceWhySeveralRulesWereSkipped) {

@@ -128,6 +128,8 @@ TEST(IntervalSetTwin, AgreesWithABitmapOnRandomInput) {
     ASSERT_EQ(Listed(set_a), RunsOf(a)) << "round " << round;
     ASSERT_EQ(set_a.Total().ns, static_cast<int64_t>(a.count())) << "round " << round;
     ASSERT_EQ(Listed(set_a.UnionWith(set_b)), RunsOf(a | b)) << "round " << round;
+    ASSERT_EQ(Listed(IntervalSet(set_a).UnionWith(set_b)), RunsOf(a | b)) << "round " << round;
+    ASSERT_EQ(set_a.TotalWithin(set_b), set_a.IntersectWith(set_b).Total()) << "round " << round;
     ASSERT_EQ(Listed(set_a.IntersectWith(set_b)), RunsOf(a & b)) << "round " << round;
     ASSERT_EQ(Listed(set_a.Minus(set_b)), RunsOf(a & ~b)) << "round " << round;
   }

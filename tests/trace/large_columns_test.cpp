@@ -2,7 +2,10 @@
 #include "trace/base/large_columns.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace trainprof {
@@ -19,6 +22,34 @@ TEST(ReserveLarge, KeepsWhatThereIsAndMakesRoom) {
   ReserveLarge(column, 10);
   column.resize(kRows, 7);
   EXPECT_EQ(column.data(), before);
+}
+
+// Of a column's room.
+size_t PagesInMemory(const std::vector<uint64_t>& column) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(column.data()) + page - 1) & ~(page - 1);
+  const size_t bytes =
+      (column.capacity() - page / sizeof(uint64_t)) * sizeof(uint64_t) & ~(page - 1);
+  std::vector<unsigned char> is_there(bytes / page);
+  if (mincore(reinterpret_cast<void*>(begin), bytes, is_there.data()) != 0) return 0;
+  return static_cast<size_t>(std::count_if(is_there.begin(), is_there.end(),
+                                           [](unsigned char c) { return (c & 1) != 0; }));
+}
+
+TEST(ReturnRoom, GivesMemoryBackAndKeepsTheRows) {
+  std::vector<uint64_t> column;
+  ReserveLarge(column, kRows);
+  column.resize(kRows / 2, 7);
+  column.resize(kRows / 4);
+  const size_t before = PagesInMemory(column);
+  ReturnRoom(column);
+  EXPECT_LE(PagesInMemory(column), before / 2 + 1);
+  EXPECT_EQ(std::count(column.begin(), column.end(), 7), kRows / 4);
+  column.resize(kRows, 8);
+  EXPECT_EQ(std::count(column.begin(), column.end(), 7), kRows / 4);
+  EXPECT_EQ(std::count(column.begin(), column.end(), 8), kRows - kRows / 4);
+  std::vector<uint64_t> none;
+  ReturnRoom(none);
 }
 
 TEST(RoomAhead, ChangesNothingInColumnsThatAreFilledMeanwhile) {

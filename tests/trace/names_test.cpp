@@ -338,7 +338,9 @@ TEST(Names, TellsCommunicationKernels) {
   EXPECT_TRUE(IsCommunicationKernel("void vllm::cross_device_reduce_1stage<__half, 2>(...)"));
   for (
       const char* name :
-      {"void deep_ep::intranode::dispatch<8, 768>(int4*, float*)",
+      {"void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int, int)",
+       "kuserbuffers_pullsend(int, int)", "barrier_all_on_stream_kernel_threadgroup",
+       "void deep_ep::intranode::dispatch<8, 768>(int4*, float*)",
        "void deep_ep::internode_ll::combine<true, 7168>(void*)",
        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16>(...)",
        "void c10d::symmetric_memory::(anonymous namespace)::two_shot_all_reduce_kernel<float>(float*)",
@@ -353,6 +355,8 @@ TEST(Names, TellsCommunicationKernels) {
       IsCommunicationKernel("void reduce_kernel<512, 1, ReduceOp<float, all_reduce_tag>>(int)"));
   EXPECT_FALSE(IsCommunicationKernel(
       "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>(float*)"));
+  EXPECT_FALSE(IsCommunicationKernel("void split_k_all_reduce_epilogue<float, 4>(float*)"));
+  EXPECT_FALSE(IsCommunicationKernel("gemm_all_reduce_kernel_bf16"));
   EXPECT_FALSE(IsCommunicationKernel(""));
 }
 

@@ -66,7 +66,7 @@ TEST(QueueFull, TakesNoMemoryWhereThereIsNone) {
   for (int i = 0; i < 100; ++i) b.Call(i * 10, i * 10 + 5, b.one);
   const Trace t = std::move(b.trace).Build();
   EXPECT_EQ(t.api.queue_full_ns.size(), 100u);
-  EXPECT_EQ(t.api.queue_full_ns.capacity(), 0u);
+  EXPECT_EQ(t.api.queue_full_ns.stored_bytes(), 0u);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(RareColumn, TakesNoMemoryWhileAllRowsHoldTheUsualValue) {
   for (int i = 0; i < 1000; ++i) column.push_back(7);
   column.resize(1500, 7);
   EXPECT_EQ(column.size(), 1500u);
-  EXPECT_EQ(column.capacity(), 0u);
+  EXPECT_EQ(column.stored_bytes(), 0u);
   EXPECT_EQ(column[1499], 7);
   EXPECT_EQ(StoredRows(column), nullptr);
   column.push_back(8);

@@ -113,6 +113,17 @@ TEST(SyncJoin, OfOneDeviceTheNumberOfTheStreamTells) {
   EXPECT_EQ(t.syncs.awaited, (std::vector{awaited, kNoTrack, kNoTrack}));
 }
 
+// Kineto does not say of which device the stream is.
+TEST(SyncJoin, AStreamThatOneDeviceAloneHasIsThatOne) {
+  Builder b;
+  const TrackId waits = b.Stream(0, 7);
+  const TrackId awaited = b.Stream(1, 13);
+  b.Kernel(waits, 1);
+  b.Kernel(awaited, 2);
+  b.Add(waits, {.kind = SyncKind::kStreamWaits, .waited_stream = 13});
+  EXPECT_EQ(b.Build().syncs.awaited, std::vector{awaited});
+}
+
 // What JoinSyncs promises, tried call by call.
 Row TwinCall(const Trace& t, uint32_t sync, int64_t correlation) {
   if (correlation == kNoCorrelation) return kNoRow;

@@ -7,22 +7,44 @@
 #include "trace/base/sort_runs.h"
 
 namespace trainprof {
+namespace {
+
+// The parts that both have, in time order.
+template <class Visit>
+void VisitCommon(const IntervalSet& one, const IntervalSet& other, Visit visit) {
+  CancelPoint();
+  auto a = one.intervals().begin();
+  auto b = other.intervals().begin();
+  while (a != one.intervals().end() && b != other.intervals().end()) {
+    const Interval part = Intersect(*a, *b);
+    if (!part.Empty()) visit(part);
+    (a->end < b->end) ? ++a : ++b;
+  }
+}
+
+}  // namespace
 
 IntervalSet IntervalSet::Union(std::vector<Interval> intervals) {
   CancelPoint();
   std::erase_if(intervals, [](const Interval& i) { return i.Empty(); });
   SortRuns(intervals, [](const Interval& interval) { return interval.begin; });
+  return Coalesced(std::move(intervals));
+}
+
+IntervalSet IntervalSet::Coalesced(std::vector<Interval> sorted) {
   size_t last = 0;
-  for (size_t i = 1; i < intervals.size(); ++i) {
+  for (size_t i = 1; i < sorted.size(); ++i) {
     CancelPoint(i);
-    if (intervals[i].begin <= intervals[last].end) {
-      intervals[last].end = std::max(intervals[last].end, intervals[i].end);
+    if (sorted[i].begin <= sorted[last].end) {
+      sorted[last].end = std::max(sorted[last].end, sorted[i].end);
     } else {
-      intervals[++last] = intervals[i];
+      sorted[++last] = sorted[i];
     }
   }
-  if (!intervals.empty()) intervals.resize(last + 1);
-  return IntervalSet(std::move(intervals));
+  if (!sorted.empty()) sorted.resize(last + 1);
+  // Of millions of kernels a few busy stretches may be left.
+  if (sorted.size() < sorted.capacity() / 2) sorted.shrink_to_fit();
+  return IntervalSet(std::move(sorted));
 }
 
 Duration IntervalSet::Total() const {
@@ -31,25 +53,39 @@ Duration IntervalSet::Total() const {
   return total;
 }
 
-IntervalSet IntervalSet::UnionWith(const IntervalSet& other) const {
+IntervalSet IntervalSet::UnionWith(const IntervalSet& other) const& {
   std::vector<Interval> all;
-  all.reserve(intervals_.size() + other.intervals_.size());
-  std::merge(intervals_.begin(), intervals_.end(), other.intervals_.begin(), other.intervals_.end(),
-             std::back_inserter(all));
-  return Union(std::move(all));
+  ReserveLarge(all, intervals_.size() + other.intervals_.size());
+  all = intervals_;
+  return IntervalSet(std::move(all)).UnionWith(other);
+}
+
+IntervalSet IntervalSet::UnionWith(const IntervalSet& other) && {
+  CancelPoint();
+  std::vector<Interval> all = std::move(intervals_);
+  auto a = all.size();
+  auto b = other.intervals_.size();
+  ReserveLarge(all, a + b);
+  all.resize(a + b);
+  // From the back, so that nothing is overwritten before it was moved.
+  for (auto to = a + b; b > 0; --to) {
+    CancelPoint(to);
+    const bool take_a = a > 0 && all[a - 1].begin > other.intervals_[b - 1].begin;
+    all[to - 1] = take_a ? all[--a] : other.intervals_[--b];
+  }
+  return Coalesced(std::move(all));
 }
 
 IntervalSet IntervalSet::IntersectWith(const IntervalSet& other) const {
-  CancelPoint();
   std::vector<Interval> common;
-  auto a = intervals_.begin();
-  auto b = other.intervals_.begin();
-  while (a != intervals_.end() && b != other.intervals_.end()) {
-    const Interval part = Intersect(*a, *b);
-    if (!part.Empty()) common.push_back(part);
-    (a->end < b->end) ? ++a : ++b;
-  }
+  VisitCommon(*this, other, [&](const Interval& part) { AddLarge(common, part); });
   return IntervalSet(std::move(common));
+}
+
+Duration IntervalSet::TotalWithin(const IntervalSet& other) const {
+  Duration total;
+  VisitCommon(*this, other, [&](const Interval& part) { total += part.Length(); });
+  return total;
 }
 
 IntervalSet IntervalSet::Minus(const IntervalSet& other) const {
@@ -60,10 +96,10 @@ IntervalSet IntervalSet::Minus(const IntervalSet& other) const {
     TraceTime at = a.begin;
     while (b != other.intervals_.end() && b->end <= at) ++b;
     for (auto c = b; c != other.intervals_.end() && c->begin < a.end; ++c) {
-      if (c->begin > at) rest.push_back({at, c->begin});
+      if (c->begin > at) AddLarge(rest, {at, c->begin});
       at = std::max(at, c->end);
     }
-    if (at < a.end) rest.push_back({at, a.end});
+    if (at < a.end) AddLarge(rest, {at, a.end});
   }
   return IntervalSet(std::move(rest));
 }

@@ -41,17 +41,22 @@ class IntervalSet {
   Duration Total() const;
 
   // All O(n + m).
-  IntervalSet UnionWith(const IntervalSet& other) const;
+  IntervalSet UnionWith(const IntervalSet& other) const&;
+  IntervalSet UnionWith(const IntervalSet& other) &&;  // in the room of this one
   IntervalSet IntersectWith(const IntervalSet& other) const;
   IntervalSet Minus(const IntervalSet& other) const;
   IntervalSet Complement(const Interval& within) const;
   IntervalSet Clip(const Interval& within) const;
   // Total of the part inside `within`. O(log n + k), k intervals there.
   Duration TotalWithin(const Interval& within) const;
+  // As IntersectWith(other).Total(), without making that set. O(n + m).
+  Duration TotalWithin(const IntervalSet& other) const;
 
   bool operator==(const IntervalSet&) const = default;
 
  private:
+  // Sorted by begin, none empty.
+  static IntervalSet Coalesced(std::vector<Interval> sorted);
   explicit IntervalSet(std::vector<Interval> disjoint) : intervals_(std::move(disjoint)) {}
   std::vector<Interval> intervals_;
 };

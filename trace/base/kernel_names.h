@@ -22,17 +22,21 @@ constexpr std::string_view FunctionOf(std::string_view kernel) {
 }
 
 // A kernel that moves data between GPUs, or waits for another one's: NCCL, RCCL, NVSHMEM, DeepEP,
-// MSCCL++, torch's symmetric memory (multimem_*, one_shot_*, two_shot_*) and the custom all-reduces
-// of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick reduce. What says "all_reduce" within its
-// template's arguments alone is none.
+// MSCCL++, Transformer Engine's user buffers, torch's symmetric memory (multimem_*, one_shot_*,
+// two_shot_*) and the custom all-reduces of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick
+// reduce. Others are known by their streams and records (trace/build/communication_join.h). What says "all_reduce" within its
+// template's arguments alone is none, nor is a matrix product that ends with it.
 constexpr bool IsCommunicationKernel(std::string_view name) {
   using names_internal::ContainsNoCase;
   for (const std::string_view library :
        {"nccl", "rccl", "nvshmem", "deep_ep::", "mscclpp", "quickreduce", "cross_device_reduce",
-        "symm_mem::", "symmetric_memory"}) {
+        "symm_mem::", "symmetric_memory", "userbuffers", "barrier_all_on_stream"}) {
     if (ContainsNoCase(name, library)) return true;
   }
   const std::string_view function = FunctionOf(name);
+  for (const std::string_view product : {"gemm", "matmul", "split_k", "splitk", "epilogue"}) {
+    if (ContainsNoCase(function, product)) return false;
+  }
   for (const std::string_view collective :
        {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
         "alltoall", "all_to_all", "multimem_", "quick_reduce"}) {

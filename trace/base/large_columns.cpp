@@ -1,6 +1,7 @@
 #include "trace/base/large_columns.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,12 +12,12 @@ namespace {
 constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE of Linux 5.14, which older headers lack
 
-// The whole large pages in a room.
+// The whole pages in a room.
 struct Pages {
-  Pages(const void* room, size_t bytes) {
+  Pages(const void* room, size_t bytes, uintptr_t page) {
     const auto address = reinterpret_cast<uintptr_t>(room);
-    begin = (address + kLargePage - 1) & ~(kLargePage - 1);
-    end = std::max(begin, (address + bytes) & ~(kLargePage - 1));
+    begin = (address + page - 1) & ~(page - 1);
+    end = std::max(begin, (address + bytes) & ~(page - 1));
   }
   uintptr_t begin;
   uintptr_t end;
@@ -30,8 +31,16 @@ bool Advise(uintptr_t begin, uintptr_t end, int advice) {
 }  // namespace
 
 void PreferLargePages(void* room, size_t bytes) {
-  const Pages pages(room, bytes);
+  const Pages pages(room, bytes, kLargePage);
   if (pages.begin < pages.end) Advise(pages.begin, pages.end, MADV_HUGEPAGE);
+}
+
+void ReturnPages(void* room, size_t bytes) {
+  constexpr size_t kWorthACall = size_t{256} << 10;
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  if (bytes < kWorthACall) return;
+  const Pages pages(room, bytes, page);
+  Advise(pages.begin, pages.end, MADV_DONTNEED);
 }
 
 void RoomAhead::Start() {
@@ -51,7 +60,7 @@ void RoomAhead::Work() const {
   for (size_t offset = 0;; offset += kLargePage) {
     bool any = false;
     for (const Room& room : rooms_) {
-      const Pages pages(room.begin, room.bytes);
+      const Pages pages(room.begin, room.bytes, kLargePage);
       if (offset >= pages.end - pages.begin) continue;
       const uintptr_t page = pages.begin + offset;
       if (stop_ || taken >= kMostBytes) return;

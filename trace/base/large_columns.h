@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "trace/base/parallel.h"
@@ -22,12 +23,31 @@ void ReserveLarge(std::vector<T>& column, size_t rows) {
   PreferLargePages(column.data() + column.size(), (rows - column.size()) * sizeof(T));
 }
 
+// Gives back the memory behind room that nothing is written to any more.
+void ReturnPages(void* room, size_t bytes);
+
+// The memory behind what a column has of room beyond its rows: it takes some again where rows are added.
+template <class T>
+void ReturnRoom(std::vector<T>& column) {
+  ReturnPages(column.data() + column.size(), (column.capacity() - column.size()) * sizeof(T));
+}
+
 // So many zeros.
 template <class T>
 void AssignLarge(std::vector<T>& column, size_t rows) {
   column.clear();
   ReserveLarge(column, rows);
   column.resize(rows);
+}
+
+// As push_back(), of a column whose length nobody knows before.
+template <class T>
+void AddLarge(std::vector<T>& column, const std::type_identity_t<T>& row) {
+  constexpr size_t kFewRows = size_t{1} << 14;
+  if (column.size() == column.capacity() && column.size() >= kFewRows) {
+    ReserveLarge(column, 2 * column.size());
+  }
+  column.push_back(row);
 }
 
 // Has the kernel clear the pages of rooms while others fill them, on a thread of its own: where it

@@ -19,7 +19,7 @@ class RareColumn {
   explicit RareColumn(size_t size) : size_(size) {}
 
   size_t size() const { return size_; }
-  size_t capacity() const { return rows_.capacity(); }  // of what takes memory
+  size_t stored_bytes() const { return rows_.capacity() * sizeof(T); }
   T operator[](size_t row) const { return rows_.empty() ? kUsual : rows_[row]; }
   T back() const { return (*this)[size_ - 1]; }
 
@@ -68,10 +68,30 @@ class RareColumn {
   std::vector<T> rows_;  // empty: all hold kUsual
 };
 
+// visit(std::vector<T>& rows) of what is stored a row; not called where nothing is.
+template <class T, T kUsual, class Visit>
+void VisitStored(RareColumn<T, kUsual>& column, Visit visit) {
+  if (auto* const rows = StoredRows(column)) visit(*rows);
+}
+
 // The same of any column.
 template <class T>
 std::vector<T>* StoredRows(std::vector<T>& column) {
   return &column;
+}
+template <class T, class Visit>
+void VisitStored(std::vector<T>& column, Visit visit) {
+  visit(column);
+}
+
+// The memory that a column's rows take.
+template <class Column>
+size_t StoredBytes(const Column& column) {
+  if constexpr (requires { column.stored_bytes(); }) {
+    return column.stored_bytes();
+  } else {
+    return column.capacity() * sizeof column[0];
+  }
 }
 
 }  // namespace trainprof

@@ -136,11 +136,12 @@ class SyncJoin {
     const Track& own = trace_.tracks[Index(syncs_.track[row])];
     const int64_t device_id = syncs_.waited_device[row];
     if (device_id == kNoCorrelation) {
-      // A stream of that number on the device that waits, unless there is another of it elsewhere.
-      const bool elsewhere = std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
-        return entry.first.first == number && entry.first.second != own.device;
-      });
-      return elsewhere ? kNoTrack : StreamOn(own.device, number, own.process);
+      // The stream of that number, where one device alone has one.
+      const auto first = streams_.lower_bound({number, DeviceId{0}});
+      if (first == streams_.end() || first->first.first != number) return kNoTrack;
+      const auto second = std::next(first);
+      const bool is_only = second == streams_.end() || second->first.first != number;
+      return is_only ? StreamOn(first->first.second, number, own.process) : kNoTrack;
     }
     for (uint32_t i = 0; i < trace_.devices.size(); ++i) {
       if (trace_.devices[i].id != device_id) continue;

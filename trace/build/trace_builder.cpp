@@ -12,6 +12,7 @@
 #include "trace/base/large_columns.h"
 #include "trace/base/parallel.h"
 #include "trace/build/canonical_order.h"
+#include "trace/build/communication_join.h"
 #include "trace/build/launch_join.h"
 #include "trace/build/missing_rows.h"
 #include "trace/build/queue_full.h"
@@ -399,8 +400,7 @@ size_t TraceBuilder::size_bytes() const {
   size_t bytes = trace_.strings.size_bytes() + trace_.name_facts.size_bytes() +
                  trace_.args.size_bytes() + trace_.stacks.size_bytes();
   ForEachTable(trace_, [&]<class T>(Table, const T& table) {
-    ForEachColumn(table,
-                  [&](const auto& column) { bytes += column.capacity() * sizeof column[0]; });
+    ForEachColumn(table, [&](const auto& column) { bytes += StoredBytes(column); });
     bytes += table.begin.capacity() * sizeof(Row);  // what is computed of each row
   });
   return bytes + trace_.others.capacity() * sizeof(OtherEvent) +
@@ -435,6 +435,10 @@ int64_t TraceBuilder::SortTables(EqualRows equal_rows) {
 Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   Trace& t = trace_;
   room_ahead_.reset();
+  ForEachTable(t, []<class T>(Table, T& table) {
+    ForEachStored(table, [](auto& rows) { ReturnRoom(rows); });
+  });
+  t.args.ReturnRoom();
   if (equal_rows == EqualRows::kByContent) OrderTracks(t);
   const int64_t overlaps = SortTables(equal_rows);
   OrderReferredTo(t);
@@ -444,11 +448,12 @@ Trace TraceBuilder::Build(bool rebase, EqualRows equal_rows) && {
   JoinLaunches(t);
   JoinSyncs(t);
   JoinQueueFull(t);
+  t.name_facts.Cover(t.strings);
+  JoinCommunication(t);
   CountMissingRows(t);
   if (rebase) Rebase(t);
   CancelPoint();
   t.extent = Extent(t);
-  t.name_facts.Cover(t.strings);
   return std::move(trace_);
 }
 

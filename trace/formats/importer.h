@@ -41,6 +41,8 @@ struct ImportOptions {
   // 0: three quarters of the machine's memory, or of the process's own limit where that is less.
   uint64_t max_memory_bytes = 0;
   KeptArgs args = KeptArgs::kAll;
+  // On how many threads one file may be read; 0: as many as make it faster.
+  size_t threads = 0;
 };
 
 struct Importer {

@@ -140,6 +140,14 @@ ArgValue ArgsTable::Read(Stored stored, const uint32_t*& word) const {
   return value;
 }
 
+void ArgsTable::Copy(ArgsId id, std::vector<Arg>& args) const {
+  if (id == kNoArgs) return args.clear();
+  const uint32_t shape = words_[Index(id)];
+  args.resize(shape_begin_[shape + 1] - shape_begin_[shape]);
+  auto next = args.begin();
+  ForEach(id, [&](const Arg& arg) { *next++ = arg; });
+}
+
 std::optional<ArgValue> ArgsTable::Find(ArgsId id, StringId key) const {
   std::optional<ArgValue> found;
   ForEach(id, [&](const Arg& arg) {
@@ -151,6 +159,8 @@ std::optional<ArgValue> ArgsTable::Find(ArgsId id, StringId key) const {
 void ArgsTable::ExpectTimes(double times) {
   ReserveLarge(words_, static_cast<size_t>(static_cast<double>(words_.size()) * times));
 }
+
+void ArgsTable::ReturnRoom() { trainprof::ReturnRoom(words_); }
 
 size_t ArgsTable::size_bytes() const {
   return words_.size() * sizeof(uint32_t) + slots_.size() * sizeof(Slot) +

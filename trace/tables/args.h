@@ -47,12 +47,16 @@ class ArgsTable {
   // Calls visit(const Arg&) for each argument in its stored order.
   template <class Visitor>
   void ForEach(ArgsId id, Visitor visit) const;
+  // All of them in their stored order instead of what `args` holds.
+  void Copy(ArgsId id, std::vector<Arg>& args) const;
   // The first argument of that key.
   std::optional<ArgValue> Find(ArgsId id, StringId key) const;
 
   size_t size_bytes() const;
   // About so many times the arguments of now will be added in all.
   void ExpectTimes(double times);
+  // No more will be added.
+  void ReturnRoom();
 
  private:
   // How a value is stored; kString..kNull as ArgValue::Type, and integers in two sizes.

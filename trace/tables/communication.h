@@ -5,7 +5,8 @@
 
 namespace trainprof {
 
-// By its kernel's name, or by the source's record of a collective.
+// By its kernel's name, by the source's record of a collective, or by what launched it or runs beside it
+// (trace/build/communication_join.h).
 inline bool Communicates(const Trace& trace, Row op) {
   if (trace.device_ops.kind[Index(op)] != DeviceOpKind::kKernel) return false;
   return trace.device_ops.collective[Index(op)] != kNoCollective ||

@@ -20,6 +20,7 @@
 #include "trace/base/rare_column.h"
 #include "trace/base/string_table.h"
 #include "trace/base/time.h"
+#include "trace/base/word_column.h"
 #include "trace/tables/allocation.h"
 #include "trace/tables/args.h"
 #include "trace/tables/collective.h"
@@ -79,7 +80,7 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-using CategoryColumn = RareColumn<StringId, kEmptyString>;
+using CategoryColumn = WordColumn;
 using StackColumn = RareColumn<StackId, kNoStack>;
 
 // The columns that all tables share.
@@ -415,7 +416,7 @@ inline bool HasChromeWords(const Trace& trace) {
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
 // launch, queue_full_ns, a sync's call, record and awaited stream) is not listed.
 
-// Calls visit(column): a std::vector, or a RareColumn.
+// Calls visit(column): a std::vector, a RareColumn, or a WordColumn.
 template <class T, class Visit>
 void ForEachColumn(T& table, Visit visit) {
   const auto each = [&](auto&... columns) { (visit(columns), ...); };
@@ -426,9 +427,7 @@ void ForEachColumn(T& table, Visit visit) {
 // The same for those columns alone that take memory: visit(std::vector<...>& rows).
 template <class T, class Visit>
 void ForEachStored(T& table, Visit visit) {
-  ForEachColumn(table, [&](auto& column) {
-    if (auto* const rows = StoredRows(column)) visit(*rows);
-  });
+  ForEachColumn(table, [&](auto& column) { VisitStored(column, visit); });
 }
 
 // A table that names columns is described: Chrome's JSON and the inspector need no code that knows

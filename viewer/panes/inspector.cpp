@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/job/job.h"
 #include "viewer/navigation/ruler.h"
 
 namespace trainprof {
@@ -61,7 +62,9 @@ Scope OfSteps(uint32_t rank, const Trace& trace, const Steps& steps, bool of_dev
 
 std::string RankName(const State& state, uint32_t rank) {
   std::string name = fmt::format("rank {}", NumberOfRank(state, rank));
-  const bool slowest = rank == state.document->SlowestRank() && state.document->ranks() > 1;
+  const JobAnalysis* const job = state.document->job();
+  const bool slowest = rank == state.document->SlowestRank() && state.document->ranks() > 1 &&
+                       !(job != nullptr && AreAlike(*job));
   if (slowest) name += " (slowest)";
   return name;
 }

@@ -7,7 +7,7 @@
 
 namespace trainprof {
 
-// "rank 3", of several "rank 3 (slowest)".
+// "rank 3"; of several that are not alike "rank 3 (slowest)".
 std::string RankName(const State& state, uint32_t rank);
 // Chooses the shown rank; nothing where there is only one.
 void RankChooser(PaneContext& context, const char* id);

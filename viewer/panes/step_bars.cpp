@@ -45,6 +45,7 @@ void Account(const std::vector<Step>& steps, const std::vector<bool>& counts,
   bars.time.resize(steps.size() * bars.parts.size());
   for (size_t s = 0; s < steps.size(); ++s) {
     if (!counts[s]) continue;
+    ++bars.detailed;
     const auto totals = within(steps[s]);
     for (size_t p = 0; p < bars.parts.size(); ++p) {
       const Duration time = totals[class_of_part[p]];

@@ -22,6 +22,7 @@ struct StepBars {
   std::vector<Interval> spans;  // by step, by the steps' clock, on the axis of the lines
   // By step and part. Steps during which the device was not recorded in detail have none: all 0.
   std::vector<Duration> time;
+  int64_t detailed = 0;          // steps that have parts
   std::vector<int64_t> numbers;  // by step
   Duration median;               // of the spans
   Duration limit;                // a bar of full height; longer ones are clipped

@@ -135,7 +135,8 @@ void DrawFacts(const PaneContext& context, ImDrawList* draw, const StepBars& bar
   const Box& box = ribbon.facts;
   const float line = ImGui::GetFontSize() + theme.Px(2);
   float y = box.top;
-  const auto count = static_cast<int64_t>(bars.spans.size());
+  const auto all = static_cast<int64_t>(bars.spans.size());
+  const int64_t count = bars.parts.empty() ? all : bars.detailed;
   std::string head = fmt::format("mean of {} step{}", Grouped(count), count == 1 ? "" : "s");
   if (!bars.source.empty()) head = bars.source + ", " + head;
   const std::string_view fits = FitText(head, box.width());

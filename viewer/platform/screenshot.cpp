@@ -15,8 +15,6 @@ namespace {
 constexpr int kLeastFrames = 4;
 // What is drawn after this long is taken as it is.
 constexpr std::chrono::seconds kLongestWait(60);
-// For tables that are made on a thread of their own.
-constexpr std::chrono::seconds kMostWait{60};
 constexpr float kFrameSeconds = 1.f / 60;
 
 void Hash(uint64_t& hash, const void* data, size_t size) {

@@ -25,8 +25,8 @@ TEST(Allocation, MemoryOfTheDriverInEachStep) {
     repeat 5 every 1000
       kernel 225 700 gemm | corr=1
     end)";
-  // Of the five steps the first may be what start-up asks for; behind the last kernel nothing counts.
-  EXPECT_EQ(OutcomeOf("allocation", kEachStep).substr(0, 24), "error count=8 cost=0.334");
+  // Of the first of the five steps too little is known, the second may be what start-up asks for; behind the last kernel nothing counts.
+  EXPECT_EQ(OutcomeOf("allocation", kEachStep).substr(0, 24), "error count=6 cost=0.236");
   EXPECT_NE(AllocationAdviceOf(kEachStep).find("Allocate once before the loop"), std::string::npos);
 }
 

@@ -27,7 +27,7 @@ TEST(CpuTensor, ATensorMadeAndCopiedIsFoundAtItsLine) {
         op 260 305 aten::copy_
         call 280 300 cudaMemcpyAsync | corr=2
       call 500 510 cudaLaunchKernel | corr=3)"),
-            "warning count=5 cost=0.100 gain=0.010..0.290 where=train.py:9 main x5");
+            "warning count=4 cost=0.080 gain=0.010..0.290 where=train.py:9 main x4");
 }
 
 TEST(CpuTensor, WithoutItsStackTheFindingLosesItsPlaceOnly) {
@@ -39,7 +39,7 @@ TEST(CpuTensor, WithoutItsStackTheFindingLosesItsPlaceOnly) {
         op 260 305 aten::copy_
         call 280 300 cudaMemcpyAsync | corr=2
       call 500 510 cudaLaunchKernel | corr=3)"),
-            "warning count=5 cost=0.100 gain=0.010..0.290 where=:0 aten::to x5");
+            "warning count=4 cost=0.080 gain=0.010..0.290 where=:0 aten::to x4");
 }
 
 TEST(CpuTensor, ACopyOfWhatWasThereBeforeIsNone) {
@@ -59,8 +59,8 @@ TEST(CpuTensor, ANativeStackNamesTheLineOfACppProgram) {
       call 10 20 cudaLaunchKernel | corr=1
       call 280 300 cudaMemcpyAsync | corr=2 stack=/usr/lib/libcudart.so.13(+0x11): cudaMemcpyAsync;/opt/libtorch/lib/libtorch_cpu.so(+0x20): at::Tensor::to(at::Device) const;/home/me/train.cpp(31): make_noise(int);/home/me/train.cpp(88): main
       call 500 510 cudaLaunchKernel | corr=3)"),
-            "warning count=5 cost=0.020 gain=0.010..0.290 where=/home/me/train.cpp:31 make_noise "
-            "x5");
+            "note count=4 cost=0.016 gain=0.010..0.290 where=/home/me/train.cpp:31 make_noise "
+            "x4");
 }
 
 TEST(CpuTensor, ABatchThatTheUserNamesIsNone) {

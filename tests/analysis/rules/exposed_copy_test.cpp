@@ -68,9 +68,9 @@ TEST(ExposedCopy, KindsAreToldApart) {
       copy 650 670 Memcpy PtoP (Device -> Device) | corr=4 bytes=8000000
       copy 670 672 Memcpy DtoH (Device -> Pinned) | bytes=4
     end)"),
-            "warning count=5 cost=0.100 gain=0.090..0.110 where=:0  x5\n"
-            "warning count=5 cost=0.050 gain=0.040..0.060 where=:0  x5\n"
-            "warning count=5 cost=0.020 gain=0.010..0.030 where=:0  x5");
+            "warning count=4 cost=0.080 gain=0.072..0.110 where=:0  x4\n"
+            "warning count=4 cost=0.040 gain=0.032..0.060 where=:0  x4\n"
+            "note count=4 cost=0.016 gain=0.008..0.030 where=:0  x4");
 }
 
 // That is pageable-copy's.

@@ -112,7 +112,7 @@ TEST(HostSync, PinnedCopyWithASyncBehindItCounts) {
       copy 390 400 Memcpy DtoH (Device -> Pinned) | corr=2 bytes=4
     end)")
                 .substr(0, 13),
-            "error count=5");
+            "error count=4");
 }
 
 TEST(HostSync, OnceIsNoHabit) {
@@ -121,6 +121,7 @@ TEST(HostSync, OnceIsNoHabit) {
     repeat 5 every 1000
       step 0 1000 ProfilerStep#1
     end
+    call 10 20 cudaLaunchKernel | corr=1
     call 30 405 cudaMemcpyAsync | corr=2
     stream 0 7
     kernel 25 390 gemm | corr=1

@@ -87,8 +87,9 @@ TEST(LowUtilisation, BusyDevicePasses) {
   EXPECT_EQ(OutcomeOf("low-utilisation", R"(
     thread 1
     step 0 1000 ProfilerStep#1
+    call 0 5 cudaLaunchKernel | corr=1
     stream 0 7
-    kernel 0 970 gemm)"),
+    kernel 2 970 gemm | corr=1)"),
             "passed");
 }
 

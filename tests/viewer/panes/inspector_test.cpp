@@ -31,7 +31,7 @@ TEST(Inspector, AClickOnAKernelGoesToItsLongestAndSearchesForIt) {
   OpenJob job({kTwoKernels});
   State& state = job.state();
   PaneHand hand(state, DrawInspector);
-  EXPECT_TRUE(ShowsText("over 5 steps"));
+  EXPECT_TRUE(ShowsText("over 4 steps"));
   hand.Click("long_kernel");
   ASSERT_TRUE(state.selected);
   EXPECT_EQ(state.lines().NameOf(*state.selected), "long_kernel");
@@ -59,11 +59,11 @@ TEST(Inspector, CountsWhatLiesInTheSelectedRange) {
   OpenJob job({kTwoKernels});
   State& state = job.state();
   PaneHand hand(state, DrawInspector);
-  SelectRange(state, {TraceTime{0}, TraceTime{1'000'000}});
+  SelectRange(state, {TraceTime{1'160'000}, TraceTime{2'160'000}});
   hand.ui().Frames(2);
   EXPECT_TRUE(ShowsText("in the selected range of 1.00 ms"));
   EXPECT_TRUE(ShowsText("0.100"));  // ms of long_kernel in the one step
-  SelectRange(state, {TraceTime{145'000}, TraceTime{155'000}});
+  SelectRange(state, {TraceTime{2'151'000}, TraceTime{2'159'000}});
   hand.ui().Frames(2);
   EXPECT_FALSE(ShowsText("long_kernel"));
   EXPECT_TRUE(ShowsText("short_kernel"));
@@ -75,9 +75,9 @@ TEST(Inspector, KeepsItsTablesWhileARangeIsDragged) {
   PaneHand hand(state, DrawInspector);
   hand.ui().MoveTo({5, 495});
   hand.ui().Button(true);
-  SelectRange(state, {TraceTime{0}, TraceTime{1'000'000}});
+  SelectRange(state, {TraceTime{1'000'000}, TraceTime{2'000'000}});
   hand.ui().Frames(2);
-  EXPECT_TRUE(ShowsText("over 5 steps"));
+  EXPECT_TRUE(ShowsText("over 4 steps"));
   hand.ui().Button(false);
   hand.ui().Frames(2);
   EXPECT_TRUE(ShowsText("in the selected range"));

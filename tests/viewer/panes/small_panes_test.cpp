@@ -152,7 +152,7 @@ end
 TEST(VerdictLine, NamesTheRankThatItSpeaksOf) {
   OpenJob job({testing::kLoaderBoundScript, testing::kLoaderBoundScript});
   PaneHand hand(job.state(), DrawVerdict, {1200, 200});
-  EXPECT_TRUE(ShowsText("rank 0 (slowest) of 2 ranks"));
+  EXPECT_TRUE(ShowsText("rank 0 of 2 ranks"));
 }
 
 TEST(VerdictLine, SaysOfTheOnlyRankThereIsNotThatItIsTheSlowest) {

@@ -32,6 +32,25 @@ TEST(StepBars, SumToTheStepsAndToTheAccount) {
   }
 }
 
+// The first one misses what the GPU waited before it. A mean over all of them would be too low.
+TEST(StepBars, StepsWithoutDetailDoNotCountInTheMean) {
+  OpenJob job({R"(
+thread 1
+repeat 5 every 1000
+  step 0 1000 step
+  call 10 15 cudaLaunchKernel | corr=1
+end
+stream 0 7
+repeat 5 every 1000
+  kernel 20 500 gemm | corr=1
+end
+)"});
+  const StepBars bars = BarsOf(job.state());
+  EXPECT_EQ(bars.spans.size(), 5u);
+  EXPECT_EQ(bars.detailed, 4);
+  EXPECT_EQ(bars.parts[static_cast<size_t>(DeviceClass::kCompute)].total, Microseconds(4 * 480));
+}
+
 TEST(StepBars, WithoutADeviceTellTheThreadsPhases) {
   OpenJob job({R"(
 thread 1

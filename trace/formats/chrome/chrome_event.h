@@ -55,6 +55,8 @@ struct ChromeFields {
   int64_t api_bytes = kNoValue;       // ROCm's "size": "2560" of a call
   int64_t true_tid = kNoValue;        // kTrueTidKey, which is not kept among the args
   bool on_stream = false;             // true_tid is kTrueStreamKey's
+
+  bool operator==(const ChromeFields&) const = default;
 };
 
 struct ChromeEvent : ChromeFields {

@@ -92,14 +92,23 @@ inline Scan ChromeEventParser::ParseMembers(const char*& p, ParseMember parse_me
   }
 }
 
-void ChromeEventParser::Commit(ImportNotes& notes) const {
+template <class Add>
+inline void ChromeEventParser::EachNote(Add add) const {
   using trainprof::Note;
-  if (repairs_.bad_escape) notes.Add(Note::kBadEscape);
-  if (repairs_.invalid_utf8) notes.Add(Note::kInvalidUtf8);
-  if (repairs_.control_character) notes.Add(Note::kControlCharacter);
-  if (repairs_.bare_literal) notes.Add(Note::kBareLiteral);
-  if (repairs_.odd_number) notes.Add(Note::kOddNumber);
-  for (Note note : noted_) notes.Add(note);
+  if (repairs_.bad_escape) add(Note::kBadEscape);
+  if (repairs_.invalid_utf8) add(Note::kInvalidUtf8);
+  if (repairs_.control_character) add(Note::kControlCharacter);
+  if (repairs_.bare_literal) add(Note::kBareLiteral);
+  if (repairs_.odd_number) add(Note::kOddNumber);
+  for (Note note : noted_) add(note);
+}
+
+void ChromeEventParser::Commit(ImportNotes& notes) const {
+  EachNote([&](trainprof::Note note) { notes.Add(note); });
+}
+
+void ChromeEventParser::AppendNotes(std::vector<trainprof::Note>& notes) const {
+  EachNote([&](trainprof::Note note) { notes.push_back(note); });
 }
 
 Scan ChromeEventParser::ParseName(const char*& p, ChromeEvent& event) {

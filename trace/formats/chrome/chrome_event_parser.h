@@ -23,6 +23,8 @@ class ChromeEventParser {
   json::Scan Parse(const char*& p, const char* end, ChromeEvent& event);
   // Counts what the last Parse had to repair.
   void Commit(ImportNotes& notes) const;
+  // The same, one note for each.
+  void AppendNotes(std::vector<trainprof::Note>& notes) const;
 
  private:
   using Scan = json::Scan;
@@ -53,6 +55,8 @@ class ChromeEventParser {
     void Set(StringId previous, std::string_view spelled, StringId id);
   };
 
+  template <class Add>
+  void EachNote(Add add) const;
   template <class ParseMember>
   Scan ParseMembers(const char*& p, ParseMember parse_member);
   Scan ParseField(const char*& p, ChromeEvent& event);

@@ -462,7 +462,7 @@ void ChromeTables::KeepWithTime(const ChromeEvent& event) {
     w.Raw(",\"s\":");
     w.Quoted({&event.scope, 1});
   }
-  w.Arguments(event.args, strings, event.has_id ? &event.id : nullptr);
+  w.Arguments(event.args, keys_, event.has_id ? &event.id : nullptr);
   w.Char('}');
   builder_.AddOther({TraceTime{event.time_ns}, builder_.Intern(w.text()), true});
 }

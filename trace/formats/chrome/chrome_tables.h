@@ -167,6 +167,7 @@ class ChromeTables {
   int64_t last_end_ns_ = INT64_MIN;
   bool is_kineto_ = false;
   JsonWriter writer_;
+  ArgKeys keys_{builder_.trace().strings};
 };
 
 }  // namespace trainprof

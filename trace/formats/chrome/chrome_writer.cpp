@@ -10,7 +10,7 @@
 namespace trainprof {
 namespace {
 
-constexpr size_t kFlushBytes = 1 << 20;
+constexpr size_t kFlushBytes = 64 << 10;  // copied while it is in a core's cache
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void ChromeWriter::Common(std::string_view category, std::string_view name, int6
 
 bool ChromeWriter::HasArg(std::string_view key) const {
   for (const Arg& arg : args_) {
-    if (arg_texts_->View(arg.key) == key) return true;
+    if (arg_keys_->strings().View(arg.key) == key) return true;
   }
   return false;
 }
@@ -90,7 +90,7 @@ bool ChromeWriter::HasArg(std::string_view key) const {
 // Whether the arguments themselves say that the row belongs to this stream.
 bool ChromeWriter::SaysStream(int64_t stream) const {
   for (const Arg& arg : args_) {
-    if (arg.value.type == ArgValue::Type::kInt && arg_texts_->View(arg.key) == "stream") {
+    if (arg.value.type == ArgValue::Type::kInt && arg_keys_->strings().View(arg.key) == "stream") {
       return arg.value.integer == stream;
     }
   }
@@ -127,7 +127,7 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
     add(kTrueTidKey, place.tid);
   }
   if (rank_ != nullptr) RenameIds();
-  w_.Arguments(args_, *arg_texts_, nullptr, added_);
+  w_.Arguments(args_, *arg_keys_, nullptr, added_);
   added_.clear();
   w_.Char('}');
   EndEvent();
@@ -145,7 +145,7 @@ void ChromeWriter::RenameIds() {
       if (!fits) added_.push_back({id_key.original_key, original});
     }
   };
-  for (Arg& arg : args_) rename(arg_texts_->View(arg.key), arg.value);
+  for (Arg& arg : args_) rename(arg_keys_->strings().View(arg.key), arg.value);
   for (size_t i = 0; i < from_columns; ++i) {
     ArgValue value = added_[i].value;
     rename(added_[i].key, value);
@@ -159,19 +159,20 @@ int64_t ChromeWriter::RenameFlow(int64_t id) {
   const int64_t renamed = rank_->Id(RankIds::kFlow, id, fits);
   if (!fits) added_.push_back({kFlowIdKey, {.type = ArgValue::Type::kInt, .integer = id}});
   for (const Arg& arg : args_) {
-    if (arg_texts_->View(arg.key) == "^id") added_.push_back({kFlowTextKey, arg.value});
+    if (arg_keys_->strings().View(arg.key) == "^id") added_.push_back({kFlowTextKey, arg.value});
   }
   return renamed;
 }
 
 void ChromeWriter::TakeArgs(Table table, uint32_t row) {
-  arg_texts_ = &SpellArguments(trace_, table, Row{row}, spelled_, args_);
+  const StringTable& texts = SpellArguments(trace_, table, Row{row}, spelled_, args_);
+  arg_keys_ = &texts == &spelled_ ? &spelled_keys_ : &keys_;
 }
 
 void ChromeWriter::Args(Table table, uint32_t row) {
   TakeArgs(table, row);
   if (rank_ != nullptr) RenameIds();
-  w_.Arguments(args_, *arg_texts_, nullptr, added_);
+  w_.Arguments(args_, *arg_keys_, nullptr, added_);
   added_.clear();
 }
 
@@ -345,7 +346,7 @@ void ChromeWriter::WriteFlows() {
       RenameIds();
       id = RenameFlow(id);
     }
-    w_.Arguments(args_, trace_.strings, &id, added_, rank_ != nullptr);
+    w_.Arguments(args_, *arg_keys_, &id, added_, rank_ != nullptr);
     added_.clear();
     w_.Char('}');
     EndEvent();

@@ -116,10 +116,12 @@ class ChromeWriter {
   const bool is_recording_;  // or of another importer: words and arguments are made here
   int64_t shift_ns_;
   JsonWriter w_;
-  std::vector<Arg> args_;                   // of the event at work
-  const StringTable* arg_texts_ = nullptr;  // theirs
-  StringTable spelled_;                     // of arguments that are spelled from columns
-  std::vector<Extra> extras_;               // of a described row
+  std::vector<Arg> args_;  // of the event at work
+  StringTable spelled_;    // of arguments that are spelled from columns
+  ArgKeys keys_{trace_.strings};
+  ArgKeys spelled_keys_{spelled_};
+  ArgKeys* arg_keys_ = nullptr;  // of args_, one of both
+  std::vector<Extra> extras_;    // of a described row
   std::vector<AddedArg> added_;
   std::unordered_map<StackId, std::string> stack_texts_;  // as spelled
   std::vector<int64_t> steps_of_track_;

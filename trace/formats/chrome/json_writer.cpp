@@ -8,6 +8,40 @@
 #include "trace/formats/io/json_text.h"
 
 namespace trainprof {
+namespace {
+
+// Whether any of eight characters has to be escaped: a quote, a backslash, or one below the space.
+bool HasEscaped(uint64_t word) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kHighs = 0x8080808080808080;
+  const auto zero_byte = [](uint64_t x) { return (x - kOnes) & ~x & kHighs; };
+  const uint64_t below_space = (word - kOnes * ' ') & ~word & kHighs;
+  return (below_space | zero_byte(word ^ kOnes * '"') | zero_byte(word ^ kOnes * '\\')) != 0;
+}
+
+// Copies a text in which nothing has to be escaped; false where something does, and what was copied means nothing.
+bool CopyPlain(std::string_view text, char* to) {
+  const auto copy = [&](size_t at, size_t size) {
+    // Shorter than a word: filled up with spaces.
+    uint64_t word = 0x2020202020202020;
+    std::memcpy(&word, text.data() + at, size);
+    std::memcpy(to + at, &word, size);
+    return !HasEscaped(word);
+  };
+  if (text.size() < 8) {
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!copy(at, 1)) return false;
+    }
+    return true;
+  }
+  for (size_t at = 0; at + 8 < text.size(); at += 8) {
+    if (!copy(at, 8)) return false;
+  }
+  return copy(text.size() - 8, 8);  // overlaps the one before
+}
+
+}  // namespace
+
 void JsonWriter::Real(double value) {
   if (!std::isfinite(value)) {
     // Reading never makes one; a double computed by a recording could.
@@ -39,46 +73,50 @@ void JsonWriter::Microseconds(int64_t ns) {
 }
 
 void JsonWriter::Quoted(std::string_view text) {
-  const bool plain = [&] {
-    for (char c : text) {
-      if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ') return false;
-    }
-    return true;
-  }();
-  if (!plain) {
+  Reserve(text.size() + 2);
+  char* p = Here();
+  if (!CopyPlain(text, p + 1)) {
     std::string quoted;
     json::AppendQuoted(quoted, text);
     Raw(quoted);
     return;
   }
-  Reserve(text.size() + 2);
-  char* p = Here();
-  *p = '"';
-  std::memcpy(p + 1, text.data(), text.size());
+  p[0] = '"';
   p[text.size() + 1] = '"';
   size_ += text.size() + 2;
 }
 
-void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
+void ArgKeys::Spell(StringId key) {
+  if (Index(key) >= number_.size()) number_.resize(Index(key) + 1);
+  Key& spelled = keys_.emplace_back();
+  number_[Index(key)] = static_cast<uint32_t>(keys_.size());
+  std::string_view text = strings_.View(key);
+  spelled.is_outside = IsChromeField(text);
+  if (text.starts_with(kFieldPrefix)) text.remove_prefix(1);
+  spelled.is_id = spelled.is_outside && text == "id";
+  json::AppendQuoted(spelled.text, text);
+  spelled.text += ':';
+}
+
+void JsonWriter::Arguments(std::span<const Arg> args, ArgKeys& keys, const int64_t* id,
                            std::span<const AddedArg> added, bool new_id) {
+  const StringTable& strings = keys.strings();
   bool id_kept = false;
   size_t inside = 0;
   for (const Arg& arg : args) {
-    const std::string_view key = strings.View(arg.key);
-    if (!IsChromeField(key)) {
+    const ArgKeys::Key& key = keys.Of(arg.key);
+    if (!key.is_outside) {
       ++inside;
       continue;
     }
     Char(',');
-    Quoted(key.substr(1));
-    Char(':');
-    const bool is_id = key.substr(1) == "id";
-    if (is_id && new_id && id != nullptr) {
+    Raw(key.text);
+    if (key.is_id && new_id && id != nullptr) {
       Quoted(std::to_string(*id));
     } else {
       Value(arg.value, strings);
     }
-    id_kept |= is_id;
+    id_kept |= key.is_id;
   }
   if (id != nullptr && !id_kept) {
     Raw(",\"id\":");
@@ -88,13 +126,11 @@ void JsonWriter::Arguments(std::span<const Arg> args, const StringTable& strings
   Raw(",\"args\":{");
   bool first = true;
   for (const Arg& arg : args) {
-    std::string_view key = strings.View(arg.key);
-    if (IsChromeField(key)) continue;
-    if (key.starts_with(kFieldPrefix)) key.remove_prefix(1);
+    const ArgKeys::Key& key = keys.Of(arg.key);
+    if (key.is_outside) continue;
     if (!first) Char(',');
     first = false;
-    Quoted(key);
-    Char(':');
+    Raw(key.text);
     Value(arg.value, strings);
   }
   for (const auto& [key, value, text] : added) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +22,44 @@ struct AddedArg {
   std::string_view text{};
 };
 
+// Keys of arguments as they are written, each spelled once.
+class ArgKeys {
+ public:
+  struct Key {
+    bool is_outside = false;  // a field of the event, beside "args"
+    bool is_id = false;       // the field "id"
+    std::string text;         // quoted, with the colon
+  };
+
+  // Keeps a reference; the table may grow.
+  explicit ArgKeys(const StringTable& strings) : strings_(strings) {}
+
+  const StringTable& strings() const { return strings_; }
+  // Valid until the next call.
+  const Key& Of(StringId key) {
+    if (Index(key) >= number_.size() || number_[Index(key)] == 0) Spell(key);
+    return keys_[number_[Index(key)] - 1];
+  }
+
+ private:
+  void Spell(StringId key);
+
+  const StringTable& strings_;
+  std::vector<Key> keys_;
+  std::vector<uint32_t> number_;  // by StringId: of keys_, from 1; 0: not spelled yet
+};
+
+// Most texts here are short, and a call costs more than they do.
+inline void CopyBytes(const char* from, size_t size, char* to) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  if (size >= kWord && size <= 8 * kWord) {
+    for (size_t at = 0; at + kWord < size; at += kWord) std::memcpy(to + at, from + at, kWord);
+    std::memcpy(to + size - kWord, from + size - kWord, kWord);  // overlaps the one before
+  } else if (size > 0) {                                         // of nothing both may be null
+    std::memcpy(to, from, size);
+  }
+}
+
 class JsonWriter {
  public:
   std::string_view text() const { return {buffer_.data(), size_}; }
@@ -29,7 +68,7 @@ class JsonWriter {
 
   void Raw(std::string_view text) {
     Reserve(text.size());
-    std::memcpy(buffer_.data() + size_, text.data(), text.size());
+    CopyBytes(text.data(), text.size(), Here());
     size_ += text.size();
   }
   void Char(char c) {
@@ -50,7 +89,7 @@ class JsonWriter {
   // ,"<field>":... for what stood outside "args", then ,"id":... and ,"args":{...}, each when there
   // is something to say. `id` may be null; `added` follow the others inside "args". An id that
   // stood outside "args" as a text is written as it was, or with `new_id` as the text of `id`.
-  void Arguments(std::span<const Arg> args, const StringTable& strings, const int64_t* id,
+  void Arguments(std::span<const Arg> args, ArgKeys& keys, const int64_t* id,
                  std::span<const AddedArg> added = {}, bool new_id = false);
   void Value(const ArgValue& value, const StringTable& strings);
 

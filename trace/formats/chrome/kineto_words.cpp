@@ -434,7 +434,7 @@ const StringTable& SpellArguments(const Trace& trace, Table table, Row row, Stri
     }
     if (!args.empty()) return strings;
   }
-  trace.args.ForEach(stored, [&](const Arg& arg) { args.push_back(arg); });
+  trace.args.Copy(stored, args);
   return trace.strings;
 }
 

@@ -3,7 +3,6 @@
 #include "trace/formats/io/byte_source.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "trace/base/cancel.h"
+#include "trace/formats/io/gzip.h"
 #include "trace/io/input_file.h"
 
 namespace trainprof {
@@ -27,7 +27,6 @@ namespace {
 constexpr size_t kBlockBytes = 1 << 20;
 constexpr size_t kQueueBlocks = 4;
 constexpr size_t kFileReadBytes = 256 << 10;
-constexpr int kGzipOnly = 15 + 16;  // zlib: the largest window, with a gzip header
 
 // The whole file's first bytes decide what it is; a stream cannot go back to them.
 class Bytes {
@@ -92,34 +91,35 @@ class Inflater {
  public:
   // `stop` is asked while a stream has nothing to read.
   Inflater(std::unique_ptr<Bytes> file, std::function<bool()> stop)
-      : file_(std::move(file)), stop_(std::move(stop)), input_(kFileReadBytes) {
-    ready_ = inflateInit2(&zlib_, kGzipOnly) == Z_OK;
-    if (!ready_) damage_ = "zlib could not start (out of memory?)";
+      : file_(std::move(file)),
+        stop_(std::move(stop)),
+        input_(kFileReadBytes),
+        decoder_(MakeGzipDecoder()) {
+    if (decoder_ == nullptr) damage_ = "zlib could not start (out of memory?)";
   }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
-  ~Inflater() {
-    if (ready_) inflateEnd(&zlib_);
-  }
 
   size_t Read(char* out, size_t capacity) {
-    zlib_.next_out = reinterpret_cast<Bytef*>(out);
-    zlib_.avail_out = static_cast<uInt>(capacity);
-    while (zlib_.avail_out > 0 && damage_.empty()) {
-      if (zlib_.avail_in == 0 && !FillInput()) break;
-      if (between_members_ && !StartMember()) break;
-      const int status = inflate(&zlib_, Z_NO_FLUSH);
-      if (status == Z_STREAM_END) {
+    size_t filled = 0;
+    while (filled < capacity && damage_.empty()) {
+      if (unread_.empty() && !is_full_ && !FillInput()) break;
+      if (between_members_ && !StartMember()) continue;
+      size_t written = 0;
+      const auto state = decoder_->Decode(unread_, {out + filled, capacity - filled}, written);
+      filled += written;
+      is_full_ = filled == capacity && state == GzipDecoder::State::kGoesOn;
+      if (state == GzipDecoder::State::kMemberEnded) {
         between_members_ = true;
-      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      } else if (state == GzipDecoder::State::kDamaged) {
         damage_ = fmt::format("the gzip data is damaged near byte {} of the file ({})",
-                              bytes_read(), zlib_.msg != nullptr ? zlib_.msg : "unknown");
+                              bytes_read(), decoder_->damage());
       }
     }
-    return capacity - zlib_.avail_out;
+    return filled;
   }
   const std::string& damage() const { return damage_; }
-  uint64_t bytes_read() const { return file_bytes_ - zlib_.avail_in; }
+  uint64_t bytes_read() const { return file_bytes_ - unread_.size(); }
 
  private:
   bool FillInput() {
@@ -130,31 +130,29 @@ class Inflater {
     }
     if (got <= 0) return false;
     file_bytes_ += static_cast<uint64_t>(got);
-    zlib_.next_in = reinterpret_cast<Bytef*>(input_.data());
-    zlib_.avail_in = static_cast<uInt>(got);
+    unread_ = {input_.data(), static_cast<size_t>(got)};
     return true;
   }
 
-  // After a member: another one, zero padding (skipped), or bytes that are not gzip.
+  // After a member: another one, zero padding (skipped), or bytes that are not gzip. False: none began.
   bool StartMember() {
-    while (zlib_.avail_in > 0 && *zlib_.next_in == 0) {
-      ++zlib_.next_in;
-      --zlib_.avail_in;
-    }
-    if (zlib_.avail_in == 0) return true;  // the next turn of the loop reads on
-    if (*zlib_.next_in != 0x1f) {
+    unread_.remove_prefix(std::min(unread_.find_first_not_of('\0'), unread_.size()));
+    if (unread_.empty()) return false;
+    if (unread_.front() != '\x1f') {
       damage_ = fmt::format("bytes that are not gzip follow at byte {} of the file", bytes_read());
       return false;
     }
     between_members_ = false;
-    return inflateReset(&zlib_) == Z_OK;
+    decoder_->Begin();
+    return true;
   }
 
   std::unique_ptr<Bytes> file_;
   std::function<bool()> stop_;
   std::vector<char> input_;
-  z_stream zlib_{};
-  bool ready_ = false;
+  std::string_view unread_;  // of input_
+  std::unique_ptr<GzipDecoder> decoder_;
+  bool is_full_ = false;  // there was no room for all that came of what is read
   bool between_members_ = false;
   uint64_t file_bytes_ = 0;
   std::string damage_;

@@ -1,67 +1,145 @@
-// Gzip on the way to an output file.
+// What is written on the way to an output file: blocks that a thread compresses and writes.
 #include "trace/formats/io/file_sink.h"
 
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "trace/base/parallel.h"
+#include "trace/formats/io/gzip.h"
+
 namespace trainprof {
-namespace {
 
-constexpr size_t kCompressedBytes = 256 << 10;
-// Level 1 is three times as fast as zlib's default and costs some 30 % in size on traces.
-constexpr int kGzipLevel = 1;
-constexpr int kGzipWindow = 15 + 16;
-constexpr int kMemoryLevel = 9;
+// Who writes fills blocks, a thread compresses them in order, where the file is compressed, and writes what comes
+// of it: as long as there are blocks on their way, the file is that thread's.
+class FileSink::Blocks {
+ public:
+  // `encoder` is null where bytes are written as they are.
+  Blocks(OutputFile& file, std::unique_ptr<GzipEncoder> encoder)
+      : file_(file),
+        encoder_(std::move(encoder)),
+        compressed_(encoder_ == nullptr ? 0 : kCompressedBytes) {}
+  ~Blocks() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    helper_.Join();
+  }
 
-}  // namespace
+  void Write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::string_view part = bytes.substr(0, kBlockBytes - block_.size());
+      block_ += part;
+      bytes.remove_prefix(part.size());
+      if (block_.size() == kBlockBytes) HandOver();
+    }
+  }
+
+  void Finish() {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return full_.empty() && !is_busy_; });
+    }
+    WriteOut(block_, true);
+    block_.clear();
+  }
+
+ private:
+  static constexpr size_t kBlockBytes = 1 << 20;
+  static constexpr size_t kMostBlocks = 4;  // on their way
+  static constexpr size_t kCompressedBytes = 256 << 10;
+
+  // A small file needs no thread, and there may be none to have.
+  void HandOver() {
+    if (!is_started_) {
+      is_started_ = true;
+      helper_.Start(1, [this] { Work(); });
+    }
+    if (helper_.empty()) {
+      WriteOut(block_, false);
+      block_.clear();
+      return;
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return full_.size() < kMostBlocks; });
+    full_.push_back(std::move(block_));
+    block_ = {};
+    if (!spare_.empty()) {
+      block_ = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    changed_.notify_all();
+  }
+
+  void Work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return stop_ || !full_.empty(); });
+      if (stop_) return;
+      std::string block = std::move(full_.front());
+      full_.pop_front();
+      is_busy_ = true;
+      lock.unlock();
+      WriteOut(block, false);
+      block.clear();
+      lock.lock();
+      is_busy_ = false;
+      spare_.push_back(std::move(block));
+      changed_.notify_all();
+    }
+  }
+
+  void WriteOut(std::string_view bytes, bool is_last) {
+    if (encoder_ == nullptr) return file_.Write(bytes);
+    size_t written = 0;
+    do {
+      if (file_.failed()) return;
+      written = encoder_->Encode(bytes, is_last, compressed_);
+      file_.Write({compressed_.data(), written});
+    } while (written == compressed_.size());
+  }
+
+  OutputFile& file_;
+  std::unique_ptr<GzipEncoder> encoder_;
+  std::vector<char> compressed_;
+  std::string block_;  // the caller's alone
+  bool is_started_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> full_;
+  std::vector<std::string> spare_;  // at most as many as are on their way
+  bool is_busy_ = false;
+  bool stop_ = false;
+  Helpers helper_;
+};
 
 Result<std::unique_ptr<FileSink>> FileSink::Open(const std::string& path, bool overwrite) {
   const auto existing = overwrite ? OutputFile::Existing::kReplace : OutputFile::Existing::kRefuse;
   Result<std::unique_ptr<OutputFile>> file = OutputFile::Open(path, existing);
   if (!file.ok()) return Error{file.error()};
-  std::unique_ptr<FileSink> sink(new FileSink(std::move(file).value(), path.ends_with(".gz")));
-  if (sink->gzip_ && !sink->zlib_ready_) {
-    return Error{path + ": zlib could not start (out of memory?)"};
+  std::unique_ptr<FileSink> sink(new FileSink(std::move(file).value()));
+  std::unique_ptr<GzipEncoder> encoder;
+  if (path.ends_with(".gz")) {
+    encoder = MakeGzipEncoder();
+    if (encoder == nullptr) return Error{path + ": zlib could not start (out of memory?)"};
   }
+  sink->blocks_ = std::make_unique<Blocks>(*sink->file_, std::move(encoder));
   return sink;
 }
 
-FileSink::FileSink(std::unique_ptr<OutputFile> file, bool gzip)
-    : file_(std::move(file)), gzip_(gzip) {
-  if (!gzip_) return;
-  compressed_.resize(kCompressedBytes);
-  zlib_ready_ = deflateInit2(&zlib_, kGzipLevel, Z_DEFLATED, kGzipWindow, kMemoryLevel,
-                             Z_DEFAULT_STRATEGY) == Z_OK;
-}
+FileSink::FileSink(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
+FileSink::~FileSink() = default;
 
-FileSink::~FileSink() {
-  if (zlib_ready_) deflateEnd(&zlib_);
-}
-
-void FileSink::Write(std::string_view bytes) {
-  if (gzip_) {
-    Compress(bytes, Z_NO_FLUSH);
-  } else {
-    file_->Write(bytes);
-  }
-}
-
-void FileSink::Compress(std::string_view bytes, int flush) {
-  constexpr size_t kMostAtOnce = 1u << 30;  // zlib counts in 32 bits
-  do {
-    const std::string_view part = bytes.substr(0, kMostAtOnce);
-    bytes.remove_prefix(part.size());
-    zlib_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));
-    zlib_.avail_in = static_cast<uInt>(part.size());
-    do {
-      if (file_->failed()) return;
-      zlib_.next_out = reinterpret_cast<Bytef*>(compressed_.data());
-      zlib_.avail_out = static_cast<uInt>(compressed_.size());
-      deflate(&zlib_, bytes.empty() ? flush : Z_NO_FLUSH);
-      file_->Write({compressed_.data(), compressed_.size() - zlib_.avail_out});
-    } while (zlib_.avail_out == 0);
-  } while (!bytes.empty());
-}
+void FileSink::Write(std::string_view bytes) { blocks_->Write(bytes); }
 
 Result<void> FileSink::Commit() {
-  if (gzip_) Compress({}, Z_FINISH);
+  blocks_->Finish();
   return file_->Commit();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace trainprof {
 
@@ -13,6 +14,34 @@ JsonWindow::JsonWindow(ByteSource& source)
       at_(buffer_.get()),
       end_(at_) {
   std::memset(buffer_.get(), 0, kPadding);
+}
+
+std::string JsonWindow::TakeRest() {
+  std::string rest(at_, end_);
+  rest.append(given_back_, given_at_);
+  const uint64_t offset = OffsetOf(at_);
+  GiveBack({}, offset);
+  return rest;
+}
+
+void JsonWindow::GiveBack(std::string bytes, uint64_t offset) {
+  given_back_ = std::move(bytes);
+  given_at_ = 0;
+  at_ = end_ = buffer_.get();
+  std::memset(buffer_.get(), 0, kPadding);
+  base_offset_ = offset;
+  at_end_ = false;
+}
+
+size_t JsonWindow::Read(char* out, size_t capacity) {
+  if (given_at_ == given_back_.size()) return source_.Read(out, capacity);
+  const size_t count = given_back_.copy(out, capacity, given_at_);
+  given_at_ += count;
+  if (given_at_ == given_back_.size()) {
+    given_back_ = {};
+    given_at_ = 0;
+  }
+  return count;
 }
 
 bool JsonWindow::Refill() {
@@ -29,7 +58,7 @@ bool JsonWindow::Refill() {
   }
   size_t filled = kept;
   while (filled < capacity_) {
-    const size_t got = source_.Read(buffer_.get() + filled, capacity_ - filled);
+    const size_t got = Read(buffer_.get() + filled, capacity_ - filled);
     if (got == 0) {
       at_end_ = true;
       break;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "trace/formats/io/byte_source.h"
 
@@ -31,11 +33,19 @@ class JsonWindow {
   // Reads on, keeping all from at() on. False when nothing was added: the source has ended
   // (at_end()), or what is kept fills kMaxBytes (full()).
   bool Refill();
+  // All from at() on that was read, for somebody who goes on reading the source himself, and then
+  // gives back what he has no use for: `offset` is its first byte's.
+  std::string TakeRest();
+  void GiveBack(std::string bytes, uint64_t offset);
   bool at_end() const { return at_end_; }
   bool full() const { return static_cast<size_t>(end_ - at_) >= kMaxBytes; }
 
  private:
+  size_t Read(char* out, size_t capacity);
+
   ByteSource& source_;
+  std::string given_back_;  // before what the source still has
+  size_t given_at_ = 0;
   size_t capacity_;                 // of the buffer, without the padding
   std::unique_ptr<char[]> buffer_;  // not initialised beyond the padding
   const char* at_;

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""What `trainprof report` of a large Kineto trace takes: time and memory, what a second core gives, a folder of 64
+ranks, and, where an interpreter has it, HolisticTraceAnalysis' load and its four reports of the same file.
+
+  python3 tests/benchmarks/report_benchmark.py build/release/bin/trainprof
+  python3 tests/benchmarks/report_benchmark.py build/release/bin/trainprof --rounds 9 --hta .venv-hta/bin/python
+
+The trace is one of the corpus (TRAINPROF_CORPUS, or --corpus), its events repeated with later times and other ids until
+the file is as large as asked; --keep FOLDER keeps what was made. All that is compared runs in turn, --rounds times;
+figures are medians of wall time and peak memory of the whole process. Exit status: 0 all gates hold, 1 one does not,
+2 usage, 77 no corpus.
+"""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = "hta/ddp_item_a100.json.gz"
+IDS = ("correlation", "External id")
+IDS_APART = 10_000_000
+MEGABYTE = 1e6
+RANKS = 64
+
+# Gates: what has to be so many times as fast, and the memory.
+SECOND_CORE_JSON = 1.55
+SECOND_CORE_GZ = 1.5
+SECOND_CORE_FOLDER = 1.7
+AGAINST_HTA = 80
+MOST_BYTES_AN_EVENT = 60
+
+HTA = """
+import logging, sys, time, warnings
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+from hta.trace_analysis import TraceAnalysis
+begin = time.monotonic()
+analysis = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="", include_last_profiler_step=True)
+analysis.get_temporal_breakdown(visualize=False)
+analysis.get_idle_time_breakdown(ranks=[0], visualize=False)
+analysis.get_gpu_kernel_breakdown(visualize=False)
+analysis.get_queue_length_summary(ranks=[0])
+print(time.monotonic() - begin)
+"""
+
+
+def repeated(event, times_later, span):
+    """The event, so many repetitions later."""
+    if times_later == 0:
+        return event
+    event = dict(event)
+    if "ts" in event:
+        event["ts"] += times_later * span
+    if isinstance(event.get("id"), int):
+        event["id"] += times_later * IDS_APART
+    args = event.get("args")
+    if args and any(isinstance(args.get(key), int) for key in IDS):
+        event["args"] = {key: value + times_later * IDS_APART if key in IDS and isinstance(value, int) else value
+                         for key, value in args.items()}
+    return event
+
+
+def make(document, path, megabytes):
+    """Writes a trace of about that size; how many events it has."""
+    events = document["traceEvents"]
+    times = [event["ts"] for event in events if event.get("ph") == "X"]
+    span = max(times) - min(times) + 1e6
+    head = {key: value for key, value in document.items() if key != "traceEvents"}
+    count = 0
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps(head)[:-1] + ', "traceEvents": [\n')
+        times_later = 0
+        while file.tell() < megabytes * MEGABYTE:
+            for event in events:
+                if times_later > 0 and event.get("ph") == "M":
+                    continue
+                file.write((",\n" if count else "") + json.dumps(repeated(event, times_later, span), separators=(",", ":")))
+                count += 1
+            times_later += 1
+        file.write("\n]}\n")
+    return count
+
+
+def compress(path):
+    target = path.with_name(path.name + ".gz")
+    with open(path, "rb") as plain, gzip.open(target, "wb", compresslevel=6) as file:
+        shutil.copyfileobj(plain, file, 1 << 20)
+    return target
+
+
+def ranks_of(path, folder):
+    """64 files of a job: the same trace, and which rank each is."""
+    folder.mkdir(exist_ok=True)
+    text = path.read_text(encoding="utf-8")
+    for rank in range(RANKS):
+        target = folder / f"rank{rank}.json"
+        if not target.exists():
+            target.write_text(f'{{"distributedInfo": {{"backend": "nccl", "rank": {rank}, "world_size": {RANKS}}},' +
+                              text.replace('"distributedInfo"', '"of one rank"', 1)[1:], encoding="utf-8")
+    return folder
+
+
+def once(command, cores):
+    """Seconds and peak bytes of the whole process."""
+    begin = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    error = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"report_benchmark: {' '.join(map(str, command))} ended with {process.returncode}: {error.decode()}")
+    return time.monotonic() - begin, usage.ru_maxrss * 1024
+
+
+class Gates:
+    """Prints figures beside their gates, and remembers whether all hold."""
+
+    def __init__(self):
+        self.hold = True
+
+    def at_least(self, what, ratio, gate):
+        self.say(f"{what}: {ratio:.2f}x", f"{gate}x", ratio >= gate)
+
+    def say(self, figure, gate, holds):
+        print(f"  {figure}; gate {gate}: {'holds' if holds else 'FAILS'}", flush=True)
+        self.hold = self.hold and holds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trainprof", type=pathlib.Path)
+    parser.add_argument("--corpus", type=pathlib.Path, default=os.environ.get("TRAINPROF_CORPUS"))
+    parser.add_argument("--megabytes", type=float, default=474, help="of JSON")
+    parser.add_argument("--rank-megabytes", type=float, default=47)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="keep the traces there, or take them from there")
+    parser.add_argument("--hta", metavar="PYTHON", help="an interpreter that has HolisticTraceAnalysis")
+    options = parser.parse_args()
+    if options.corpus is None or not (pathlib.Path(options.corpus) / SOURCE).exists():
+        print("report_benchmark: no corpus: set TRAINPROF_CORPUS", file=sys.stderr)
+        return 77
+    with tempfile.TemporaryDirectory(prefix="trainprof-report-") as scratch:
+        folder = options.keep or pathlib.Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        return compare(options, folder)
+
+
+def made(options, folder):
+    """The paths of the JSON, its gzip and the folder of ranks, and the number of events of the first."""
+    large, rank, count = folder / "large.json", folder / "rank.json", folder / "events"
+    if not count.exists():
+        print(f"making {options.megabytes:.0f} MB of JSON, and {RANKS} ranks of {options.rank_megabytes:.0f} MB", flush=True)
+        with gzip.open(pathlib.Path(options.corpus) / SOURCE) as file:
+            document = json.load(file)
+        events = make(document, large, options.megabytes)
+        make(document, rank, options.rank_megabytes)
+        compress(large)
+        ranks_of(rank, folder / "ranks")
+        count.write_text(str(events))
+    return large, folder / "large.json.gz", folder / "ranks", int(count.read_text())
+
+
+def compare(options, folder):
+    large, packed, ranks, events = made(options, folder)
+    cores = sorted(os.sched_getaffinity(0))
+    report = [str(options.trainprof), "report"]
+    contenders = {}
+    for name, path in (("JSON", large), ("gz", packed), ("ranks", ranks)):
+        contenders[name, 1] = ([*report, str(path)], set(cores[:1]))
+        contenders[name, 2] = ([*report, str(path)], set(cores[:2]))
+    load = os.getloadavg()[0]
+    runs = {key: [] for key in contenders}
+    for _ in range(options.rounds):
+        for key, (command, allowed) in contenders.items():
+            runs[key].append(once(command, allowed))
+    seconds = {key: statistics.median(run[0] for run in runs[key]) for key in runs}
+    peak = {key: statistics.median(run[1] for run in runs[key]) for key in runs}
+    print(f"{large.stat().st_size / MEGABYTE:.0f} MB JSON, {packed.stat().st_size / MEGABYTE:.0f} MB gz, {events} events, "
+          f"{len(cores)} cores, load before {load:.2f}; medians of {options.rounds}")
+    for (name, count), value in seconds.items():
+        print(f"  {name:<6} {count} core{'s' if count > 1 else ' '}  {value:7.3f} s  peak {peak[name, count] / MEGABYTE:7.1f} MB")
+    gates = Gates()
+    if len(cores) > 1:
+        gates.at_least("second core, JSON", seconds["JSON", 1] / seconds["JSON", 2], SECOND_CORE_JSON)
+        gates.at_least("second core, gz", seconds["gz", 1] / seconds["gz", 2], SECOND_CORE_GZ)
+        gates.at_least(f"second core, {RANKS} ranks", seconds["ranks", 1] / seconds["ranks", 2], SECOND_CORE_FOLDER)
+    for name in ("JSON", "gz"):
+        an_event = peak[name, 2] / events
+        gates.say(f"peak of report, {name}: {an_event:.1f} B/event", f"{MOST_BYTES_AN_EVENT} B", an_event <= MOST_BYTES_AN_EVENT)
+    if options.hta:
+        done = subprocess.run([options.hta, "-c", HTA, str(packed)], capture_output=True, text=True, check=True)
+        hta = float(done.stdout.split()[-1])
+        gates.at_least(f"against HTA's load and four reports ({hta:.1f} s), gz", hta / seconds["gz", 2], AGAINST_HTA)
+    else:
+        print("  without HTA: --hta names an interpreter that has it (scripts/install_hta.sh makes one)")
+    return 0 if gates.hold else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
