@@ -49,17 +49,6 @@ class ArgKeys {
   std::vector<uint32_t> number_;  // by StringId: of keys_, from 1; 0: not spelled yet
 };
 
-// Most texts here are short, and a call costs more than they do.
-inline void CopyBytes(const char* from, size_t size, char* to) {
-  constexpr size_t kWord = sizeof(uint64_t);
-  if (size >= kWord && size <= 8 * kWord) {
-    for (size_t at = 0; at + kWord < size; at += kWord) std::memcpy(to + at, from + at, kWord);
-    std::memcpy(to + size - kWord, from + size - kWord, kWord);  // overlaps the one before
-  } else if (size > 0) {                                         // of nothing both may be null
-    std::memcpy(to, from, size);
-  }
-}
-
 class JsonWriter {
  public:
   std::string_view text() const { return {buffer_.data(), size_}; }
@@ -68,7 +57,11 @@ class JsonWriter {
 
   void Raw(std::string_view text) {
     Reserve(text.size());
-    CopyBytes(text.data(), text.size(), Here());
+    if (__builtin_constant_p(text.size())) {
+      std::memcpy(Here(), text.data(), text.size());
+    } else {
+      CopyBytes(text.data(), text.size(), Here());
+    }
     size_ += text.size();
   }
   void Char(char c) {
@@ -95,6 +88,8 @@ class JsonWriter {
 
  private:
   static constexpr size_t kNumberBytes = 32;
+
+  static void CopyBytes(const char* from, size_t size, char* to);
 
   char* Here() { return buffer_.data() + size_; }
   void Reserve(size_t more) {
