@@ -50,10 +50,9 @@ struct GainSources {
   double steps_ms = 0;
   double replay_ms = 0;
   double runs_ms = 0;
+  double recording_ms = 0;  // it took of the steps what may be nothing, or twice as much
   // On top of high: operations whose launch is missing.
   double launches_ms = 0;
-  // Below low: what recording took of the step.
-  double recording_ms = 0;
 
   bool operator==(const GainSources&) const = default;
 };

@@ -24,8 +24,6 @@ constexpr double kHalvesContended = 3;
 // With workers beside it the training thread itself may get slower, where processors are few: on
 // kineto_resnet50 its other work went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
 constexpr double kContention = 1.2;
-// Of recording a call: 460 to 740 ns of a launch on the virtual GPU, by cupti_overhead_benchmark.
-constexpr Duration kRecordedCall = Nanoseconds(500);
 // Pinned copies of PCIe 3 to 5 with 16 lanes, bytes a microsecond.
 constexpr int64_t kSlowLink = 12'000;
 constexpr int64_t kFastLink = 48'000;
@@ -107,6 +105,7 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
   if (any(Edit::kLaunchAsGraph)) answers.push_back({.closes_graph = true});
   if (any(Edit::kKeepReplicas)) answers.push_back({.exchange_is_exposed = true});
   if (any(Edit::kOverlapCommunication)) answers.push_back({.waits_for_last_collective = true});
+  for (Assumption& answer : answers) answer.without_recording = model.recording_cost;
   return answers;
 }
 
@@ -122,21 +121,6 @@ double RunToRun(const RankModel& model) {
   const double of_halves = (model.host_is_contended ? kHalvesContended : 1) * differ / 2;
   const double least = model.host_is_contended ? kRunToRunContended : kRunToRun;
   return std::max(of_halves, least * mean) / 1e6;
-}
-
-// What recording the stepping thread's calls took of a step, which goes by itself without trainprof. Of other
-// profilers that is not known.
-double RecordingMs(const RankModel& model) {
-  const Trace& trace = model.trace;
-  if (trace.source != SourceKind::kRecording || model.device_steps.thread == kNoTrack) return 0;
-  const auto [first, last] = trace.api.rows_of(model.device_steps.thread);
-  const auto begins = std::span(trace.api.begin).subspan(first, last - first);
-  int64_t calls = 0;
-  for (const Interval& span : model.device_steps.window.intervals()) {
-    calls += std::lower_bound(begins.begin(), begins.end(), span.end) -
-             std::lower_bound(begins.begin(), begins.end(), span.begin);
-  }
-  return model.PerStepMs(Duration{calls * kRecordedCall.ns});
 }
 
 // What is left of a step when a resource is used all the time: copies that run beside the rest still
@@ -194,11 +178,20 @@ Answer Ask(const RankModel& model, std::span<const Change* const> changes,
 struct Outcome {
   double low_ms = std::numeric_limits<double>::infinity();
   double high_ms = 0;
+  double likeliest_ms = 0;   // by the first answer
   double half_width_ms = 0;  // of the answer whose steps differ most
   // By step: of the answer that gives least, and of that which gives most.
   std::vector<double> low_gains_ms;
   std::vector<double> high_gains_ms;
 };
+
+// By how much what changes give depends on what recording took, which may be nothing of it, or twice as much.
+double RecordingMs(const RankModel& model, std::span<const Change* const> changes,
+                   const Outcome& outcome) {
+  if (!model.recording_cost.Any()) return 0;
+  const double as_recorded = Ask(model, changes, {}, model.step_replay->recorded()).mean_ms;
+  return std::abs(std::max(0.0, as_recorded) - outcome.likeliest_ms);
+}
 
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
   const double step = model.step_replay->MeanNs() / 1e6;
@@ -207,6 +200,7 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     Answer answer = Ask(model, changes, assumption, before);
     // Who loses by a change takes it back.
     const double mean = std::max(0.0, answer.mean_ms);
+    if (outcome.high_gains_ms.empty()) outcome.likeliest_ms = mean;
     if (mean > outcome.high_ms || outcome.high_gains_ms.empty()) {
       outcome.high_ms = mean;
       outcome.high_gains_ms = answer.gains_ms;
@@ -221,11 +215,12 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     CancelPoint();
     // A graph saves between its nodes, too; by itself that is worth no change.
     if (assumption.closes_graph && outcome.low_ms < kWorthAGraph * step) continue;
-    take(assumption, model.step_replay->recorded());
+    take(assumption, model.steps_without_recording);
   }
   if (AnyIs(changes, Edit::kFeedInput)) {
-    take({.contention = ContentionOf(model, step, step - outcome.high_ms)},
-         model.step_replay->recorded());
+    take({.without_recording = model.recording_cost,
+          .contention = ContentionOf(model, step, step - outcome.high_ms)},
+         model.steps_without_recording);
   }
   if (!model.silence.empty()) take({.silence = &model.silence}, model.steps_without_silence);
   if (!model.steps_with_all_nodes.empty()) {
@@ -254,6 +249,14 @@ GainSpread ExpectedSpread(const RankModel& model, const Outcome& outcome,
   return SpreadOf(gains, model.step_replay->numbers());
 }
 
+// What few steps gain that stand at a fixed distance, a step: how many of them the recording holds is chance.
+double BeyondChance(const GainSpread& spread) {
+  if (spread.every == 0) return 0;
+  return spread.rare_ms *
+         (1 / static_cast<double>(spread.every) -
+          static_cast<double>(spread.rare_steps) / static_cast<double>(spread.steps));
+}
+
 Gain OfReplay(const RankModel& model, const Change& change) {
   const Change* const changes[] = {&change};
   const Outcome outcome = AskAll(model, changes);
@@ -261,22 +264,23 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   if (outcome.high_ms == 0) return {};
   const double step = model.step_replay->MeanNs() / 1e6;
   const double most = std::max(0.0, step - FloorMs(model, change));
-  const double expected = ExpectedOf(outcome, changes);
   const double least = MayWaitElsewhere(model, change) ? 0 : outcome.low_ms;
+  const GainSpread spread = ExpectedSpread(model, outcome, changes);
+  const double beyond_chance = BeyondChance(spread);
   const GainSources sources{.answers_ms = outcome.high_ms - least,
-                            .steps_ms = outcome.half_width_ms,
+                            .steps_ms = std::max(outcome.half_width_ms, std::abs(beyond_chance)),
                             .replay_ms = model.step_replay->identity_error() * step,
                             .runs_ms = RunToRun(model),
-                            .launches_ms = OpenMs(model),
-                            .recording_ms = RecordingMs(model)};
-  const double unsure = std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms;
-  const double low =
-      std::max(0.0, least - unsure - sources.recording_ms) * (1 - model.ShareWithoutLaunch());
+                            .recording_ms = RecordingMs(model, changes, outcome),
+                            .launches_ms = OpenMs(model)};
+  const double unsure =
+      std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms + sources.recording_ms;
+  const double low = std::max(0.0, least - unsure) * (1 - model.ShareWithoutLaunch());
   return {std::clamp(low, 0.0, most),
           std::clamp(outcome.high_ms + unsure + sources.launches_ms, 0.0, most),
-          std::clamp(expected, 0.0, most),
+          std::clamp(ExpectedOf(outcome, changes) + beyond_chance, 0.0, most),
           0,
-          ExpectedSpread(model, outcome, changes),
+          spread,
           sources};
 }
 

@@ -3,12 +3,15 @@
 // Where [low, high] comes from:
 //  1. What no trace tells of how the world answers (Assumption): all answers, and between the least and
 //     the most of them lies the gain.
-//  2. Steps differ: the standard error of the mean of what single steps gain, of blocks of neighbours.
+//  2. Steps differ: the standard error of the mean of what single steps gain, of blocks of neighbours; of what every
+//     n-th step gains, how many of these the recording happens to hold.
 //  3. The graph does not explain all of the run: its identity error.
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
 //     hundredth of the step; more where programs compete for the host's processors.
-//  5. No step takes less than nothing, nor less than a resource that it still needs.
-// GainSources tells how much each of the first four gives.
+//  5. Recording took its part of the calls, which goes by itself: gains are without what it usually takes, and it may
+//     have been nothing of that, or twice as much.
+//  6. No step takes less than nothing, nor less than a resource that it still needs.
+// GainSources tells how much each of the first five gives.
 #pragma once
 
 #include <span>

@@ -125,6 +125,7 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
   }
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
+  LeaveOutRecording();
   KeepSilenceThatCostsNothing();
   FindMissingNodes();
   host_is_contended = IsHostContended();
@@ -145,6 +146,17 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
     if (2 * use.waited.ns > std::max(time.Length(), use.silent).ns) waits.push_back(time);
   }
   unnamed_waits = IntervalSet::Union(std::move(waits));
+}
+
+void RankModel::LeaveOutRecording() {
+  recording_cost = trace.api.size() == 0 ? RecordingCost{} : RecordingCostOf(trace);
+  if (recording_cost.Any()) {
+    steps_without_recording = step_replay->After({}, {.without_recording = recording_cost});
+    step_replay->Forget();
+  } else {
+    const auto recorded = step_replay->recorded();
+    steps_without_recording.assign(recorded.begin(), recorded.end());
+  }
 }
 
 void RankModel::KeepSilenceThatCostsNothing() {

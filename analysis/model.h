@@ -43,6 +43,9 @@ struct RankModel {
   // What waited for what, over `device_steps`, and how long these would take after a change.
   std::unique_ptr<const Graph> graph;
   std::unique_ptr<const StepReplay> step_replay;
+  // What recording took of calls, and the steps' times without it: those of step_replay where it is not known.
+  RecordingCost recording_cost;
+  std::vector<int64_t> steps_without_recording;
   // When nothing shows that the stepping thread worked (SilenceOf), where it may as well have waited for a
   // device, somehow: the steps would have taken as long, had it not. And these times then, as those of
   // step_replay->recorded().
@@ -88,6 +91,7 @@ struct RankModel {
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
   void FindSilence(const ThreadActivities& activities);
+  void LeaveOutRecording();
   void KeepSilenceThatCostsNothing();
   bool IsHostContended() const;
   void FindMissingNodes();

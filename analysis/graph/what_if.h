@@ -5,12 +5,15 @@
 
 #include "analysis/graph/change.h"
 #include "analysis/graph/graph.h"
+#include "analysis/graph/recording_cost.h"
 
 namespace trainprof {
 
 // How the world answers to a change, as far as no trace tells. Gains are worked out under several of
 // them: what they differ by is not known.
 struct Assumption {
+  // The program runs without trainprof: calls take as much less.
+  RecordingCost without_recording{};
   // Batches that were waited for come no earlier than they came: workers are as fast as they are.
   bool loader_is_limited = false;
   // The host's own work takes that many times as long: what is done beside it needs processors, too.

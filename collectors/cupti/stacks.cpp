@@ -133,7 +133,10 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   // A later scan would take what is left of them for frames.
   memset(static_cast<void*>(&frames), 0, sizeof frames);
   asm volatile("" : : "r"(&frames) : "memory");
-  t_budget_ns -= recording::ReadClock(CLOCK_THREAD_CPUTIME_ID) - computed_ns;
+  const int64_t cost_ns = recording::ReadClock(CLOCK_THREAD_CPUTIME_ID) - computed_ns;
+  t_budget_ns -= cost_ns;
+  session.stacks_tried.fetch_add(1, std::memory_order_relaxed);
+  session.stacks_ns.fetch_add(static_cast<uint64_t>(cost_ns), std::memory_order_relaxed);
   t_walking = false;
 }
 

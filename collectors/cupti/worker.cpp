@@ -31,6 +31,7 @@ struct Reported {
   uint64_t lost_bytes;
   uint64_t refused;
   uint64_t stacks_skipped;
+  uint64_t stack_cost_ns;
   uint64_t stacks_scanned;
   uint64_t forks;
   uint64_t largest_age_ms;
@@ -93,6 +94,11 @@ struct Worker {
     Report(fact::kCuptiOverwrittenBytes, session.ring.lost_bytes(), &reported.lost_bytes);
     Report(fact::kCuptiRefusedBuffers, session.ring.refused(), &reported.refused);
     Report(fact::kCuptiStacksSkipped, session.stacks_skipped.load(), &reported.stacks_skipped);
+    if (const uint64_t stacks = session.stacks_tried.load(); stacks > 0) {
+      constexpr uint64_t kRoundNs = 100;  // so that it seldom changes
+      Report(fact::kCuptiStackCostNs, session.stacks_ns.load() / stacks / kRoundNs * kRoundNs,
+             &reported.stack_cost_ns);
+    }
     Report(fact::kCuptiStacksScanned, session.stacks_scanned.load(), &reported.stacks_scanned);
     Report(fact::kCuptiForks, session.forks.load(), &reported.forks);
     Report(fact::kCuptiLargestUndeliveredMs, static_cast<uint64_t>(largest_age_ns / 1'000'000),

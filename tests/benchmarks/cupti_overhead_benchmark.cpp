@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -67,6 +68,43 @@ double LaunchNs(int wait_seconds) {
   return fastest;
 }
 
+// The median of single launches and waits whose thread has used its caches for something else meanwhile, as programs
+// do: what of recording is in a step. Wall clock.
+struct Cold {
+  double launch_ns = -1;
+  double wait_ns = -1;  // beyond what the device takes; longer than what a stack is taken from
+};
+
+Cold ColdNs() {
+  constexpr int kCalls = 3000;
+  constexpr size_t kWords =
+      96 * 1024;  // 768 KiB: more than a core's own caches hold beside our data
+  std::vector<uint64_t> memory(kWords, 1);
+  VgpuKernelSpec spec = {};
+  spec.name = "_Z4coldPf";
+  spec.least_ns = 60'000;
+  const void* kernel = vgpuDeclareKernel(nullptr, &spec);
+  void* arguments[1] = {nullptr};
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto ns = [](auto time) { return std::chrono::duration<double, std::nano>(time).count(); };
+  std::vector<double> launches;
+  std::vector<double> steps;
+  for (int i = 0; i < kCalls; ++i) {
+    for (uint64_t& word : memory) word = word * 3 + 1;
+    const auto begin = now();
+    cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments, 0, nullptr);
+    launches.push_back(ns(now() - begin));
+    cudaStreamSynchronize(nullptr);
+    steps.push_back(ns(now() - begin));
+  }
+  const auto median = [](std::vector<double>& values) {
+    std::nth_element(values.begin(), values.begin() + kCalls / 2, values.end());
+    return values[kCalls / 2];
+  };
+  const double launch = median(launches);
+  return {launch, median(steps) - launch};
+}
+
 // The least client: a buffer a request, given back unread.
 constexpr size_t kBufferBytes = 256 * 1024;
 void CUPTIAPI GiveBuffer(uint8_t** buffer, size_t* size, size_t* most) {
@@ -84,17 +122,20 @@ void StartLeastClient() {
 }
 
 struct Figures {
-  double launch_ns = -1;
+  double launch_ns = -1;  // or of a cold one
+  double wait_ns = -1;    // of a cold one
   double peak_mib = -1;
 };
 
-// LaunchNs() in a fresh process; `client`: "none", "least" or our library's path.
+// LaunchNs(), or ColdNs() where wait_seconds is kCold, in a fresh process; `client`: "none", "least" or our library's
+// path.
+constexpr int kCold = -1;
 Figures Measure(const std::string& client, const std::string& run_directory, int wait_seconds) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
-    setenv("VGPU_SETTINGS", "scale=0", 1);
+    if (wait_seconds != kCold) setenv("VGPU_SETTINGS", "scale=0", 1);
     setenv("LD_LIBRARY_PATH", BENCHMARK_VIRTUAL_GPU, 1);
     if (client[0] == '/') {
       setenv("CUDA_INJECTION64_PATH", client.c_str(), 1);
@@ -114,7 +155,9 @@ Figures Measure(const std::string& client, const std::string& run_directory, int
   int status = 0;
   wait4(child, &status, 0, &usage);
   if (n <= 0 || status != 0) return {};
-  return {std::atof(text), static_cast<double>(usage.ru_maxrss) * 1024 / kMebibyte};
+  Figures figures{.peak_mib = static_cast<double>(usage.ru_maxrss) * 1024 / kMebibyte};
+  std::sscanf(text, "%lf %lf", &figures.launch_ns, &figures.wait_ns);
+  return figures;
 }
 
 uint64_t BytesOf(const fs::path& folder, const char* suffix) {
@@ -167,7 +210,9 @@ int Compare(const std::string& library) {
   const Figures least = Measure("least", "", 0);
   const Result<Recorded> first = MeasureRecorded(library, 0);
   const Result<Recorded> then = MeasureRecorded(library, kFirstSeconds);
-  for (const Result<Recorded>* recorded : {&first, &then}) {
+  const Figures cold_alone = Measure("none", "", kCold);
+  const Result<Recorded> cold = MeasureRecorded(library, kCold);
+  for (const Result<Recorded>* recorded : {&first, &then, &cold}) {
     if (recorded->ok()) continue;
     std::fprintf(stderr, "%s\n", recorded->error().c_str());
     return 1;
@@ -180,6 +225,10 @@ int Compare(const std::string& library) {
   std::printf("  the least CUPTI client           %7.0f ns\n", least.launch_ns);
   bool kept = PrintLaunch("first 10 seconds", first.value().figures, least);
   kept &= PrintLaunch("then", then.value().figures, least);
+  std::printf("a launch between other work          %7.0f ns   recorded %+.0f ns\n",
+              cold_alone.launch_ns, cold.value().figures.launch_ns - cold_alone.launch_ns);
+  std::printf("a wait of 60 us, with its stack      %7.0f ns   recorded %+.0f ns\n",
+              cold_alone.wait_ns, cold.value().figures.wait_ns - cold_alone.wait_ns);
   const double raw = first.value().raw_bytes;
   const double sealed = first.value().sealed_bytes;
   kept &= raw > 0 && raw <= kGateRawBytes && sealed > 0 && sealed <= kGateSealedBytes;
@@ -199,7 +248,10 @@ int Compare(const std::string& library) {
 int main(int argc, char** argv) {
   if (argc > 3 && std::string(argv[1]) == "--measure") {
     if (std::string(argv[2]) == "least") trainprof::StartLeastClient();
-    std::printf("%.3f\n", trainprof::LaunchNs(std::atoi(argv[3])));
+    const int wait = std::atoi(argv[3]);
+    const trainprof::Cold cold =
+        wait == trainprof::kCold ? trainprof::ColdNs() : trainprof::Cold{trainprof::LaunchNs(wait)};
+    std::printf("%.3f %.3f\n", cold.launch_ns, cold.wait_ns);
     return 0;
   }
   const std::string library = argc > 1 ? argv[1] : BENCHMARK_LIBRARY;
