@@ -45,8 +45,7 @@ void SiteFinder::SetPlace(const CallFrame& frame, Site& site) const {
   site.function = trace_.Text(frame.function);
 }
 
-Site SiteFinder::FindCall(Row call) const {
-  Site site;
+bool SiteFinder::FindInStack(Row call, Site& site) const {
   bool found = false;
   StringId op = kEmptyString;
   trace_.stacks.ForEachFrame(trace_.api.stack[Index(call)], [&](const CallFrame& frame) {
@@ -60,11 +59,17 @@ Site SiteFinder::FindCall(Row call) const {
     }
     return !found;
   });
-  // Of a program without stacks, or a Python one: its own frames are ranges.
-  if (!found) return Find(trace_.api.track[Index(call)], trace_.api.begin[Index(call)]);
+  if (!found) return false;
   site.op = ShortFunctionName(trace_.Text(op));
   site.count = 1;
-  return site;
+  return true;
+}
+
+Site SiteFinder::FindCall(Row call) const {
+  Site site;
+  if (FindInStack(call, site)) return site;
+  // Of a program without stacks, or a Python one: its own frames are ranges.
+  return Find(trace_.api.track[Index(call)], trace_.api.begin[Index(call)]);
 }
 
 Site SiteFinder::Find(TrackId thread, TraceTime at) const {
@@ -95,6 +100,65 @@ void AddSite(std::vector<Site>& sites, const Site& site) {
   } else {
     same->count += site.count;
   }
+}
+
+// As InnermostRange, from where the last one was.
+Row SiteTally::RangeAt(TrackId thread, TraceTime at) {
+  const RangeTable& ranges = trace_.ranges;
+  const auto [first, last] = ranges.rows_of(thread);
+  const auto begin = ranges.begin.begin();
+  if (thread != thread_ || after_ < first || (after_ > first && begin[after_ - 1] > at)) {
+    after_ = first;
+  }
+  thread_ = thread;
+  // Twice as far each time, and then between the last two.
+  uint32_t step = 1;
+  while (after_ + step < last && begin[after_ + step] <= at) {
+    after_ += step;
+    step *= 2;
+  }
+  after_ = static_cast<uint32_t>(
+      std::upper_bound(begin + after_, begin + std::min(last, after_ + step + 1), at) - begin);
+  if (after_ == first) return kNoRow;
+  Row row{after_ - 1};
+  while (row != kNoRow && ranges.end[Index(row)] <= at) row = ranges.parent[Index(row)];
+  return row;
+}
+
+size_t SiteTally::IndexOf(const Site& site) {
+  const auto same =
+      std::find_if(found_.begin(), found_.end(), [&](const Site& s) { return s.SamePlace(site); });
+  if (same != found_.end()) return static_cast<size_t>(same - found_.begin());
+  found_.push_back(site);
+  found_.back().count = 0;
+  return found_.size() - 1;
+}
+
+void SiteTally::Add(TrackId thread, TraceTime at) {
+  const RangeTable& ranges = trace_.ranges;
+  uint64_t met = 0;
+  for (Row row = RangeAt(thread, at); row != kNoRow; row = ranges.parent[Index(row)]) {
+    const size_t i = Index(row);
+    const Met key{met, ranges.name[i], ranges.stack[i], ranges.kind[i]};
+    met = met_.try_emplace(key, met_.size() + 1).first->second;
+  }
+  const auto [it, is_new] = site_of_met_.try_emplace(met, kNoSite);
+  if (is_new) it->second = IndexOf(sites_.Find(thread, at));
+  ++found_[it->second].count;
+}
+
+void SiteTally::AddCall(Row call) {
+  const StackId stack = trace_.api.stack[Index(call)];
+  const TrackId thread = trace_.api.track[Index(call)];
+  const TraceTime at = trace_.api.begin[Index(call)];
+  if (stack == kNoStack) return Add(thread, at);
+  const auto [it, is_new] = site_of_stack_.try_emplace(stack, kNoSite);
+  if (is_new) {
+    Site site;
+    if (sites_.FindInStack(call, site)) it->second = IndexOf(site);
+  }
+  if (it->second == kNoSite) return Add(thread, at);
+  ++found_[it->second].count;
 }
 
 void SortSites(std::vector<Site>& sites) {

@@ -11,6 +11,7 @@
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
+#include "trace/base/sort_runs.h"
 
 namespace trainprof::rules {
 namespace {
@@ -33,7 +34,7 @@ std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
     if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) continue;
     if (model.InWindow(model.trace.api.interval(call))) calls.push_back(call);
   }
-  std::sort(calls.begin(), calls.end());
+  SortRuns(calls, [](Row call) { return call; });
   calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
   return calls;
 }
@@ -165,23 +166,18 @@ bool IsOneOf(DeviceClass c, Classes classes) {
 }
 
 // When operations of a device began, with the calls that launched them, in that order.
-std::vector<std::pair<TraceTime, Row>> Begins(const RankModel& model, const DeviceAccount& device) {
+using LaunchTimes = std::vector<std::pair<TraceTime, Row>>;
+LaunchTimes Begins(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  std::vector<std::pair<TraceTime, Row>> begins;
+  LaunchTimes begins;
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
     if (ops.launch[op] != kNoRow) begins.emplace_back(ops.begin[op], ops.launch[op]);
   }
-  std::sort(begins.begin(), begins.end());
+  // Streams one behind the other; of those that begin together the call that stands first.
+  SortRuns(begins, [](const auto& begin) { return begin; });
   return begins;
-}
-
-// Between queued operations: who launched the one behind. The host may be far ahead, and stand anywhere.
-void AddSiteOfLaunch(const RankModel& model, const std::vector<std::pair<TraceTime, Row>>& begins,
-                     TraceTime at, std::vector<Site>& where) {
-  const auto next = std::lower_bound(begins.begin(), begins.end(), std::pair{at, Row{0}});
-  if (next != begins.end() && next->first == at) AddSite(where, model.sites.FindCall(next->second));
 }
 
 Finding Describe(const RankModel& model, const DeviceAccount& device, Classes classes,
@@ -190,21 +186,29 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, Classes cl
   for (const DeviceClass c : classes) finding.cost += device.Of(c);
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   finding.count = static_cast<int64_t>(launches.size());
-  std::vector<std::pair<TraceTime, Row>> begins;
+  LaunchTimes begins;
   if (IsOneOf(DeviceClass::kIdleDependency, classes)) begins = Begins(model, device);
-  std::vector<uint32_t> longest;  // rows of device.idle
+  auto next = begins.cbegin();
+  SiteTally where(model.trace, model.sites);
+  SiteTally launched(model.trace, model.sites);  // calls stand elsewhere than the device is
+  std::vector<uint32_t> longest;                 // rows of device.idle
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
     if (!IsOneOf(segment.value, classes) || !model.InDeviceWindow(segment.interval)) continue;
     longest.push_back(row);
     if (segment.value == DeviceClass::kIdleDependency) {
-      AddSiteOfLaunch(model, begins, segment.interval.end, finding.where);
+      // Who launched the one behind. The host may be far ahead, and stand anywhere.
+      const TraceTime at = segment.interval.end;
+      next = std::lower_bound(next, begins.cend(), std::pair{at, Row{0}});
+      if (next != begins.cend() && next->first == at) launched.AddCall(next->second);
       continue;
     }
     if (model.device_steps.thread == kNoTrack) continue;
-    AddSite(finding.where, model.sites.Find(model.device_steps.thread, segment.interval.begin));
+    where.Add(model.device_steps.thread, segment.interval.begin);
   }
+  finding.where = std::move(where).Take();
+  for (const Site& site : std::move(launched).Take()) AddSite(finding.where, site);
   KeepWorst(longest, [&](uint32_t a, uint32_t b) {
     return device.idle[a].interval.Length() > device.idle[b].interval.Length();
   });
