@@ -11,8 +11,7 @@ ChunkHeader* FullChunks::Take(const ChunkRequest& request) {
   uint32_t best = kMost;
   for (uint32_t i = 0; i < count_; ++i) {
     const uint32_t bytes = chunks_[i]->size_bytes;
-    if (bytes >= request.smallest_bytes &&
-        (best == kMost || bytes > chunks_[best]->size_bytes) &&
+    if (bytes >= request.smallest_bytes && (best == kMost || bytes > chunks_[best]->size_bytes) &&
         chunks_[i]->state.load(std::memory_order_acquire) == ChunkState::kDrained) {
       best = i;
     }

@@ -52,8 +52,7 @@ class StringCache {
   // The same for a zero-terminated text; a hit costs one comparison.
   CachedString* Find(const char* text) {
     const Recent& recent = recent_[RecentSlot(text)];
-    if (recent.address == text && text != nullptr && IsSame(text, *recent.entry))
-        [[likely]] {
+    if (recent.address == text && text != nullptr && IsSame(text, *recent.entry)) [[likely]] {
       return recent.entry;
     }
     return FindSlow(text);

@@ -47,9 +47,9 @@ Result<HostSampler> HostSampler::Start(const SamplerSettings& settings) {
   std::vector<int> kept = {logs.host.fd()};
   if (logs.stacks) kept.push_back(logs.stacks->fd());
   if (settings.memory_door >= 0) kept.push_back(settings.memory_door);
-  auto process =
-      SideProcess::Start("trainprof-host", std::move(kept),
-                         [&](int stop_fd) { return SampleUntilStopped(settings, logs, stop_fd); });
+  auto process = SideProcess::Start("trainprof-host", std::move(kept), [&](int stop_fd) {
+    return SampleUntilStopped(settings, logs, stop_fd);
+  });
   if (!process.ok()) return Error{"no host samples: " + process.error()};
   return HostSampler(std::move(process).value(), std::move(files));
 }
@@ -61,7 +61,8 @@ HostSampler::~HostSampler() { Stop(); }
 std::string HostSampler::Stop() {
   if (!process_.is_running()) return {};
   const SideProcess::End end = process_.Stop(kStopLimit);
-  if (!end.in_time) return "host samples: the last one is missing, as the sampler did not end in time";
+  if (!end.in_time)
+    return "host samples: the last one is missing, as the sampler did not end in time";
   if (WIFSIGNALED(end.status)) {
     return std::string("host samples end early: the sampler died of signal ") +
            std::to_string(WTERMSIG(end.status));

@@ -102,9 +102,8 @@ int Compare() {
   const double alone = PairNsElsewhere("", "");
   const double idle = PairNsElsewhere(BENCHMARK_LIBRARY, "");
   // As `trainprof run` has it.
-  auto drainer = SideProcess::Start("drain", {}, [&](int stop_fd) {
-    return recording::DrainUntilStopped(run, stop_fd);
-  });
+  auto drainer = SideProcess::Start(
+      "drain", {}, [&](int stop_fd) { return recording::DrainUntilStopped(run, stop_fd); });
   if (!drainer.ok()) {
     std::fprintf(stderr, "%s\n", drainer.error().c_str());
     return 1;

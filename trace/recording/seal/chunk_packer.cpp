@@ -28,8 +28,8 @@ std::span<const char> ChunkPacker::Pack(const Chunk& chunk, std::vector<uint64_t
     words = PackRows(words, chunk.row_bytes);
   }
   packed_.resize(ZSTD_compressBound(words.size() * 8));
-  const size_t n = ZSTD_compress2(context, packed_.data(), packed_.size(), words.data(),
-                                  words.size() * 8);
+  const size_t n =
+      ZSTD_compress2(context, packed_.data(), packed_.size(), words.data(), words.size() * 8);
   if (ZSTD_isError(n)) return {};
   return {packed_.data(), n};
 }

@@ -83,9 +83,8 @@ class SegmentDrain {
     if (!folder.ok()) return nullptr;
     Result<RecordedFile> file = folder.value().Read(path.filename());
     if (!file.ok()) return nullptr;
-    std::unique_ptr<SegmentDrain> drain(new SegmentDrain(path, std::move(folder).value(),
-                                                         std::move(info).value(),
-                                                         std::move(file.value().fd)));
+    std::unique_ptr<SegmentDrain> drain(new SegmentDrain(
+        path, std::move(folder).value(), std::move(info).value(), std::move(file.value().fd)));
     return drain->Begin(bound) ? std::move(drain) : nullptr;
   }
 
@@ -346,7 +345,8 @@ int DrainUntilStopped(const fs::path& run_dir, int stop_fd) {
     }
     const size_t taken = drainer.Drain();
     // A busy thread fills a chunk in half a millisecond, a usual program one in seconds.
-    wait = taken > 0 ? milliseconds(taken > 1 ? 0 : 1) : std::clamp(wait * 2, milliseconds(1), kLongest);
+    wait = taken > 0 ? milliseconds(taken > 1 ? 0 : 1)
+                     : std::clamp(wait * 2, milliseconds(1), kLongest);
   }
 }
 

@@ -94,7 +94,7 @@ class SealedWriter {
     } else if (segment_.Load(chunk, words_, scratch_, quality)) {
       packed = packer_.Pack(chunk, words_, kSealLevel, &encoding);
     }
-    if (packed.empty() || WriteAll(fd_, packed) != 0) return false;
+    if (packed.empty() || WriteAll(fd_, {packed.data(), packed.size()}) != 0) return false;
     table_.push_back({offset_, static_cast<uint32_t>(packed.size()), chunk.payload_bytes,
                       chunk.kind, chunk.row_bytes, chunk.writer, chunk.sequence,
                       static_cast<uint32_t>(encoding), chunk.opened});

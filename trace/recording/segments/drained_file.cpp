@@ -16,7 +16,8 @@ void DrainedFile::Read(const std::filesystem::path& segment, uint64_t identity, 
     Result<RecordedFile> file = OpenRecorded(path_, Links::kRefuse);
     if (!file.ok()) return;
     DrainedHeader header{};
-    if (!ReadFully(file.value().fd.get(), 0, &header, sizeof header)) return;  // about to be written
+    if (!ReadFully(file.value().fd.get(), 0, &header, sizeof header))
+      return;  // about to be written
     if (header.magic != kDrainedMagic || header.identity != identity) {
       quality.Count("corrupt_chunk", QualitySeverity::kDataLoss, 1,
                     path_.filename().string() + ": not of this segment; left out");
