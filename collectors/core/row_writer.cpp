@@ -51,6 +51,7 @@ void RowWriter::Close() {
     if (output->chunk != nullptr) UnmapChunk(output->chunk);
     output->chunk = nullptr;
   }
+  full_.Clear();
 }
 
 bool RowWriter::Room(Output& output, ChunkKind kind, uint32_t row_bytes, uint32_t bytes) {
@@ -64,11 +65,13 @@ bool RowWriter::Room(Output& output, ChunkKind kind, uint32_t row_bytes, uint32_
                                 sequence_,
                                 kind,
                                 static_cast<uint16_t>(row_bytes)};
-  ChunkHeader* chunk = nullptr;
-  const ClaimResult result = ClaimChunk(request, &chunk);
-  thinned_ = result == ClaimResult::kThinned;
-  if (result != ClaimResult::kClaimed) return false;
-  if (output.chunk != nullptr) UnmapChunk(output.chunk);
+  ChunkHeader* chunk = full_.Take(request);
+  if (chunk == nullptr) {
+    const ClaimResult result = ClaimChunk(request, &chunk);
+    thinned_ = result == ClaimResult::kThinned;
+    if (result != ClaimResult::kClaimed) return false;
+  }
+  if (output.chunk != nullptr) full_.Add(output.chunk);
   ++sequence_;
   output.next_bytes = NextChunkBytes(output.next_bytes, kMostChunkBytes);
   output.chunk = chunk;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "collectors/core/full_chunks.h"
 #include "collectors/core/string_cache.h"
 #include "trace/recording/wire/format.h"
 #include "trace/recording/wire/rows.h"
@@ -58,6 +59,7 @@ class RowWriter {
   Output calls_;
   uint32_t number_;
   uint32_t sequence_;
+  FullChunks full_;
   bool thinned_;  // why the last Room() failed
   StringCache strings_;
 };

@@ -285,13 +285,7 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   header->identity = segment.identity;
   header->file_offset = offset;
   header->size_bytes = static_cast<uint32_t>(size);
-  header->kind = request.kind;
-  header->row_bytes = request.row_bytes;
-  header->writer = request.writer;
-  header->sequence = request.sequence;
-  header->opened = recording::SampleClockTriple(g_runtime.clock);
-  // Readers take the header for written when the check holds; `committed` is released after it.
-  header->static_check = recording::CheckOf(header, offsetof(ChunkHeader, static_check));
+  FillChunkHeader(request, header);
   segment.whole_bytes.fetch_add(size);
   *chunk = header;
   return ClaimResult::kClaimed;
@@ -304,6 +298,16 @@ void CountDrop(ChunkHeader* chunk, bool detail) {
   if (chunk == nullptr) return CountLost(detail);
   auto& counter = detail ? chunk->dropped_detail : chunk->dropped_all;  // of this writer alone
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void FillChunkHeader(const ChunkRequest& request, ChunkHeader* chunk) {
+  chunk->kind = request.kind;
+  chunk->row_bytes = request.row_bytes;
+  chunk->writer = request.writer;
+  chunk->sequence = request.sequence;
+  chunk->opened = recording::SampleClockTriple(g_runtime.clock);
+  // Readers take the header for written when the check holds; `committed` is released after it.
+  chunk->static_check = recording::CheckOf(chunk, offsetof(ChunkHeader, static_check));
 }
 
 void UnmapChunk(ChunkHeader* chunk) { ReleasePages(chunk, chunk->size_bytes); }

@@ -42,6 +42,8 @@ struct ChunkRequest {
 // Updates the gate when a level of the size bound is reached.
 ClaimResult ClaimChunk(const ChunkRequest& request, recording::ChunkHeader** chunk);
 void UnmapChunk(recording::ChunkHeader* chunk);
+// What a chunk of this request says of itself, and that this is whole; its place and size stay.
+void FillChunkHeader(const ChunkRequest& request, recording::ChunkHeader* chunk);
 
 // Counts an event that is not recorded: in the writer's chunk, or without one (nullptr) in the
 // segment. `detail`: thinned out, not lost.

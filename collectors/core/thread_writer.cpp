@@ -123,11 +123,13 @@ void ThreadWriter::BeginInitialGap() {
 bool ThreadWriter::NewChunk(uint64_t bytes, const CachedString* used_by) {
   const ChunkRequest request = {static_cast<uint32_t>(bytes + sizeof(ChunkHeader)), chunk_bytes_,
                                 IsPhase(used_by), number_, sequence_};
-  ChunkHeader* chunk = nullptr;
-  const ClaimResult result = ClaimChunk(request, &chunk);
-  lost_detail_ = result == ClaimResult::kThinned;
-  if (result != ClaimResult::kClaimed) return false;
-  if (chunk_ != nullptr) UnmapChunk(chunk_);
+  ChunkHeader* chunk = full_.Take(request);
+  if (chunk == nullptr) {
+    const ClaimResult result = ClaimChunk(request, &chunk);
+    lost_detail_ = result == ClaimResult::kThinned;
+    if (result != ClaimResult::kClaimed) return false;
+  }
+  if (chunk_ != nullptr) full_.Add(chunk_);
   ++sequence_;
   chunk_bytes_ = NextChunkBytes(chunk_bytes_, kMostChunkBytes);
   chunk_ = chunk;
@@ -428,6 +430,7 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   sequence_ = 0;
   // The parent's chunk stays mapped: it is the parent's, and signal handlers may still point there.
   chunk_ = nullptr;
+  full_.Clear();
   cursor_ = end_ = payload_ = nullptr;
   reserve_bytes_ = 0;
   last_ticks_ = 0;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/core/full_chunks.h"
 #include "collectors/core/process_state.h"
 #include "collectors/core/string_cache.h"
 #include "collectors/core/window.h"
@@ -235,6 +236,7 @@ class ThreadWriter {
   bool announced_;    // the THREAD record of the present thread is written
   bool steps_;        // the present thread has begun a step
   bool lost_detail_;  // why the last MakeRoom failed: thinned, or nothing left
+  FullChunks full_;
   uint64_t domain_defined_[(recording::kMaxDomains + 64) / 64];
   DepthStack default_stack_;
   DepthStack* other_stacks_;

@@ -1,11 +1,5 @@
 // Samples the machine, its GPUs, the processes of a run and the stacks of their Python threads into the
-// run directory, in a process of
-// its own beside the supervisor.
-//
-// A process, not a thread: a driver's call that hangs in the kernel would keep a thread, and with
-// it the supervisor, from ending; the supervisor stays single-threaded, so that it may fork at any
-// time; and a crash inside a foreign library costs the samples alone. The process shares nothing
-// with the program: no descriptors, no signals.
+// run directory, in a process of its own beside the supervisor (side_process.h).
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +8,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectors/machine/sample_log.h"
 #include "trace/base/result.h"
+#include "trace/io/side_process.h"
 
 namespace trainprof {
 
@@ -53,12 +49,10 @@ class HostSampler {
   const std::vector<std::filesystem::path>& files() const { return files_; }
 
  private:
-  HostSampler(pid_t pid, int stop_pipe, std::vector<std::filesystem::path> files)
-      : pid_(pid), stop_pipe_(stop_pipe), files_(std::move(files)) {}
-  bool WaitForEnd(std::chrono::milliseconds limit, int& status);
+  HostSampler(SideProcess process, std::vector<std::filesystem::path> files)
+      : process_(std::move(process)), files_(std::move(files)) {}
 
-  pid_t pid_;
-  int stop_pipe_;  // the sampler ends when it closes, also by our death
+  SideProcess process_;
   std::vector<std::filesystem::path> files_;
 };
 

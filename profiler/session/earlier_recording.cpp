@@ -55,7 +55,7 @@ bool IsOurFile(const std::string& name, const char* lock_file) {
 }
 
 bool IsOurFileOfARank(const std::string& name) {
-  return EndsIn(name, {".tps", ".tpz", ".slots", ".tmp", ".new", ".symbols.json"});
+  return EndsIn(name, {".tps", ".tpz", ".drained", ".slots", ".tmp", ".new", ".symbols.json"});
 }
 
 // The first thing in the folder that no trainprof has put there.

@@ -29,6 +29,7 @@
 #include "trace/io/print.h"
 #include "trace/recording/files/clock_log.h"
 #include "trace/recording/files/stored_command.h"
+#include "trace/recording/seal/drainer.h"
 #include "trace/recording/seal/sealer.h"
 
 #ifndef TRAINPROF_VERSION
@@ -38,6 +39,8 @@
 namespace trainprof {
 namespace {
 
+// To end with the chunk that it is at.
+constexpr std::chrono::milliseconds kDrainerLimit{100};
 constexpr int kSkipFinalising = 2;  // Ctrl-C pressed twice
 
 void Say(const std::string& message) { Print(stderr, "trainprof: {}\n", message); }
@@ -50,6 +53,7 @@ struct Preparation {
   std::optional<recording::ClockLog> clocks{};
   std::optional<MemoryDoor> memory_door{};
   std::optional<HostSampler> sampler{};
+  std::optional<SideProcess> drainer{};
   std::chrono::steady_clock::time_point started{};
 };
 
@@ -69,8 +73,8 @@ std::optional<int> TooFewDescriptors() {
   return static_cast<int>(taken.size());
 }
 
-// The program, the sampler with its threads, the witness, the verdict, and some for the program.
-constexpr int kNeededProcesses = 8;
+// The program, the sampler with its threads, the drainer, the witness, the verdict, and some for the program.
+constexpr int kNeededProcesses = 9;
 
 // Nothing when so many may be started, else how many may.
 std::optional<int> TooFewProcesses() {
@@ -277,6 +281,14 @@ void StartSampler(const RunSettings& settings, pid_t program, Preparation& prepa
   }
 }
 
+// Its failure costs nothing but room: what is not drained is recorded as well.
+void StartDrainer(Preparation& preparation) {
+  auto drainer = SideProcess::Start("trainprof-drain", {}, [&](int stop_fd) {
+    return recording::DrainUntilStopped(preparation.place.directory, stop_fd);
+  });
+  if (drainer.ok()) preparation.drainer.emplace(std::move(drainer).value());
+}
+
 // The files of its samples.
 std::vector<std::filesystem::path> StopSampler(Preparation& preparation) {
   if (!preparation.sampler) return {};
@@ -331,6 +343,7 @@ bool Finalise(const RunSettings& settings, Preparation& preparation, const Progr
   }
   if (preparation.clocks) preparation.clocks->Append();
   const std::vector<std::filesystem::path> sampler_files = StopSampler(preparation);
+  if (preparation.drainer) preparation.drainer->Stop(kDrainerLimit);
   const SealOutcome outcome = Seal(preparation.place, run, sampler_files, end.interrupts, inbox);
   if (!outcome.sealed) {
     if (show)
@@ -406,6 +419,7 @@ int RunSession(const RunSettings& settings) {
     KeepRunDirectory(preparation->place);
     preparation->run.program_pid = program.pid;
     StartSampler(settings, program.pid, *preparation);
+    StartDrainer(*preparation);
   }
   const ProgramEnd end = Supervise(program.pid, inbox, [&] {
     if (preparation && preparation->clocks) preparation->clocks->Append();

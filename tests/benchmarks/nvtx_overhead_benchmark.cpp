@@ -16,6 +16,8 @@
 #include <filesystem>
 #include <string>
 
+#include "trace/io/side_process.h"
+#include "trace/recording/seal/drainer.h"
 #include "trace/recording/seal/sealer.h"
 #include "trace/recording/wire/layout.h"
 #include "trace/recording/wire/tick_clock.h"
@@ -43,9 +45,15 @@ double FastestNs(Body body) {
   return fastest;
 }
 
+// Long enough for the supervisor to see that there is much to drain.
+constexpr std::chrono::seconds kWarmUp{1};
+
 double PairNs() {
-  nvtxRangePushA("warm up");
-  nvtxRangePop();
+  for (const auto begin = std::chrono::steady_clock::now();
+       std::chrono::steady_clock::now() < begin + kWarmUp;) {
+    nvtxRangePushA("warm up");
+    nvtxRangePop();
+  }
   return FastestNs([] {
     nvtxRangePushA("forward");
     nvtxRangePop();
@@ -93,7 +101,15 @@ int Compare() {
   const double clock = TwoReadingsNs();
   const double alone = PairNsElsewhere("", "");
   const double idle = PairNsElsewhere(BENCHMARK_LIBRARY, "");
+  // As `trainprof run` has it.
+  auto drainer = SideProcess::Start(
+      "drain", {}, [&](int stop_fd) { return recording::DrainUntilStopped(run, stop_fd); });
+  if (!drainer.ok()) {
+    std::fprintf(stderr, "%s\n", drainer.error().c_str());
+    return 1;
+  }
   const double recorded = PairNsElsewhere(BENCHMARK_LIBRARY, run.string());
+  drainer.value().Stop(std::chrono::seconds(1));
   fs::remove_all(folder);
   std::printf("one push+pop pair, fastest of %d runs of %ld pairs\n", kRuns, kPairs);
   std::printf("  no tool                          %6.1f ns\n", alone);

@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, int (*)(const Arguments&)> modes = {{"everything", Everything},
                                                                   {"numbered", Numbered},
                                                                   {"bulk", Bulk},
+                                                                  {"paced", Paced},
                                                                   {"threads", Threads},
                                                                   {"chunk_ends", ChunkEnds},
                                                                   {"short", ShortThreads},

@@ -19,9 +19,12 @@ struct HandedOver {
   PerThread thread[kThreads];
 };
 
-int Everything(const Arguments& arguments);    // one of each call
-int Numbered(const Arguments& arguments);      // FILE: ranges without end, HandedOver in FILE
+int Everything(const Arguments& arguments);  // one of each call
+int Numbered(
+    const Arguments&
+        arguments);  // FILE [MS]: ranges without end, HandedOver in FILE; 1000, then a sleep
 int Bulk(const Arguments& arguments);          // N: N times phase > detail > more
+int Paced(const Arguments& arguments);         // N MS: N times 5,000 ranges, then a sleep
 int Threads(const Arguments& arguments);       // N: N threads at once, a range each
 int ShortThreads(const Arguments& arguments);  // N: N threads one after another, a range each
 int ChunkEnds(

@@ -115,7 +115,8 @@ int Numbered(const Arguments& arguments) {
   const int fd = open(arguments.at(0).c_str(), O_RDWR);
   auto* shared = static_cast<HandedOver*>(
       mmap(nullptr, sizeof(HandedOver), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-  const auto run = [shared](int thread) {
+  const auto pause = std::chrono::milliseconds(Number(arguments, 1, 0));
+  const auto run = [shared, pause](int thread) {
     HandedOver::PerThread& mine = shared->thread[thread];
     char name[32];
     std::snprintf(name, sizeof name, "%d:%ld", thread, 0L);
@@ -125,6 +126,7 @@ int Numbered(const Arguments& arguments) {
       std::snprintf(name, sizeof name, "%d:%ld", thread, n + 1);  // a kill often meets it open
       nvtxRangePop();
       mine.popped = n + 1;
+      if (pause.count() > 0 && n % 1000 == 999) std::this_thread::sleep_for(pause);
     }
   };
   std::thread second(run, 1);
@@ -141,6 +143,14 @@ int Bulk(const Arguments& arguments) {
     nvtxRangePop();
     nvtxRangePop();
     nvtxRangePop();
+  }
+  return 0;
+}
+
+int Paced(const Arguments& arguments) {
+  for (long i = Number(arguments, 0, 100); i > 0; --i) {
+    for (int range = 0; range < 5000; ++range) Range("paced");
+    std::this_thread::sleep_for(std::chrono::milliseconds(Number(arguments, 1, 10)));
   }
   return 0;
 }

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "trace/recording/files/run_directory.h"
+#include "trace/recording/seal/drainer.h"
+#include "trace/recording/segments/segment_reader.h"
 #include "trace/recording/wire/layout.h"
 
 namespace trainprof::testing {
@@ -33,6 +35,35 @@ RecordedRun::RecordedRun(uint64_t max_bytes, fs::path parent) {
 RecordedRun::~RecordedRun() {
   std::error_code ignored;
   fs::remove_all(scratch_, ignored);
+}
+
+void RecordedRun::StartDraining() {
+  auto drainer = SideProcess::Start("drain", {}, [this](int stop_fd) {
+    return recording::DrainUntilStopped(directory_, stop_fd);
+  });
+  ASSERT_TRUE(drainer.ok()) << drainer.error();
+  drainer_.emplace(std::move(drainer).value());
+}
+
+void RecordedRun::StopDraining(bool kill) {
+  if (drainer_) drainer_->Stop(std::chrono::seconds(kill ? 0 : 20));
+  drainer_.reset();
+}
+
+std::vector<recording::DrainedEntry> RecordedRun::Drained() const {
+  std::vector<recording::DrainedEntry> all;
+  for (const recording::RankFolder& folder : recording::RankFoldersIn(directory_)) {
+    for (const fs::path& path : folder.segments) {
+      const auto info = recording::SegmentReader::ReadInfo(path);
+      if (!info.ok()) continue;
+      Quality quality;
+      recording::DrainedFile file;
+      file.Read(path, info.value().identity, quality);
+      EXPECT_TRUE(quality.items().empty());
+      all.insert(all.end(), file.entries().begin(), file.entries().end());
+    }
+  }
+  return all;
 }
 
 pid_t RecordedRun::Start(const std::vector<std::string>& arguments) {

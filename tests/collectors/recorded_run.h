@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "tests/support/sanitized.h"
+#include "trace/io/side_process.h"
 #include "trace/recording/read/reader.h"
 #include "trace/recording/seal/sealer.h"
+#include "trace/recording/segments/drained_file.h"
 
 namespace trainprof::testing {
 
@@ -30,6 +32,12 @@ class RecordedRun {
 
   // Starts the program with these arguments; its stdout is read by Wait().
   pid_t Start(const std::vector<std::string>& arguments);
+  // As the supervisor does while the program runs; call it before Start(), and again after a stop.
+  void StartDraining();
+  // By SIGKILL, or as the supervisor does.
+  void StopDraining(bool kill = false);
+  // What has been taken out so far.
+  std::vector<recording::DrainedEntry> Drained() const;
   // The exit status as waitpid() gives it.
   int Wait();
   int Run(const std::vector<std::string>& arguments);
@@ -49,6 +57,7 @@ class RecordedRun {
   std::string output_;
   pid_t pid_ = -1;
   int stdout_ = -1;
+  std::optional<SideProcess> drainer_;
 };
 
 // How often a program is killed at a random moment, at least.

@@ -1,16 +1,13 @@
 // What happens to the recording, and never to the program, when the process or the disk gives out.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <random>
-#include <set>
 
-#include "tests/collectors/nvtx_program.h"
+#include "tests/collectors/handed_over.h"
 #include "tests/collectors/recorded_run.h"
 #include "tests/support/sanitized.h"
 #include "trace/recording/files/clock_log.h"
@@ -18,56 +15,6 @@
 
 namespace trainprof::testing {
 namespace {
-
-using nvtx_program::HandedOver;
-
-// A shared page that outlives the program.
-class SharedCounts {
- public:
-  explicit SharedCounts(const std::filesystem::path& path) {
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT, 0600);
-    EXPECT_EQ(ftruncate(fd, sizeof(HandedOver)), 0);
-    counts_ = static_cast<HandedOver*>(
-        mmap(nullptr, sizeof(HandedOver), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-    close(fd);
-  }
-  ~SharedCounts() { munmap(counts_, sizeof(HandedOver)); }
-  const HandedOver& operator*() const { return *counts_; }
-
- private:
-  HandedOver* counts_;
-};
-
-// Until each thread of the program has handed over its first range.
-void AwaitFirst(const HandedOver& handed) {
-  for (const HandedOver::PerThread& thread : handed.thread) {
-    for (int i = 0; i < 20'000 && thread.pushed == 0; ++i) usleep(500);
-  }
-}
-
-// Every range that was handed over is there, once; at most one more a thread.
-void ExpectNothingLost(const Trace& trace, const HandedOver& handed) {
-  std::vector<std::set<long>> numbers(HandedOver::kThreads);
-  for (const std::string& name : RangeNames(trace)) {
-    const size_t colon = name.find(':');
-    ASSERT_NE(colon, std::string::npos) << name;
-    ASSERT_TRUE(numbers.at(std::stoul(name)).insert(std::stol(name.substr(colon + 1))).second);
-  }
-  long open = 0;
-  for (int t = 0; t < HandedOver::kThreads; ++t) {
-    const auto recorded = static_cast<long>(numbers[t].size());
-    EXPECT_GE(recorded, handed.thread[t].pushed);
-    EXPECT_LE(recorded, handed.thread[t].pushed + 1);
-    if (recorded > 0) {
-      EXPECT_EQ(*numbers[t].rbegin(), recorded - 1) << "numbers without a hole";
-    }
-    open += recorded - handed.thread[t].popped;
-  }
-  // Those whose pop was not handed over are open, less the pops that were written meanwhile.
-  EXPECT_LE(trace.quality.CountOf("open_range_at_end"), open);
-  EXPECT_EQ(trace.quality.CountOf("corrupt_chunk"), 0);
-  EXPECT_EQ(trace.quality.CountOf("unmatched_pop"), 0);
-}
 
 TEST(Kill, AtAHundredRandomMomentsLosesNothingThatWasHandedOver) {
   std::mt19937 random(20261120);

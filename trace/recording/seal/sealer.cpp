@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "trace/recording/files/recorded_files.h"
 #include "trace/recording/files/run_directory.h"
 #include "trace/recording/files/run_files.h"
+#include "trace/recording/seal/chunk_packer.h"
 #include "trace/recording/seal/manifest.h"
 #include "trace/recording/seal/symbols_file.h"
 #include "trace/recording/segments/segment_liveness.h"
@@ -26,9 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Deadline = std::chrono::steady_clock::time_point;
-
-// The level that keeps up with a disk: ~500 MB/s; 3 saves some 10 % more at a third of the speed.
-constexpr int kCompressionLevel = 1;
 
 bool IsOver(Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
 
@@ -69,20 +66,12 @@ std::string SealedInfoOf(const SegmentScan& scan) {
   return text;
 }
 
-struct FreeContext {
-  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
-};
-
 class SealedWriter {
  public:
   SealedWriter(const SegmentReader& segment, int fd) : segment_(segment), fd_(fd) {}
 
   // False: out of time, of disk, or of readable input; the file is then worth nothing.
   bool Write(Deadline deadline) {
-    context_.reset(ZSTD_createCCtx());
-    if (!context_) return false;
-    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, kCompressionLevel);
-    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
     Quality quality;
     const std::string info = SealedInfoOf(ScanSegment(segment_, quality));
     if (!quality.items().empty()) return false;  // a damaged segment stays as evidence
@@ -98,20 +87,18 @@ class SealedWriter {
  private:
   bool AddChunk(const Chunk& chunk) {
     Quality quality;
-    if (!segment_.Load(chunk, words_, quality)) return false;
-    ChunkEncoding encoding = ChunkEncoding::kPlain;
-    if (chunk.kind != ChunkKind::kRecords && HasColumns(chunk.row_bytes)) {
-      encoding = ChunkEncoding::kPlanes;
-      words_ = PackRows(words_, chunk.row_bytes);
+    std::span<const char> packed;
+    ChunkEncoding encoding = chunk.encoding;
+    if (chunk.is_drained) {
+      packed = segment_.LoadPacked(chunk, words_, scratch_);
+    } else if (segment_.Load(chunk, words_, scratch_, quality)) {
+      packed = packer_.Pack(chunk, words_, kSealLevel, &encoding);
     }
-    packed_.resize(ZSTD_compressBound(words_.size() * 8));
-    const size_t n = ZSTD_compress2(context_.get(), packed_.data(), packed_.size(), words_.data(),
-                                    words_.size() * 8);
-    if (ZSTD_isError(n) || WriteAll(fd_, {packed_.data(), n}) != 0) return false;
-    table_.push_back({offset_, static_cast<uint32_t>(n), chunk.payload_bytes, chunk.kind,
-                      chunk.row_bytes, chunk.writer, chunk.sequence,
+    if (packed.empty() || WriteAll(fd_, {packed.data(), packed.size()}) != 0) return false;
+    table_.push_back({offset_, static_cast<uint32_t>(packed.size()), chunk.payload_bytes,
+                      chunk.kind, chunk.row_bytes, chunk.writer, chunk.sequence,
                       static_cast<uint32_t>(encoding), chunk.opened});
-    offset_ += n;
+    offset_ += packed.size();
     return true;
   }
 
@@ -138,24 +125,33 @@ class SealedWriter {
 
   const SegmentReader& segment_;
   const int fd_;
-  std::unique_ptr<ZSTD_CCtx, FreeContext> context_;
+  ChunkPacker packer_;
+  ChunkScratch scratch_;
   uint64_t offset_ = 0;
   std::vector<SealedChunk> table_;
   std::vector<uint64_t> words_;
-  std::vector<char> packed_;
 };
+
+// The drained file comes last: without it the raw segment is not whole.
+void RemoveRaw(const RecordedFolder& folder, const fs::path& raw) {
+  folder.Remove(raw.filename());
+  folder.Remove(DrainedPath(raw).filename());
+}
 
 // The raw segment is left beside the sealed one when the sealer was stopped between its last two
 // steps.
 void RemoveLeftRaw(const RecordedFolder& folder, const fs::path& sealed_path) {
   const fs::path raw_path = fs::path(sealed_path).replace_extension(kSegmentSuffix);
-  if (!folder.Has(raw_path.filename())) return;
+  if (!folder.Has(raw_path.filename())) {
+    folder.Remove(DrainedPath(raw_path).filename());
+    return;
+  }
   Quality ignored;
   const Result<SegmentReader> sealed = SegmentReader::Open(sealed_path, ignored);
   const Result<SegmentReader> raw = SegmentReader::Open(raw_path, ignored);
   const bool is_same =
       sealed.ok() && raw.ok() && sealed.value().info().identity == raw.value().info().identity;
-  if (is_same && !MayBeAlive(raw_path)) folder.Remove(raw_path.filename());
+  if (is_same && !MayBeAlive(raw_path)) RemoveRaw(folder, raw_path);
 }
 
 // Leaves the raw segment where anything stands in the way.
@@ -173,7 +169,7 @@ void SealSegment(const fs::path& path, Deadline deadline) {
   if (!SealedWriter(segment.value(), file.fd()).Write(deadline)) return;
   // On disk before the raw one goes, whatever happens to the machine.
   if (IsOver(deadline) || fdatasync(file.fd()) != 0 || !file.RenameTo(sealed)) return;
-  folder.value().Remove(path.filename());
+  RemoveRaw(folder.value(), path);
 }
 
 // The program that was started, where its children are the ranks: torchrun, mpirun.

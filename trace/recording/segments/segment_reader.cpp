@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "trace/recording/files/recorded_files.h"
@@ -22,6 +23,8 @@ constexpr uint32_t kMostInfoBytes = 64 * 1024 * 1024;
 constexpr uint64_t kMostExpansion = 1024;
 constexpr uint64_t kAlwaysAllowedBytes = 256 * 1024 * 1024;
 constexpr uint64_t kBlockBytes = 512;  // of st_blocks, on all file systems
+
+constexpr const char* kNoSuchRows = "holds no rows of the size that it claims";
 
 template <size_t N>
 std::string Text(const char (&field)[N]) {
@@ -98,6 +101,14 @@ uint64_t WholeBytes(const SegmentHeader& header) {
   return header.failed.load(std::memory_order_relaxed) != 0 ? 0 : Value(header.next_offset);
 }
 
+bool ComesBefore(const Chunk& a, const Chunk& b) {
+  return std::pair(a.writer, a.sequence) < std::pair(b.writer, b.sequence);
+}
+
+ChunkState StateOf(const ChunkHeader& header) {
+  return header.state.load(std::memory_order_relaxed);
+}
+
 bool IsZero(const ChunkHeader& h) {
   static const char kZeros[sizeof(ChunkHeader)] = {};
   return memcmp(&h, kZeros, sizeof h) == 0;
@@ -147,26 +158,20 @@ Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path, Qua
   reader.file_bytes_ = static_cast<uint64_t>(now.st_size);
   // A file system that does not count blocks says 0.
   const uint64_t on_disk = static_cast<uint64_t>(now.st_blocks) * kBlockBytes;
-  const uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
+  uint64_t stored = on_disk == 0 ? reader.file_bytes_ : std::min(on_disk, reader.file_bytes_);
   if (reader.sealed_) {
     if (Result<void> read = reader.ReadSealedDirectory(stored); !read.ok())
       return Error{read.error()};
   } else {
-    Quality damage;
-    const uint64_t found = reader.FindRawChunks(damage);
-    if (damage.items().empty()) reader.CheckClaims(found, damage);
-    for (const QualityItem& item : damage.items()) {
-      quality.Count(item.kind, item.severity, item.count, item.detail);
-    }
+    reader.ReadRawChunks(quality);
+    stored += reader.drained_.bytes();
   }
   uint64_t claimed = 0;
   for (const Chunk& chunk : reader.chunks_) claimed += chunk.payload_bytes;
   if (Result<void> plausible = reader.CheckPlausible(claimed, stored); !plausible.ok()) {
     return Error{plausible.error()};
   }
-  std::stable_sort(reader.chunks_.begin(), reader.chunks_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.writer, a.sequence) < std::pair(b.writer, b.sequence);
-  });
+  std::stable_sort(reader.chunks_.begin(), reader.chunks_.end(), ComesBefore);
   return reader;
 }
 
@@ -181,6 +186,7 @@ SegmentReader& SegmentReader::operator=(SegmentReader&& other) noexcept {
   std::swap(sealed_, other.sealed_);
   std::swap(file_bytes_, other.file_bytes_);
   std::swap(chunks_, other.chunks_);
+  std::swap(drained_, other.drained_);
   std::swap(sealed_info_, other.sealed_info_);
   std::swap(raw_header_, other.raw_header_);
   return *this;
@@ -191,6 +197,7 @@ SegmentReader::~SegmentReader() { CloseFile(); }
 void SegmentReader::CloseFile() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
+  drained_.Close();
 }
 
 bool SegmentReader::ReadAt(uint64_t offset, void* out, size_t size) const {
@@ -225,6 +232,66 @@ Result<void> SegmentReader::ReadHeader() {
   return {};
 }
 
+// While chunks are handed over, one may become the next one behind our back, and one that was drained may
+// be written anew.
+void SegmentReader::ReadRawChunks(Quality& quality) {
+  constexpr int kMostTries = 10;
+  const uint64_t dropped_detail = info_.dropped_detail;
+  const uint64_t dropped_all = info_.dropped_all;
+  for (int tries = 1;; ++tries) {
+    Quality damage;
+    chunks_.clear();
+    info_.dropped_detail = dropped_detail;
+    info_.dropped_all = dropped_all;
+    const uint32_t before = HandedOver();
+    const uint64_t found = FindRawChunks(damage);
+    drained_.Read(path_, info_.identity, damage);
+    AddDrainedChunks();
+    const bool is_still = HandedOver() == before;
+    if (!is_still && tries < kMostTries) continue;
+    if (!is_still) LeaveOutBehindGaps();
+    if (damage.items().empty()) CheckClaims(found, damage);
+    for (const QualityItem& item : damage.items()) {
+      quality.Count(item.kind, item.severity, item.count, item.detail);
+    }
+    return;
+  }
+}
+
+uint32_t SegmentReader::HandedOver() const {
+  uint32_t count = 0;
+  return ReadAt(offsetof(SegmentHeader, handed_over), &count, sizeof count) ? count : 0;
+}
+
+// Those that are in both are in the segment.
+void SegmentReader::AddDrainedChunks() {
+  std::stable_sort(chunks_.begin(), chunks_.end(), ComesBefore);
+  std::vector<Chunk> drained;
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (const DrainedEntry& entry : drained_.entries()) {
+    const Chunk& chunk = entry.chunk;
+    if (std::binary_search(chunks_.begin(), chunks_.end(), chunk, ComesBefore) ||
+        !seen.emplace(chunk.writer, chunk.sequence).second) {
+      continue;
+    }
+    drained.push_back(chunk);
+    info_.dropped_detail += entry.dropped_detail;
+    info_.dropped_all += entry.dropped_all;
+  }
+  chunks_.insert(chunks_.end(), drained.begin(), drained.end());
+}
+
+// What a writer wrote while the others were looked at comes behind what was not seen.
+void SegmentReader::LeaveOutBehindGaps() {
+  std::stable_sort(chunks_.begin(), chunks_.end(), ComesBefore);
+  std::vector<Chunk> kept;
+  for (const Chunk& chunk : chunks_) {
+    const bool is_first = kept.empty() || kept.back().writer != chunk.writer;
+    if (chunk.sequence == (is_first ? 0 : kept.back().sequence + 1)) kept.push_back(chunk);
+  }
+  chunks_ = std::move(kept);
+}
+
 uint64_t SegmentReader::FindRawChunks(Quality& quality) {
   bool in_damage = false;
   uint64_t found = 0;
@@ -237,6 +304,12 @@ uint64_t SegmentReader::FindRawChunks(Quality& quality) {
     }
     ChunkHeader header{};
     if (!ReadAt(offset, static_cast<void*>(&header), sizeof header)) return found;
+    if (StateOf(header) == ChunkState::kTaken && header.magic == kChunkMagic &&
+        header.file_offset == offset && header.size_bytes >= info_.header_bytes) {
+      offset += header.size_bytes;
+      found += header.size_bytes;
+      continue;
+    }
     if (!IsOurs(header, info_, offset)) {
       if (!IsZero(header) && !IsUnfinishedClaim(header) && !in_damage) {
         in_damage = true;
@@ -248,6 +321,11 @@ uint64_t SegmentReader::FindRawChunks(Quality& quality) {
       continue;
     }
     in_damage = false;
+    if (StateOf(header) == ChunkState::kDrained) {
+      offset += header.size_bytes;
+      found += header.size_bytes;
+      continue;
+    }
     uint64_t committed = header.committed.load(std::memory_order_acquire);
     const uint64_t end = std::min<uint64_t>(offset + header.size_bytes, file_bytes_);
     const uint64_t room = end - offset - sizeof header;
@@ -330,6 +408,7 @@ Result<void> SegmentReader::CheckPlausible(uint64_t claimed, uint64_t stored_byt
 }
 
 bool SegmentReader::OpenFile() const {
+  if (!drained_.entries().empty() && !drained_.Open()) return false;
   if (fd_ >= 0) return true;
   Result<RecordedFile> file = OpenRecorded(path_, Links::kRefuse);
   // What has taken its place is another file, of which nothing is known.
@@ -338,28 +417,64 @@ bool SegmentReader::OpenFile() const {
   return true;
 }
 
-// The payload in the chunk's encoding. What is wrong with it, or nullptr.
+// The payload in its encoding. What is wrong with it, or nullptr.
 const char* SegmentReader::LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
-                                       ChunkScratch& scratch) const {
-  if (chunk.file_offset > file_bytes_ || chunk.stored_bytes > file_bytes_ - chunk.file_offset) {
+                                       ChunkScratch& scratch, Chunk& loaded) const {
+  loaded = chunk;
+  const uint64_t bytes = chunk.is_drained ? drained_.bytes() : file_bytes_;
+  if (chunk.file_offset > bytes || chunk.stored_bytes > bytes - chunk.file_offset) {
     return "lies beyond the file's end";
   }
   if (!OpenFile()) return "cannot be read: the file is gone";
   if (chunk.compressed) return Decompress(chunk, payload, scratch);
   payload.resize(chunk.payload_bytes / 8);
-  const bool read = ReadAt(chunk.file_offset, payload.data(), chunk.payload_bytes);
-  return read ? nullptr : "cannot be read";
+  if (!ReadStored(chunk, payload.data())) return "cannot be read";
+  return IsStillThere(chunk) ? nullptr : LoadDrained(chunk, payload, scratch, loaded);
+}
+
+// Whether what was read of a raw chunk was its own: it may have been drained and taken meanwhile.
+bool SegmentReader::IsStillThere(const Chunk& chunk) const {
+  ChunkHeader header{};
+  return ReadAt(chunk.file_offset - sizeof header, static_cast<void*>(&header), sizeof header) &&
+         StateOf(header) != ChunkState::kTaken && header.writer == chunk.writer &&
+         header.sequence == chunk.sequence;
+}
+
+const char* SegmentReader::LoadDrained(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                       ChunkScratch& scratch, Chunk& loaded) const {
+  DrainedFile drained;
+  Quality ignored;
+  drained.Read(path_, info_.identity, ignored);
+  for (const DrainedEntry& entry : drained.entries()) {
+    if (entry.chunk.writer != chunk.writer || entry.chunk.sequence != chunk.sequence) continue;
+    loaded = entry.chunk;
+    scratch.stored_.resize(loaded.stored_bytes);
+    if (!drained.ReadAt(loaded.file_offset, scratch.stored_.data(), loaded.stored_bytes)) {
+      return "cannot be read";
+    }
+    return Unpack(loaded, payload, scratch);
+  }
+  return "was written over";
+}
+
+bool SegmentReader::ReadStored(const Chunk& chunk, void* out) const {
+  return chunk.is_drained ? drained_.ReadAt(chunk.file_offset, out, chunk.stored_bytes)
+                          : ReadAt(chunk.file_offset, out, chunk.stored_bytes);
 }
 
 const char* SegmentReader::Decompress(const Chunk& chunk, std::vector<uint64_t>& payload,
                                       ChunkScratch& scratch) const {
+  scratch.stored_.resize(chunk.stored_bytes);
+  if (!ReadStored(chunk, scratch.stored_.data())) return "cannot be read";
+  return Unpack(chunk, payload, scratch);
+}
+
+// Out of scratch.stored_.
+const char* SegmentReader::Unpack(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                  ChunkScratch& scratch) const {
   if (chunk.encoding > ChunkEncoding::kPlanes ||
       (chunk.encoding != ChunkEncoding::kPlain && !HasColumns(chunk.row_bytes))) {
     return "has an encoding that this version does not know";
-  }
-  scratch.stored_.resize(chunk.stored_bytes);
-  if (!ReadAt(chunk.file_offset, scratch.stored_.data(), chunk.stored_bytes)) {
-    return "cannot be read";
   }
   uint64_t bytes = chunk.payload_bytes;
   if (chunk.encoding == ChunkEncoding::kPlanes) {
@@ -387,13 +502,14 @@ bool SegmentReader::IsLoaded(const Chunk& chunk, const char* damage, Quality& qu
 bool SegmentReader::LoadRuns(const Chunk& chunk, RowRuns& runs, ChunkScratch& scratch,
                              Quality& quality) const {
   std::vector<uint64_t>& payload = scratch.payload_;
-  const char* damage = LoadPayload(chunk, payload, scratch);
+  Chunk loaded;
+  const char* damage = LoadPayload(chunk, payload, scratch, loaded);
   if (damage == nullptr) {
-    if (chunk.encoding == ChunkEncoding::kPlain) {
+    if (loaded.encoding == ChunkEncoding::kPlain) {
       RunsOf(payload, chunk.row_bytes, runs);
-    } else if (!UnpackRuns(payload, chunk.encoding, chunk.payload_bytes / 8, chunk.row_bytes,
+    } else if (!UnpackRuns(payload, loaded.encoding, loaded.payload_bytes / 8, chunk.row_bytes,
                            runs)) {
-      damage = "holds no rows of the size that it claims";
+      damage = kNoSuchRows;
     }
   }
   return IsLoaded(chunk, damage, quality);
@@ -402,11 +518,28 @@ bool SegmentReader::LoadRuns(const Chunk& chunk, RowRuns& runs, ChunkScratch& sc
 bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
                          Quality& quality) const {
   if (chunk.encoding == ChunkEncoding::kPlain) {
-    return IsLoaded(chunk, LoadPayload(chunk, words, scratch), quality);
+    Chunk loaded;
+    const char* damage = LoadPayload(chunk, words, scratch, loaded);
+    if (damage == nullptr && loaded.encoding != ChunkEncoding::kPlain) {
+      if (UnpackRuns(words, loaded.encoding, loaded.payload_bytes / 8, chunk.row_bytes,
+                     scratch.runs_)) {
+        RowsOf(scratch.runs_, chunk.row_bytes, words);
+      } else {
+        damage = kNoSuchRows;
+      }
+    }
+    return IsLoaded(chunk, damage, quality);
   }
   if (!LoadRuns(chunk, scratch.runs_, scratch, quality)) return false;
   RowsOf(scratch.runs_, chunk.row_bytes, words);
   return true;
+}
+
+std::span<const char> SegmentReader::LoadPacked(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                                ChunkScratch& scratch) const {
+  Chunk loaded;
+  if (LoadPayload(chunk, payload, scratch, loaded) != nullptr) return {};
+  return scratch.stored_;
 }
 
 bool SegmentReader::Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const {

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "trace/base/result.h"
+#include "trace/recording/segments/chunk.h"
+#include "trace/recording/segments/drained_file.h"
 #include "trace/recording/segments/row_codec.h"
 #include "trace/recording/wire/format.h"
 #include "trace/tables/quality.h"
@@ -47,19 +50,6 @@ struct SegmentInfo {
   std::string failure;
 };
 
-struct Chunk {
-  uint64_t file_offset = 0;    // of the payload
-  uint32_t stored_bytes = 0;   // in the file: committed bytes, or their compressed size
-  uint32_t payload_bytes = 0;  // committed
-  bool compressed = false;
-  ChunkEncoding encoding = ChunkEncoding::kPlain;
-  ChunkKind kind = ChunkKind::kRecords;
-  uint16_t row_bytes = 0;
-  uint32_t writer = 0;
-  uint32_t sequence = 0;
-  ClockSample opened{};
-};
-
 // What loading needs beside the result: kept from chunk to chunk, by one thread.
 class ChunkScratch {
  public:
@@ -93,7 +83,8 @@ class SegmentReader {
   // By writer, then sequence.
   const std::vector<Chunk>& chunks() const { return chunks_; }
   const std::string& sealed_info() const { return sealed_info_; }  // JSON, "" in a raw segment
-  uint64_t file_bytes() const { return file_bytes_; }
+  // With the drained file's.
+  uint64_t file_bytes() const { return file_bytes_ + drained_.bytes(); }
   // The header's bytes as they stand in the file.
   const std::vector<char>& raw_header() const { return raw_header_; }
 
@@ -106,22 +97,37 @@ class SegmentReader {
   bool Load(const Chunk& chunk, std::vector<uint64_t>& words, ChunkScratch& scratch,
             Quality& quality) const;
   bool Load(const Chunk& chunk, std::vector<uint64_t>& words, Quality& quality) const;
+  // The stored bytes of a compressed chunk, which decompress; empty where they do not. Valid as long as the
+  // scratch is not used.
+  std::span<const char> LoadPacked(const Chunk& chunk, std::vector<uint64_t>& payload,
+                                   ChunkScratch& scratch) const;
   // The same for rows, HasColumns(chunk.row_bytes), in the form that is decoded fast.
   bool LoadRuns(const Chunk& chunk, RowRuns& runs, ChunkScratch& scratch, Quality& quality) const;
 
  private:
   SegmentReader(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
   Result<void> ReadHeader();
+  void ReadRawChunks(Quality& quality);
   uint64_t FindRawChunks(Quality& quality);  // bytes that they claim
+  void AddDrainedChunks();
+  void LeaveOutBehindGaps();
+  uint32_t HandedOver() const;
   void CheckClaims(uint64_t found, Quality& quality) const;
   Result<void> ReadSealedDirectory(uint64_t stored_bytes);
   // Fails where so many bytes on disk cannot hold that much.
   Result<void> CheckPlausible(uint64_t claimed, uint64_t stored_bytes) const;
   bool ReadAt(uint64_t offset, void* out, size_t size) const;
-  const char* LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload,
-                          ChunkScratch& scratch) const;
+  bool ReadStored(const Chunk& chunk, void* out) const;
+  // `loaded`: where the payload was in the end, which decides on its encoding.
+  const char* LoadPayload(const Chunk& chunk, std::vector<uint64_t>& payload, ChunkScratch& scratch,
+                          Chunk& loaded) const;
+  bool IsStillThere(const Chunk& chunk) const;
+  const char* LoadDrained(const Chunk& chunk, std::vector<uint64_t>& payload, ChunkScratch& scratch,
+                          Chunk& loaded) const;
   const char* Decompress(const Chunk& chunk, std::vector<uint64_t>& payload,
                          ChunkScratch& scratch) const;
+  const char* Unpack(const Chunk& chunk, std::vector<uint64_t>& payload,
+                     ChunkScratch& scratch) const;
   bool IsLoaded(const Chunk& chunk, const char* damage, Quality& quality) const;
 
   std::filesystem::path path_;
@@ -132,6 +138,7 @@ class SegmentReader {
   bool sealed_ = false;
   uint64_t file_bytes_ = 0;
   std::vector<Chunk> chunks_;
+  DrainedFile drained_;
   std::string sealed_info_;
   std::vector<char> raw_header_;
 };

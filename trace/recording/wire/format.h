@@ -17,7 +17,7 @@ namespace trainprof::recording {
 
 static_assert(std::endian::native == std::endian::little, "segments are little-endian");
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;  // 2: chunks that are drained (DrainedHeader)
 inline constexpr uint64_t kSegmentMagic = 0x31544D4745535054;  // "TPSEGMT1"
 inline constexpr uint64_t kChunkMagic = 0x314B4E5548435054;    // "TPCHUNK1"
 inline constexpr uint64_t kSealedMagic = 0x31444C4145535054;   // "TPSEALD1"
@@ -62,7 +62,10 @@ struct SegmentHeader {
   std::atomic<uint32_t> failed;              // 1: recording stopped, `failure` says why
   std::atomic<uint32_t> clean_exit;          // 1: the process went through exit()
   ClockSample closed;                        // valid when clean_exit
-  char failure[248];
+  char failure[240];
+  // Chunks that were handed over to be drained, and whether anybody does that (DrainedHeader).
+  std::atomic<uint32_t> handed_over;
+  std::atomic<uint32_t> is_drained;  // by the supervisor
   // `header_bytes` and the sizes of the chunks whose headers are whole: what a file has less of was
   // cut off or wiped, however its process ended. 0: recorded before this was counted.
   std::atomic<uint64_t> whole_bytes;
@@ -70,6 +73,14 @@ struct SegmentHeader {
 static_assert(sizeof(SegmentHeader) == 1856);
 static_assert(offsetof(SegmentHeader, static_check) == 1464);
 static_assert(sizeof(SegmentHeader) <= kChunkAlignment);
+
+// Who may write into a chunk (DrainedHeader).
+enum class ChunkState : uint32_t {
+  kWritten = 0,     // its writer may; also of chunks that are never handed over
+  kHandedOver = 1,  // nobody does: the supervisor may drain it
+  kDrained = 2,     // what is in it is in the drained file, too: its writer may take it again
+  kTaken = 3,       // its writer makes it the next one: nothing is in it
+};
 
 enum class ChunkKind : uint16_t {
   kRecords = 1,     // variable-size records, below
@@ -94,7 +105,9 @@ struct ChunkHeader {
   std::atomic<uint64_t> committed;  // payload bytes that are whole
   std::atomic<uint64_t> dropped_detail;
   std::atomic<uint64_t> dropped_all;
-  uint64_t reserved[3];
+  std::atomic<ChunkState> state;
+  uint32_t reserved_word;
+  uint64_t reserved[2];
 };
 static_assert(sizeof(ChunkHeader) == 128);
 static_assert(offsetof(ChunkHeader, static_check) == 72);
@@ -259,6 +272,29 @@ struct SealedChunk {
   ClockSample opened;
 };
 static_assert(sizeof(SealedChunk) == 64);
+
+// SEGMENT.drained: what the supervisor has taken out of the chunks of a living process's segment, so
+// that their room serves again: a DrainedHeader, then for each chunk a DrainedChunk and its payload, as
+// in a sealed segment, zero-padded to 8 bytes. A chunk is whole here before it is kDrained there: what
+// a kill tears is there still. A chunk that is in both is one.
+inline constexpr char kDrainedSuffix[] = ".drained";
+inline constexpr uint64_t kDrainedMagic = 0x314E494152445054;       // "TPDRAIN1"
+inline constexpr uint64_t kDrainedChunkMagic = 0x314B4E4843445054;  // "TPDCHNK1"
+
+struct DrainedHeader {
+  uint64_t magic;
+  uint64_t identity;  // of the segment
+};
+static_assert(sizeof(DrainedHeader) == 16);
+
+struct DrainedChunk {
+  uint64_t magic;
+  SealedChunk chunk;  // file_offset: of the payload in this file
+  uint64_t dropped_detail;
+  uint64_t dropped_all;
+  uint64_t check;  // CheckOf(everything above)
+};
+static_assert(sizeof(DrainedChunk) == 96);
 
 // Finds accidental damage. FNV-1a over 64-bit words, `bytes` a multiple of 8.
 inline uint64_t CheckOf(const void* data, size_t bytes) {
