@@ -446,12 +446,9 @@ class Editor {
       int64_t left = TakeFrom(node, cost.call.ns);
       NodeId last = node;
       if (trace_.api.stack[row] != kNoStack) {
-        left = TakeFrom(node, left + cost.stack.ns);
-        // Behind a wait for the device: the stack is taken when it is over.
-        if (const NodeId wait = graph_.WaitOf(Row{row}); wait != 0) {
-          last = wait;
-          left = TakeFrom(wait, left);
-        }
+        // It is taken when the call has waited.
+        if (const NodeId wait = graph_.WaitOf(Row{row}); wait != 0) last = wait;
+        left = TakeFrom(last, left + cost.stack.ns);
       }
       if (left > 0) behind.emplace_back(last, left);
     }

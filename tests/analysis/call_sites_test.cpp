@@ -1,6 +1,9 @@
 #include "analysis/host/call_sites.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <random>
 
 #include "tests/support/trace_script.h"
 
@@ -108,6 +111,50 @@ TEST(CallSites, PathsAreNormal) {
   EXPECT_EQ(file("/build//x/./y/../train.cpp(3): f"), "/build/x/train.cpp");
   EXPECT_EQ(file("../train.py(3): f"), "../train.py");
   EXPECT_EQ(file("dbfs://a/b.py(3): f"), "dbfs://a/b.py");
+}
+
+// A tally is what AddSite() makes of each moment and each call by itself.
+TEST(CallSites, ATallyCountsAsOneByOne) {
+  const char* const kStacks[] = {"", " stack=/home/me/a.cpp(1): f", " stack=/home/me/b.cpp(2): g",
+                                 " stack=/opt/libtorch/lib/libc10.so(+0x5): c10::h"};
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto draw = [&](int64_t most) { return static_cast<int64_t>(random() % (most + 1)); };
+    std::string script;
+    for (int thread = 1; thread <= 2; ++thread) {
+      script += fmt::format("thread {}\n", thread);
+      for (int64_t at = 0; at < 2000; at += 20 + draw(60)) {
+        script += fmt::format("{} {} {} {}\n", draw(1) ? "annotation" : "op", at, at + 15,
+                              draw(2) ? "forward" : "aten::item");
+        if (draw(1))
+          script += fmt::format("python {} {} train.py({}): f\n", at + 1, at + 14, draw(3));
+        if (draw(1)) {
+          script += fmt::format("call {} {} cudaLaunchKernel | corr={}{}\n", at + 2, at + 9,
+                                at + 10000 * thread, kStacks[draw(3)]);
+        }
+      }
+    }
+    const Trace trace = TraceFromScript(script);
+    const SiteFinder finder(trace);
+    SiteTally tally(trace, finder);
+    std::vector<Site> expected;
+    int64_t at = 0;
+    for (int i = 0; i < 300; ++i) {
+      // In order for the most part, on one thread for a while.
+      at = draw(20) == 0 ? draw(2100) : at + draw(30);
+      const TrackId thread{static_cast<uint32_t>(i / 40 % 2)};
+      if (draw(2) == 0 && trace.api.size() > 0) {
+        const Row call{static_cast<uint32_t>(draw(static_cast<int64_t>(trace.api.size()) - 1))};
+        tally.AddCall(call);
+        AddSite(expected, finder.FindCall(call));
+      } else {
+        tally.Add(thread, TraceTime{at * 1000});
+        AddSite(expected, finder.Find(thread, TraceTime{at * 1000}));
+      }
+    }
+    EXPECT_EQ(std::move(tally).Take(), expected);
+  }
 }
 
 }  // namespace

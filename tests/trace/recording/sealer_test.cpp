@@ -51,7 +51,7 @@ TEST(CreateRun, MakesAControlBlockAndAThinManifest) {
   ASSERT_TRUE(recording::CreateRun(scratch / "run", run).ok());
   EXPECT_TRUE(recording::LooksLikeRecording(scratch / "run"));
   const nlohmann::json manifest = Manifest(scratch / "run");
-  EXPECT_EQ(manifest["format_version"], 1);
+  EXPECT_EQ(manifest["format_version"], recording::kFormatVersion);
   EXPECT_EQ(manifest["command"][1], "train.py");
   EXPECT_TRUE(manifest["exit_code"].is_null());
   EXPECT_FALSE(manifest.contains("processes"));
