@@ -87,8 +87,7 @@ struct Session {
   std::atomic<int64_t> cut_off_ns;
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> stacks_skipped;
-  std::atomic<uint64_t> stacks_tried;
-  std::atomic<uint64_t> stacks_ns;  // of the CPU, for these
+  std::atomic<uint64_t> stack_cost_ns;  // of the CPU, for one: the median; 0: none yet
   std::atomic<uint64_t> stacks_scanned;
   std::atomic<uint64_t> repeated_callbacks;
   std::atomic<uint32_t> forks;

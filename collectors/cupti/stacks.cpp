@@ -110,6 +110,16 @@ uint32_t ScriptOf(const OwnStack& stack, ThreadWriter& writer) {
   return bytes == 0 ? 0 : writer.AddScript(stack.hash, MakeText(text, bytes, false));
 }
 
+// Moves the median of what walks cost: the first ones, which meet new modules and cold tables, take many times as long
+// as all others. Two threads may do so at once: one of the two is lost.
+void NoteCost(uint64_t ns, std::atomic<uint64_t>& median) {
+  constexpr uint64_t kFirst = 10'000;
+  constexpr uint64_t kSlowness = 16;
+  const uint64_t was = median.load(std::memory_order_relaxed);
+  const uint64_t now = was == 0 ? kFirst : was;
+  median.store(ns > now ? now + now / kSlowness : now - now / kSlowness, std::memory_order_relaxed);
+}
+
 void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool was_long) {
   Caller caller;
   caller.now = MonotonicNs();
@@ -135,8 +145,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   asm volatile("" : : "r"(&frames) : "memory");
   const int64_t cost_ns = recording::ReadClock(CLOCK_THREAD_CPUTIME_ID) - computed_ns;
   t_budget_ns -= cost_ns;
-  session.stacks_tried.fetch_add(1, std::memory_order_relaxed);
-  session.stacks_ns.fetch_add(static_cast<uint64_t>(cost_ns), std::memory_order_relaxed);
+  NoteCost(static_cast<uint64_t>(cost_ns), session.stack_cost_ns);
   t_walking = false;
 }
 

@@ -94,11 +94,10 @@ struct Worker {
     Report(fact::kCuptiOverwrittenBytes, session.ring.lost_bytes(), &reported.lost_bytes);
     Report(fact::kCuptiRefusedBuffers, session.ring.refused(), &reported.refused);
     Report(fact::kCuptiStacksSkipped, session.stacks_skipped.load(), &reported.stacks_skipped);
-    if (const uint64_t stacks = session.stacks_tried.load(); stacks > 0) {
-      constexpr uint64_t kRoundNs = 100;  // so that it seldom changes
-      Report(fact::kCuptiStackCostNs, session.stacks_ns.load() / stacks / kRoundNs * kRoundNs,
-             &reported.stack_cost_ns);
-    }
+    constexpr uint64_t kRoundNs = 1000;  // so that it seldom changes
+    Report(fact::kCuptiStackCostNs,
+           (session.stack_cost_ns.load() + kRoundNs - 1) / kRoundNs * kRoundNs,
+           &reported.stack_cost_ns);
     Report(fact::kCuptiStacksScanned, session.stacks_scanned.load(), &reported.stacks_scanned);
     Report(fact::kCuptiForks, session.forks.load(), &reported.forks);
     Report(fact::kCuptiLargestUndeliveredMs, static_cast<uint64_t>(largest_age_ns / 1'000'000),

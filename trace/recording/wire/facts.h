@@ -59,7 +59,7 @@ inline constexpr char kCuptiReorderedBuffers[] = "cupti.reordered_buffers";  // 
 inline constexpr char kCuptiNamelessKernels[] = "cupti.nameless_kernels";    // CUPTI has no name
 inline constexpr char kCuptiRepeatedCallbacks[] = "cupti.repeated_callbacks";
 inline constexpr char kCuptiStacksSkipped[] = "cupti.stacks_skipped";  // calls, to save time
-// What taking one took of the thread, in ns: the mean.
+// What taking one took of the thread, in ns: the median.
 inline constexpr char kCuptiStackCostNs[] = "cupti.stack_cost_ns";
 // Stacks above a frame of CUDA's that cannot be unwound.
 inline constexpr char kCuptiStacksScanned[] = "cupti.stacks_scanned";
