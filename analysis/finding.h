@@ -50,7 +50,7 @@ struct GainSources {
   double steps_ms = 0;
   double replay_ms = 0;
   double runs_ms = 0;
-  double recording_ms = 0;  // it took of the steps what may be nothing, or twice as much
+  double recording_ms = 0;  // what it took of the steps may be half, or half as much again
   // On top of high: operations whose launch is missing.
   double launches_ms = 0;
 

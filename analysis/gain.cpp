@@ -185,12 +185,12 @@ struct Outcome {
   std::vector<double> high_gains_ms;
 };
 
-// By how much what changes give depends on what recording took, which may be nothing of it, or twice as much.
+// By how much what changes give depends on what recording took, which may be half of it, or half as much again.
 double RecordingMs(const RankModel& model, std::span<const Change* const> changes,
                    const Outcome& outcome) {
   if (!model.recording_cost.Any()) return 0;
   const double as_recorded = Ask(model, changes, {}, model.step_replay->recorded()).mean_ms;
-  return std::abs(std::max(0.0, as_recorded) - outcome.likeliest_ms);
+  return std::abs(std::max(0.0, as_recorded) - outcome.likeliest_ms) / 2;
 }
 
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {

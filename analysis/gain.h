@@ -9,7 +9,7 @@
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
 //     hundredth of the step; more where programs compete for the host's processors.
 //  5. Recording took its part of the calls, which goes by itself: gains are without what it usually takes, and it may
-//     have been nothing of that, or twice as much.
+//     have been half of that, or half as much again.
 //  6. No step takes less than nothing, nor less than a resource that it still needs.
 // GainSources tells how much each of the first five gives.
 #pragma once
