@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+#include <vector>
 
+#include "trace/base/cancel.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
@@ -15,6 +18,13 @@ constexpr Duration kCall = Microseconds(1);
 // Where the recording does not tell what one took: what a walk costs some programs.
 constexpr Duration kStack = Microseconds(10);
 
+// Takes `ns` of the node's time, as far as it has some; what is left.
+int64_t TakeFrom(NodeId node, int64_t ns, Costs& costs) {
+  const int64_t taken = std::min(ns, costs.Duration(node));
+  if (taken > 0) costs.SetDuration(node, costs.Duration(node) - taken);
+  return ns - taken;
+}
+
 }  // namespace
 
 RecordingCost RecordingCostOf(const Trace& trace) {
@@ -26,6 +36,35 @@ RecordingCost RecordingCostOf(const Trace& trace) {
     cost.stack = Nanoseconds(std::clamp<int64_t>(ns, 0, Milliseconds(1).ns));
   }
   return cost;
+}
+
+// A part of what recording takes is within a call's times, the rest behind it, in the thread's own time.
+void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph, Costs& costs) {
+  if (!cost.Any()) return;
+  std::vector<std::pair<NodeId, int64_t>> behind;
+  for (NodeId node = 1; node < graph.size(); ++node) {
+    CancelPoint(node);
+    if (graph.kind[node] != NodeKind::kCall) continue;
+    const uint32_t row = graph.row[node];
+    int64_t left = TakeFrom(node, cost.call.ns, costs);
+    NodeId last = node;
+    if (trace.api.stack[row] != kNoStack) {
+      // It is taken when the call has waited.
+      if (const NodeId wait = graph.WaitOf(Row{row}); wait != 0) last = wait;
+      left = TakeFrom(last, left + cost.stack.ns, costs);
+    }
+    if (left > 0) behind.emplace_back(last, left);
+  }
+  if (behind.empty()) return;
+  std::sort(behind.begin(), behind.end());
+  for (EdgeId edge = 0; edge < graph.from.size(); ++edge) {
+    CancelPoint(edge);
+    if (graph.edge_kind[edge] != EdgeKind::kProgram || costs.lag[edge] == kNever) continue;
+    const auto it =
+        std::lower_bound(behind.begin(), behind.end(), std::pair(graph.from[edge], int64_t{0}));
+    if (it == behind.end() || it->first != graph.from[edge] || costs.Lag(edge) <= 0) continue;
+    costs.SetLag(edge, std::max<int64_t>(0, costs.Lag(edge) - it->second));
+  }
 }
 
 }  // namespace trainprof

@@ -1,6 +1,7 @@
 // What recording itself took of a program's calls: that goes without trainprof, and a gain is what is measured then.
 #pragma once
 
+#include "analysis/graph/graph.h"
 #include "trace/base/time.h"
 #include "trace/tables/trace.h"
 
@@ -15,5 +16,8 @@ struct RecordingCost {
 
 // Nothing where it is not known: of what others recorded.
 RecordingCost RecordingCostOf(const Trace& trace);
+
+// Takes it out of a graph's costs. O(V + E), where it is not nothing.
+void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph, Costs& costs);
 
 }  // namespace trainprof

@@ -53,7 +53,7 @@ class Editor {
     for (const Change* change : changes) Make(*change);
     if (assumption_.loader_is_limited) LimitLoader();
     if (assumption_.contention != 1) SlowHost();
-    if (assumption_.without_recording.Any()) DropRecording();
+    LeaveOut(assumption_.without_recording, trace_, graph_, costs_);
     if (assumption_.silence != nullptr) {
       DropHostWork({Edit::kDropHostWork, {}, kNoDevice, false, {}, *assumption_.silence});
     }
@@ -425,44 +425,6 @@ class Editor {
       if (!IsOwnWork(edge)) continue;
       costs_.SetLag(edge, static_cast<int64_t>(static_cast<double>(costs_.Lag(edge)) *
                                                assumption_.contention));
-    }
-  }
-
-  // Takes `ns` of the node's time, as far as it has some; what is left.
-  int64_t TakeFrom(NodeId node, int64_t ns) {
-    const int64_t taken = std::min(ns, costs_.Duration(node));
-    if (taken > 0) costs_.SetDuration(node, costs_.Duration(node) - taken);
-    return ns - taken;
-  }
-
-  // A part of what recording takes is within a call's times, the rest behind it.
-  void DropRecording() {
-    const RecordingCost& cost = assumption_.without_recording;
-    std::vector<std::pair<NodeId, int64_t>> behind;
-    for (NodeId node = 1; node < graph_.size(); ++node) {
-      CancelPoint(node);
-      if (graph_.kind[node] != NodeKind::kCall) continue;
-      const uint32_t row = graph_.row[node];
-      int64_t left = TakeFrom(node, cost.call.ns);
-      NodeId last = node;
-      if (trace_.api.stack[row] != kNoStack) {
-        // It is taken when the call has waited.
-        if (const NodeId wait = graph_.WaitOf(Row{row}); wait != 0) last = wait;
-        left = TakeFrom(last, left + cost.stack.ns);
-      }
-      if (left > 0) behind.emplace_back(last, left);
-    }
-    if (behind.empty()) return;
-    std::sort(behind.begin(), behind.end());
-    for (NodeId node = 1; node < graph_.size(); ++node) {
-      CancelPoint(node);
-      ForEachEdge(node, [&](EdgeId edge) {
-        if (!IsOwnWork(edge)) return;
-        const auto it = std::lower_bound(behind.begin(), behind.end(),
-                                         std::pair(graph_.from[edge], int64_t{0}));
-        if (it == behind.end() || it->first != graph_.from[edge]) return;
-        costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - it->second));
-      });
     }
   }
 

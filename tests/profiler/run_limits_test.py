@@ -117,7 +117,7 @@ class Processes(LimitsTest):
                 self.assert_same(plain, recorded)
                 if note := self.note(recorded):
                     unrecorded.append(number)
-                    self.assertIn("it needs 8 more processes", note)
+                    self.assertIn("it needs 9 more processes", note)
                     self.assertFalse(os.path.exists(folder))
                 else:
                     self.assertIn(b"in " + folder.encode(), recorded.stderr)
@@ -129,7 +129,7 @@ class Processes(LimitsTest):
     def test_strict_ends_before_the_program_starts(self):
         _, recorded, folder = self.both(self.limit(0), "--strict")
         self.assertEqual(recorded.returncode, 125)
-        self.assertIn("it needs 8 more processes and can start 0", self.note(recorded))
+        self.assertIn("it needs 9 more processes and can start 0", self.note(recorded))
         self.assertEqual(recorded.stdout, b"")
         self.assertFalse(os.path.exists(folder))
 

@@ -349,7 +349,9 @@ TEST_F(Reader, ANewerVersionIsRefusedWithAMessage) {
   writer_.Finish();
   const auto ranks = recording::ReadRecording(scratch_.path());
   ASSERT_FALSE(ranks.ok());
-  EXPECT_NE(ranks.error().find("format version " + std::to_string(recording::kFormatVersion + 1)), std::string::npos) << ranks.error();
+  EXPECT_NE(ranks.error().find("format version " + std::to_string(recording::kFormatVersion + 1)),
+            std::string::npos)
+      << ranks.error();
 }
 
 TEST_F(Reader, OneUnreadableSegmentDoesNotHideTheOthers) {

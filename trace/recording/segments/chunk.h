@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "trace/recording/segments/row_codec.h"
 #include "trace/recording/wire/format.h"
@@ -21,5 +22,10 @@ struct Chunk {
   ClockSample opened{};
   bool is_drained = false;  // its file is the one beside the segment
 };
+
+// By writer, and of each as it wrote them.
+inline bool WrittenBefore(const Chunk& a, const Chunk& b) {
+  return std::pair(a.writer, a.sequence) < std::pair(b.writer, b.sequence);
+}
 
 }  // namespace trainprof::recording

@@ -1,7 +1,6 @@
 #include "trace/recording/segments/read_ahead.h"
 
 #include <algorithm>
-#include <new>
 
 #include "trace/base/cancel.h"
 
@@ -69,16 +68,10 @@ void ReadAhead::Work() {
 bool ReadAhead::Load(size_t chunk, LoadedChunk& loaded, ChunkScratch& scratch,
                      Quality& quality) const {
   const Chunk& wanted = *chunks_[chunk];
-  try {
-    if (wanted.kind == ChunkKind::kRecords || !HasColumns(wanted.row_bytes)) {
-      return segment_.Load(wanted, loaded.words, scratch, quality);
-    }
-    return segment_.LoadRuns(wanted, loaded.runs, scratch, quality);
-  } catch (const std::bad_alloc&) {
-    quality.Count("unread_chunk", QualitySeverity::kDataLoss, 1,
-                  "a chunk for which there was no memory; skipped");
-    return false;
+  if (wanted.kind == ChunkKind::kRecords || !HasColumns(wanted.row_bytes)) {
+    return segment_.Load(wanted, loaded.words, scratch, quality);
   }
+  return segment_.LoadRuns(wanted, loaded.runs, scratch, quality);
 }
 
 const LoadedChunk* ReadAhead::Next(Quality& quality) {
