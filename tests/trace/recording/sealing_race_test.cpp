@@ -14,6 +14,7 @@
 #include "tests/support/segment_writer.h"
 #include "trace/recording/read/reader.h"
 #include "trace/recording/seal/sealer.h"
+#include "trace/recording/segments/segment_liveness.h"
 #include "trace/recording/segments/segment_reader.h"
 
 namespace trainprof::testing {
@@ -113,6 +114,28 @@ TEST(SealRecording, KeepsWhatAProcessWroteLast) {
     ASSERT_TRUE(ranks.ok()) << ranks.error();
     ASSERT_EQ(ranks.value().at(0).trace.ranges.size(), kChunks) << "round " << round;
   }
+}
+
+// Who asks whether a segment is still written holds a lease on it for a moment. Somebody who opens it just then, the
+// supervisor's drainer, is not to kill him by that.
+TEST(MayBeAlive, SurvivesThatTheFileIsOpenedMeanwhile) {
+  const ScratchFolder scratch;
+  SegmentWriter writer(scratch / "pid-1");
+  writer.BeginWriter(0, 100);
+  writer.Push("step", 1000);
+  writer.Finish();
+  const pid_t asking = fork();
+  if (asking == 0) {
+    for (int i = 0; i < 3000; ++i) recording::MayBeAlive(writer.path());
+    _exit(0);
+  }
+  int status = -1;
+  while (waitpid(asking, &status, WNOHANG) == 0) {
+    const int fd = open(writer.path().c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_GE(fd, 0);
+    close(fd);
+  }
+  EXPECT_EQ(status, 0) << "killed by signal " << WTERMSIG(status);
 }
 
 }  // namespace

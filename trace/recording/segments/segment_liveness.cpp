@@ -67,6 +67,9 @@ Writers WritersOf(const std::filesystem::path& path) {
   const Result<RecordedFile> file = OpenRecorded(path, Links::kRefuse);
   if (!file.ok()) return Writers::kUnknown;
   const int fd = file.value().fd.get();
+  // Who opens the file for writing while we hold it waits until it is closed below; what we are told of it by would
+  // otherwise be SIGIO, which kills.
+  fcntl(fd, F_SETSIG, SIGURG);
   if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
     return IsLocal(fd) ? Writers::kNone : Writers::kUnknown;
   }
