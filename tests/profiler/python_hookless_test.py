@@ -74,7 +74,8 @@ class Hookless(Kept):
         self.assert_said(card, report, "Python's -S keeps them out: start it without")
         self.assertEqual(card.count("Python's -S"), 1)
         self.assert_phases_are_sampled(rank)
-        self.assertIn("by samples of stacks alone", card)
+        # Where torch takes long to import the wait is too small a share to be the verdict; it is said nevertheless.
+        self.assertRegex(card, "(by|from) samples of stacks alone")
         self.assertIn("Training thread, ms, by samples of its stacks", report)
 
     def test_a_launcher_that_gives_an_environment_of_its_own(self):
