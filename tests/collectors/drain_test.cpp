@@ -5,22 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <random>
-#include <set>
 
 #include "tests/collectors/handed_over.h"
 #include "tests/collectors/recorded_run.h"
+#include "tests/support/segment_writer.h"
 #include "trace/recording/files/run_directory.h"
 
 namespace trainprof::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::chrono::steady_clock::time_point FarAway() {
-  return std::chrono::steady_clock::now() + std::chrono::hours(1);
-}
 
 // Until that many chunks have been taken out.
 void AwaitDrained(const RecordedRun& run, size_t chunks) {
@@ -63,7 +58,7 @@ TEST(DrainKill, AtAHundredRandomMomentsLosesNothing) {
     EXPECT_EQ(raw.quality.CountOf("lost_chunk"), 0);
     drained += run.Drained().size();
     if (i % 5 != 0) continue;
-    const auto summary = recording::SealRecording(run.directory(), {}, FarAway());
+    const auto summary = recording::SealRecording(run.directory(), {}, InAnHour());
     ASSERT_TRUE(summary.ok()) << summary.error();
     EXPECT_EQ(summary.value().left_raw, 0u);
     EXPECT_EQ(BytesOf(run.directory(), recording::kDrainedSuffix), 0u);
@@ -107,7 +102,7 @@ TEST(Drain, TheRawFileOfALongRunStaysSmall) {
   const Trace raw = run.ReadOne();
   EXPECT_EQ(CountRanges(raw, "paced"), kBursts * 5000);
   EXPECT_TRUE(raw.quality.items().empty());
-  ASSERT_TRUE(recording::SealRecording(run.directory(), {}, FarAway()).ok());
+  ASSERT_TRUE(recording::SealRecording(run.directory(), {}, InAnHour()).ok());
   EXPECT_EQ(BytesOf(run.directory(), recording::kDrainedSuffix), 0u);
   EXPECT_EQ(run.ReadOne().ranges, raw.ranges);
 }
