@@ -104,13 +104,16 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
         [&] {
           host = AccountHost(trace, counted);
           host_facts = FindHostFacts(trace, steps);
-          if (device_steps.thread != kNoTrack) activities.Of(device_steps.thread);
+          FindSilence(activities);
           order.ops();
         },
     };
     RunAll(stages);
-    accounts = AccountDevices(trace, device_steps, activities, *graph, order);
-    FindSilence(activities);
+    const std::function<void()> readers[] = {
+        [&] { accounts = AccountDevices(trace, device_steps, activities, *graph, order); },
+        [&] { Replay(); },
+    };
+    RunAll(readers);
   }
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
@@ -123,11 +126,6 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
                          UnlikeText(detail_check)});
     }
   }
-  step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
-                                                   device_steps.clock == StepClock::kDevice);
-  LeaveOutRecording();
-  KeepSilenceThatCostsNothing();
-  FindMissingNodes();
   host_is_contended = IsHostContended();
   device_doubt = DeviceDoubt(*this);
   launch_doubt = LaunchDoubt(*this);
@@ -146,6 +144,14 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
     if (2 * use.waited.ns > std::max(time.Length(), use.silent).ns) waits.push_back(time);
   }
   unnamed_waits = IntervalSet::Union(std::move(waits));
+}
+
+void RankModel::Replay() {
+  step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
+                                                   device_steps.clock == StepClock::kDevice);
+  LeaveOutRecording();
+  KeepSilenceThatCostsNothing();
+  FindMissingNodes();
 }
 
 void RankModel::LeaveOutRecording() {

@@ -91,6 +91,7 @@ struct RankModel {
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
   void FindSilence(const ThreadActivities& activities);
+  void Replay();
   void LeaveOutRecording();
   void KeepSilenceThatCostsNothing();
   bool IsHostContended() const;
