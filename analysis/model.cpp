@@ -106,15 +106,13 @@ RankModel::RankModel(const Trace& of, DeviceOrder order)
           host_facts = FindHostFacts(trace, steps);
           FindSilence(activities);
           order.ops();
+          OpenHost(counted);
         },
     };
     RunAll(stages);
-    const std::function<void()> readers[] = {
-        [&] { accounts = AccountDevices(trace, device_steps, activities, *graph, order); },
-        [&] { Replay(); },
-    };
-    RunAll(readers);
+    accounts = AccountDevices(trace, device_steps, activities, *graph, order);
   }
+  Replay();  // behind the accounts: together they would need more room than anything else
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
@@ -146,19 +144,24 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
   unnamed_waits = IntervalSet::Union(std::move(waits));
 }
 
+void RankModel::OpenHost(const Steps& counted) {
+  if (host.sampled_thread == kNoTrack) host_other = OpenOther(trace, counted, host);
+  host_lines = OpenByLine(trace, counted, host);
+}
+
 void RankModel::Replay() {
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
   LeaveOutRecording();
   KeepSilenceThatCostsNothing();
   FindMissingNodes();
+  step_replay->Forget();
 }
 
 void RankModel::LeaveOutRecording() {
   recording_cost = trace.api.size() == 0 ? RecordingCost{} : RecordingCostOf(trace);
   if (recording_cost.Any()) {
     steps_without_recording = step_replay->After({}, {.without_recording = recording_cost});
-    step_replay->Forget();
   } else {
     const auto recorded = step_replay->recorded();
     steps_without_recording.assign(recorded.begin(), recorded.end());
@@ -169,7 +172,6 @@ void RankModel::KeepSilenceThatCostsNothing() {
   if (silence.empty()) return;
   const double mean = step_replay->MeanNs();
   steps_without_silence = step_replay->After({}, {.silence = &silence});
-  step_replay->Forget();
   // No two runs take the same time.
   constexpr double kAsLong = 0.01;
   if (std::abs(StepReplay::MeanOf(steps_without_silence) - mean) <= kAsLong * mean) return;
@@ -202,7 +204,6 @@ void RankModel::FindMissingNodes() {
                                [](const Residual& residual) { return residual.is_behind_graph; });
   if (!any) return;
   steps_with_all_nodes = step_replay->After({}, {.has_all_graph_nodes = true});
-  step_replay->Forget();
 }
 
 // How long steps took of which the devices were not recorded, from what those took that were.

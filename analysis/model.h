@@ -10,6 +10,8 @@
 
 #include "analysis/account/account.h"
 #include "analysis/account/detail_check.h"
+#include "analysis/account/host_other.h"
+#include "analysis/account/phase_lines.h"
 #include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
 #include "analysis/host/host_facts.h"
@@ -33,7 +35,9 @@ struct RankModel {
   DetailCheck detail_check;
   std::vector<bool> blocking_calls;  // per row of trace.api, see FindBlockingCalls
   SiteFinder sites;
-  HostAccount host;  // over `steps`
+  HostAccount host;      // over `steps`
+  OtherTime host_other;  // what "other" of that account holds; nothing where phases are sampled
+  std::vector<PhaseLines> host_lines;  // what its phases hold, by source line
   // Of every device that has operations, over `device_steps`. Those that train come first.
   std::vector<DeviceAccount> accounts;
   // Of `accounts`, those of devices that train; none where no step shows what devices did.
@@ -92,6 +96,7 @@ struct RankModel {
   void TimeOtherSteps();
   void FindSilence(const ThreadActivities& activities);
   void Replay();
+  void OpenHost(const Steps& counted);
   void LeaveOutRecording();
   void KeepSilenceThatCostsNothing();
   bool IsHostContended() const;

@@ -2,6 +2,8 @@
 #include "analysis/account/account.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "analysis/account/collective_waits.h"
 #include "analysis/account/idle.h"
@@ -10,6 +12,7 @@
 #include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 #include "trace/tables/communication.h"
 
 namespace trainprof {
@@ -250,6 +253,26 @@ void AddWaiting(const IntervalSet& waiting, DeviceAccount& account) {
                      });
 }
 
+void AddIdle(const Steps& steps, DeviceAccount& account) {
+  IntervalReader window(steps.device_window);
+  for (size_t i = 0; i < account.idle.size(); ++i) {
+    CancelPoint(i);
+    account.total[static_cast<size_t>(account.idle[i].value)] +=
+        window.TotalWithin(account.idle[i].interval);
+  }
+}
+
+void CountOps(const Trace& trace, const Steps& steps, const std::vector<uint32_t>& ops,
+              DeviceAccount& account) {
+  IntervalReader window(steps.device_window);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    CancelPoint(i);
+    if (window.TotalWithin(trace.device_ops.interval(Row{ops[i]})).ns == 0) continue;
+    ++account.ops_in_window;
+    if (trace.device_ops.launch[ops[i]] == kNoRow) ++account.ops_without_launch;
+  }
+}
+
 }  // namespace
 
 std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
@@ -270,33 +293,32 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
                                           DeviceOrder& order) {
   // What is of no device is left out.
   const std::span ops_of = std::span(order.ops()).first(trace.devices.size());
-  const IdleSplitter splitter(trace, steps, activities, graph);
-  const CollectiveWaits waits = FindCollectiveWaits(trace, ops_of);
+  std::optional<IdleSplitter> splitter;
   std::vector<DeviceAccount> accounts;
-  for (uint32_t d = 0; d < ops_of.size(); ++d) {
-    if (ops_of[d].empty()) continue;
-    DeviceAccount account;
-    account.device = DeviceId{d};
-    Work work = WorkOf(trace, ops_of[d], waits);
-    const IntervalSet waiting = work.waiting;
-    SetBusy(std::move(work), steps, account);
-    splitter.Split(ops_of[d], account);
+  std::vector<IntervalSet> waiting;  // by account
+  const std::function<void()> finds[] = {
+      [&] { splitter.emplace(trace, steps, activities, graph); },
+      [&] {
+        const CollectiveWaits waits = FindCollectiveWaits(trace, ops_of);
+        for (uint32_t d = 0; d < ops_of.size(); ++d) {
+          if (ops_of[d].empty()) continue;
+          accounts.emplace_back().device = DeviceId{d};
+          Work work = WorkOf(trace, ops_of[d], waits);
+          waiting.push_back(work.waiting);
+          SetBusy(std::move(work), steps, accounts.back());
+        }
+      },
+  };
+  RunAll(finds);
+  for (DeviceAccount& account : accounts) {
+    const std::vector<uint32_t>& ops = ops_of[Index(account.device)];
+    splitter->Split(ops, account);
     account.missing_rows =
-        IdleWithin(splitter.missing().On(account.device), account, steps.device_window);
-    AddWaiting(waiting, account);
-    for (size_t i = 0; i < account.idle.size(); ++i) {
-      CancelPoint(i);
-      account.total[static_cast<size_t>(account.idle[i].value)] +=
-          steps.device_window.TotalWithin(account.idle[i].interval);
-    }
-    for (size_t i = 0; i < ops_of[d].size(); ++i) {
-      CancelPoint(i);
-      const Interval op = trace.device_ops.interval(Row{ops_of[d][i]});
-      if (steps.device_window.TotalWithin(op).ns == 0) continue;
-      ++account.ops_in_window;
-      if (trace.device_ops.launch[ops_of[d][i]] == kNoRow) ++account.ops_without_launch;
-    }
-    accounts.push_back(std::move(account));
+        IdleWithin(splitter->missing().On(account.device), account, steps.device_window);
+    AddWaiting(waiting[static_cast<size_t>(&account - accounts.data())], account);
+    const std::function<void()> sums[] = {[&] { AddIdle(steps, account); },
+                                          [&] { CountOps(trace, steps, ops, account); }};
+    RunAll(sums);
   }
   return accounts;
 }

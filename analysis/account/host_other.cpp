@@ -2,6 +2,7 @@
 #include "analysis/account/host_other.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -16,6 +17,7 @@ constexpr size_t kMostInside = 5;
 
 using KeyId = int32_t;
 constexpr KeyId kNone = -1;
+constexpr size_t kOtherKinds = static_cast<size_t>(OtherKind::kNothing) + 1;
 
 // What time goes to: a line of the list, and one below it.
 struct Label {
@@ -60,7 +62,7 @@ class Labeller {
     const KeyId own = is_api ? AddCall(row, cover) : AddRange(interval, row, cover);
     const Label label = cover.Resolve();
     const bool shows = own != kNone && (own == label.top || own == label.inside);
-    if (shows && other_.TotalWithin(interval).ns > 0) ++counts_[static_cast<size_t>(own)];
+    if (shows && within_other_.TotalWithin(interval).ns > 0) ++counts_[static_cast<size_t>(own)];
     pieces_.Add(interval, label);
     open_.push_back({interval.end, cover});
   }
@@ -69,11 +71,13 @@ class Labeller {
     pieces_.Finish();
     OtherTime out;
     out.total = other_.Total();
-    for (const auto& [key, total] : tops_) {
-      OtherItem item = ItemOf(key, total);
-      const auto end = insides_.lower_bound({key + 1, kNone});
-      for (auto it = insides_.lower_bound({key, kNone}); it != end; ++it) {
-        item.inside.push_back(ItemOf(it->first.second, it->second));
+    for (auto it = totals_.begin(); it != totals_.end();) {
+      const KeyId top = it->first.first;
+      OtherItem item = ItemOf(top, {});
+      for (; it != totals_.end() && it->first.first == top; ++it) {
+        const auto& [key, total] = *it;
+        item.total += total;
+        if (key.second != kNone) item.inside.push_back(ItemOf(key.second, total));
       }
       Shorten(item.inside, kMostInside);
       out.items.push_back(std::move(item));
@@ -86,7 +90,6 @@ class Labeller {
   }
 
  private:
-  using Key = std::pair<OtherKind, StringId>;
   struct Open {
     TraceTime end;
     Cover cover;
@@ -104,15 +107,17 @@ class Labeller {
   }
   // The same by the string's id: looks at each distinct name once.
   KeyId KeyOf(OtherKind kind, StringId id) {
-    const auto [it, is_new] = of_string_.try_emplace({kind, id}, kNone);
-    if (!is_new) return it->second;
+    std::vector<KeyId>& of_kind = of_string_[static_cast<size_t>(kind)];
+    if (of_kind.empty()) of_kind.assign(trace_.strings.size(), kNone);
+    KeyId& known = of_kind[Index(id)];
+    if (known != kNone) return known;
     std::string_view name = trace_.Text(id);
     const bool counts = !name.empty() && name.back() >= '0' && name.back() <= '9';
     if (kind == OtherKind::kRange && counts) {
       const std::string_view base = names_internal::WithoutCounter(name);
       if (!base.empty()) name = base;
     }
-    return it->second = KeyOf(kind, name);
+    return known = KeyOf(kind, name);
   }
 
   bool IsUsers(Row function) const {
@@ -128,11 +133,14 @@ class Labeller {
 
   void Count(const Interval& piece, const Label& label) {
     if (label.top == kNone) return;
-    const Duration part = other_.TotalWithin(piece);
+    const Duration part = of_piece_.TotalWithin(piece);
     if (part.ns == 0) return;
     named_ += part;
-    tops_[label.top] += part;
-    if (label.inside != kNone) insides_[{label.top, label.inside}] += part;
+    if (last_ == nullptr || !(last_label_ == label)) {
+      last_ = &totals_[{label.top, label.inside}];
+      last_label_ = label;
+    }
+    *last_ += part;
   }
 
   static KeyId SetOnce(KeyId& key, KeyId value) {
@@ -197,9 +205,13 @@ class Labeller {
   const Trace& trace_;
   const Steps& steps_;
   const IntervalSet& other_;
+  IntervalReader within_other_{other_};  // of events
+  IntervalReader of_piece_{other_};
   std::vector<Open> open_;
-  std::map<KeyId, Duration> tops_;
-  std::map<std::pair<KeyId, KeyId>, Duration> insides_;
+  // By what covers a time, and what of that is inside (kNone: nothing). References last.
+  std::map<std::pair<KeyId, KeyId>, Duration> totals_;
+  Duration* last_ = nullptr;  // of these, the one added to last
+  Label last_label_{};
   Duration named_;
   struct Counter {
     Labeller* labeller;
@@ -209,7 +221,7 @@ class Labeller {
   };
   Flattener<Label, Counter> pieces_{Counter{this}};
   std::map<std::pair<OtherKind, std::string>, KeyId> known_;
-  std::map<Key, KeyId> of_string_;
+  std::array<std::vector<KeyId>, kOtherKinds> of_string_;  // by kind and string, once it was met
   std::vector<const std::pair<OtherKind, std::string>*> keys_;
   std::vector<int64_t> counts_;
   std::vector<bool> is_users_;

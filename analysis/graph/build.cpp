@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -46,12 +48,18 @@ class Builder {
         steps_(steps),
         streams_(trace),
         graph_launches_(trace),
-        items_(FindHostItems(trace, steps.thread, MarksOf(steps), blocking, streams_)),
-        hand_overs_(trace, items_),
-        waits_(FindEventWaits(trace, streams_)),
-        times_(LearnDeviceTimes(trace, streams_, waits_)),
-        others_(trace_, streams_, waits_, node_of_stream_item_),
-        functions_(UnansweredFunctions(trace)) {}
+        others_(trace_, streams_, waits_, node_of_stream_item_) {
+    const auto find_host = [&] {
+      items_ = FindHostItems(trace, steps.thread, MarksOf(steps), blocking, streams_);
+      hand_overs_ = HandOvers(trace, items_);
+    };
+    const auto find_usual = [&] {
+      waits_ = FindEventWaits(trace, streams_);
+      times_ = LearnDeviceTimes(trace, streams_, waits_);
+      functions_ = UnansweredFunctions(trace);
+    };
+    RunAll(std::array<std::function<void()>, 2>{find_host, find_usual});
+  }
 
   Graph Build() && {
     states_.resize(streams_.streams().size());
@@ -76,7 +84,6 @@ class Builder {
 
  private:
   // -- What is usual on each device, and what streams wait for.
-
   const DeviceTimes& TimesOf(DeviceId device) const {
     return times_[std::min(Index(device), times_.size() - 1)];
   }
@@ -465,10 +472,10 @@ class Builder {
   const Steps& steps_;
   const Streams streams_;
   const GraphLaunches graph_launches_;
-  const HostItems items_;
-  const HandOvers hand_overs_;
-  const EventWaits waits_;
-  const std::vector<DeviceTimes> times_;  // by device; behind them those of none
+  HostItems items_;
+  HandOvers hand_overs_;
+  EventWaits waits_;
+  std::vector<DeviceTimes> times_;  // by device; behind them those of none
   std::vector<StreamState> states_;
   const OtherStreams others_;
   std::set<Row> functions_;  // calls that asked for one of which no row tells; what is found goes

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "trace/base/cancel.h"
+#include "trace/base/near.h"
 
 namespace trainprof {
 namespace {
@@ -52,13 +53,15 @@ std::vector<std::vector<NodeId>> LastOfSteps(const Trace& trace, const Steps& st
     if (shares[i] < kShareOfWork) continue;
     const Streams::Stream& stream = streams.streams()[i];
     size_t last_step = SIZE_MAX;
+    auto near = steps.steps.begin();
     for (uint32_t item = stream.first; item < stream.last; ++item) {
       CancelPoint(item);
       const Row call = streams.call(item);
-      const Step* const step =
-          steps.At(call == kNoRow ? streams.begin(item) : trace.api.begin[Index(call)]);
-      if (step == nullptr) continue;
-      const auto index = static_cast<size_t>(step - steps.steps.data());
+      const TraceTime at = call == kNoRow ? streams.begin(item) : trace.api.begin[Index(call)];
+      near = PartitionNear(steps.steps.begin(), steps.steps.end(), near,
+                           [&](const Step& step) { return step.span.end <= at; });
+      if (near == steps.steps.end() || at < near->span.begin) continue;
+      const auto index = static_cast<size_t>(near - steps.steps.begin());
       if (index == last_step) last[index].pop_back();
       last[index].push_back(nodes[item]);
       last_step = index;

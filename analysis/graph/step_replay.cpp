@@ -41,11 +41,56 @@ double StepReplay::MeanOf(std::span<const int64_t> values) {
          static_cast<double>(values.size());
 }
 
+struct StepReplay::Room {
+  Costs costs;
+  std::vector<int64_t> ends;
+};
+
+// One of the rooms, for as long as it lives.
+class StepReplay::RoomHeld {
+ public:
+  explicit RoomHeld(const StepReplay& of) : of_(of) {
+    const size_t bytes = 8 * of.graph_.size() + 4 * (of.graph_.size() + of.graph_.from.size());
+    const size_t most = 1 + kMostRoomBytes / (bytes + 1);
+    std::unique_lock lock(of_.mutex_);
+    of_.is_left_.wait(lock, [&] { return !of_.rooms_.empty() || of_.taken_ < most; });
+    if (of_.rooms_.empty()) {
+      room_ = std::make_unique<Room>();
+    } else {
+      room_ = std::move(of_.rooms_.back());
+      of_.rooms_.pop_back();
+    }
+    ++of_.taken_;
+  }
+  RoomHeld(const RoomHeld&) = delete;
+  RoomHeld& operator=(const RoomHeld&) = delete;
+  ~RoomHeld() {
+    const std::lock_guard lock(of_.mutex_);
+    of_.rooms_.push_back(std::move(room_));
+    --of_.taken_;
+    of_.is_left_.notify_one();
+  }
+  Room& operator*() const { return *room_; }
+
+ private:
+  const StepReplay& of_;
+  std::unique_ptr<Room> room_;
+};
+
+StepReplay::~StepReplay() = default;
+
 std::vector<int64_t> StepReplay::After(std::span<const Change* const> changes,
                                        const Assumption& assumption) const {
-  CostsAfter(trace_, graph_, changes, assumption, room_.costs);
-  Replay(graph_, room_.costs, room_.ends);
-  return TimesOf(room_.ends);
+  const RoomHeld held(*this);
+  Room& room = *held;
+  CostsAfter(trace_, graph_, changes, assumption, room.costs);
+  Replay(graph_, room.costs, room.ends);
+  return TimesOf(room.ends);
+}
+
+void StepReplay::Forget() const {
+  const std::lock_guard lock(mutex_);
+  rooms_.clear();
 }
 
 // Of each step from the end of the one before it, as far as that follows directly; a step that ends

@@ -1,11 +1,13 @@
 #include "analysis/graph/waited_for.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -32,8 +34,13 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
       stepping_(stepping),
       is_needed_(trace.tracks.size(), stepping == kNoTrack) {
   AssignLarge(wait_before_, graph.size());
-  FindWaits();
-  if (stepping != kNoTrack) FindNeeded();
+  const std::function<void()> finds[] = {
+      [&] { FindWaits(); },
+      [&] {
+        if (stepping != kNoTrack) FindNeeded();
+      },
+  };
+  RunAll(finds);
 }
 
 bool WaitedFor::IsOfHost(NodeId node) const {

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/sort_runs.h"
 
 namespace trainprof {
 namespace {
@@ -249,31 +252,48 @@ class Editor {
 
   void DropHostWork(const Change& change) {
     const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
+    // By track; of most none is dropped.
+    std::vector<const IntervalSet*> times(trace_.tracks.size(), nullptr);
+    std::vector<std::optional<IntervalReader>> readers(trace_.tracks.size());
+    for (const auto& [thread, set] : dropped) {
+      if (thread == kNoTrack) continue;
+      times[Index(thread)] = &set;
+      readers[Index(thread)].emplace(set);
+    }
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
-      const auto times = dropped.find(ThreadOf(node));
-      if (times == dropped.end()) continue;
-      DropIdleWakeUps(node, times->second);
+      const TrackId thread = ThreadOf(node);
+      if (thread == kNoTrack || times[Index(thread)] == nullptr) continue;
+      DropIdleWakeUps(node, *times[Index(thread)]);
       ForEachEdge(node, [&](EdgeId edge) {
         if (!IsOwnWork(edge)) return;
         const int64_t begin = graph_.ends[graph_.from[edge]];
         const Interval work{TraceTime{begin}, TraceTime{begin + graph_.recorded.Lag(edge)}};
-        const int64_t gone = times->second.TotalWithin(work).ns;
-        costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
+        const int64_t gone = readers[Index(thread)]->TotalWithin(work).ns;
+        if (gone > 0) costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
       });
     }
   }
 
   // The first launch of each step stays: it launches all.
   void LaunchAsGraph(const std::vector<Row>& calls) {
-    std::vector<bool> is_launch(graph_.size(), false);
-    for (const Row call : calls) is_launch[graph_.node_of_call[Index(call)]] = true;
     if (assumption_.closes_graph) CloseGaps(calls);
+    const auto node_of = [&](Row call) { return graph_.node_of_call[Index(call)]; };
+    const auto comes_first = [&](Row a, Row b) { return node_of(a) < node_of(b); };
+    if (std::is_sorted(calls.begin(), calls.end(), comes_first)) return LaunchInOrder(calls);
+    std::vector<Row> sorted = calls;
+    SortRuns(sorted, node_of);
+    LaunchInOrder(sorted);
+  }
+
+  void LaunchInOrder(const std::vector<Row>& calls) {
     auto step = graph_.step_begin.begin();
     bool is_first = true;
-    for (NodeId node = 1; node < graph_.size(); ++node) {
-      CancelPoint(node);
-      if (!is_launch[node]) continue;
+    NodeId last = 0;  // also of calls without a node
+    for (size_t i = 0; i < calls.size(); ++i) {
+      CancelPoint(i);
+      const NodeId node = graph_.node_of_call[Index(calls[i])];
+      if (std::exchange(last, node) == node) continue;
       while (step != graph_.step_begin.end() && *step < node) {
         ++step;
         is_first = true;

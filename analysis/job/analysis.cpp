@@ -126,27 +126,47 @@ void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
   });
   std::vector<Finding> sorted;
   std::vector<const Change*> made;
-  double together = 0;
+  std::vector<size_t> findings;  // of `sorted`, whose changes these are
   for (const size_t i : order) {
-    Finding finding = std::move(analysis.findings[i]);
-    Gain& gain = finding.gain;
-    gain.further_ms_per_step = gain.expected_ms_per_step;
     if (IsTrusted(model) && IsReplay(changes[i]) && made.size() < kMostJoint) {
-      CancelPoint();
       made.push_back(&changes[i]);
-      if (made.size() > 1) {
-        const double all = std::max(together, JointGain(model, made));
-        gain.further_ms_per_step = std::min(gain.expected_ms_per_step, all - together);
-        together = all;
-      } else {
-        together = gain.expected_ms_per_step;
-      }
+      findings.push_back(sorted.size());
     }
-    sorted.push_back(std::move(finding));
+    Finding& finding = sorted.emplace_back(std::move(analysis.findings[i]));
+    finding.gain.further_ms_per_step = finding.gain.expected_ms_per_step;
+  }
+  std::vector<double> joint(made.size());
+  std::vector<std::function<void()>> jobs;
+  for (size_t i = 1; i < made.size(); ++i) {
+    jobs.emplace_back([&, i] { joint[i] = JointGain(model, std::span(made).first(i + 1)); });
+  }
+  RunAll(jobs);
+  double together = made.empty() ? 0 : sorted[findings[0]].gain.expected_ms_per_step;
+  for (size_t i = 1; i < made.size(); ++i) {
+    Gain& gain = sorted[findings[i]].gain;
+    const double all = std::max(together, joint[i]);
+    gain.further_ms_per_step = std::min(gain.expected_ms_per_step, all - together);
+    together = all;
   }
   analysis.findings = std::move(sorted);
 }
 
+// What each of their findings would give.
+void SetGains(const RankModel& model, std::span<RuleOutcome> outcomes) {
+  std::vector<std::function<void()>> jobs;
+  for (RuleOutcome& outcome : outcomes) {
+    auto* const found = std::get_if<std::vector<Diagnosis>>(&outcome);
+    if (found == nullptr) continue;
+    for (Diagnosis& diagnosis : *found) {
+      jobs.emplace_back([&model, &diagnosis] {
+        diagnosis.finding.gain = GainOf(model, diagnosis.finding, diagnosis.change);
+      });
+    }
+  }
+  RunAll(jobs);
+}
+
+// Of an outcome whose gains are known.
 void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outcome,
           std::vector<Change>& changes, RankAnalysis& analysis) {
   if (const auto* skipped = std::get_if<Skipped>(&outcome)) {
@@ -155,7 +175,6 @@ void Take(const RankModel& model, const RegisteredRule& entry, RuleOutcome outco
   }
   bool found = false;
   for (auto& [finding, change] : std::get<std::vector<Diagnosis>>(outcome)) {
-    finding.gain = GainOf(model, finding, change);
     if (!IsWorthSaying(model, change, finding)) continue;
     finding.rule = entry.slug;
     finding.code = entry.rule->code;
@@ -194,6 +213,7 @@ void AddChecks(const RankModel& model, Outcomes& outcomes,
 
 void TakeAll(const RankModel& model, Outcomes outcomes, RankAnalysis& analysis) {
   std::vector<Change> changes;  // of the findings, in their order
+  SetGains(model, outcomes);
   for (size_t i = 0; i < outcomes.size(); ++i) {
     CancelPoint();
     const RegisteredRule& entry = AllRules()[i];
@@ -202,7 +222,9 @@ void TakeAll(const RankModel& model, Outcomes outcomes, RankAnalysis& analysis) 
   for (const RegisteredRule& entry : AllRules()) {
     CancelPoint();
     if (!entry.rule->check_rest) continue;
-    Take(model, entry, entry.rule->check_rest(model, analysis.findings), changes, analysis);
+    RuleOutcome outcome = entry.rule->check_rest(model, analysis.findings);
+    SetGains(model, {&outcome, 1});
+    Take(model, entry, std::move(outcome), changes, analysis);
   }
   OrderByGain(model, changes, analysis);
 }
@@ -289,15 +311,12 @@ RankAnalysis Examine(const RankModel& model) {
     analysis.devices.back().stray = &account >= model.devices.data() + model.devices.size();
   }
   analysis.host_account = LinesOf<HostClass>(model.host.total);
+  analysis.host_other = model.host_other;
+  analysis.host_lines = model.host_lines;
   analysis.phases_are_sampled = model.host.sampled_thread != kNoTrack;
   Outcomes outcomes;
   std::vector<std::function<void()>> jobs;
   AddChecks(model, outcomes, jobs);
-  jobs.emplace_back([&] {
-    if (analysis.phases_are_sampled) return;
-    analysis.host_other = OpenOther(trace, model.steps, model.host);
-  });
-  jobs.emplace_back([&] { analysis.host_lines = OpenByLine(trace, model.steps, model.host); });
   jobs.emplace_back([&] { analysis.operators = OperatorsOf(trace, model.steps); });
   jobs.emplace_back([&] { analysis.memory = MemoryOf(trace, model.steps); });
   RunAll(jobs);

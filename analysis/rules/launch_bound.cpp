@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <span>
 
@@ -11,6 +12,8 @@
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 #include "trace/base/sort_runs.h"
 
 namespace trainprof::rules {
@@ -21,10 +24,12 @@ constexpr size_t kFewestSteps = 3;
 // Of a step's launches: from there on a graph is the first thing to try.
 constexpr double kMostOfStep = 0.5;
 
-// Calls that launch kernels and memsets one by one on this device, within the window; by row.
+// Calls that launch kernels and memsets one by one on this device, within the window; in the order of time, in
+// which each replay goes through them.
 std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<Row> calls;
+  IntervalReader window(model.device_steps.window);
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     const Row call = ops.launch[op];
@@ -32,22 +37,24 @@ std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
       continue;
     const ApiKind kind = model.trace.api.kind[Index(call)];
     if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) continue;
-    if (model.InWindow(model.trace.api.interval(call))) calls.push_back(call);
+    if (window.TotalWithin(model.trace.api.interval(call)).ns > 0) calls.push_back(call);
   }
   SortRuns(calls, [](Row call) { return call; });
   calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+  SortRuns(calls, [&](Row call) { return model.trace.api.begin[Index(call)]; });
   return calls;
 }
 
 double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<Duration> lengths;
+  IntervalReader window(model.device_steps.device_window);
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
-    if (ops.kind[op] != DeviceOpKind::kKernel || !model.InDeviceWindow(ops.interval(Row{op})))
-      continue;
+    if (ops.kind[op] != DeviceOpKind::kKernel) continue;
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
-    lengths.push_back(ops.interval(Row{op}).Length());
+    if (window.TotalWithin(ops.interval(Row{op})).ns == 0) continue;
+    AddLarge(lengths, ops.interval(Row{op}).Length());
   }
   if (lengths.empty()) return 0;
   const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
@@ -180,23 +187,22 @@ LaunchTimes Begins(const RankModel& model, const DeviceAccount& device) {
   return begins;
 }
 
-Finding Describe(const RankModel& model, const DeviceAccount& device, Classes classes,
-                 const std::vector<Row>& launches) {
-  Finding finding;
-  for (const DeviceClass c : classes) finding.cost += device.Of(c);
-  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
-  finding.count = static_cast<int64_t>(launches.size());
+// Where the device waited, and when it did for longest.
+void AddPlaces(const RankModel& model, const DeviceAccount& device, Classes classes,
+               Finding& finding) {
   LaunchTimes begins;
   if (IsOneOf(DeviceClass::kIdleDependency, classes)) begins = Begins(model, device);
   auto next = begins.cbegin();
   SiteTally where(model.trace, model.sites);
   SiteTally launched(model.trace, model.sites);  // calls stand elsewhere than the device is
   std::vector<uint32_t> longest;                 // rows of device.idle
+  IntervalReader window(model.device_steps.device_window);
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
-    if (!IsOneOf(segment.value, classes) || !model.InDeviceWindow(segment.interval)) continue;
-    longest.push_back(row);
+    if (!IsOneOf(segment.value, classes)) continue;
+    if (window.TotalWithin(segment.interval).ns == 0) continue;
+    AddLarge(longest, row);
     if (segment.value == DeviceClass::kIdleDependency) {
       // Who launched the one behind. The host may be far ahead, and stand anywhere.
       const TraceTime at = segment.interval.end;
@@ -219,14 +225,30 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, Classes cl
                      1000 * segment.interval.Length().ToMilliseconds(), Title(segment.value)),
          segment.interval, Table::kIdle, Row{row}, device.device});
   }
-  const RepeatedLaunches repeats =
-      FindRepeats(model.trace, model.device_steps, device.device, model.blocking_calls);
+}
+
+Finding Describe(const RankModel& model, const DeviceAccount& device, Classes classes,
+                 const std::vector<Row>& launches) {
+  Finding finding;
+  for (const DeviceClass c : classes) finding.cost += device.Of(c);
+  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
+  finding.count = static_cast<int64_t>(launches.size());
+  RepeatedLaunches repeats;
+  double median_us = 0;
+  const std::function<void()> parts[] = {
+      [&] { AddPlaces(model, device, classes, finding); },
+      [&] {
+        repeats = FindRepeats(model.trace, model.device_steps, device.device, model.blocking_calls);
+        median_us = MedianKernelUs(model, device);
+      },
+  };
+  RunAll(parts);
   finding.advice = Advice(model, repeats);
   finding.fix = FixOf(model);
   const std::string each = fmt::format(
       "{:.0f} launches{}, the median kernel takes {:.1f} us",
       static_cast<double>(launches.size()) / static_cast<double>(model.device_steps.divisor()),
-      model.device_steps.count() > 0 ? " a step" : "", MedianKernelUs(model, device));
+      model.device_steps.count() > 0 ? " a step" : "", median_us);
   const auto ms = [&](DeviceClass c) { return model.PerStepMs(device.Of(c)); };
   if (IsOneOf(DeviceClass::kIdleLaunchBound, classes)) {
     finding.title =

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bitset>
 #include <random>
+
+#include "trace/base/near.h"
 
 namespace trainprof {
 namespace {
@@ -148,6 +151,42 @@ TEST(IntervalSetTwin, AgreesWithABitmapOnRandomWindows) {
     ASSERT_EQ(Listed(set.Complement(window)), RunsOf(inside & ~bits)) << "round " << round;
     ASSERT_EQ(set.TotalWithin(window).ns, static_cast<int64_t>((bits & inside).count()))
         << "round " << round;
+  }
+}
+
+TEST(PartitionNear, FindsFromAnywhereWhatPartitionPointFinds) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<int> sorted(random() % 40);
+    for (int& value : sorted) value = static_cast<int>(random() % 50);
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t near = 0; near <= sorted.size(); ++near) {
+      for (int limit = -1; limit <= 51; ++limit) {
+        const auto is_before = [&](int value) { return value < limit; };
+        const auto found = PartitionNear(sorted.begin(), sorted.end(),
+                                         sorted.begin() + static_cast<ptrdiff_t>(near), is_before);
+        ASSERT_EQ(found, std::partition_point(sorted.begin(), sorted.end(), is_before))
+            << "from " << near << " of " << sorted.size() << " for " << limit;
+      }
+    }
+  }
+}
+
+TEST(IntervalReader, TotalsAreThoseOfTheSetInWhateverOrderTheyAreAskedFor) {
+  std::mt19937 random(2);
+  const auto time = [&] { return TraceTime{static_cast<int64_t>(random() % 1000)}; };
+  for (int round = 0; round < 100; ++round) {
+    std::vector<Interval> intervals;
+    for (size_t i = random() % 30; i > 0; --i) {
+      const TraceTime begin = time();
+      intervals.push_back({begin, begin + Duration{static_cast<int64_t>(random() % 30)}});
+    }
+    const IntervalSet set = IntervalSet::Union(intervals);
+    IntervalReader reader(set);
+    for (int i = 0; i < 100; ++i) {
+      const Interval asked{time(), time()};  // empty ones, too
+      ASSERT_EQ(reader.TotalWithin(asked), set.TotalWithin(asked));
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trace/base/cancel.h"
+#include "trace/base/near.h"
 #include "trace/base/sort_runs.h"
 
 namespace trainprof {
@@ -116,6 +117,19 @@ Duration IntervalSet::TotalWithin(const Interval& within) const {
   if (within.Empty()) return {};
   auto it = std::partition_point(intervals_.begin(), intervals_.end(),
                                  [&](const Interval& i) { return i.end <= within.begin; });
+  Duration total;
+  for (; it != intervals_.end() && it->begin < within.end; ++it) {
+    total += Intersect(*it, within).Length();
+  }
+  return total;
+}
+
+Duration IntervalReader::TotalWithin(const Interval& within) {
+  if (within.Empty()) return {};
+  auto it = PartitionNear(intervals_.begin(), intervals_.end(),
+                          intervals_.begin() + static_cast<ptrdiff_t>(near_),
+                          [&](const Interval& i) { return i.end <= within.begin; });
+  near_ = static_cast<size_t>(it - intervals_.begin());
   Duration total;
   for (; it != intervals_.end() && it->begin < within.end; ++it) {
     total += Intersect(*it, within).Length();

@@ -61,4 +61,18 @@ class IntervalSet {
   std::vector<Interval> intervals_;
 };
 
+// TotalWithin() for times that mostly ascend: each search begins where the last one ended.
+class IntervalReader {
+ public:
+  // Keeps a reference.
+  explicit IntervalReader(const IntervalSet& set) : intervals_(set.intervals()) {}
+
+  // O(log distance + k), from the one asked for before.
+  Duration TotalWithin(const Interval& within);
+
+ private:
+  std::span<const Interval> intervals_;
+  size_t near_ = 0;
+};
+
 }  // namespace trainprof
