@@ -7,6 +7,7 @@
 
 #include "analysis/gain_spread.h"
 #include "analysis/graph/latencies.h"
+#include "analysis/graph/pinned_copies.h"
 #include "analysis/host/program.h"
 #include "analysis/students_t.h"
 #include "trace/base/cancel.h"

@@ -2,15 +2,22 @@
 #include "analysis/account/idle.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
 
 using C = DeviceClass;
+
+// Gaps between the work of a device: so many that a thread is worth its start.
+constexpr size_t kGapsAtOnce = size_t{1} << 15;
+// Room for so many parts of each, as a rule: it costs nothing where there are fewer.
+constexpr size_t kPartsOfGap = 4;
 
 }  // namespace
 
@@ -33,15 +40,28 @@ IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
 
 class IdleSplitter::OfDevice {
  public:
-  OfDevice(const IdleSplitter& all, std::span<const uint32_t> ops, DeviceAccount& account)
+  // What comes out goes to the end of `idle` and of `drains`.
+  OfDevice(const IdleSplitter& all, std::span<const uint32_t> ops, const DeviceAccount& account,
+           std::vector<Segment<DeviceClass>>& idle, std::vector<Drain>& drains)
       : all_(all),
         trace_(all.trace_),
         steps_(all.steps_),
         ops_(ops),
         missing_(all.missing_.On(account.device)),
-        account_(account) {}
+        busy_(account.busy),
+        extent_(all.trace_.extent),
+        off_(DeviceGaps(trace_).Minus(steps_.device_window)),
+        idle_(idle),
+        drains_(drains),
+        period_(missing_.begin()) {
+    for (const Interval& part : steps_.device_window.intervals()) {
+      extent_ = {std::min(extent_.begin, part.begin), std::max(extent_.end, part.end)};
+    }
+  }
 
-  void Split();
+  // The gaps [first, last), each before the busy time of its number; the last one of all is behind them. Of
+  // several calls each is for later ones than the one before.
+  void Split(size_t first, size_t last);
 
  private:
   struct Part {
@@ -68,6 +88,7 @@ class IdleSplitter::OfDevice {
   bool IsNoPhase(Row range) const;
   DeviceClass ClassOfRange(const Interval& gap, Row range, const Held& held) const;
   DeviceClass WithCpu(TrackId thread, const Interval& piece, bool is_silent, DeviceClass c);
+  const ThreadActivities::Thread& ActivitiesOf(TrackId thread);
   void Emit(const Interval& interval, DeviceClass c);
   void EmitRest(const Part& part);
   TraceTime RanDry(TraceTime wait_end) const;
@@ -79,11 +100,17 @@ class IdleSplitter::OfDevice {
   const Steps& steps_;
   const std::span<const uint32_t> ops_;
   const std::vector<MissingWork::Period>& missing_;
-  DeviceAccount& account_;
+  const IntervalSet& busy_;
+  Interval extent_;  // of the trace and of the window
+  const IntervalSet off_;
+  std::vector<Segment<DeviceClass>>& idle_;
+  std::vector<Drain>& drains_;
   size_t next_ = 0;  // of ops_: the first that does not begin before the gap at hand ends
   std::vector<MissingWork::Period>::const_iterator period_;  // of missing_, the same
   std::vector<Held> held_;                                   // of the gap at hand
   std::vector<Part> parts_;                                  // the same
+  TrackId thread_ = kNoTrack;                                // that was asked for last
+  const ThreadActivities::Thread* activities_ = nullptr;     // its
   std::unordered_map<const void*, Duration> preempted_;      // what is taken already
   struct Busy {
     TraceTime until;
@@ -113,29 +140,20 @@ Row IdleSplitter::OfDevice::NeededFrom(size_t first) const {
   return kNoRow;
 }
 
-void IdleSplitter::OfDevice::Split() {
-  Interval extent = trace_.extent;
-  for (const Interval& part : steps_.device_window.intervals()) {
-    extent = {std::min(extent.begin, part.begin), std::max(extent.end, part.end)};
-  }
-  ReserveLarge(account_.idle, account_.busy.intervals().size() + 1);
-  const IntervalSet off = DeviceGaps(trace_).Minus(steps_.device_window);
-  period_ = missing_.begin();
-  TraceTime at = extent.begin;
-  const auto split_until = [&](TraceTime until) {
-    const Interval gap{at, std::min(until, extent.end)};
-    if (gap.Empty()) return;
-    if (off.TotalWithin(gap).ns == 0) return SplitOne(gap);
-    const IntervalSet on = IntervalSet::Union({gap}).Minus(off);
+void IdleSplitter::OfDevice::Split(size_t first, size_t last) {
+  const auto busy = busy_.intervals();
+  for (size_t i = first; i < last; ++i) {
+    CancelPoint(i);
+    const Interval gap{i == 0 ? extent_.begin : std::max(extent_.begin, busy[i - 1].end),
+                       i == busy.size() ? extent_.end : std::min(extent_.end, busy[i].begin)};
+    if (gap.Empty()) continue;
+    if (off_.TotalWithin(gap).ns == 0) {
+      SplitOne(gap);
+      continue;
+    }
+    const IntervalSet on = IntervalSet::Union({gap}).Minus(off_);
     for (const Interval& part : on.intervals()) SplitOne(part);
-  };
-  size_t asked = 0;
-  for (const Interval& busy : account_.busy.intervals()) {
-    CancelPoint(++asked);
-    split_until(busy.begin);
-    at = std::max(at, busy.end);
   }
-  split_until(extent.end);
 }
 
 // In the order of the gaps.
@@ -275,7 +293,7 @@ void IdleSplitter::OfDevice::AddHost(const Interval& gap, const Held& held) {
 
 void IdleSplitter::OfDevice::AddMoments(const Interval& gap, const Interval& within,
                                         const Held& held) {
-  VisitWithin(all_.activities_.Of(held.thread).activity, within,
+  VisitWithin(ActivitiesOf(held.thread).activity, within,
               [&](const Interval& piece, const HostMoment& moment) {
                 if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
                   return AddStepping(gap, piece, held);
@@ -291,7 +309,7 @@ void IdleSplitter::OfDevice::AddStepping(const Interval& gap, const Interval& wi
   }
   Held stepping = held;
   stepping.thread = steps_.thread;
-  VisitWithin(all_.activities_.Of(steps_.thread).activity, within,
+  VisitWithin(ActivitiesOf(steps_.thread).activity, within,
               [&](const Interval& piece, const HostMoment& moment) {
                 AddMoment(gap, piece, moment, stepping);
               });
@@ -364,7 +382,7 @@ DeviceClass IdleSplitter::OfDevice::ClassOfRange(const Interval& gap, Row range,
 DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piece, bool is_silent,
                                             DeviceClass c) {
   if (thread == kNoTrack || piece.Length() < kSilentStretch) return c;
-  const std::span uses = UseDuring(all_.activities_.Of(thread).cpu, piece);
+  const std::span uses = UseDuring(ActivitiesOf(thread).cpu, piece);
   if (uses.empty()) return c;
   // What one piece was preempted for no other was.
   Duration left;
@@ -382,15 +400,22 @@ DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piec
   return is_silent && Computed(SumOf(uses), piece.Length()) ? C::kIdleHostWork : c;
 }
 
+const ThreadActivities::Thread& IdleSplitter::OfDevice::ActivitiesOf(TrackId thread) {
+  if (activities_ == nullptr || thread != thread_) {
+    thread_ = thread;
+    activities_ = &all_.activities_.Of(thread);
+  }
+  return *activities_;
+}
+
 // -- What comes out.
 
 void IdleSplitter::OfDevice::Emit(const Interval& interval, DeviceClass c) {
   if (interval.Empty()) return;
-  auto& out = account_.idle;
-  if (!out.empty() && out.back().value == c && out.back().interval.end == interval.begin) {
-    out.back().interval.end = interval.end;
+  if (!idle_.empty() && idle_.back().value == c && idle_.back().interval.end == interval.begin) {
+    idle_.back().interval.end = interval.end;
   } else {
-    AddLarge(out, {interval, c});
+    AddLarge(idle_, {interval, c});
   }
 }
 
@@ -403,14 +428,14 @@ void IdleSplitter::OfDevice::EmitRest(const Part& part) {
   const TraceTime until = std::clamp(part.interval.begin + (wait.Length() - idle),
                                      part.interval.begin, part.interval.end);
   const Interval drain{part.interval.begin, until};
-  if (!drain.Empty()) account_.drains.push_back({drain, part.wait});
+  if (!drain.Empty()) drains_.push_back({drain, part.wait});
   Emit(drain, C::kIdleSyncDrain);
   Emit({until, part.interval.end}, C::kIdleLaunchBound);
 }
 
 // Of the time before `wait_end`, when the device ran out of work for the last time.
 TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) const {
-  const auto busy = account_.busy.intervals();
+  const auto busy = busy_.intervals();
   const auto after = std::partition_point(busy.begin(), busy.end(), [&](const Interval& interval) {
     return interval.begin < wait_end;
   });
@@ -421,8 +446,8 @@ TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) const {
 // Behind one wait millions of gaps may come, each later than the one before: none counts what another one did.
 Duration IdleSplitter::OfDevice::BusyBetween(TraceTime begin, TraceTime end) {
   Busy& busy = busy_since_.try_emplace(begin.ns, Busy{begin, {}}).first->second;
-  if (end < busy.until) return account_.busy.TotalWithin({begin, end});
-  busy.total += account_.busy.TotalWithin({busy.until, end});
+  if (end < busy.until) return busy_.TotalWithin({begin, end});
+  busy.total += busy_.TotalWithin({busy.until, end});
   busy.until = end;
   return busy.total;
 }
@@ -435,7 +460,25 @@ bool IdleSplitter::OfDevice::MayHaveWorked(const Interval& interval) const {
 }
 
 void IdleSplitter::Split(std::span<const uint32_t> ops, DeviceAccount& account) const {
-  OfDevice(*this, ops, account).Split();
+  const size_t gaps = account.busy.intervals().size() + 1;
+  ReserveLarge(account.idle, kPartsOfGap * gaps);
+  OfDevice splitter(*this, ops, account, account.idle, account.drains);
+  // What a look at the CPU tells is shared out among gaps in their order.
+  if (trace_.cpu_times.size() > 0) return splitter.Split(0, gaps);
+  std::vector<Segment<DeviceClass>> idle;
+  std::vector<Drain> drains;
+  OfDevice other(*this, ops, account, idle, drains);
+  for (size_t at = 0; at < gaps; at += 2 * kGapsAtOnce) {
+    const size_t middle = std::min(gaps, at + kGapsAtOnce);
+    const size_t end = std::min(gaps, middle + kGapsAtOnce);
+    const std::function<void()> halves[] = {[&] { splitter.Split(at, middle); },
+                                            [&] { other.Split(middle, end); }};
+    RunAll(std::span(halves).first(middle < end ? 2 : 1));
+    account.idle.insert(account.idle.end(), idle.begin(), idle.end());
+    account.drains.insert(account.drains.end(), drains.begin(), drains.end());
+    idle.clear();
+    drains.clear();
+  }
 }
 
 }  // namespace trainprof

@@ -67,10 +67,10 @@ class Builder {
     NodeOrder order(trace_, streams_, items_);
     MakeRoom(order.size() + 1);
     AddNode(NodeKind::kStart, 0, 0, 0);
-    for (Pending pending; order.Next(pending);) {
+    order.Visit([&](const Pending& pending) {
       CancelPoint(graph_.size());
       Add(pending);
-    }
+    });
     graph_.first_edge.push_back(static_cast<EdgeId>(graph_.from.size()));
     for (size_t call = 0; call < trace_.api.size(); ++call) {
       graph_.node_of_call[call] = graph_.node_of_call[items_.outer_call[call]];

@@ -62,9 +62,24 @@ struct Costs {
   }
   // Of an edge that is one.
   int64_t Lag(EdgeId edge) const { return lag[edge] == kLong ? long_lags.at(edge) : lag[edge]; }
-  void SetDuration(NodeId node, int64_t ns);
-  void SetLag(EdgeId edge, int64_t ns);
+  // What is not made longer several threads may set at once, each for others.
+  void SetDuration(NodeId node, int64_t ns) { Set(ns, node, duration, long_durations); }
+  void SetLag(EdgeId edge, int64_t ns) { Set(ns, edge, lag, long_lags); }
   void Drop(EdgeId edge) { lag[edge] = kNever; }
+  // Into the room of the last time.
+  void Assign(const Costs& other);
+
+ private:
+  static void Set(int64_t ns, uint32_t at, std::vector<int32_t>& column,
+                  std::unordered_map<uint32_t, int64_t>& long_ones) {
+    if (ns > kNever && ns < kLong) {
+      column[at] = static_cast<int32_t>(ns);
+    } else {
+      SetLong(ns, at, column, long_ones);
+    }
+  }
+  static void SetLong(int64_t ns, uint32_t at, std::vector<int32_t>& column,
+                      std::unordered_map<uint32_t, int64_t>& long_ones);
 };
 
 // Of a node's begin, what none of its edges explains: it began that much later than it could have.

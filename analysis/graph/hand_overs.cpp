@@ -8,6 +8,7 @@
 #include "analysis/host/call_sites.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/sort_runs.h"
 
 namespace trainprof {
 namespace {
@@ -101,8 +102,7 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
       ends.push_back({items.Times(trace, of_thread[i]).end, {t, i}});
     }
   }
-  std::stable_sort(ends.begin(), ends.end(),
-                   [](const End& a, const End& b) { return a.at < b.at; });
+  SortRuns(ends, [](const End& end) { return end.at; });
   const auto silence_behind = [&](const Place& place) {
     const std::vector<HostItem>& of_thread = items.threads[place.thread].items;
     const TraceTime end = items.Times(trace, of_thread[place.item]).end;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/base/cancel.h"
+
 namespace trainprof {
 namespace {
 
@@ -26,12 +28,14 @@ NodeOrder::NodeOrder(const Trace& trace, const Streams& streams, const HostItems
   merge_.Start();
 }
 
-bool NodeOrder::Next(Pending& pending) {
-  if (merge_.Done()) return false;
-  const uint32_t track = merge_.First();
-  pending = next_[track];
-  merge_.Advance(Pull(track));
-  return true;
+void NodeOrder::FindNext(std::vector<Pending>& nodes) {
+  CancelPoint();
+  nodes.clear();
+  while (nodes.size() < kAtOnce && !merge_.Done()) {
+    const uint32_t track = merge_.First();
+    nodes.push_back(next_[track]);
+    merge_.Advance(Pull(track));
+  }
 }
 
 int64_t NodeOrder::Pull(uint32_t track) {

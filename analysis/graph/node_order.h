@@ -1,9 +1,12 @@
 // The order of a graph's nodes: by recorded time, each behind what it may depend on.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <vector>
 
 #include "analysis/graph/host_items.h"
+#include "trace/base/parallel.h"
 #include "trace/base/tournament.h"
 
 namespace trainprof {
@@ -24,10 +27,30 @@ class NodeOrder {
 
   // How many there will be.
   size_t size() const { return size_; }
-  // False behind the last one. O(log(threads + streams)).
-  bool Next(Pending& pending);
+  // Calls `visit(pending)` for each, in their order, once; while it does the nodes to come are merged on another
+  // core. O(log(threads + streams)) each.
+  template <class Visitor>
+  void Visit(Visitor visit) {
+    std::vector<Pending> part;
+    std::vector<Pending> next;
+    const auto visit_part = [&] {
+      for (const Pending& pending : part) visit(pending);
+    };
+    const std::array<std::function<void()>, 2> stages{visit_part, [&] { FindNext(next); }};
+    for (FindNext(part); !part.empty(); part.swap(next)) {
+      next.clear();
+      if (merge_.Done()) {
+        visit_part();
+      } else {
+        RunAll(stages);
+      }
+    }
+  }
 
  private:
+  // So many that a thread is worth its start, and few enough for a cache.
+  static constexpr size_t kAtOnce = size_t{1} << 15;
+
   // Of a thread: items stand in the order of their begin, but some nodes belong where theirs ended.
   struct OfThread {
     uint32_t next = 0;
@@ -38,6 +61,8 @@ class NodeOrder {
     int64_t at = INT64_MIN;
   };
 
+  // The next kAtOnce, or what is left.
+  void FindNext(std::vector<Pending>& nodes);
   bool PullThread(uint32_t thread, Pending& pending);
   bool PullStream(uint32_t stream, Pending& pending);
   // The place of the track's next node, which stands in next_ then.

@@ -4,19 +4,36 @@
 #include "analysis/graph/graph.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
-
-void Costs::SetDuration(NodeId node, int64_t ns) {
-  const bool fits = ns > kNever && ns < kLong;
-  duration[node] = fits ? static_cast<int32_t>(ns) : kLong;
-  if (!fits) long_durations[node] = ns;
+void Costs::SetLong(int64_t ns, uint32_t at, std::vector<int32_t>& column,
+                    std::unordered_map<uint32_t, int64_t>& long_ones) {
+  if (column[at] == kLong) {
+    long_ones.at(at) = ns;
+  } else {
+    column[at] = kLong;
+    long_ones[at] = ns;
+  }
 }
 
-void Costs::SetLag(EdgeId edge, int64_t ns) {
-  const bool fits = ns > kNever && ns < kLong;
-  lag[edge] = fits ? static_cast<int32_t>(ns) : kLong;
-  if (!fits) long_lags[edge] = ns;
+void Costs::Assign(const Costs& other) {
+  constexpr size_t kAtOnce = size_t{1} << 18;  // rows that are worth the start of a thread
+  const auto copy = [](const auto& column, auto& into) {
+    if (into.size() != column.size()) {
+      into.clear();
+      ReserveLarge(into, column.size());
+      into.insert(into.end(), column.begin(), column.end());
+      return;
+    }
+    RunParts(column.size(), kAtOnce, [&](size_t first, size_t last) {
+      std::copy(column.data() + first, column.data() + last, into.data() + first);
+    });
+  };
+  copy(other.duration, duration);
+  copy(other.lag, lag);
+  long_durations = other.long_durations;
+  long_lags = other.long_lags;
 }
 
 void Graph::Reserve(size_t nodes) {

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "analysis/graph/latencies.h"
+#include "analysis/graph/pinned_copies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
-#include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 #include "trace/base/sort_runs.h"
 
 namespace trainprof {
@@ -21,21 +23,9 @@ constexpr int64_t kTakeBatchNs = 15'000;
 constexpr int64_t kCopySetupNs = 2'000;
 // A host that pauses so long between two launches does something else.
 constexpr Duration kLongPause = Milliseconds(1);
-// Copies from here on tell the bandwidth, not what each costs by itself.
-constexpr int64_t kLargeCopyBytes = 1 << 20;
 
-// Into room that may be there already.
-void Copy(const Costs& from, Costs& to) {
-  const auto copy = [](const auto& column, auto& into) {
-    into.clear();
-    ReserveLarge(into, column.size());
-    into.insert(into.end(), column.begin(), column.end());
-  };
-  copy(from.duration, to.duration);
-  copy(from.lag, to.lag);
-  to.long_durations = from.long_durations;
-  to.long_lags = from.long_lags;
-}
+// Of calls, or of nodes: so many that a thread is worth its start.
+constexpr size_t kAtOnce = size_t{1} << 17;
 
 void DropResiduals(const Graph& graph, bool behind_graphs, Costs& costs) {
   for (const Residual& residual : graph.residuals) {
@@ -48,7 +38,7 @@ class Editor {
  public:
   Editor(const Trace& trace, const Graph& graph, const Assumption& assumption, Costs& costs)
       : trace_(trace), graph_(graph), assumption_(assumption), costs_(costs) {
-    Copy(graph.recorded, costs_);
+    costs_.Assign(graph.recorded);
   }
 
   void Make(std::span<const Change* const> changes) && {
@@ -235,15 +225,17 @@ class Editor {
            costs_.Lag(edge) > 0;
   }
 
+  using Longer = std::vector<std::pair<EdgeId, int64_t>>;  // lags to be
+
   // Who worked for most of a pause was not woken behind it by another thread, as it seemed.
-  void DropIdleWakeUps(NodeId node, const IntervalSet& worked) {
+  void DropIdleWakeUps(NodeId node, const IntervalSet& worked, Longer& longer) {
     const TraceTime begin{graph_.ends[node] - graph_.recorded.Duration(node)};
     ForEachEdge(node, [&](EdgeId edge) {
       if (graph_.edge_kind[edge] != EdgeKind::kProgram || IsOwnWork(edge)) return;
       const Interval pause{TraceTime{graph_.ends[graph_.from[edge]]}, begin};
       const Duration at_work = pause.Empty() ? Duration{} : worked.TotalWithin(pause);
       if (at_work.ns == 0 || at_work.ns * 2 < pause.Length().ns) return;
-      costs_.SetLag(edge, (pause.Length() - at_work).ns);
+      longer.emplace_back(edge, (pause.Length() - at_work).ns);
       ForEachEdge(node, [&](EdgeId other) {
         if (graph_.edge_kind[other] == EdgeKind::kHandOver) costs_.Drop(other);
       });
@@ -252,6 +244,20 @@ class Editor {
 
   void DropHostWork(const Change& change) {
     const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
+    std::mutex mutex;
+    Longer longer;
+    RunParts(graph_.size(), kAtOnce, [&](size_t first, size_t last) {
+      const Longer part =
+          DropHostWork(dropped, static_cast<NodeId>(first), static_cast<NodeId>(last));
+      const std::lock_guard lock(mutex);
+      longer.insert(longer.end(), part.begin(), part.end());
+    });
+    for (const auto& [edge, ns] : longer) costs_.SetLag(edge, ns);
+  }
+
+  // Of the nodes [first, last). What gets longer by it is not set yet.
+  Longer DropHostWork(const std::map<TrackId, IntervalSet>& dropped, NodeId first, NodeId last) {
+    Longer longer;
     // By track; of most none is dropped.
     std::vector<const IntervalSet*> times(trace_.tracks.size(), nullptr);
     std::vector<std::optional<IntervalReader>> readers(trace_.tracks.size());
@@ -260,11 +266,11 @@ class Editor {
       times[Index(thread)] = &set;
       readers[Index(thread)].emplace(set);
     }
-    for (NodeId node = 1; node < graph_.size(); ++node) {
+    for (NodeId node = std::max(first, NodeId{1}); node < last; ++node) {
       CancelPoint(node);
       const TrackId thread = ThreadOf(node);
       if (thread == kNoTrack || times[Index(thread)] == nullptr) continue;
-      DropIdleWakeUps(node, *times[Index(thread)]);
+      DropIdleWakeUps(node, *times[Index(thread)], longer);
       ForEachEdge(node, [&](EdgeId edge) {
         if (!IsOwnWork(edge)) return;
         const int64_t begin = graph_.ends[graph_.from[edge]];
@@ -273,6 +279,7 @@ class Editor {
         if (gone > 0) costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
       });
     }
+    return longer;
   }
 
   // The first launch of each step stays: it launches all.
@@ -287,10 +294,18 @@ class Editor {
   }
 
   void LaunchInOrder(const std::vector<Row>& calls) {
-    auto step = graph_.step_begin.begin();
-    bool is_first = true;
-    NodeId last = 0;  // also of calls without a node
-    for (size_t i = 0; i < calls.size(); ++i) {
+    RunParts(calls.size(), kAtOnce,
+             [&](size_t first, size_t last) { LaunchInOrder(calls, first, last); });
+  }
+
+  // The calls [begin, end).
+  void LaunchInOrder(const std::vector<Row>& calls, size_t begin, size_t end) {
+    // What calls before them left behind.
+    NodeId last = begin == 0 ? 0 : graph_.node_of_call[Index(calls[begin - 1])];  // 0: none has one
+    auto step = std::find_if(graph_.step_begin.begin(), graph_.step_begin.end(),
+                             [&](NodeId node) { return last <= node; });
+    bool is_first = last == 0;
+    for (size_t i = begin; i < end; ++i) {
       CancelPoint(i);
       const NodeId node = graph_.node_of_call[Index(calls[i])];
       if (std::exchange(last, node) == node) continue;
@@ -308,33 +323,36 @@ class Editor {
 
   // Of the host's own time before a launch, what is left without it: what takes long is no launching, but
   // for the operators that launch.
-  int64_t WithoutLaunching(NodeId node, EdgeId edge) {
+  int64_t WithoutLaunching(NodeId node, EdgeId edge) const {
     const int64_t lag = costs_.Lag(edge);
     if (lag < kLongPause.ns) return 0;
     const TraceTime begin{graph_.ends[graph_.from[edge]]};
-    return std::max<int64_t>(
-        0, lag - OperatorsOf(ThreadOf(node)).TotalWithin({begin, begin + Duration{lag}}).ns);
+    return lag - OperatorsWithin(ThreadOf(node), {begin, begin + Duration{lag}}).ns;
   }
 
-  // When a thread was in operators that are no work of their own.
-  const IntervalSet& OperatorsOf(TrackId thread) {
-    const auto [it, is_new] = operators_.try_emplace(thread);
-    if (!is_new || thread == kNoTrack) return it->second;
-    std::vector<Interval> times;  // apart from each other: most operators are within others
-    const auto [first, last] = trace_.ranges.rows_of(thread);
-    for (uint32_t range = first; range < last; ++range) {
-      CancelPoint(range);
-      const Interval span = trace_.ranges.interval(Row{range});
-      if (trace_.ranges.kind[range] != RangeKind::kCpuOp || span.Length() >= kOperatorStretch) {
-        continue;
-      }
-      if (!times.empty() && span.begin <= times.back().end) {
-        times.back().end = std::max(times.back().end, span.end);
-      } else {
-        times.push_back(span);
-      }
+  // When a thread was in operators that are no work of their own. O(log n + operators since kOperatorStretch
+  // before it).
+  Duration OperatorsWithin(TrackId thread, const Interval& within) const {
+    Duration total;
+    if (thread == kNoTrack) return total;
+    const RangeTable& ranges = trace_.ranges;
+    const auto [first, last] = ranges.rows_of(thread);
+    const TraceTime earliest = within.begin - kOperatorStretch;
+    const auto from =
+        std::partition_point(ranges.begin.begin() + first, ranges.begin.begin() + last,
+                             [&](TraceTime begin) { return begin < earliest; });
+    TraceTime at = within.begin;  // all before it is counted
+    for (auto row = static_cast<uint32_t>(from - ranges.begin.begin());
+         row < last && ranges.begin[row] < within.end; ++row) {
+      CancelPoint(row);
+      const Interval span = ranges.interval(Row{row});
+      if (ranges.kind[row] != RangeKind::kCpuOp || span.Length() >= kOperatorStretch) continue;
+      const Interval part = Intersect(span, {at, within.end});
+      if (part.Empty()) continue;
+      total += part.Length();
+      at = part.end;
     }
-    return it->second = IntervalSet::Union(std::move(times));
+    return total;
   }
 
   // Nodes of a graph follow each other faster than launches of a queue.
@@ -452,7 +470,6 @@ class Editor {
   const Graph& graph_;
   const Assumption& assumption_;
   Costs& costs_;
-  std::map<TrackId, IntervalSet> operators_;  // by thread, once they are asked for
 };
 
 }  // namespace
@@ -471,26 +488,9 @@ Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change*
 
 Costs CostsWithoutResiduals(const Graph& graph) {
   Costs costs;
-  Copy(graph.recorded, costs);
+  costs.Assign(graph.recorded);
   DropResiduals(graph, false, costs);
   return costs;
-}
-
-int64_t PinnedBytesPerMicrosecond(const Trace& trace) {
-  const DeviceOpTable& ops = trace.device_ops;
-  std::vector<int64_t> rates;
-  for (uint32_t row = 0; row < ops.size(); ++row) {
-    CancelPoint(row);
-    const int64_t ns = ops.interval(Row{row}).Length().ns;
-    const bool is_pinned = ops.direction[row] == CopyDirection::kHostToDevice &&
-                           ops.source[row] == MemoryKind::kPinned &&
-                           ops.bytes[row] >= kLargeCopyBytes && ns > 0;
-    if (is_pinned) rates.push_back(ops.bytes[row] * 1000 / ns);
-  }
-  if (rates.empty()) return 0;
-  const auto middle = rates.begin() + static_cast<ptrdiff_t>(rates.size() / 2);
-  std::nth_element(rates.begin(), middle, rates.end());
-  return *middle;
 }
 
 }  // namespace trainprof

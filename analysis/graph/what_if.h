@@ -48,7 +48,4 @@ void CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change* 
 // Where nodes of graphs may be missing, they are what explains it.
 Costs CostsWithoutResiduals(const Graph& graph);
 
-// Bytes per microsecond of the trace's own large copies from pinned memory; 0 where there are none.
-int64_t PinnedBytesPerMicrosecond(const Trace& trace);
-
 }  // namespace trainprof

@@ -67,6 +67,7 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
 }
 
 const ThreadActivities::Thread& ThreadActivities::Of(TrackId thread) const {
+  const std::lock_guard lock(mutex_);
   const auto [it, is_new] = threads_.try_emplace(static_cast<uint32_t>(thread));
   if (is_new) {
     Timeline<HostMoment> activity = ActivityTimeline(trace_, thread, blocking_);

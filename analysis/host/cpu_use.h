@@ -2,6 +2,7 @@
 // preempted while nothing else says what it did.
 #pragma once
 
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -35,12 +36,13 @@ class ThreadActivities {
   ThreadActivities(const Trace& trace, const std::vector<bool>& blocking_calls)
       : trace_(trace), blocking_(blocking_calls) {}
 
-  // O(the thread's events) when it is asked for first. By one thread at a time.
+  // O(the thread's events) when it is asked for first; several threads may ask.
   const Thread& Of(TrackId thread) const;
 
  private:
   const Trace& trace_;
   const std::vector<bool>& blocking_;
+  mutable std::mutex mutex_;  // of threads_
   mutable std::unordered_map<uint32_t, Thread> threads_;
 };
 

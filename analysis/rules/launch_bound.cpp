@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "analysis/host/program.h"
@@ -15,6 +16,7 @@
 #include "trace/base/large_columns.h"
 #include "trace/base/parallel.h"
 #include "trace/base/sort_runs.h"
+#include "trace/base/tournament.h"
 
 namespace trainprof::rules {
 namespace {
@@ -29,6 +31,7 @@ constexpr double kMostOfStep = 0.5;
 std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<Row> calls;
+  ReserveLarge(calls, ops.size());
   IntervalReader window(model.device_steps.window);
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
@@ -167,64 +170,101 @@ std::string FixOf(const RankModel& model) {
 }
 
 using Classes = std::span<const DeviceClass>;
+constexpr DeviceClass kWaitsForLaunches[] = {DeviceClass::kIdleLaunchBound};
+constexpr DeviceClass kHandOvers[] = {DeviceClass::kIdleDependency};
 
 bool IsOneOf(DeviceClass c, Classes classes) {
   return std::find(classes.begin(), classes.end(), c) != classes.end();
 }
 
-// When operations of a device began, with the calls that launched them, in that order.
-using LaunchTimes = std::vector<std::pair<TraceTime, Row>>;
-LaunchTimes Begins(const RankModel& model, const DeviceAccount& device) {
-  const DeviceOpTable& ops = model.trace.device_ops;
-  LaunchTimes begins;
-  for (uint32_t op = 0; op < ops.size(); ++op) {
-    CancelPoint(op);
-    if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
-    if (ops.launch[op] != kNoRow) begins.emplace_back(ops.begin[op], ops.launch[op]);
+// Who launched what began on a device then, asked in the order of time.
+class LaunchReader {
+ public:
+  LaunchReader(const Trace& trace, DeviceId device) : ops_(trace.device_ops) {
+    for (uint32_t id = 0; id < trace.tracks.size(); ++id) {
+      const auto [first, last] = ops_.rows_of(TrackId{id});
+      if (trace.tracks[id].device == device && first < last) rows_.push_back({first, last});
+    }
+    merge_.emplace(rows_.size());
+    for (uint32_t i = 0; i < rows_.size(); ++i) merge_->Set(i, ops_.begin[rows_[i].first].ns);
+    merge_->Start();
   }
-  // Streams one behind the other; of those that begin together the call that stands first.
-  SortRuns(begins, [](const auto& begin) { return begin; });
-  return begins;
-}
 
-// Where the device waited, and when it did for longest.
-void AddPlaces(const RankModel& model, const DeviceAccount& device, Classes classes,
-               Finding& finding) {
-  LaunchTimes begins;
-  if (IsOneOf(DeviceClass::kIdleDependency, classes)) begins = Begins(model, device);
-  auto next = begins.cbegin();
-  SiteTally where(model.trace, model.sites);
-  SiteTally launched(model.trace, model.sites);  // calls stand elsewhere than the device is
-  std::vector<uint32_t> longest;                 // rows of device.idle
+  // Of several the call that stands first; kNoRow: no launch is known. O(operations since the last time).
+  Row CallAt(TraceTime at) {
+    Row call = kNoRow;
+    for (; !merge_->Done(); Advance()) {
+      const uint32_t op = rows_[merge_->First()].first;
+      if (at < ops_.begin[op]) break;
+      CancelPoint(op);
+      if (ops_.begin[op] == at && ops_.launch[op] != kNoRow) {
+        call = call == kNoRow ? ops_.launch[op] : std::min(call, ops_.launch[op]);
+      }
+    }
+    return call;
+  }
+
+ private:
+  void Advance() {
+    auto& [first, last] = rows_[merge_->First()];
+    merge_->Advance(++first < last ? ops_.begin[first].ns : Tournament::kDone);
+  }
+
+  const DeviceOpTable& ops_;
+  std::vector<std::pair<uint32_t, uint32_t>> rows_;  // by stream: those to come
+  std::optional<Tournament> merge_;                  // of streams, by begin
+};
+
+// Calls `visit(row)` for the device's idle time within the steps that is of these classes, by row of its `idle`.
+template <class Visit>
+void VisitIdle(const RankModel& model, const DeviceAccount& device, Classes classes, Visit visit) {
   IntervalReader window(model.device_steps.device_window);
   for (uint32_t row = 0; row < device.idle.size(); ++row) {
     CancelPoint(row);
     const Segment<DeviceClass>& segment = device.idle[row];
     if (!IsOneOf(segment.value, classes)) continue;
-    if (window.TotalWithin(segment.interval).ns == 0) continue;
-    AddLarge(longest, row);
-    if (segment.value == DeviceClass::kIdleDependency) {
-      // Who launched the one behind. The host may be far ahead, and stand anywhere.
-      const TraceTime at = segment.interval.end;
-      next = std::lower_bound(next, begins.cend(), std::pair{at, Row{0}});
-      if (next != begins.cend() && next->first == at) launched.AddCall(next->second);
-      continue;
-    }
-    if (model.device_steps.thread == kNoTrack) continue;
-    where.Add(model.device_steps.thread, segment.interval.begin);
+    if (window.TotalWithin(segment.interval).ns > 0) visit(row);
   }
-  finding.where = std::move(where).Take();
-  for (const Site& site : std::move(launched).Take()) AddSite(finding.where, site);
+}
+
+// Where the host stood while the device waited for it.
+std::vector<Site> PlacesOfWaits(const RankModel& model, const DeviceAccount& device) {
+  SiteTally where(model.trace, model.sites);
+  if (model.device_steps.thread == kNoTrack) return {};
+  VisitIdle(model, device, kWaitsForLaunches, [&](uint32_t row) {
+    where.Add(model.device_steps.thread, device.idle[row].interval.begin);
+  });
+  return std::move(where).Take();
+}
+
+// Who launched what the device handed over to. The host may be far ahead, and stand anywhere.
+std::vector<Site> PlacesOfHandOvers(const RankModel& model, const DeviceAccount& device) {
+  LaunchReader launches(model.trace, device.device);
+  SiteTally launched(model.trace, model.sites);
+  VisitIdle(model, device, kHandOvers, [&](uint32_t row) {
+    const Row call = launches.CallAt(device.idle[row].interval.end);
+    if (call != kNoRow) launched.AddCall(call);
+  });
+  return std::move(launched).Take();
+}
+
+// When the device waited for longest.
+std::vector<Evidence> LongestOf(const RankModel& model, const DeviceAccount& device,
+                                Classes classes) {
+  std::vector<uint32_t> longest;  // rows of device.idle
+  VisitIdle(model, device, classes, [&](uint32_t row) { AddLarge(longest, row); });
   KeepWorst(longest, [&](uint32_t a, uint32_t b) {
     return device.idle[a].interval.Length() > device.idle[b].interval.Length();
   });
+  std::vector<Evidence> evidence;
   for (const uint32_t row : longest) {
     const Segment<DeviceClass>& segment = device.idle[row];
-    finding.evidence.push_back(
+    evidence.push_back(
         {fmt::format("GPU {} idle for {:.1f} us: {}", model.trace.devices[Index(device.device)].id,
                      1000 * segment.interval.Length().ToMilliseconds(), Title(segment.value)),
          segment.interval, Table::kIdle, Row{row}, device.device});
   }
+  return evidence;
 }
 
 Finding Describe(const RankModel& model, const DeviceAccount& device, Classes classes,
@@ -235,14 +275,26 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, Classes cl
   finding.count = static_cast<int64_t>(launches.size());
   RepeatedLaunches repeats;
   double median_us = 0;
+  std::vector<Site> launched;  // calls stand elsewhere than the device is
   const std::function<void()> parts[] = {
-      [&] { AddPlaces(model, device, classes, finding); },
       [&] {
         repeats = FindRepeats(model.trace, model.device_steps, device.device, model.blocking_calls);
-        median_us = MedianKernelUs(model, device);
       },
+      [&] {
+        if (IsOneOf(DeviceClass::kIdleLaunchBound, classes)) {
+          finding.where = PlacesOfWaits(model, device);
+        }
+      },
+      [&] {
+        if (IsOneOf(DeviceClass::kIdleDependency, classes)) {
+          launched = PlacesOfHandOvers(model, device);
+        }
+      },
+      [&] { finding.evidence = LongestOf(model, device, classes); },
+      [&] { median_us = MedianKernelUs(model, device); },
   };
   RunAll(parts);
+  for (const Site& site : launched) AddSite(finding.where, site);
   finding.advice = Advice(model, repeats);
   finding.fix = FixOf(model);
   const std::string each = fmt::format(

@@ -124,7 +124,7 @@ Duration IntervalSet::TotalWithin(const Interval& within) const {
   return total;
 }
 
-Duration IntervalReader::TotalWithin(const Interval& within) {
+Duration IntervalReader::Search(const Interval& within) {
   if (within.Empty()) return {};
   auto it = PartitionNear(intervals_.begin(), intervals_.end(),
                           intervals_.begin() + static_cast<ptrdiff_t>(near_),

@@ -68,9 +68,19 @@ class IntervalReader {
   explicit IntervalReader(const IntervalSet& set) : intervals_(set.intervals()) {}
 
   // O(log distance + k), from the one asked for before.
-  Duration TotalWithin(const Interval& within);
+  Duration TotalWithin(const Interval& within) {
+    if (near_ < intervals_.size()) {  // most lie within one, and often in that of the last time
+      const Interval& last = intervals_[near_];
+      if (last.begin <= within.begin && within.end <= last.end && !within.Empty()) {
+        return within.Length();
+      }
+    }
+    return Search(within);
+  }
 
  private:
+  Duration Search(const Interval& within);
+
   std::span<const Interval> intervals_;
   size_t near_ = 0;
 };

@@ -1,6 +1,7 @@
 // A few independent jobs on several cores.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <thread>
@@ -38,5 +39,20 @@ class Helpers {
 // exception of a job is thrown again here. Where no thread can be started all jobs run here. What
 // cancels this thread's work (cancel.h) cancels the others', too.
 void RunAll(std::span<const std::function<void()>> jobs);
+
+// Calls `work(first, last)` for parts of [0, count) that are all of it together, on several cores, and with at least
+// `least` in each: on this thread alone where there are fewer than twice as many. As RunAll.
+template <class Work>
+void RunParts(size_t count, size_t least, const Work& work) {
+  const size_t parts = std::clamp<size_t>(count / std::max<size_t>(1, least), 1, UsableCores());
+  if (parts == 1) return work(size_t{0}, count);
+  std::vector<std::function<void()>> jobs;
+  for (size_t part = 0; part < parts; ++part) {
+    jobs.emplace_back([&work, first = count * part / parts, last = count * (part + 1) / parts] {
+      work(first, last);
+    });
+  }
+  RunAll(jobs);
+}
 
 }  // namespace trainprof
