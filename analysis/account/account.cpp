@@ -243,22 +243,15 @@ void SetBusy(Work work, const Steps& steps, DeviceAccount& account) {
 void AddWaiting(const IntervalSet& waiting, DeviceAccount& account) {
   if (waiting.Empty()) return;
   account.busy = account.busy.Minus(waiting);
-  const size_t split = account.idle.size();
-  for (const Interval& interval : waiting.intervals()) {
-    account.idle.push_back({interval, DeviceClass::kIdleCollective});
-  }
-  std::inplace_merge(account.idle.begin(), account.idle.begin() + static_cast<ptrdiff_t>(split),
-                     account.idle.end(), [](const auto& a, const auto& b) {
-                       return a.interval.begin < b.interval.begin;
-                     });
+  account.idle.Insert(waiting.intervals(), DeviceClass::kIdleCollective);
 }
 
 void AddIdle(const Steps& steps, DeviceAccount& account) {
   IntervalReader window(steps.device_window);
   for (size_t i = 0; i < account.idle.size(); ++i) {
     CancelPoint(i);
-    account.total[static_cast<size_t>(account.idle[i].value)] +=
-        window.TotalWithin(account.idle[i].interval);
+    const auto& [interval, why] = account.idle[i];
+    account.total[static_cast<size_t>(why)] += window.TotalWithin(interval);
   }
 }
 
@@ -348,10 +341,12 @@ std::array<Duration, kDeviceClasses> DeviceAccount::Within(const Interval& part)
   of(DeviceClass::kExposedCopy) = exposed_copy.TotalWithin(part);
   of(DeviceClass::kCompute) = busy.TotalWithin(part) - of(DeviceClass::kExposedCommunication) -
                               of(DeviceClass::kExposedCopy);
-  auto segment = std::partition_point(idle.begin(), idle.end(),
+  for (auto it = std::partition_point(idle.begin(), idle.end(),
                                       [&](const auto& s) { return s.interval.end <= part.begin; });
-  for (; segment != idle.end() && segment->interval.begin < part.end; ++segment) {
-    of(segment->value) += Intersect(segment->interval, part).Length();
+       it != idle.end(); ++it) {
+    const auto& [interval, why] = *it;
+    if (interval.begin >= part.end) break;
+    of(why) += Intersect(interval, part).Length();
   }
   return totals;
 }

@@ -10,6 +10,7 @@
 #include "analysis/graph/graph.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/host/cpu_use.h"
+#include "analysis/host/packed_timeline.h"
 #include "analysis/steps/steps.h"
 
 namespace trainprof {
@@ -37,7 +38,7 @@ enum class DeviceClass : uint8_t {
   kIdleUnrecorded,  // the trace misses device work: a launch's row, or nodes of a graph
   kIdleUnknown,     // nothing recorded explains it
 };
-inline constexpr size_t kDeviceClasses = 17;
+inline constexpr size_t kDeviceClasses = 17;  // at most 32: PackedTimeline
 
 std::string_view Name(DeviceClass c);  // "compute", "idle_input_wait", ...
 // For people: one word a cause, the same in verdict, report, findings and timeline.
@@ -73,8 +74,8 @@ struct DeviceAccount {
   IntervalSet busy;
   IntervalSet exposed_communication;  // of `busy`; what is in neither is compute
   IntervalSet exposed_copy;
-  std::vector<Segment<DeviceClass>> idle;  // the idle time, whole trace, in time order
-  std::vector<Drain> drains;               // of it, what is idle_sync_drain
+  PackedTimeline<DeviceClass> idle;  // the idle time, whole trace
+  std::vector<Drain> drains;         // of it, what is idle_sync_drain
   Duration missing_rows;  // of the idle time within that: the part that MissingWork names
   size_t ops_in_window = 0;
   size_t ops_without_launch = 0;  // of those: who asked for them, and when, is not recorded

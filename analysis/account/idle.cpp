@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "trace/base/cancel.h"
-#include "trace/base/large_columns.h"
 #include "trace/base/parallel.h"
 
 namespace trainprof {
@@ -42,7 +41,7 @@ class IdleSplitter::OfDevice {
  public:
   // What comes out goes to the end of `idle` and of `drains`.
   OfDevice(const IdleSplitter& all, std::span<const uint32_t> ops, const DeviceAccount& account,
-           std::vector<Segment<DeviceClass>>& idle, std::vector<Drain>& drains)
+           PackedTimeline<DeviceClass>& idle, std::vector<Drain>& drains)
       : all_(all),
         trace_(all.trace_),
         steps_(all.steps_),
@@ -103,7 +102,7 @@ class IdleSplitter::OfDevice {
   const IntervalSet& busy_;
   Interval extent_;  // of the trace and of the window
   const IntervalSet off_;
-  std::vector<Segment<DeviceClass>>& idle_;
+  PackedTimeline<DeviceClass>& idle_;
   std::vector<Drain>& drains_;
   size_t next_ = 0;  // of ops_: the first that does not begin before the gap at hand ends
   std::vector<MissingWork::Period>::const_iterator period_;  // of missing_, the same
@@ -411,12 +410,7 @@ const ThreadActivities::Thread& IdleSplitter::OfDevice::ActivitiesOf(TrackId thr
 // -- What comes out.
 
 void IdleSplitter::OfDevice::Emit(const Interval& interval, DeviceClass c) {
-  if (interval.Empty()) return;
-  if (!idle_.empty() && idle_.back().value == c && idle_.back().interval.end == interval.begin) {
-    idle_.back().interval.end = interval.end;
-  } else {
-    AddLarge(idle_, {interval, c});
-  }
+  if (!interval.Empty()) idle_.Add(interval, c);
 }
 
 void IdleSplitter::OfDevice::EmitRest(const Part& part) {
@@ -461,11 +455,11 @@ bool IdleSplitter::OfDevice::MayHaveWorked(const Interval& interval) const {
 
 void IdleSplitter::Split(std::span<const uint32_t> ops, DeviceAccount& account) const {
   const size_t gaps = account.busy.intervals().size() + 1;
-  ReserveLarge(account.idle, kPartsOfGap * gaps);
+  account.idle.Reserve(kPartsOfGap * gaps);
   OfDevice splitter(*this, ops, account, account.idle, account.drains);
   // What a look at the CPU tells is shared out among gaps in their order.
   if (trace_.cpu_times.size() > 0) return splitter.Split(0, gaps);
-  std::vector<Segment<DeviceClass>> idle;
+  PackedTimeline<DeviceClass> idle;
   std::vector<Drain> drains;
   OfDevice other(*this, ops, account, idle, drains);
   for (size_t at = 0; at < gaps; at += 2 * kGapsAtOnce) {
@@ -474,9 +468,9 @@ void IdleSplitter::Split(std::span<const uint32_t> ops, DeviceAccount& account) 
     const std::function<void()> halves[] = {[&] { splitter.Split(at, middle); },
                                             [&] { other.Split(middle, end); }};
     RunAll(std::span(halves).first(middle < end ? 2 : 1));
-    account.idle.insert(account.idle.end(), idle.begin(), idle.end());
+    account.idle.Append(idle);
     account.drains.insert(account.drains.end(), drains.begin(), drains.end());
-    idle.clear();
+    idle.Clear();
     drains.clear();
   }
 }

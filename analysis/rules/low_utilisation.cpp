@@ -57,12 +57,13 @@ Duration NamedIdle(const RankModel& model, const DeviceAccount& account) {
   Duration named =
       account.Of(DeviceClass::kIdleDependency) + account.Of(DeviceClass::kIdleOtherDevice);
   const auto busy = account.busy.intervals();
-  for (auto s = account.idle.rbegin(); s != account.idle.rend(); ++s) {
-    if (busy.empty() || s->interval.begin < busy.back().end) break;
-    const bool is_counted = s->value == DeviceClass::kIdleDependency ||
-                            s->value == DeviceClass::kIdleOtherDevice ||
-                            s->value == DeviceClass::kIdleUnrecorded;
-    if (!is_counted) named += model.device_steps.device_window.TotalWithin(s->interval);
+  for (size_t i = account.idle.size(); i-- > 0;) {
+    const auto& [interval, why] = account.idle[i];
+    if (busy.empty() || interval.begin < busy.back().end) break;
+    const bool is_counted = why == DeviceClass::kIdleDependency ||
+                            why == DeviceClass::kIdleOtherDevice ||
+                            why == DeviceClass::kIdleUnrecorded;
+    if (!is_counted) named += model.device_steps.device_window.TotalWithin(interval);
   }
   return named;
 }

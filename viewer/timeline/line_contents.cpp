@@ -19,8 +19,8 @@ const DeviceAccount* AccountFor(const Lines& lines, const Line& line) {
   return nullptr;
 }
 
-void AddSegments(const std::vector<Segment<DeviceClass>>& segments, Table table, Duration shift,
-                 Lane& lane) {
+template <class Segments>
+void AddSegments(const Segments& segments, Table table, Duration shift, Lane& lane) {
   lane.Reserve(segments.size());
   uint32_t row = 0;
   for (const Segment<DeviceClass>& segment : segments) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "analysis/rule.h"
 #include "tests/analysis/rules/findings_text.h"
 
@@ -39,8 +41,9 @@ std::string TitleWith(const Trace& trace, DeviceClass of) {
   for (DeviceAccount& device : model.accounts) {
     if (trace.devices[Index(device.device)].id != 1) continue;
     device.total = {};
-    for (Segment<DeviceClass>& segment : device.idle) {
-      segment.value = of;
+    const PackedTimeline<DeviceClass> idle = std::exchange(device.idle, {});
+    for (const Segment<DeviceClass>& segment : idle) {
+      device.idle.Add(segment.interval, of);
       device.total[static_cast<size_t>(of)] +=
           model.device_steps.window.TotalWithin(segment.interval);
     }
