@@ -84,11 +84,12 @@ std::string LaunchDoubt(const RankModel& model) {
 
 }  // namespace
 
-RankModel::RankModel(const Trace& of) : RankModel(of, DeviceOrder(of)) {}
+RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
+    : RankModel(of, DeviceOrder(of), warmup_steps) {}
 
-RankModel::RankModel(const Trace& of, DeviceOrder order)
+RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warmup_steps)
     : trace(of),
-      steps(FindSteps(of, order)),
+      steps(FindSteps(of, order, warmup_steps)),
       device_steps(steps),
       blocking_calls(FindBlockingCalls(of)),
       sites(of),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,8 +23,8 @@ namespace trainprof {
 
 struct RankModel {
   // O(n log n) in the trace's events. Can be cancelled (trace/base/cancel.h). The trace must
-  // outlive it.
-  explicit RankModel(const Trace& trace);
+  // outlive it. `warmup_steps`: see FindSteps.
+  explicit RankModel(const Trace& trace, std::optional<int> warmup_steps = std::nullopt);
   RankModel(RankModel&&) = default;
 
   const Trace& trace;
@@ -91,7 +92,7 @@ struct RankModel {
   }
 
  private:
-  RankModel(const Trace& trace, DeviceOrder order);
+  RankModel(const Trace& trace, DeviceOrder order, std::optional<int> warmup_steps);
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
   void FindSilence(const ThreadActivities& activities);

@@ -34,6 +34,15 @@ if(NOT ZSTD_FOUND)
 endif()
 trainprof_static(PkgConfig::ZSTD)
 
+# Policies; by its header alone, so that no library has to be there when the program runs.
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h)
+if(NOT TOMLPLUSPLUS_INCLUDE)
+  message(FATAL_ERROR "trainprof needs toml++. Install it: apt-get install libtomlplusplus-dev")
+endif()
+add_library(trainprof_toml INTERFACE)
+target_include_directories(trainprof_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE})
+target_compile_definitions(trainprof_toml INTERFACE TOML_HEADER_ONLY=1)
+
 # Lines of native stacks; without it they name functions only.
 pkg_check_modules(LIBDW QUIET IMPORTED_TARGET libdw)
 if(NOT LIBDW_FOUND)

@@ -16,7 +16,7 @@ set -euo pipefail
 # shellcheck disable=SC2034  # read by name, ${!group}
 {
   readonly build="cmake=cmake ninja=ninja-build g++=g++ pkg-config=pkg-config
-    libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libdw-dev"
+    libcli11-dev nlohmann-json3-dev libfmt-dev libtomlplusplus-dev libzstd-dev zlib1g-dev libdw-dev"
   # Gzip several times as fast as zlib's; not on every architecture.
   readonly fast="libisal-dev"
   # The trainer's LibTorch and NVTX headers: scripts/find_libtorch.sh --install.
@@ -24,7 +24,7 @@ set -euo pipefail
   # The timeline: cmake/imgui.cmake. The last two draw where there is no graphics card.
   readonly viewer="libimgui-dev libstb-dev libfreetype-dev libglfw3-dev libgl-dev libegl-dev libpng-dev
     fonts-dejavu-core libegl1 libgl1-mesa-dri"
-  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema git=git
+  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema xmllint=libxml2-utils git=git
     Xvfb=xvfb xdotool=xdotool libx11-dev"
   readonly lint="clang-format-14=clang-format-14"
   # What Debian's archives of libdw need, and what a wheel is made with: scripts/build_wheel.sh.

@@ -266,6 +266,25 @@ void CountEvents(const Trace& trace, RankAnalysis& analysis) {
   analysis.ranges = trace.ranges.size();
 }
 
+// What one call waits for within another is one wait.
+size_t DeviceWaitsOf(const RankModel& model) {
+  const ApiTable& api = model.trace.api;
+  size_t waits = 0;
+  TrackId thread = kNoTrack;
+  TraceTime behind;  // the last one of the thread
+  IntervalReader window(model.steps.window);
+  for (uint32_t row = 0; row < api.size(); ++row) {
+    CancelPoint(row);
+    if (!model.blocking_calls[row]) continue;
+    const Interval call = api.interval(Row{row});
+    if (api.track[row] == thread && call.begin < behind) continue;
+    thread = api.track[row];
+    behind = call.end;
+    if (window.TotalWithin(call).ns > 0) ++waits;
+  }
+  return waits;
+}
+
 }  // namespace
 
 std::string_view KindName(const Trace& trace) {
@@ -295,6 +314,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.quality = model.quality;
   analysis.environment = trace.environment;
   CountEvents(trace, analysis);
+  analysis.device_waits = DeviceWaitsOf(model);
 
   analysis.steps = model.steps;
   analysis.window = model.steps.window.Total();

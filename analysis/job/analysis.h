@@ -119,6 +119,8 @@ struct RankAnalysis {
   size_t copies = 0;
   size_t api_calls = 0;
   size_t ranges = 0;
+  size_t device_waits =
+      0;  // calls within the window in which a thread of the host waited for a device
 
   double PerStepMs(Duration total) const {
     return total.ToMilliseconds() / static_cast<double>(steps.divisor());

@@ -166,7 +166,7 @@ void Fields(auto& in, Of<RankAnalysis> auto& rank) {
          device_steps, device_window, workload, identity_error, residual, detail_check, devices,
          device_doubt, launch_doubt, host_account, host_other, host_lines, operators, memory,
          loader_wait, has_host_phases, phases_are_sampled, findings, weaknesses, skipped, passed,
-         quality, environment, host_facts, kernels, copies, api_calls, ranges] = rank;
+         quality, environment, host_facts, kernels, copies, api_calls, ranges, device_waits] = rank;
   in("place", place)("path", path)("source", source)("kind", kind)("rank", number)(
       "rank_known", rank_known)("world_size", world_size)("base_ns", base_ns)("steps", steps)(
       "window", window)("device_steps", device_steps)("device_window", device_window)(
@@ -179,7 +179,7 @@ void Fields(auto& in, Of<RankAnalysis> auto& rank) {
       "phases_are_sampled", phases_are_sampled)("findings", findings)("weaknesses", weaknesses)(
       "skipped", skipped)("passed", passed)("quality", quality)("environment", environment)(
       "host_facts", host_facts)("kernels", kernels)("copies", copies)("api_calls", api_calls)(
-      "ranges", ranges);
+      "ranges", ranges)("device_waits", device_waits);
 }
 
 void Fields(auto& in, Of<OperationSteps> auto& operation) {

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 6;
+constexpr int kVersion = 7;
 // As TraceBuilder has them: the difference of any two is a Duration.
 constexpr int64_t kFarthestNs = (int64_t{1} << 62) - 1;
 constexpr int64_t kMostCounted = int64_t{1} << 48;  // of one kind: those of all ranks are added

@@ -40,20 +40,22 @@ void JudgeRanks(JobAnalysis& job) {
   }
 }
 
-Result<JobAnalysis> AnalyzeAll(const fs::path& path, const LoadOptions& options) {
-  const Result<JobSource> source = OpenJob(path);
+Result<JobDigests> DigestAll(const fs::path& path, const LoadOptions& options) {
+  Result<JobSource> source = OpenJob(path);
   if (!source.ok()) return Error{source.error()};
-  JobAnalyzer analyzer;
+  JobDigests digests;
   int64_t place = 0;
   LoadOptions reading = options;
   reading.args = KeptArgs::kOfAnalysis;
   Result<JobFacts> facts =
       VisitJob(source.value(), reading, [&](const Trace& trace) -> Result<void> {
-        analyzer.Add(DigestOf(RankModel(trace), place++));
+        digests.ranks.push_back(DigestOf(RankModel(trace, options.warmup_steps), place++));
         return {};
       });
   if (!facts.ok()) return Error{facts.error()};
-  return std::move(analyzer).Finish(source.value(), std::move(facts).value());
+  digests.source = std::move(source).value();
+  digests.facts = std::move(facts).value();
+  return digests;
 }
 
 }  // namespace
@@ -89,11 +91,24 @@ JobAnalysis JobAnalyzer::Finish(const JobSource& source, JobFacts facts) && {
   return job;
 }
 
-Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
+Result<JobDigests> DigestsOfPath(const fs::path& path, const LoadOptions& options) {
   return InMemory(path, [&] {
     return ResultUnlessCancelled(path.string(), options.cancel,
-                                 [&] { return AnalyzeAll(path, options); });
+                                 [&] { return DigestAll(path, options); });
   });
+}
+
+JobAnalysis AnalysisOf(JobDigests digests) {
+  JobAnalyzer analyzer;
+  for (RankDigest& digest : digests.ranks) analyzer.Add(std::move(digest));
+  return std::move(analyzer).Finish(digests.source, std::move(digests.facts));
+}
+
+Result<JobAnalysis> AnalyzePath(const fs::path& path, const LoadOptions& options) {
+  Result<JobDigests> digests = DigestsOfPath(path, options);
+  if (!digests.ok()) return Error{digests.error()};
+  return InMemory(path,
+                  [&]() -> Result<JobAnalysis> { return AnalysisOf(std::move(digests).value()); });
 }
 
 namespace {

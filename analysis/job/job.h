@@ -51,7 +51,17 @@ class JobAnalyzer {
   std::vector<RankDigest> digests_;
 };
 
-// Reads and analyses, with one rank's trace in memory where the source allows.
+// A job's ranks by themselves, and what is known of it beside them.
+struct JobDigests {
+  JobSource source;
+  JobFacts facts;
+  std::vector<RankDigest> ranks;  // as they were read; never empty
+};
+// Reads, with one rank's trace in memory where the source allows.
+Result<JobDigests> DigestsOfPath(const std::filesystem::path& path, const LoadOptions& options);
+JobAnalysis AnalysisOf(JobDigests digests);
+
+// Both.
 Result<JobAnalysis> AnalyzePath(const std::filesystem::path& path, const LoadOptions& options);
 
 // No rank makes others wait, by what the collectives of all show; where these are not known, none has

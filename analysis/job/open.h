@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct LoadOptions {
   // Of other tools' files. With kOfAnalysis arrows are left out as well, once they have said which
   // call launched what.
   KeptArgs args = KeptArgs::kAll;
+  // Steps of our own recordings that are set aside at the front; nothing: Steps::warmup_steps tells.
+  std::optional<int> warmup_steps{};
 };
 
 using VisitTrace = std::function<Result<void>(Trace trace)>;

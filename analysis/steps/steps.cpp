@@ -207,7 +207,8 @@ bool AreNumbers(const std::vector<int64_t>& numbers) {
 
 // `numbers` of the ranges, or none. `are_hosts`: the ranges are in the host's time, not a device's.
 void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
-              const std::vector<int64_t>& numbers, bool are_hosts) {
+              const std::vector<int64_t>& numbers, bool are_hosts,
+              std::optional<int> warmup_steps) {
   DropUnfinished(trace, ranges);
   const bool are_numbered = AreNumbers(numbers);
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -222,7 +223,9 @@ void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
   const bool by_device = !are_hosts || SetDeviceTimes(trace, steps.steps);
   steps.clock = by_device ? StepClock::kDevice : StepClock::kHost;
   if (trace.source == SourceKind::kRecording) {
-    steps.warmup_steps = std::min<int>(kMaxWarmupSteps, static_cast<int>(steps.steps.size() / 4));
+    const auto all = static_cast<int>(steps.steps.size());
+    steps.warmup_steps = warmup_steps ? std::min(*warmup_steps, std::max(0, all - 1))
+                                      : std::min(kMaxWarmupSteps, all / 4);
     steps.steps.erase(steps.steps.begin(), steps.steps.begin() + steps.warmup_steps);
     steps.warmup_steps += DropSteps(OverheadTimes(trace, kCuptiSetup), steps);
     steps.searched_steps = DropSteps(OverheadTimes(trace, kMemorySearch), steps);
@@ -329,13 +332,13 @@ void Steps::Cover() {
 namespace {
 
 // Infers where there is an order of the devices' work to go by.
-Steps FindSteps(const Trace& trace, DeviceOrder* order) {
+Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmup_steps) {
   Steps steps;
   const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
                         const std::vector<int64_t>& numbers = {}, bool are_hosts = true) {
     steps.source = source;
     steps.thread = thread;
-    SetSteps(steps, trace, ranges, numbers, are_hosts);
+    SetSteps(steps, trace, ranges, numbers, are_hosts, warmup_steps);
   };
   StepNames names(trace);
   const auto on_device = [&](const Group& group) {
@@ -380,12 +383,14 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order) {
 
 }  // namespace
 
-Steps FindSteps(const Trace& trace, DeviceOrder& order) { return FindSteps(trace, &order); }
+Steps FindSteps(const Trace& trace, DeviceOrder& order, std::optional<int> warmup_steps) {
+  return FindSteps(trace, &order, warmup_steps);
+}
 Steps FindSteps(const Trace& trace) {
   DeviceOrder order(trace);
   return FindSteps(trace, order);
 }
-Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, nullptr); }
+Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, nullptr, std::nullopt); }
 
 IntervalSet DeviceGaps(const Trace& trace) {
   std::vector<bool> drives(trace.processes.size(), false);

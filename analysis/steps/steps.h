@@ -106,7 +106,9 @@ inline constexpr int kMaxWarmupSteps = 10;
 inline constexpr double kStrayShare = 0.01;
 
 Steps FindSteps(const Trace& trace);
-Steps FindSteps(const Trace& trace, DeviceOrder& order);  // the trace's
+// `order`: the trace's. `warmup_steps`: of our own recordings, instead of that.
+Steps FindSteps(const Trace& trace, DeviceOrder& order,
+                std::optional<int> warmup_steps = std::nullopt);
 
 // The same from what is named alone, without inference from the device's work. The same thread.
 // O(ranges + tracks + operations).

@@ -1,13 +1,14 @@
-// trainprof check: the gate for CI. Fails when a finding of severity error is there, and passes
-// only what could be checked.
+// trainprof check: the gate for CI. Fails when a finding or a budget does, and passes only what could
+// be checked.
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "analysis/words.h"
 #include "profiler/cli/commands.h"
 #include "profiler/cli/outputs.h"
-#include "profiler/report/coverage_text.h"
+#include "profiler/gate/baseline.h"
+#include "profiler/gate/gate.h"
+#include "profiler/report/gate_text.h"
 #include "trace/io/print.h"
 
 namespace trainprof::cli {
@@ -15,102 +16,89 @@ namespace {
 
 constexpr char kCheckExamples[] = R"(Examples:
   trainprof check trainprof-20261120T101500Z
-  trainprof check worker0.pt.trace.json.gz --format json=report.json
-  trainprof check run/ --allow-inconclusive        fail on findings alone
+  trainprof check worker0.pt.trace.json.gz --format sarif=trainprof.sarif --format junit=trainprof.xml
+  trainprof check run/ --baseline .trainprof-baseline.json
+  trainprof check run1 run2 run3 run4 run5 --baseline .trainprof-baseline.json
+  trainprof check run/ --allow-inconclusive        fail on findings and budgets alone
   trainprof check run/ --exit-zero                 report, never fail
 
-A finding of severity error fails the check, whatever else was lost. Without one
-the check is inconclusive where no rule could be checked, or where records,
-ranks or files are missing, damaged or not understood: it prints why.
-Exit codes: 0 passed, 1 a finding of severity error, 2 usage, 3 inconclusive,
-4 the input cannot be read, 74 the output cannot be written, 130 Ctrl-C.
+Fails on a finding of severity error, whatever else was lost. .trainprof.toml in this
+folder or above says more: severities, budgets, what is suppressed ('trainprof init'
+writes one to begin with). With a baseline ('trainprof baseline create') only findings
+that it does not have fail, and a step that is slower: by more than 3 % unless the file
+says otherwise, and with nine in ten certainty. Five runs a side show how much runs
+differ by themselves. Of several runs the last one's findings count.
+Without what fails the check is inconclusive where no rule could be checked, a budget not
+be measured, where records, ranks or files are missing, damaged or not understood, or
+where the baseline is of another environment: it prints why.
+Exit codes: 0 passed, 1 failed, 2 usage or a mistake in the file, 3 inconclusive, 4 the
+input cannot be read, 74 the output cannot be written, 130 Ctrl-C.
 --allow-inconclusive turns 3 into 0, --exit-zero 1 and 3.)";
 
 struct CheckFlags {
-  ReportFlags report;
+  std::vector<std::string> paths;
+  std::vector<std::string> formats;
+  std::string config;
+  std::string baseline;
   bool allow_inconclusive = false;
   bool exit_zero = false;
 };
 
-void PrintFindings(std::FILE* out, const JobAnalysis& job) {
-  for (const RankAnalysis& rank : job.ranks) {
-    for (const Finding& finding : rank.findings) {
-      Print(out, "{:<7} {} {} (rank {}): {}\n", Name(finding.severity), finding.code, finding.rule,
-            rank.rank, finding.title);
-    }
-  }
+int ExitCodeOf(const GateResult& gate, const CheckFlags& flags) {
+  if (flags.exit_zero || gate.conclusion == Conclusion::kPassed) return kExitOk;
+  if (gate.conclusion == Conclusion::kFailed) return kExitGateFailed;
+  return flags.allow_inconclusive ? kExitOk : kExitInconclusive;
 }
 
-void PrintCoverage(std::FILE* out, const JobAnalysis& job) {
-  for (const std::string& line : NotCheckedLines(job)) Print(out, "not checked: {}\n", line);
-  for (const RankAnalysis& rank : job.ranks) {
-    const std::string uncovered = UncoveredText(rank);
-    if (uncovered.empty()) continue;
-    const std::string who = job.ranks.size() > 1 ? fmt::format("rank {}: ", rank.rank) : "";
-    Print(out, "{}no rule covers {}\n", who, uncovered);
-  }
-}
-
-// Each reason, with the counts of the trace's quality that it rests on.
-void PrintDoubts(std::FILE* out, const JobAnalysis& job) {
-  const std::vector<Doubt> doubts = DoubtsOf(job);
-  const std::vector<std::string> lines = DoubtLines(job);
-  for (size_t i = 0; i < doubts.size(); ++i) {
-    Print(out, "inconclusive: {}\n", lines[i]);
-    for (const QualityItem& item : doubts[i].quality) {
-      Print(out, "    quality: {} x {} [{}] {}\n", item.count, item.kind, Name(item.severity),
-            item.detail);
-    }
-  }
-}
-
-int Conclude(std::FILE* out, const JobAnalysis& job, const CheckFlags& flags) {
-  switch (ConclusionOf(job)) {
-    case Conclusion::kPassed:
-      Print(out, "PASS: no finding of severity error in what was checked\n");
-      return kExitOk;
-    case Conclusion::kFailed: {
-      const int64_t errors = ErrorsIn(job);
-      Print(out, "FAIL: {} of severity error\n", Counted(errors, "finding", "findings"));
-      return flags.exit_zero ? kExitOk : kExitGateFailed;
-    }
-    case Conclusion::kInconclusive:
-      break;
-  }
-  if (flags.allow_inconclusive) {
-    Print(out, "INCONCLUSIVE, accepted: for the reasons above this can neither pass nor fail\n");
-    return kExitOk;
-  }
-  Print(out,
-        "INCONCLUSIVE: for the reasons above this can neither pass nor fail "
-        "(--allow-inconclusive accepts it)\n");
-  return flags.exit_zero ? kExitOk : kExitInconclusive;
-}
-
-int Run(const CheckFlags& flags) {
-  const auto outputs = ParseOutputs(flags.report.formats);
+int Run(CheckFlags flags) {
+  const auto outputs = ParseOutputs(flags.formats);
   if (!outputs.ok()) return Fail("check", outputs.error(), kExitUsage);
-  const auto path = PathOrNewestRun("check", flags.report.path);
-  if (!path.ok()) return Fail("check", path.error(), kExitUsage);
-  EndOnCtrlC("check", path.value());
+  const Result<Policy> policy = FindPolicy(flags.config);
+  if (!policy.ok()) return Fail("check", policy.error(), kExitUsage);
+  if (flags.paths.empty()) {
+    const auto path = PathOrNewestRun("check", "");
+    if (!path.ok()) return Fail("check", path.error(), kExitUsage);
+    flags.paths = {path.value()};
+  }
+  EndOnCtrlC("check", flags.paths.back());
   const auto writable = CheckOutputs(outputs.value());
   if (!writable.ok()) return Fail("check", writable.error(), kExitUnwritable);
-  const auto job = AnalyzeWithProgress(path.value());
-  if (!job.ok()) return Fail("check", job.error(), kExitUnreadable);
-  if (auto written = WriteOutputs(job.value(), outputs.value()); !written.ok()) {
+  std::vector<JobAnalysis> known;
+  if (!flags.baseline.empty()) {
+    Result<std::vector<JobAnalysis>> baseline = ReadBaseline(flags.baseline);
+    if (!baseline.ok()) return Fail("check", baseline.error(), kExitUnreadable);
+    known = std::move(baseline).value();
+  }
+  std::vector<JobAnalysis> jobs;
+  for (const std::string& path : flags.paths) {
+    Result<JobAnalysis> job = AnalyzeWithProgress(path, policy.value().warmup_steps);
+    if (!job.ok()) return Fail("check", job.error(), kExitUnreadable);
+    jobs.push_back(std::move(job).value());
+  }
+  std::optional<BaselineRuns> beside;
+  if (!known.empty()) beside = BaselineRuns{flags.baseline, known};
+  const GateResult gate = Judge(jobs, policy.value(), Today(), beside);
+  if (auto written = WriteOutputs(jobs.back(), outputs.value(), &gate); !written.ok()) {
     return Fail("check", written.error(), kExitUnwritable);
   }
   // With a report on standard output, the gate's own lines go beside it.
-  std::FILE* const out = outputs.value().empty() ? stdout : stderr;
-  PrintFindings(out, job.value());
-  PrintCoverage(out, job.value());
-  PrintDoubts(out, job.value());
-  return Conclude(out, job.value(), flags);
+  const bool is_taken =
+      std::any_of(outputs.value().begin(), outputs.value().end(),
+                  [](const OutputSpec& output) { return output.IsStandardOutput(); });
+  trainprof::PrintText(is_taken ? stderr : stdout, GateText(jobs.back(), gate, flags.allow_inconclusive));
+  return ExitCodeOf(gate, flags);
 }
 
 Action SetUpCheck(CLI::App& parser) {
   auto flags = std::make_shared<CheckFlags>();
-  AddReportFlags(parser, flags->report);
+  parser.add_option(
+      "PATH", flags->paths,
+      "Recordings, traces or folders of traces, a run each (default: the newest run here)");
+  AddFormatOption(parser, flags->formats);
+  parser.add_option("--config", flags->config,
+                    "The policy (default: .trainprof.toml here or in a folder above)");
+  parser.add_option("--baseline", flags->baseline,
+                    "What runs are compared with: trainprof baseline create");
   parser.add_flag("--allow-inconclusive", flags->allow_inconclusive,
                   "Exit 0, not 3, where data is missing or nothing could be checked");
   parser.add_flag("--exit-zero", flags->exit_zero,
@@ -121,7 +109,7 @@ Action SetUpCheck(CLI::App& parser) {
 }  // namespace
 
 Command CheckCommand() {
-  return {"check", "fail when a trace or recording has a severe finding", kCheckExamples,
+  return {"check", "fail when a run has a severe finding or exceeds a budget", kCheckExamples,
           SetUpCheck};
 }
 

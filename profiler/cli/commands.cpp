@@ -5,8 +5,9 @@ namespace trainprof::cli {
 
 std::span<const Command> Commands() {
   static const Command commands[] = {
-      RunCommand(),   AnalyzeCommand(), ReportCommand(), ViewCommand(),
-      CheckCommand(), DiffCommand(),    ExportCommand(), DoctorCommand(),
+      RunCommand(),     AnalyzeCommand(), ReportCommand(),   ViewCommand(),
+      CheckCommand(),   DiffCommand(),    BaselineCommand(), InitCommand(),
+      ExplainCommand(), ExportCommand(),  DoctorCommand(),
   };
   return commands;
 }

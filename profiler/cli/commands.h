@@ -14,6 +14,9 @@ Command ReportCommand();
 Command ViewCommand();
 Command CheckCommand();
 Command DiffCommand();
+Command BaselineCommand();
+Command InitCommand();
+Command ExplainCommand();
 Command ExportCommand();
 Command DoctorCommand();
 

@@ -83,14 +83,16 @@ void AddPathOption(CLI::App& parser, std::string& path) {
       "A recording, a trace file, or a folder of traces (default: the newest run here)");
 }
 
-void AddReportFlags(CLI::App& parser, ReportFlags& flags) {
-  AddPathOption(parser, flags.path);
+void AddFormatOption(CLI::App& parser, std::vector<std::string>& formats) {
   // One value a flag, so that the path may stand behind it.
-  parser
-      .add_option("-f,--format", flags.formats,
-                  "FORMAT or FORMAT=FILE, repeatable: " + FormatsHelp())
+  parser.add_option("-f,--format", formats, "FORMAT or FORMAT=FILE, repeatable: " + FormatsHelp())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddReportFlags(CLI::App& parser, ReportFlags& flags) {
+  AddPathOption(parser, flags.path);
+  AddFormatOption(parser, flags.formats);
 }
 
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats) {
@@ -123,9 +125,18 @@ Result<std::string> PathOrNewestRun(const char* command, const std::string& path
   });
 }
 
-Result<JobAnalysis> AnalyzeWithProgress(const std::string& path) {
+Result<JobDigests> DigestsWithProgress(const std::string& path, std::optional<int> warmup_steps) {
   ProgressLine progress;
-  return AnalyzePath(path, progress.Options());
+  LoadOptions options = progress.Options();
+  options.warmup_steps = warmup_steps;
+  return DigestsOfPath(path, options);
+}
+
+Result<JobAnalysis> AnalyzeWithProgress(const std::string& path, std::optional<int> warmup_steps) {
+  ProgressLine progress;
+  LoadOptions options = progress.Options();
+  options.warmup_steps = warmup_steps;
+  return AnalyzePath(path, options);
 }
 
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path) {
@@ -157,9 +168,11 @@ Result<void> WriteOutput(const OutputSpec& output,
   return PrintRaw(stdout, text.value()) ? Result<void>() : Error{StandardOutputFailure()};
 }
 
-Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs) {
+Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs,
+                          const GateResult* gate) {
   for (const OutputSpec& output : outputs) {
     const auto written = WriteOutput(output, [&](RenderOptions options) {
+      options.gate = gate;
       if (!IsStream(job.path)) {
         options.visit_traces = [&](const VisitTrace& visit) -> Result<void> {
           ProgressLine progress;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct ReportFlags {
   std::vector<std::string> formats;
 };
 void AddPathOption(CLI::App& parser, std::string& path);
+void AddFormatOption(CLI::App& parser, std::vector<std::string>& formats);
 void AddReportFlags(CLI::App& parser, ReportFlags& flags);
 Result<std::vector<OutputSpec>> ParseOutputs(const std::vector<std::string>& formats);
 // The same where other formats than a report's are known; `help` names them in an error.
@@ -41,8 +43,11 @@ Result<std::string> PathOrNewestRun(const char* command, const std::string& path
 // From now on Ctrl-C ends the program at once, wherever it is, with exit code 130.
 void EndOnCtrlC(const char* command, const std::string& path);
 
-// Loads and analyses; shows progress on a terminal, nothing elsewhere.
-Result<JobAnalysis> AnalyzeWithProgress(const std::string& path);
+// Loads and analyses; shows progress on a terminal, nothing elsewhere. `warmup_steps`: see LoadOptions.
+Result<JobAnalysis> AnalyzeWithProgress(const std::string& path,
+                                        std::optional<int> warmup_steps = std::nullopt);
+Result<JobDigests> DigestsWithProgress(const std::string& path,
+                                       std::optional<int> warmup_steps = std::nullopt);
 Result<std::vector<Trace>> LoadWithProgress(const std::string& path);
 Result<std::vector<std::string>> VisitWithProgress(
     const std::string& path, const std::function<Result<void>(Trace trace)>& visit);
@@ -52,8 +57,9 @@ Result<void> CheckOutputs(const std::vector<OutputSpec>& outputs);
 // Writes what `render` makes, where the spec says (trace/io/output_file.h).
 Result<void> WriteOutput(const OutputSpec& output,
                          const std::function<Result<std::string>(const RenderOptions&)>& render);
-// Renders once a spec and writes each.
-Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs);
+// Renders once a spec and writes each. `gate`: see RenderOptions.
+Result<void> WriteOutputs(const JobAnalysis& job, const std::vector<OutputSpec>& outputs,
+                          const GateResult* gate = nullptr);
 
 // Why standard output could not be written, once it could not.
 std::string StandardOutputFailure();

@@ -10,6 +10,7 @@
 #include "analysis/gain.h"
 #include "analysis/job/coverage.h"
 #include "analysis/job/verdict.h"
+#include "profiler/report/gate_json.h"
 #include "profiler/report/renderer.h"
 #include "trace/io/printable.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.6";
+constexpr std::string_view kSchemaVersion = "1.7";
 
 // `window`: what the account is of.
 Json AccountJson(const Steps& steps, Duration window, const std::vector<AccountLine>& account) {
@@ -297,7 +298,8 @@ Json RankJson(const RankAnalysis& rank) {
              {{"kernels", rank.kernels},
               {"copies", rank.copies},
               {"api_calls", rank.api_calls},
-              {"ranges", rank.ranges}}},
+              {"ranges", rank.ranges},
+              {"device_waits", rank.device_waits}}},
             {"host_facts", HostFactsJson(rank)},
             {"rules_passed", rank.passed},
             {"uncovered", UncoveredJson(rank)}};
@@ -451,13 +453,14 @@ Json CheckJson(const JobAnalysis& job) {
           {"inconclusive", std::move(reasons)}};
 }
 
-Result<std::string> Render(const JobAnalysis& job, const RenderOptions&) {
+Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options) {
   Json report;
   report["schema_version"] = kSchemaVersion;
   report["input"] = {{"kind", job.kind}, {"path", job.path}};
   report["environment"] = EnvironmentJson(job.ranks.front());
   report["verdict"] = JobVerdict(job);
   report["check"] = CheckJson(job);
+  if (options.gate != nullptr) report["gate"] = GateJson(job, *options.gate);
   if (job.waits.Any() || !job.waits.doubts.empty()) report["waits"] = JobWaitsJson(job);
   report["ranks"] = Json::array();
   report["findings"] = Json::array();

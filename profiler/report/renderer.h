@@ -12,12 +12,17 @@
 
 namespace trainprof {
 
+struct GateResult;
+
 struct RenderOptions {
   bool color = false;  // terminal escapes are welcome
   // For renderers that show events: reads the job's ranks again and passes each on, one in memory
   // at a time, numbered as in JobAnalysis::ranks and in the order of the job's files. Empty where
   // the job has no path that can be read again.
   std::function<Result<void>(const VisitTrace& visit)> visit_traces = {};
+  // What `trainprof check` says of the job; null where nobody asked it. Formats that show it judge the job by the
+  // policy of no file then.
+  const GateResult* gate = nullptr;
 };
 
 struct Renderer {

@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 
 import harness
@@ -101,7 +102,7 @@ class Traces(CheckTest):
             if event["cat"] == "cuda_runtime":
                 event["ts"] += 295
         output = self.check(self.put("idle.json", trace), PASS, "launch-bound")
-        self.assertIn("PASS: no finding of severity error in what was checked", output)
+        self.assertIn("PASS: nothing that fails the check in what was checked", output)
         host = training()
         host["traceEvents"] = [e for e in host["traceEvents"] if e["cat"] == "user_annotation"]
         path = self.put("host.json", host)
@@ -110,6 +111,121 @@ class Traces(CheckTest):
         report = self.trainprof("report", path).stdout.decode()
         self.assertEqual(report.count("the trace holds no device work"), 1)
         self.assertIn("No findings in what was checked: input-bound", report)
+
+
+class Policies(CheckTest):
+    """.trainprof.toml, baselines and comments, from the command line."""
+
+    def policy(self, text):
+        self.put(".trainprof.toml", text)
+
+    def source(self, *lines):
+        """train.py, and a trace in which its third line waits for data half of each step."""
+        self.put("train.py", "\n".join(("import torch", "loader = []", *lines, "")))
+        trace = training(wait_us=500)
+        # As a file in another checkout had it: only its end is the same.
+        for begin in [e["ts"] for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep")]:
+            trace["traceEvents"].append(
+                {"ph": "X", "cat": "python_function", "name": "/home/ci/checkout/train.py(3): main", "pid": 100,
+                 "tid": 1, "ts": begin, "dur": 999, "args": {"Python id": begin + 1, "Python parent id": None}})
+        return self.put("trace.json", trace)
+
+    def test_a_regression_fails_names_the_line_and_can_be_ignored_until_a_day(self):
+        bad = self.source("for x in loader:", "    pass")
+        self.check(bad, FAIL, "TP101", "train.py:3", "FAIL: 1 finding")
+        suppression = '[[suppress]]\nrule = "TP101"\nmatch = "train.py"\nreason = "small data"\nexpires = %s\n'
+        self.policy(suppression % "2099-12-31")
+        self.check(bad, PASS, "ignored TP101", "small data (.trainprof.toml:1, until 2099-12-31)")
+        self.policy(suppression % "2020-01-01")
+        self.check(bad, FAIL, "expired on 2020-01-01")
+        os.unlink(self.path(".trainprof.toml"))
+        self.source("for x in loader:  # trainprof: ignore[TP101] small data", "    pass")
+        self.check(bad, PASS, "ignored: small data (comment at")
+
+    def test_budgets_fail_and_what_cannot_be_measured_is_no_pass(self):
+        good = self.put("ok.json", training())
+        self.policy("[budgets.step_time_ms]\nmax = 1.1\n")
+        self.check(good, PASS, "ok      TP801 step time p50: 1.0 ms, at most 1.1 ms")
+        self.policy("[budgets.step_time_ms]\nmax = 0.9\n")
+        self.check(good, FAIL, "error   TP801", "FAIL: 1 broken budget")
+        self.policy('[budgets.peak_gpu_memory]\nmax = "1 GiB"\n')
+        self.check(good, INCONCLUSIVE, "TP805", "was not recorded")
+
+    def test_a_mistake_in_the_policy_is_no_pass(self):
+        good = self.put("ok.json", training())
+        self.policy('[check]\nfail-onn = "error"\n')
+        result = self.trainprof("check", good)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(".trainprof.toml:2: 'fail-onn' is no key of [check], did you mean 'fail-on'?",
+                      result.stderr.decode())
+        result = self.trainprof("check", good, "--config", "nowhere.toml")
+        self.assertEqual(result.returncode, 2)
+
+    def test_what_a_baseline_knows_fails_nothing_and_another_machine_is_inconclusive(self):
+        bad = self.put("bad.json", training(wait_us=500))
+        good = self.put("ok.json", training())
+        self.assertEqual(self.trainprof("baseline", "create", "b.json", bad).returncode, 0)
+        self.check(bad, PASS, "known   TP101", "TP810", flags=["--baseline", "b.json"])
+        again = self.trainprof("baseline", "create", "b.json", good)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("trainprof baseline update", again.stderr.decode())
+        self.assertEqual(self.trainprof("baseline", "update", "b.json", good).returncode, 0)
+        self.check(bad, FAIL, "that the baseline does not have", flags=["--baseline", "b.json"])
+        for name, gpu in (("here.json", "H200"), ("there.json", "V100")):
+            device = [{"id": 0, "name": gpu, "computeMajor": 9, "computeMinor": 0}]
+            self.put(name, training(deviceProperties=device))
+        self.assertEqual(self.trainprof("baseline", "create", "c.json", "here.json").returncode, 0)
+        self.check("here.json", PASS, flags=["--baseline", "c.json"])
+        self.check("there.json", INCONCLUSIVE, "H200", "V100", flags=["--baseline", "c.json"])
+        with open(self.path("c.json"), encoding="utf-8") as file:
+            whole = file.read()
+        for content in ("", "{}", whole[:-100]):
+            self.put("broken.json", content)
+            self.assertEqual(self.trainprof("check", good, "--baseline", "broken.json").returncode, UNREADABLE)
+
+    def test_runs_of_which_records_are_missing_make_no_baseline(self):
+        damaged = self.put("cut.json", json.dumps(training())[:-200])
+        result = self.trainprof("baseline", "create", "b.json", damaged)
+        self.assertEqual(result.returncode, INCONCLUSIVE)
+        self.assertIn("--allow-inconclusive", result.stderr.decode())
+        self.assertFalse(os.path.exists(self.path("b.json")))
+
+    def test_several_runs_a_side_are_compared_together(self):
+        paths = [self.put(f"run{i}.json", training(wait_us=5 + i % 2)) for i in range(5)]
+        self.assertEqual(self.trainprof("baseline", "create", "b.json", *paths).returncode, 0)
+        result = self.trainprof("check", *paths, "--baseline", "b.json")
+        self.assertEqual(result.returncode, PASS, result.stdout.decode())
+
+    def test_the_starter_is_a_policy_and_explains_itself(self):
+        good = self.put("ok.json", training())
+        self.assertEqual(self.trainprof("init").returncode, 0)
+        self.check(good, PASS)
+        self.assertEqual(self.trainprof("init").returncode, 2)
+        os.unlink(self.path(".trainprof.toml"))
+        self.assertEqual(self.trainprof("init", good).returncode, 0)
+        self.check(good, PASS, "TP801 step time p50")
+        # All that stands behind a "#" and is no sentence is a policy, too.
+        with open(self.path(".trainprof.toml"), encoding="utf-8") as file:
+            lines = [line[2:] if re.match(r"# (\[|[a-z-]+ = )", line) else line for line in file]
+        self.policy("".join(lines))
+        result = self.trainprof("check", good)
+        self.assertIn(result.returncode, (PASS, FAIL, INCONCLUSIVE), result.stderr.decode())
+        self.assertIn("TP805", result.stdout.decode())
+
+    def test_each_rule_is_explained_with_an_example(self):
+        names = [line.split()[:2] for line in self.trainprof("explain").stdout.decode().splitlines()
+                 if line.startswith("  TP") and not line.startswith("  TP8")]
+        self.assertEqual(len(names), 14)
+        for code, slug in names:
+            for name in (code, slug):
+                result = self.trainprof("explain", name)
+                text = result.stdout.decode()
+                self.assertEqual(result.returncode, 0, name)
+                self.assertIn(f"ignore[{code}]", text)
+                self.assertIn("# before", text)
+                self.assertIn("# after", text)
+        self.assertEqual(self.trainprof("explain", "TP810").returncode, 0)
+        self.assertEqual(self.trainprof("explain", "TP999").returncode, 2)
 
 
 class Ranks(CheckTest):

@@ -1,0 +1,14 @@
+// A short text of the user's: a policy, a line of source.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "trace/base/result.h"
+
+namespace trainprof {
+
+// What a regular file holds; an error where it is none, cannot be read, or is longer than `most` bytes.
+Result<std::string> ReadSmallFile(const std::filesystem::path& path, size_t most);
+
+}  // namespace trainprof

