@@ -85,7 +85,8 @@ int Run(CheckFlags flags) {
   const bool is_taken =
       std::any_of(outputs.value().begin(), outputs.value().end(),
                   [](const OutputSpec& output) { return output.IsStandardOutput(); });
-  trainprof::PrintText(is_taken ? stderr : stdout, GateText(jobs.back(), gate, flags.allow_inconclusive));
+  trainprof::PrintText(is_taken ? stderr : stdout,
+                       GateText(jobs.back(), gate, flags.allow_inconclusive));
   return ExitCodeOf(gate, flags);
 }
 

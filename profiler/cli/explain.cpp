@@ -98,27 +98,29 @@ int Explain(const std::string& name) {
     known.emplace_back(entry.slug);
     known.emplace_back(entry.rule->code);
     if (name != entry.slug && name != entry.rule->code) continue;
-    trainprof::PrintText(stdout,
-              fmt::format("{} {}: {}\n\n{}Ignored in one line of the source by a comment there, "
-                          "'# trainprof: ignore[{}]', or by [[suppress]] in {}.\n",
-                          entry.rule->code, entry.slug, entry.rule->title,
-                          ForTerminal(SectionOf(entry.slug)), entry.rule->code, kPolicyFile));
+    trainprof::PrintText(
+        stdout, fmt::format("{} {}: {}\n\n{}Ignored in one line of the source by a comment there, "
+                            "'# trainprof: ignore[{}]', or by [[suppress]] in {}.\n",
+                            entry.rule->code, entry.slug, entry.rule->title,
+                            ForTerminal(SectionOf(entry.slug)), entry.rule->code, kPolicyFile));
     return kExitOk;
   }
   for (const std::string& budget : BudgetNames()) {
     const BudgetKind& kind = *FindBudgetKind(budget);
     known.push_back(budget);
     if (name != budget && name != kind.code) continue;
-    trainprof::PrintText(stdout, fmt::format("{} {}: {}.\n\n    [budgets.{}]\n    {} = ...\n", kind.code,
-                                  budget, kind.title, budget, kind.has_max ? "max" : "min"));
+    trainprof::PrintText(
+        stdout, fmt::format("{} {}: {}.\n\n    [budgets.{}]\n    {} = ...\n", kind.code, budget,
+                            kind.title, budget, kind.has_max ? "max" : "min"));
     return kExitOk;
   }
   if (name == kRegressionCode) {
-    trainprof::PrintText(stdout,
-              fmt::format("{}: the step takes longer than in the baseline's runs, with nine in ten "
-                          "certainty, and by more than max-regression of [budgets.{}] "
-                          "({:.0f} % where it says nothing).\n",
-                          name, kStepTimeBudget, 100 * kMostRegression));
+    trainprof::PrintText(
+        stdout,
+        fmt::format("{}: the step takes longer than in the baseline's runs, with nine in ten "
+                    "certainty, and by more than max-regression of [budgets.{}] "
+                    "({:.0f} % where it says nothing).\n",
+                    name, kStepTimeBudget, 100 * kMostRegression));
     return kExitOk;
   }
   const std::string nearest = Nearest(name, known);

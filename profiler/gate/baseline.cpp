@@ -86,8 +86,9 @@ Result<std::vector<JobAnalysis>> BaselineFrom(std::string_view text, const std::
     return WrongBaseline(path, "this is no baseline: trainprof baseline create makes one");
   }
   if (*schema != kBaselineSchema) {
-    return WrongBaseline(path, fmt::format("a baseline of schema {}; this trainprof reads {}: make it anew",
-                                   schema->dump(), kBaselineSchema));
+    return WrongBaseline(
+        path, fmt::format("a baseline of schema {}; this trainprof reads {}: make it anew",
+                          schema->dump(), kBaselineSchema));
   }
   const auto runs = all.find("runs");
   if (runs == all.end() || !runs->is_array() || runs->empty()) {

@@ -36,6 +36,20 @@ TEST(RunAll, ThrowsAgainWhatAJobThrewWhenTheOthersAreDone) {
   EXPECT_EQ(done, 2);
 }
 
+TEST(RunParts, CoverAllOnceInPartsThatAreWorthIt) {
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{99}, size_t{100}, size_t{1001}}) {
+    std::vector<std::atomic<int>> hits(count);
+    std::atomic<size_t> parts = 0;
+    RunParts(count, 50, [&](size_t first, size_t last) {
+      ++parts;
+      EXPECT_TRUE(count < 100 || last - first >= 50) << count;
+      for (size_t i = first; i < last; ++i) ++hits[i];
+    });
+    for (const auto& hit : hits) EXPECT_EQ(hit, 1);
+    EXPECT_EQ(parts, count < 100 ? 1 : std::min<size_t>(count / 50, UsableCores())) << count;
+  }
+}
+
 // All that the process can still have.
 void TakeAllMemory() {
   rlim_t pages = 0;
