@@ -11,6 +11,9 @@
 namespace trainprof {
 namespace {
 
+// Of a finding, each on a line of its own: the most frequent ones.
+constexpr size_t kMostPlaces = 5;
+
 // The word a line begins with: what it means for the gate.
 std::string_view WordOf(const JudgedFinding& judged) {
   switch (judged.state) {
@@ -28,10 +31,16 @@ std::string FindingText(const JobAnalysis& job, const JudgedFinding& judged) {
   const Finding& finding = rank.findings[judged.finding];
   std::string text = fmt::format("{:<7} {} {} (rank {}): {}\n", WordOf(judged), finding.code,
                                  finding.rule, rank.rank, OneLine(finding.title));
+  size_t shown = 0;
   for (size_t i = 0; i < judged.sites.size(); ++i) {
+    if (shown == kMostPlaces) {
+      text += fmt::format("        ... and {} more\n", judged.sites.size() - i);
+      break;
+    }
     const std::string place = i < finding.where.size() ? PlaceText(finding.where[i]) : "";
     const std::string& reason = judged.sites[i].suppressed_by;
     if (place.empty() && reason.empty()) continue;
+    ++shown;
     text += fmt::format("        {}{}\n", place,
                         reason.empty() ? "" : fmt::format("  ignored: {}", OneLine(reason)));
   }

@@ -62,7 +62,8 @@ Result<std::string> RenderGithub(const JobAnalysis& job, const RenderOptions& op
     }
     text += fmt::format("::{} {}::{}\n", CommandOf(severity), properties, Escaped(message, false));
   };
-  for (const CheckResult& result : report.results) {
+  for (const auto& [shown, more] : ShownOf(report)) {
+    const CheckResult& result = *shown;
     if (result.state == GateState::kSuppressed || result.state == GateState::kKnown) continue;
     const CheckedRule& rule = report.rules[result.rule];
     std::string properties;

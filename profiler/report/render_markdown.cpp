@@ -33,12 +33,13 @@ std::string MarkdownText(std::string_view text) {
 
 std::string Cell(const std::string& text) { return text.empty() ? " " : MarkdownText(text); }
 
-std::string PlaceCell(const CheckResult& result) {
+// `more`: other ranges without a file.
+std::string PlaceCell(const CheckResult& result, size_t more) {
   std::string place = result.function;
   if (!result.file.empty()) {
     place = fmt::format("{}:{} {}", result.file, result.line, result.function);
   }
-  return Cell(place);
+  return Cell(place) + (more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::string_view MarkOf(const CheckResult& result) {
@@ -71,7 +72,9 @@ std::string ResultsTable(const CheckReport& report, size_t room) {
   if (report.results.empty()) return "";
   std::string text = "\n| | rule | what | where |\n|---|---|---|---|\n";
   size_t shown = 0;
-  for (const CheckResult& result : report.results) {
+  const std::vector<ShownResult> all = ShownOf(report);
+  for (const auto& [one, more] : all) {
+    const CheckResult& result = *one;
     const CheckedRule& rule = report.rules[result.rule];
     std::string what = MarkdownText(result.message);
     if (!result.suppressed_by.empty()) {
@@ -81,15 +84,16 @@ std::string ResultsTable(const CheckReport& report, size_t room) {
     } else if (!result.advice.empty()) {
       what += fmt::format("<br>{}", MarkdownText(result.advice));
     }
-    const std::string row = fmt::format("| {} | {} {} | {} | {} |\n", MarkOf(result),
-                                        Cell(rule.code), Cell(rule.slug), what, PlaceCell(result));
+    const std::string row =
+        fmt::format("| {} | {} {} | {} | {} |\n", MarkOf(result), Cell(rule.code), Cell(rule.slug),
+                    what, PlaceCell(result, more));
     if (text.size() + row.size() > room) break;
     text += row;
     ++shown;
   }
-  if (shown < report.results.size()) {
-    text += fmt::format("\n{} more are left out: a summary may not be longer.\n",
-                        report.results.size() - shown);
+  if (shown < all.size()) {
+    text +=
+        fmt::format("\n{} more are left out: a summary may not be longer.\n", all.size() - shown);
   }
   return text;
 }

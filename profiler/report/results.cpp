@@ -176,6 +176,23 @@ CheckReport CheckReportOf(const JobAnalysis& job, const RenderOptions& options) 
   return report;
 }
 
+std::vector<ShownResult> ShownOf(const CheckReport& report) {
+  std::vector<ShownResult> shown;
+  std::map<std::pair<size_t, GateState>, size_t> without_file;
+  for (const CheckResult& result : report.results) {
+    if (result.file.empty()) {
+      const auto [first, is_new] =
+          without_file.try_emplace({result.rule, result.state}, shown.size());
+      if (!is_new) {
+        ++shown[first->second].more;
+        continue;
+      }
+    }
+    shown.push_back({&result, 0});
+  }
+  return shown;
+}
+
 std::string RelativeFile(const std::string& file) {
   if (file.empty() || file.find('\0') != std::string::npos) return file;
   std::error_code error;

@@ -47,6 +47,14 @@ struct CheckReport {
 // `options.gate`, or what the policy of no file says of the job.
 CheckReport CheckReportOf(const JobAnalysis& job, const RenderOptions& options);
 
+// Results with a place in a file, and of those without one the first of each rule and state: they say the same of
+// ranges that nobody can open. `more`: how many others there are.
+struct ShownResult {
+  const CheckResult* result = nullptr;
+  size_t more = 0;
+};
+std::vector<ShownResult> ShownOf(const CheckReport& report);
+
 // A file of the trace below the current folder, relative to it, where it is there (or its longest end is): other
 // machines check the same files out elsewhere. Else as it is.
 std::string RelativeFile(const std::string& file);

@@ -85,6 +85,21 @@ class Formats(FormatsTest):
                 for kind in ("error", "warning", "notice"):
                     self.assertLessEqual(sum(c.startswith(f"::{kind}") for c in commands), 10)
 
+    def test_ranges_without_a_file_are_said_once(self):
+        trace = training(wait_us=500)
+        for i, event in enumerate(e for e in list(trace["traceEvents"]) if e["name"].startswith("ProfilerStep")):
+            trace["traceEvents"].append({"ph": "X", "cat": "user_annotation", "name": "part_" + "abcdefghijklmnopqrst"[i],
+                                         "pid": 100, "tid": 1, "ts": event["ts"] + 1, "dur": 400})
+        trace["traceEvents"] = [e for e in trace["traceEvents"] if not e["name"].startswith("enumerate")]
+        path = self.put("parts.json", trace)
+        github, markdown, sarif = self.render(path, "github", "markdown", "sarif")
+        places = [r["ruleId"] for r in json.loads(sarif)["runs"][0]["results"]].count("TP203")
+        self.assertGreater(places, 10)
+        self.assertEqual(github.count("title=TP203"), 1, github)
+        self.assertEqual(markdown.count("TP203"), 1)
+        self.assertIn(f" and {places - 1} more |", markdown)
+        self.assertIn(f"... and {places - 5} more", self.trainprof("check", path).stdout.decode())
+
     def test_gitlab_has_what_its_contract_asks_for(self):
         for name, path in self.traces():
             with self.subTest(name):
