@@ -182,10 +182,7 @@ def fetch(name, pin, kind):
         return path, ""
     os.makedirs(SCHEMAS, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=SCHEMAS) as work:
-        if kind == "wheel":
-            command = ["--only-binary", ":all:"]
-        else:
-            command = ["--no-binary", ":all:"]
+        command = ["--only-binary", ":all:"] if kind == "wheel" else ["--no-binary", pin.split("==")[0]]
         pip = subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", *command, "--dest", work,
                               pin], capture_output=True, check=False)
         archives = glob.glob(os.path.join(work, "*.whl")) + glob.glob(os.path.join(work, "*.tar.gz"))
