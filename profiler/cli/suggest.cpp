@@ -77,7 +77,7 @@ constexpr OtherWord kOtherWords[] = {
     {"exec", "run"},         {"execute", "run"},    {"trace", "run"},       {"capture", "run"},
     {"collect", "run"},      {"stat", "report"},    {"stats", "report"},    {"summary", "report"},
     {"summarize", "report"}, {"print", "report"},   {"text", "report"},     {"verdict", "report"},
-    {"explain", "report"},   {"json", "report"},    {"analyse", "analyze"}, {"analysis", "analyze"},
+    {"rules", "explain"},    {"json", "report"},    {"analyse", "analyze"}, {"analysis", "analyze"},
     {"inspect", "analyze"},  {"import", "analyze"}, {"load", "analyze"},    {"open", "view"},
     {"show", "view"},        {"gui", "view"},       {"ui", "view"},         {"timeline", "view"},
     {"viewer", "view"},      {"display", "view"},   {"plot", "view"},       {"screenshot", "view"},
@@ -86,7 +86,7 @@ constexpr OtherWord kOtherWords[] = {
     {"verify", "check"},     {"validate", "check"}, {"ci", "check"},        {"assert", "check"},
     {"info", "doctor"},      {"status", "doctor"},  {"diagnose", "doctor"}, {"setup", "doctor"},
     {"devices", "doctor"},   {"compare", "diff"},   {"comparison", "diff"}, {"cmp", "diff"},
-    {"baseline", "diff"},    {"vs", "diff"},
+    {"budget", "check"},    {"vs", "diff"},
 };
 
 bool IsInPath(const std::string& name) {

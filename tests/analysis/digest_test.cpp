@@ -252,7 +252,7 @@ TEST(Digest, AnErrorSaysWhatIsWrong) {
   Json changed = json;
   changed["version"] = 2;
   EXPECT_EQ(ErrorIn(changed),
-            "d.json: not a rank's digest: it has version 2, and this trainprof reads 6");
+            "d.json: not a rank's digest: it has version 2, and this trainprof reads 7");
   changed = json;
   changed["analysis"]["steps"]["steps"][1].erase("span");
   EXPECT_EQ(ErrorIn(changed), "d.json: not a rank's digest: analysis.steps.steps.1 lacks \"span\"");

@@ -304,7 +304,7 @@ class CommandLine(TrainprofTest):
         for word, command in (("record", "run"), ("profile", "run"), ("stat", "report"),
                               ("open", "view"), ("show", "view"), ("analyse", "analyze"),
                               ("convert", "export"), ("gate", "check"), ("rep", "report"),
-                              ("compare", "diff"), ("baseline", "diff"), ("vs", "diff")):
+                              ("compare", "diff"), ("rules", "explain"), ("vs", "diff")):
             self.assertIn(f"there is no command '{word}'. Did you mean '{command}'", self.refusal(word))
             self.assertIn(f"Did you mean '{command}'", self.refusal("help", word))
 
