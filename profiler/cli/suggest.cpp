@@ -86,7 +86,7 @@ constexpr OtherWord kOtherWords[] = {
     {"verify", "check"},     {"validate", "check"}, {"ci", "check"},        {"assert", "check"},
     {"info", "doctor"},      {"status", "doctor"},  {"diagnose", "doctor"}, {"setup", "doctor"},
     {"devices", "doctor"},   {"compare", "diff"},   {"comparison", "diff"}, {"cmp", "diff"},
-    {"budget", "check"},    {"vs", "diff"},
+    {"budget", "check"},     {"vs", "diff"},
 };
 
 bool IsInPath(const std::string& name) {
