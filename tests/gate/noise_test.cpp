@@ -8,6 +8,7 @@
 
 #include "profiler/gate/gate.h"
 #include "tests/analysis/diff_jobs.h"
+#include "tests/support/sanitized.h"
 
 namespace trainprof {
 namespace {
@@ -54,7 +55,8 @@ struct Shares {
   double failed = 0;
   double open = 0;
 };
-Shares Fails(double times, int trials, uint64_t seed) {
+Shares Fails(double times, uint64_t seed) {
+  const int trials = testing::Rounds(200);
   int failed = 0;
   int open = 0;
   for (int trial = 0; trial < trials; ++trial) {
@@ -69,14 +71,14 @@ Shares Fails(double times, int trials, uint64_t seed) {
 }
 
 TEST(GateNoise, NothingThatChangedFailsOnceInTwentyAtMost) {
-  const Shares shares = Fails(1, 200, 1000);
+  const Shares shares = Fails(1, 1000);
   RecordProperty("false_alarms", fmt::format("{:.3f}", shares.failed));
   RecordProperty("inconclusive", fmt::format("{:.3f}", shares.open));
   EXPECT_LE(shares.failed + shares.open, 0.05);
 }
 
 TEST(GateNoise, FivePercentAreSeenInNineOfTen) {
-  const Shares shares = Fails(1.05, 200, 5000);
+  const Shares shares = Fails(1.05, 5000);
   RecordProperty("caught", fmt::format("{:.3f}", shares.failed));
   EXPECT_GE(shares.failed, 0.90);
 }
