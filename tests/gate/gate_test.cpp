@@ -76,7 +76,7 @@ TEST(Gate, ASuppressionHoldsUntilItsLastDay) {
 }
 
 TEST(Gate, ACommentAtTheLineSuppresses) {
-  const std::string file = testing::TempDir() + "/gate_comment.py";
+  const std::string file = ::testing::TempDir() + "/gate_comment.py";
   const auto judged = [&](const std::string& second, const std::string& third) {
     std::ofstream(file) << "import torch\n" << second << "\n" << third << "\n";
     return First(Judge(Waiting(500, file + "(3)"))).state;

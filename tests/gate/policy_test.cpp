@@ -133,7 +133,7 @@ TEST(Policy, AnyBeginningIsReadOrRefused) {
 TEST(Policy, ThatOfAFolderAboveIsFoundUpToTheRepository) {
   namespace fs = std::filesystem;
   const fs::path before = fs::current_path();
-  const fs::path root = fs::path(testing::TempDir()) / "policy_test";
+  const fs::path root = fs::path(::testing::TempDir()) / "policy_test";
   fs::remove_all(root);
   fs::create_directories(root / "repo" / ".git");
   fs::create_directories(root / "repo" / "a" / "b");
