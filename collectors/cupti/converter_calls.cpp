@@ -24,8 +24,11 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
     memcpy(&kind, buffer + at, sizeof kind);
     if (kind == kRuntimeActivity || kind == kDriverActivity) {
       const auto record = ReadRecord<ApiRecord>(buffer + at, size);
-      if (waiting_ != 0) Answer(record);
-      NoteCall(record);
+      // One that CUPTI had not filled in when the program was killed has no id yet.
+      if (record.correlation != 0) {
+        if (waiting_ != 0) Answer(record);
+        NoteCall(record);
+      }
     }
     at += size;
   }

@@ -319,14 +319,21 @@ class SlotFileToChange {
   SlotFileHeader* operator->() const { return static_cast<SlotFileHeader*>(map_); }
   // A buffer of that record alone, which was delivered then.
   void Deliver(const collectors::ApiRecord& record, int64_t delivered_ns) {
+    Deliver(std::vector<collectors::ApiRecord>{record}, delivered_ns);
+  }
+  void Deliver(const std::vector<collectors::ApiRecord>& records, int64_t delivered_ns) {
     SlotFileHeader* header = operator->();
     uint32_t i = 0;
     while (i < header->slots && header->slot[i].state != SlotState::kFree) ++i;
     ASSERT_LT(i, header->slots);
-    std::memcpy(static_cast<char*>(map_) + uint64_t{collectors::kSlotBytes} * (i + 1), &record,
-                sizeof record);
+    char* const buffer = static_cast<char*>(map_) + uint64_t{collectors::kSlotBytes} * (i + 1);
+    uint32_t at = 0;
+    for (const collectors::ApiRecord& record : records) {
+      std::memcpy(buffer + at, &record, sizeof record);
+      at += header->record_bytes[record.kind];
+    }
     header->slot[i].state = SlotState::kDelivered;
-    header->slot[i].valid_bytes = sizeof record;
+    header->slot[i].valid_bytes = at;
     header->slot[i].done_bytes = 0;
     header->slot[i].delivered_ns = delivered_ns;
   }
@@ -374,6 +381,38 @@ TEST(CuptiKill, ADriversCallThatWasAboutToWaitIsARowOnce) {
                 nested ? recording::CallDomain::kRuntime : recording::CallDomain::kDriver);
     }
   }
+}
+
+// A record that CUPTI had not filled in has the id 0, whose note is where those of every 16,384th call are.
+TEST(CuptiKill, ARecordWithoutAnIdMakesNoNestedCallARow) {
+  constexpr uint32_t kCorrelation = 244'140u * 16'384u;
+  CudaRun run;
+  run.environment["VGPU_FAULTS"] = "crash_at=500";
+  EXPECT_TRUE(WIFSIGNALED(run.Run({"kernels", "1000"})));
+  ASSERT_EQ(SlotFiles(run.directory()).size(), 1u);
+  {
+    SlotFileToChange file(SlotFiles(run.directory()).front());
+    const auto now = static_cast<uint64_t>(NowNs() - file->time_offset_ns);
+    collectors::ApiRecord driver{};
+    driver.kind = collectors::kDriverActivity;
+    driver.cbid = 307;  // cuLaunchKernel
+    driver.start = now - 3000;
+    driver.end = now - 2000;
+    driver.thread = 4'000'000;
+    driver.correlation = kCorrelation;
+    collectors::ApiRecord runtime = driver;
+    runtime.kind = collectors::kRuntimeActivity;
+    runtime.cbid = 211;  // cudaLaunchKernel
+    runtime.start = now - 4000;
+    runtime.end = now - 1000;
+    collectors::ApiRecord empty{};
+    empty.kind = collectors::kRuntimeActivity;
+    empty.thread = driver.thread;
+    file.Deliver(std::vector{driver, runtime, empty}, 1);
+  }
+  Salvage(run.directory());
+  const RecordedRows rows = run.Rows();
+  EXPECT_EQ(ExpectOnce(rows.calls).count(kCorrelation), 1u);
 }
 
 TEST(CuptiDisk, AFullOneCostsTheRecordingAndNothingElse) {
