@@ -7,6 +7,7 @@
 #include "trace/base/parallel.h"
 
 namespace trainprof {
+
 void Costs::SetLong(int64_t ns, uint32_t at, std::vector<int32_t>& column,
                     std::unordered_map<uint32_t, int64_t>& long_ones) {
   if (column[at] == kLong) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "analysis/job/fingerprint.h"
@@ -47,13 +48,12 @@ std::set<int64_t> UnderminedRanks(const std::vector<Doubt>& doubts) {
   return ranks;
 }
 
-std::set<std::string> KnownOf(const std::optional<Diff>& diff) {
-  std::set<std::string> known;
-  if (!diff) return known;
-  for (const FindingDiff& finding : diff->findings) {
-    if (finding.state != FindingState::kNew) known.insert(finding.fingerprint);
-  }
-  return known;
+// By fingerprint, of a comparison.
+std::map<std::string, const FindingDiff*> ComparedOf(const std::optional<Diff>& diff) {
+  std::map<std::string, const FindingDiff*> compared;
+  if (!diff) return compared;
+  for (const FindingDiff& finding : diff->findings) compared[finding.fingerprint] = &finding;
+  return compared;
 }
 
 class Judging {
@@ -63,7 +63,7 @@ class Judging {
         policy_(policy),
         suppressor_(policy, today),
         undermined_(UnderminedRanks(result.doubts)),
-        known_(KnownOf(result.diff)),
+        compared_(ComparedOf(result.diff)),
         is_refused_(result.diff && result.diff->result == DiffResult::kRefused),
         result_(result) {}
 
@@ -89,7 +89,10 @@ class Judging {
         place.suppressed_by = by->why;
         place.in_source = by->in_source;
       }
-      place.is_known = known_.contains(place.fingerprint);
+      if (const auto it = compared_.find(place.fingerprint); it != compared_.end()) {
+        place.is_known = it->second->state == FindingState::kUnchanged || it->second->a_runs > 0;
+        place.is_sporadic = !place.is_known && it->second->state == FindingState::kSporadic;
+      }
     }
     judged.state = StateOf(judged, rank.rank, policy);
     return judged;
@@ -107,17 +110,19 @@ class Judging {
     if (!Fails(judged.severity, policy_.fail_on)) return GateState::kReported;
     if (undermined_.contains(rank)) return GateState::kDoubtful;
     if (is_refused_) return GateState::kInconclusive;
-    if (all([](const JudgedSite& site) { return site.is_known || !site.suppressed_by.empty(); })) {
-      return GateState::kKnown;
-    }
-    return GateState::kFailed;
+    const auto fails = [](const JudgedSite& site) {
+      return !site.is_known && !site.is_sporadic && site.suppressed_by.empty();
+    };
+    if (std::any_of(judged.sites.begin(), judged.sites.end(), fails)) return GateState::kFailed;
+    const bool any_known = !all([](const JudgedSite& site) { return !site.is_known; });
+    return any_known ? GateState::kKnown : GateState::kReported;
   }
 
   const JobAnalysis& job_;
   const Policy& policy_;
   Suppressor suppressor_;
   const std::set<int64_t> undermined_;
-  const std::set<std::string> known_;
+  const std::map<std::string, const FindingDiff*> compared_;
   const bool is_refused_;  // the baseline, so that nobody knows what is new
   GateResult& result_;
 };

@@ -31,6 +31,7 @@ struct JudgedSite {
   std::string suppressed_by;  // reason and place; "": it is not
   bool in_source = false;     // by a comment there
   bool is_known = false;      // to the baseline
+  bool is_sporadic = false;   // it is not, and half of these runs or fewer have it
 };
 
 struct JudgedFinding {

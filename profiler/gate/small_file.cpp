@@ -31,4 +31,16 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& path, size_t most
   return text;
 }
 
+std::filesystem::path FileBelowHere(const std::filesystem::path& path) {
+  std::error_code ignored;
+  for (auto part = path.begin(); part != path.end(); ++part) {
+    std::filesystem::path tail;
+    for (auto rest = part; rest != path.end(); ++rest) {
+      if (*rest != "/" && *rest != "..") tail /= *rest;
+    }
+    if (!tail.empty() && std::filesystem::is_regular_file(tail, ignored)) return tail;
+  }
+  return {};
+}
+
 }  // namespace trainprof

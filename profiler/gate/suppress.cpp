@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "profiler/gate/small_file.h"
 
 namespace trainprof {
@@ -107,21 +105,12 @@ std::optional<Suppressed> Suppressor::InSource(std::string_view rule, std::strin
                     true};
 }
 
-// Where it was recorded, or the same file in another checkout: the longest end of its path that is a file below the
-// current folder.
+// Where it was recorded, or the same file in another checkout.
 const std::vector<std::string>* Suppressor::LinesOf(const std::string& file) {
-  namespace fs = std::filesystem;
   const auto [known, is_new] = files_.try_emplace(file);
   if (is_new) {
     Result<std::string> text = ReadSmallFile(file, kMostSourceBytes);
-    const fs::path path(file);
-    for (auto part = path.begin(); !text.ok() && part != path.end(); ++part) {
-      fs::path tail;
-      for (auto rest = part; rest != path.end(); ++rest) {
-        if (*rest != "/" && *rest != "..") tail /= *rest;
-      }
-      if (!tail.empty()) text = ReadSmallFile(tail, kMostSourceBytes);
-    }
+    if (!text.ok()) text = ReadSmallFile(FileBelowHere(file), kMostSourceBytes);
     if (text.ok()) {
       std::string_view rest = text.value();
       while (!rest.empty()) {

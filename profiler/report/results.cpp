@@ -8,6 +8,7 @@
 
 #include "analysis/job/fingerprint.h"
 #include "analysis/rule.h"
+#include "profiler/gate/small_file.h"
 #include "trace/io/printable.h"
 
 namespace trainprof {
@@ -69,6 +70,7 @@ size_t IndexOf(const std::vector<CheckedRule>& rules, std::string_view slug) {
 GateState StateOf(const JudgedFinding& judged, const JudgedSite& site) {
   if (!site.suppressed_by.empty()) return GateState::kSuppressed;
   if (judged.state == GateState::kFailed && site.is_known) return GateState::kKnown;
+  if (judged.state == GateState::kFailed && site.is_sporadic) return GateState::kReported;
   return judged.state;
 }
 
@@ -142,7 +144,11 @@ class Collector {
   // The same place of another rank, or of the same one under another line.
   static void Merge(CheckResult& result, Severity severity, GateState state, int64_t rank) {
     result.severity = std::max(result.severity, severity);
-    if (state == GateState::kFailed) result.state = state;
+    const bool is_ignored = result.state == GateState::kSuppressed;
+    if (state == GateState::kFailed || (is_ignored && state != GateState::kSuppressed)) {
+      result.state = state;
+      result.suppressed_by.clear();
+    }
     if (std::find(result.ranks.begin(), result.ranks.end(), rank) == result.ranks.end()) {
       result.ranks.push_back(rank);
     }
@@ -200,16 +206,10 @@ std::string RelativeFile(const std::string& file) {
   const fs::path path = fs::path(file).lexically_normal();
   if (path.is_absolute() && fs::exists(path, error)) {
     const fs::path relative = path.lexically_relative(here);
-    if (!relative.empty() && *relative.begin() != "..") return relative.string();
+    return (!relative.empty() && *relative.begin() != ".." ? relative : path).string();
   }
-  for (auto part = path.begin(); part != path.end(); ++part) {
-    fs::path tail;
-    for (auto rest = part; rest != path.end(); ++rest) {
-      if (*rest != "/" && *rest != "..") tail /= *rest;
-    }
-    if (!tail.empty() && fs::is_regular_file(tail, error)) return tail.string();
-  }
-  return path.string();
+  const fs::path below = FileBelowHere(path);
+  return (below.empty() ? path : below).string();
 }
 
 }  // namespace trainprof

@@ -154,6 +154,17 @@ TEST(Gate, WhatTheBaselineHasFailsNothing) {
   EXPECT_EQ(First(worse).state, GateState::kFailed);
 }
 
+// What one of five runs has is chance, and is not said to be in the baseline.
+TEST(Gate, WhatFewOfTheRunsHaveFailsNothing) {
+  const std::vector<JobAnalysis> healthy = Runs(2, 978);
+  std::vector<JobAnalysis> now = Runs(2, 978);
+  now.back() = Runs(500, 480, 1).front();
+  const GateResult gate = Judge(now, {}, kToday, BaselineRuns{"b.json", healthy});
+  EXPECT_EQ(First(gate).severity, Severity::kError);
+  EXPECT_EQ(First(gate).state, GateState::kReported);
+  EXPECT_FALSE(First(gate).sites.at(0).is_known);
+}
+
 TEST(Gate, AStepThatGotSlowerFails) {
   const std::vector<JobAnalysis> a = Runs(2, 600);
   const std::vector<JobAnalysis> b = Runs(2, 640);

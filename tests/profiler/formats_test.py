@@ -162,6 +162,20 @@ class Formats(FormatsTest):
         self.assertEqual(json.loads(gitlab)[0]["location"], {"path": "src/train.py", "lines": {"begin": 3}})
         self.assertIn("::error file=src/train.py,line=3,title=TP101 input-bound::", github)
 
+    def test_a_line_that_is_ignored_hides_no_other_of_the_same_function(self):
+        trace = training(wait_us=500)
+        for event in list(trace["traceEvents"]):
+            if event["name"].startswith("ProfilerStep"):
+                line = 3 if event["ts"] % 2000 == 0 else 4
+                trace["traceEvents"].append(
+                    {"ph": "X", "cat": "python_function", "name": f"/x/train.py({line}): main", "pid": 100, "tid": 1,
+                     "ts": event["ts"], "dur": 999, "args": {"Python id": event["ts"] + 1, "Python parent id": None}})
+        self.put("train.py", "\n\nf()  # trainprof: ignore[TP101]\ng()\n")
+        sarif = json.loads(self.render(self.put("two.json", trace), "sarif")[0])
+        results = sarif["runs"][0]["results"]
+        self.assertEqual([r["properties"]["gate"] for r in results if r["ruleId"] == "TP101"], ["failed"], results)
+        self.assertNotIn("suppressions", results[0])
+
     def test_the_same_finding_has_the_same_fingerprint_after_an_edit(self):
         def prints(line, wait):
             trace = hostile()
