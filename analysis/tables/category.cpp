@@ -3,6 +3,38 @@
 #include "trace/tables/communication.h"
 
 namespace trainprof {
+namespace {
+
+// In the order of Category. Blue, orange, green, pink and vermilion are Okabe and Ito's; what is
+// seldom the answer is calm; idle time that nobody can act on is grey.
+constexpr uint32_t kColors[kCategories] = {
+    0x0072b2,  // compute
+    0x009e73,  // communication
+    0xf29a76,  // copy: light vermilion
+    0xe69f00,  // input wait
+    0xd55e00,  // sync
+    0xcdbc3c,  // allocation: their yellow, dimmed
+    0xcc79a7,  // launch
+    0x6fb6df,  // Python: their sky blue
+    0x9a7048,  // saving or logging
+    0x66798c,  // hand-over
+    0x8c6bb1,  // other device
+    0x7fbf7b,  // host function
+    0xb35a8f,  // host work
+    0xa6611a,  // preempted
+    0x4d9a9a,  // other ranks
+    0xb9bcc0,  // unrecorded
+    0x85888c,  // unknown
+    0x7f96b2,  // operator
+    0xa3b898,  // annotation
+    0x5d6068,  // profiler overhead
+    0x9aa3ad,  // other
+};
+
+}  // namespace
+
+uint32_t ColorOf(Category category) { return kColors[static_cast<size_t>(category)]; }
+
 std::string_view Title(Category category) {
   switch (category) {
     case Category::kCompute:
@@ -97,6 +129,26 @@ Category CategoryOf(DeviceClass c) {
       break;
   }
   return Category::kUnknown;
+}
+
+Category CategoryOf(HostClass c) {
+  switch (c) {
+    case HostClass::kInputWait:
+      return Category::kInputWait;
+    case HostClass::kCopy:
+      return Category::kCopy;
+    case HostClass::kForward:
+      return Category::kCompute;
+    case HostClass::kBackward:
+      return Category::kOperator;
+    case HostClass::kOptimizer:
+      return Category::kPython;
+    case HostClass::kRankWait:
+      return Category::kCommunication;
+    case HostClass::kOther:
+      break;
+  }
+  return Category::kOther;
 }
 
 Category Categorizer::Of(Table table, uint32_t row) const {

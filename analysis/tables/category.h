@@ -37,6 +37,7 @@ enum class Category : uint8_t {
 inline constexpr size_t kCategories = 21;
 
 std::string_view Title(Category category);  // for a legend
+uint32_t ColorOf(Category category);        // 0xrrggbb
 // Of idle time: the cause, in the words of the account (analysis/account/account.h).
 std::string_view IdleTitle(Category category);
 inline std::string_view Title(Category category, bool idle) {
@@ -44,6 +45,7 @@ inline std::string_view Title(Category category, bool idle) {
 }
 
 Category CategoryOf(DeviceClass c);
+Category CategoryOf(HostClass c);  // of a phase of the thread that steps
 
 // Tells the category of rows. Keeps a reference to the trace. For any thread.
 class Categorizer {

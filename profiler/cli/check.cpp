@@ -1,5 +1,7 @@
 // trainprof check: the gate for CI. Fails when a finding or a budget does, and passes only what could
 // be checked.
+#include "profiler/cli/check.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -35,59 +37,10 @@ Exit codes: 0 passed, 1 failed, 2 usage or a mistake in the file, 3 inconclusive
 input cannot be read, 74 the output cannot be written, 130 Ctrl-C.
 --allow-inconclusive turns 3 into 0, --exit-zero 1 and 3.)";
 
-struct CheckFlags {
-  std::vector<std::string> paths;
-  std::vector<std::string> formats;
-  std::string config;
-  std::string baseline;
-  bool allow_inconclusive = false;
-  bool exit_zero = false;
-};
-
 int ExitCodeOf(const GateResult& gate, const CheckFlags& flags) {
   if (flags.exit_zero || gate.conclusion == Conclusion::kPassed) return kExitOk;
   if (gate.conclusion == Conclusion::kFailed) return kExitGateFailed;
   return flags.allow_inconclusive ? kExitOk : kExitInconclusive;
-}
-
-int Run(CheckFlags flags) {
-  const auto outputs = ParseOutputs(flags.formats);
-  if (!outputs.ok()) return Fail("check", outputs.error(), kExitUsage);
-  const Result<Policy> policy = FindPolicy(flags.config);
-  if (!policy.ok()) return Fail("check", policy.error(), kExitUsage);
-  if (flags.paths.empty()) {
-    const auto path = PathOrNewestRun("check", "");
-    if (!path.ok()) return Fail("check", path.error(), kExitUsage);
-    flags.paths = {path.value()};
-  }
-  EndOnCtrlC("check", flags.paths.back());
-  const auto writable = CheckOutputs(outputs.value());
-  if (!writable.ok()) return Fail("check", writable.error(), kExitUnwritable);
-  std::vector<JobAnalysis> known;
-  if (!flags.baseline.empty()) {
-    Result<std::vector<JobAnalysis>> baseline = ReadBaseline(flags.baseline);
-    if (!baseline.ok()) return Fail("check", baseline.error(), kExitUnreadable);
-    known = std::move(baseline).value();
-  }
-  std::vector<JobAnalysis> jobs;
-  for (const std::string& path : flags.paths) {
-    Result<JobAnalysis> job = AnalyzeWithProgress(path, policy.value().warmup_steps);
-    if (!job.ok()) return Fail("check", job.error(), kExitUnreadable);
-    jobs.push_back(std::move(job).value());
-  }
-  std::optional<BaselineRuns> beside;
-  if (!known.empty()) beside = BaselineRuns{flags.baseline, known};
-  const GateResult gate = Judge(jobs, policy.value(), Today(), beside);
-  if (auto written = WriteOutputs(jobs.back(), outputs.value(), &gate); !written.ok()) {
-    return Fail("check", written.error(), kExitUnwritable);
-  }
-  // With a report on standard output, the gate's own lines go beside it.
-  const bool is_taken =
-      std::any_of(outputs.value().begin(), outputs.value().end(),
-                  [](const OutputSpec& output) { return output.IsStandardOutput(); });
-  trainprof::PrintText(is_taken ? stderr : stdout,
-                       GateText(jobs.back(), gate, flags.allow_inconclusive));
-  return ExitCodeOf(gate, flags);
 }
 
 Action SetUpCheck(CLI::App& parser) {
@@ -96,18 +49,62 @@ Action SetUpCheck(CLI::App& parser) {
       "PATH", flags->paths,
       "Recordings, traces or folders of traces, a run each (default: the newest run here)");
   AddFormatOption(parser, flags->formats);
-  parser.add_option("--config", flags->config,
-                    "The policy (default: .trainprof.toml here or in a folder above)");
-  parser.add_option("--baseline", flags->baseline,
-                    "What runs are compared with: trainprof baseline create");
-  parser.add_flag("--allow-inconclusive", flags->allow_inconclusive,
-                  "Exit 0, not 3, where data is missing or nothing could be checked");
+  AddGateFlags(parser, *flags);
   parser.add_flag("--exit-zero", flags->exit_zero,
                   "Report, but exit 0 when the gate fails or is inconclusive");
-  return [flags](const ProgramArguments&) { return Run(*flags); };
+  return [flags](const ProgramArguments&) { return RunCheck(*flags, "check"); };
 }
 
 }  // namespace
+
+void AddGateFlags(CLI::App& parser, CheckFlags& flags) {
+  parser.add_option("--config", flags.config,
+                    "The policy (default: .trainprof.toml here or in a folder above)");
+  parser.add_option("--baseline", flags.baseline,
+                    "What runs are compared with: trainprof baseline create");
+  parser.add_flag("--allow-inconclusive", flags.allow_inconclusive,
+                  "Exit 0, not 3, where data is missing or nothing could be checked");
+}
+
+int RunCheck(CheckFlags flags, const char* command) {
+  const auto outputs = ParseOutputs(flags.formats);
+  if (!outputs.ok()) return Fail(command, outputs.error(), kExitUsage);
+  const Result<Policy> policy = FindPolicy(flags.config);
+  if (!policy.ok()) return Fail(command, policy.error(), kExitUsage);
+  if (flags.paths.empty()) {
+    const auto path = PathOrNewestRun(command, "");
+    if (!path.ok()) return Fail(command, path.error(), kExitUsage);
+    flags.paths = {path.value()};
+  }
+  EndOnCtrlC(command, flags.paths.back());
+  const auto writable = CheckOutputs(outputs.value());
+  if (!writable.ok()) return Fail(command, writable.error(), kExitUnwritable);
+  std::vector<JobAnalysis> known;
+  if (!flags.baseline.empty()) {
+    Result<std::vector<JobAnalysis>> baseline = ReadBaseline(flags.baseline);
+    if (!baseline.ok()) return Fail(command, baseline.error(), kExitUnreadable);
+    known = std::move(baseline).value();
+  }
+  std::vector<JobAnalysis> jobs;
+  for (const std::string& path : flags.paths) {
+    Result<JobAnalysis> job = AnalyzeWithProgress(path, policy.value().warmup_steps);
+    if (!job.ok()) return Fail(command, job.error(), kExitUnreadable);
+    jobs.push_back(std::move(job).value());
+  }
+  std::optional<BaselineRuns> beside;
+  if (!known.empty()) beside = BaselineRuns{flags.baseline, known};
+  const GateResult gate = Judge(jobs, policy.value(), Today(), beside);
+  if (auto written = WriteOutputs(jobs.back(), outputs.value(), &gate); !written.ok()) {
+    return Fail(command, written.error(), kExitUnwritable);
+  }
+  // With a report on standard output, the gate's own lines go beside it.
+  const bool is_taken =
+      std::any_of(outputs.value().begin(), outputs.value().end(),
+                  [](const OutputSpec& output) { return output.IsStandardOutput(); });
+  trainprof::PrintText(is_taken || flags.beside_a_program ? stderr : stdout,
+                       GateText(jobs.back(), gate, flags.allow_inconclusive));
+  return ExitCodeOf(gate, flags);
+}
 
 Command CheckCommand() {
   return {"check", "fail when a run has a severe finding or exceeds a budget", kCheckExamples,

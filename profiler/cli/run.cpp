@@ -9,7 +9,11 @@
 #include <memory>
 #include <string>
 
+#include "profiler/cli/check.h"
 #include "profiler/cli/commands.h"
+#include "profiler/cli/outputs.h"
+#include "profiler/gate/baseline.h"
+#include "profiler/gate/policy.h"
 #include "profiler/report/for_people.h"
 #include "profiler/report/renderer.h"
 #include "profiler/report/text.h"
@@ -27,6 +31,8 @@ constexpr char kRunExamples[] = R"(Examples:
   trainprof run --steps 100:110 -- ./train         record ten steps
   trainprof run --delay 60 --duration 30 -- ./train
   trainprof run --capture nvtx:validation -- ./train
+  trainprof run --check -- python train.py         the gate, in one
+  trainprof run --report markdown=report.md -- python train.py
 
 The program's output and exit code stay its own (128 + N after signal N).
 125: trainprof failed before the program started, or DIR is taken; 126, 127: the
@@ -35,7 +41,9 @@ with --strict.
 A first Ctrl-C is the program's; a second one skips sealing the recording.
 Any other signal sent to trainprof run reaches the program, and ends it alone.
 With too few file descriptors or processes left the program runs unrecorded;
-with --strict it does not start.)";
+with --strict it does not start.
+With --check the exit code of a program that ends with 0 is that of trainprof check:
+0 passed, 1 failed, 3 inconclusive; nothing recorded is 125, as with --strict.)";
 
 // Longest --delay or --duration: past a year it is a slip, and milliseconds still fit anywhere.
 constexpr double kMaxSeconds = 366.0 * 24 * 3600;
@@ -61,6 +69,9 @@ struct RunFlags {
   bool strict = false;
   bool quiet = false;
   bool no_report = false;
+  bool check = false;
+  CheckFlags gate;
+  std::vector<std::string> reports;
 };
 
 // "1.5" or "90s", "500ms", "2m", "1h" in milliseconds.
@@ -216,11 +227,81 @@ Result<RunSettings> SettingsOf(const RunFlags& flags, const ProgramArguments& pr
   return settings;
 }
 
+// "markdown" -> beside the recording: "trainprof-20261120T101500Z.markdown"
+std::vector<std::string> NamedReports(const std::vector<std::string>& reports,
+                                      const std::filesystem::path& run_dir) {
+  std::vector<std::string> named = reports;
+  for (std::string& report : named) {
+    if (report.find('=') != std::string::npos) continue;
+    report += fmt::format("={}.{}", run_dir.lexically_normal().string(), report);
+  }
+  return named;
+}
+
+// The reports that were asked for, and the gate's word.
+int AfterRun(const RunFlags& flags, const std::filesystem::path& run_dir) {
+  CheckFlags gate = flags.gate;
+  gate.paths = {run_dir.string()};
+  gate.formats = NamedReports(flags.reports, run_dir);
+  gate.beside_a_program = true;
+  int code = kExitOk;
+  if (flags.check) {
+    code = RunCheck(gate, "run --check");
+  } else {
+    const auto outputs = ParseOutputs(gate.formats);
+    EndOnCtrlC("run", run_dir.string());
+    const auto job = AnalyzeWithProgress(run_dir.string());
+    if (!job.ok()) return Fail("run", job.error(), kExitOk);
+    const auto written = WriteOutputs(job.value(), outputs.value());
+    if (!written.ok()) return Fail("run", written.error(), kExitOk);
+  }
+  if (flags.quiet) return code;
+  for (const std::string& report : gate.formats) {
+    const std::string file = report.substr(report.find('=') + 1);
+    if (std::filesystem::exists(file)) Print(stderr, "trainprof: report: {}\n", file);
+  }
+  return code;
+}
+
+// Before the program starts: what could only fail when it has ended.
+Result<void> CheckWhatFollows(const RunFlags& flags) {
+  const CheckFlags& gate = flags.gate;
+  const bool has_gate_flag =
+      !gate.config.empty() || !gate.baseline.empty() || gate.allow_inconclusive;
+  if (has_gate_flag && !flags.check) {
+    return Error{"--config, --baseline and --allow-inconclusive go with --check"};
+  }
+  const auto outputs = ParseOutputs(flags.reports);
+  if (!outputs.ok()) return Error{outputs.error()};
+  for (const OutputSpec& output : outputs.value()) {
+    if (output.file == "-") {
+      return Error{fmt::format(
+          "--report {0}=-: standard output is the program's; give a file, as in --report "
+          "{0}=report.{0}",
+          output.format)};
+    }
+  }
+  if (const auto writable = CheckOutputs(outputs.value()); !writable.ok()) return writable;
+  if (!flags.check) return {};
+  if (const auto policy = FindPolicy(gate.config); !policy.ok()) return Error{policy.error()};
+  if (gate.baseline.empty()) return {};
+  const auto baseline = ReadBaseline(gate.baseline);
+  return baseline.ok() ? Result<void>() : Error{baseline.error()};
+}
+
 int Run(const RunFlags& flags, const ProgramArguments& program) {
   auto settings = SettingsOf(flags, program);
-  if (!settings.ok()) {
-    Print(stderr, "trainprof run: {}\n", settings.error());
+  const auto follows = CheckWhatFollows(flags);
+  if (!settings.ok() || !follows.ok()) {
+    Print(stderr, "trainprof run: {}\n", settings.ok() ? follows.error() : settings.error());
     return kExitRunFailed;
+  }
+  // A gate does not pass for want of a recording.
+  if (flags.check) settings.value().strict = true;
+  if (flags.check || !flags.reports.empty()) {
+    settings.value().afterwards = [&flags](const std::filesystem::path& run_dir) {
+      return AfterRun(flags, run_dir);
+    };
   }
   return RunSession(settings.value());
 }
@@ -283,6 +364,17 @@ Action SetUpRun(CLI::App& parser) {
   parser.add_flag("--strict", flags->strict, "A failure to record is a failure: exit code 125");
   parser.add_flag("-q,--quiet", flags->quiet, "No card at the end");
   parser.add_flag("--no-report", flags->no_report, "No verdict in the card: numbers only");
+  parser.add_flag("--check", flags->check,
+                  "Then check the recording, as trainprof check does: its exit code is the run's");
+  AddGateFlags(parser, flags->gate);
+  parser
+      .add_option(
+          "--report", flags->reports,
+          "Then write the report, repeatable: FORMAT=FILE, or FORMAT alone for a file beside the "
+          "recording; formats: trainprof help report")
+      ->type_name("FORMAT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return [flags](const ProgramArguments& program) { return Run(*flags, program); };
 }
 

@@ -426,8 +426,14 @@ int RunSession(const RunSettings& settings) {
   });
   if (!preparation) return end.exit_code;
   const bool recorded = Finalise(settings, *preparation, end, inbox);
-  const bool failed = settings.strict && !recorded && end.exit_code == 0;
-  return failed ? kExitRunFailed : end.exit_code;
+  int said = kExitOk;
+  if (settings.afterwards && preparation->place.rank <= 0 && end.interrupts < kSkipFinalising) {
+    inbox.RestoreInherited();
+    said = settings.afterwards(preparation->place.directory);
+  }
+  if (end.exit_code != 0) return end.exit_code;
+  if (said != kExitOk) return said;
+  return settings.strict && !recorded ? kExitRunFailed : kExitOk;
 }
 
 }  // namespace trainprof

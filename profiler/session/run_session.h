@@ -32,6 +32,9 @@ struct RunSettings {
   bool strict = false;      // a failure to record is a failure: exit code 125
   bool quiet = false;       // no end card
   VerdictRenderer verdict;  // empty: the card has no verdict
+  // Last of all, by the first rank's supervisor, with the recording's folder; may be empty. Ctrl-C ends it. What it
+  // returns is the exit code of a run whose program's is 0.
+  std::function<int(const std::filesystem::path& run_dir)> afterwards{};
 };
 
 // Returns the exit code of `trainprof run`: the program's own (128 + N after signal N), 125 when it

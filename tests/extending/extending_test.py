@@ -56,7 +56,7 @@ class Extending(unittest.TestCase):
         self.assertIn("TP901", codes)
 
     def test_the_renderer_shows_the_finding_and_draws_the_trace(self):
-        page = self.run_it("report", self.log, "--format", "html")
+        page = self.run_it("report", self.log, "--format", "bars")
         self.assertIn("<p>TP901: Short kernels: ", page)
         self.assertEqual(page.count("<rect "), 8 * STEPS)
         self.assertIn("<title>a&#60;b</title>", page)
@@ -82,7 +82,7 @@ class Extending(unittest.TestCase):
 
     def test_messages_name_the_formats(self):
         self.assertIn("*.steplog", self.run_it("export", "--help"))
-        self.assertIn("html (a page", self.run_it("report", "--help"))
+        self.assertIn("bars (a page", self.run_it("report", "--help"))
         self.assertIn("steplog (step logs", self.run_it("report", self.write("x", "?"), code=4))
 
     def test_the_program_itself_knows_none_of_them(self):

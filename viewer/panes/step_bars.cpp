@@ -9,14 +9,10 @@ namespace {
 // others would be too low to read.
 constexpr int64_t kMostMedians = 2;
 
-constexpr struct {
-  HostClass value;
-  Category category;
-} kHostParts[] = {
-    {HostClass::kForward, Category::kCompute},     {HostClass::kBackward, Category::kOperator},
-    {HostClass::kOptimizer, Category::kPython},    {HostClass::kCopy, Category::kCopy},
-    {HostClass::kInputWait, Category::kInputWait}, {HostClass::kRankWait, Category::kCommunication},
-    {HostClass::kOther, Category::kOther}};
+// From below.
+constexpr HostClass kHostParts[] = {
+    HostClass::kForward,   HostClass::kBackward, HostClass::kOptimizer, HostClass::kCopy,
+    HostClass::kInputWait, HostClass::kRankWait, HostClass::kOther};
 
 const DeviceAccount* BusiestDevice(std::span<const DeviceAccount> accounts) {
   const DeviceAccount* busiest = nullptr;
@@ -73,9 +69,9 @@ void AccountDevice(const Trace& trace, const DeviceAccount& device, const RankAn
 
 void AccountThread(const HostAccount& host, const RankAnalysis& analysis, StepBars& bars) {
   std::vector<size_t> classes;
-  for (const auto& part : kHostParts) {
-    bars.parts.push_back({Title(part.value), part.category, false, {}});
-    classes.push_back(static_cast<size_t>(part.value));
+  for (const HostClass part : kHostParts) {
+    bars.parts.push_back({Title(part), CategoryOf(part), false, {}});
+    classes.push_back(static_cast<size_t>(part));
   }
   bars.source = "main thread";
   const std::vector<Step>& steps = analysis.steps.steps;

@@ -12,32 +12,6 @@ constexpr ImU32 Rgb(uint32_t rrggbb) {
   return IM_COL32((rrggbb >> 16) & 0xff, (rrggbb >> 8) & 0xff, rrggbb & 0xff, 0xff);
 }
 
-// In the order of Category. Blue, orange, green, pink and vermilion are Okabe and Ito's; what is
-// seldom the answer is calm; idle time that nobody can act on is grey.
-constexpr uint32_t kCategoryColors[kCategories] = {
-    0x0072b2,  // compute
-    0x009e73,  // communication
-    0xf29a76,  // copy: light vermilion
-    0xe69f00,  // input wait
-    0xd55e00,  // sync
-    0xcdbc3c,  // allocation: their yellow, dimmed
-    0xcc79a7,  // launch
-    0x6fb6df,  // Python: their sky blue
-    0x9a7048,  // saving or logging
-    0x66798c,  // hand-over
-    0x8c6bb1,  // other device
-    0x7fbf7b,  // host function
-    0xb35a8f,  // host work
-    0xa6611a,  // preempted
-    0x4d9a9a,  // other ranks
-    0xb9bcc0,  // unrecorded
-    0x85888c,  // unknown
-    0x7f96b2,  // operator
-    0xa3b898,  // annotation
-    0x5d6068,  // profiler overhead
-    0x9aa3ad,  // other
-};
-
 struct Surface {
   uint32_t window, panel, stripe, text, text_dim, grid, selection, error, warning, note;
 };
@@ -185,7 +159,8 @@ Theme ApplyTheme(ThemeName name, float scale) {
               .error = Rgb(surface.error),
               .warning = Rgb(surface.warning),
               .note = Rgb(surface.note)};
-  for (size_t i = 0; i < kCategories; ++i) theme.category[i] = Rgb(kCategoryColors[i]);
+  for (size_t i = 0; i < kCategories; ++i)
+    theme.category[i] = Rgb(ColorOf(static_cast<Category>(i)));
   const ImVector<ImFont*>& fonts = ImGui::GetIO().Fonts->Fonts;
   IM_ASSERT(fonts.Size == 3 && "LoadFonts comes first");
   theme.regular = fonts[0];

@@ -56,6 +56,6 @@ Result<std::string> Render(const JobAnalysis& job, const RenderOptions& options)
 
 }  // namespace
 
-extern const Renderer html = {"a page with a timeline, an example", Render};
+extern const Renderer bars = {"a page with a timeline, an example", Render};
 
 }  // namespace trainprof::renderers
