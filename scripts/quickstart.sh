@@ -69,7 +69,7 @@ show_losses() {
 
 analyze() {
   "$bin/trainprof" analyze "$recordings/workers$1" --format text \
-    --format "json=$recordings/workers$1.json"
+    --format "json=$recordings/workers$1.json" --format "html=$recordings/workers$1.html"
 }
 
 # Reads the two JSON reports: the wait of each, and whether each account is whole.
@@ -121,6 +121,12 @@ show_timeline() {
   say "  Open it with: $bin/trainprof view $recordings/workers0"
 }
 
+show_page() {
+  say
+  say "== The first verdict as a page, for any browser"
+  say "  $recordings/workers0.html"
+}
+
 # A folder that was configured before keeps what it has.
 configure() {
   local options=(-DBUILD_TESTING=OFF)
@@ -158,6 +164,7 @@ main() {
   say "== Both together"
   compare || exit 1
   show_timeline
+  show_page
   say
   say "Now your own program:  $bin/trainprof run -- python train.py"
 }

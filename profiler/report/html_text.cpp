@@ -1,0 +1,63 @@
+#include "profiler/report/html_text.h"
+
+#include <fmt/format.h>
+
+#include "trace/io/printable.h"
+
+namespace trainprof::html {
+namespace {
+
+std::string WithoutMarkup(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("&<>\"'`").find(c) != std::string_view::npos) {
+      out += fmt::format("&#{};", static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Escaped(std::string_view text) { return WithoutMarkup(OneLine(text)); }
+
+std::string EscapedLines(std::string_view text) { return WithoutMarkup(SeveralLines(text)); }
+
+std::string Hex(Category category) { return fmt::format("#{:06x}", ColorOf(category)); }
+
+std::string_view TextOn(Category category) {
+  const uint32_t rgb = ColorOf(category);
+  const uint32_t light =
+      (299 * ((rgb >> 16) & 0xff) + 587 * ((rgb >> 8) & 0xff) + 114 * (rgb & 0xff)) / 1000;
+  return light > 125 ? "#000" : "#fff";
+}
+
+std::string Swatch(Category category, bool idle) {
+  std::string text = fmt::format(
+      "<svg width=\"14\" height=\"14\" aria-hidden=\"true\"><rect width=\"14\" height=\"14\" fill=\"{}\"/>",
+      Hex(category));
+  if (idle) text += "<rect width=\"14\" height=\"14\" fill=\"url(#idle)\"/>";
+  return text + "</svg>";
+}
+
+TableText::TableText(std::string_view caption, std::initializer_list<std::string_view> heads) {
+  text_ = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption>"
+      "<thead><tr>",
+      caption);
+  for (const std::string_view head : heads) text_ += fmt::format("<th scope=\"col\">{}</th>", head);
+  text_ += "</tr></thead><tbody>\n";
+}
+
+void TableText::Row(std::initializer_list<std::string> cells) {
+  ++rows_;
+  text_ += "<tr>";
+  for (const std::string& cell : cells) text_ += "<td>" + cell + "</td>";
+  text_ += "</tr>\n";
+}
+
+std::string TableText::Finish() && { return std::move(text_) + "</tbody></table></div>\n"; }
+
+}  // namespace trainprof::html

@@ -1,0 +1,35 @@
+// What pages are written with: text that cannot become mark-up, colours, cells.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analysis/tables/category.h"
+
+namespace trainprof::html {
+
+// As text or as an attribute's value: no mark-up, on one line, nothing that a terminal or a reader of
+// right-to-left text would obey (trace/io/printable.h).
+std::string Escaped(std::string_view text);
+std::string EscapedLines(std::string_view text);  // the same, with its lines
+
+std::string Hex(Category category);          // "#0072b2"
+std::string_view TextOn(Category category);  // "#000" or "#fff", whichever reads better on it
+std::string Swatch(Category category,
+                   bool idle);  // a small picture of the colour; idle time is hatched
+
+// A table that html.js makes sortable, within a box that scrolls by itself.
+class TableText {
+ public:
+  TableText(std::string_view caption, std::initializer_list<std::string_view> heads);
+  // Cells are mark-up: of Escaped, or of numbers.
+  void Row(std::initializer_list<std::string> cells);
+  size_t rows() const { return rows_; }
+  std::string Finish() &&;
+
+ private:
+  std::string text_;
+  size_t rows_ = 0;
+};
+
+}  // namespace trainprof::html
