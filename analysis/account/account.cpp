@@ -98,26 +98,6 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const Collecti
   return work;
 }
 
-HostClass ClassOf(Phase phase) {
-  switch (phase) {
-    case Phase::kInputWait:
-      return HostClass::kInputWait;
-    case Phase::kCopy:
-      return HostClass::kCopy;
-    case Phase::kForward:
-      return HostClass::kForward;
-    case Phase::kBackward:
-      return HostClass::kBackward;
-    case Phase::kOptimizer:
-      return HostClass::kOptimizer;
-    case Phase::kRankWait:
-      return HostClass::kRankWait;
-    case Phase::kNone:
-      break;
-  }
-  return HostClass::kOther;
-}
-
 // When autograd's own threads ran the backward pass: the stepping thread only waits then.
 IntervalSet BackwardElsewhere(const Trace& trace, TrackId stepping) {
   std::vector<Interval> intervals;
@@ -267,6 +247,26 @@ void CountOps(const Trace& trace, const Steps& steps, const std::vector<uint32_t
 }
 
 }  // namespace
+
+HostClass ClassOf(Phase phase) {
+  switch (phase) {
+    case Phase::kInputWait:
+      return HostClass::kInputWait;
+    case Phase::kCopy:
+      return HostClass::kCopy;
+    case Phase::kForward:
+      return HostClass::kForward;
+    case Phase::kBackward:
+      return HostClass::kBackward;
+    case Phase::kOptimizer:
+      return HostClass::kOptimizer;
+    case Phase::kRankWait:
+      return HostClass::kRankWait;
+    case Phase::kNone:
+      break;
+  }
+  return HostClass::kOther;
+}
 
 std::string_view Name(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].name; }
 std::string_view Title(DeviceClass c) { return kDeviceNames[static_cast<size_t>(c)].title; }

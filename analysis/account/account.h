@@ -60,6 +60,7 @@ inline constexpr size_t kHostClasses = 7;
 
 std::string_view Name(HostClass c);
 std::string_view Title(HostClass c);
+HostClass ClassOf(Phase phase);
 
 // A stretch of idle time that a call cost in which the host waited for a device.
 struct Drain {

@@ -233,7 +233,8 @@ std::vector<std::string> NamedReports(const std::vector<std::string>& reports,
   std::vector<std::string> named = reports;
   for (std::string& report : named) {
     if (report.find('=') != std::string::npos) continue;
-    report += fmt::format("={}.{}", run_dir.lexically_normal().string(), report);
+    report +=
+        fmt::format("={}.{}", (run_dir.lexically_normal() / "").parent_path().string(), report);
   }
   return named;
 }
@@ -300,7 +301,11 @@ int Run(const RunFlags& flags, const ProgramArguments& program) {
   if (flags.check) settings.value().strict = true;
   if (flags.check || !flags.reports.empty()) {
     settings.value().afterwards = [&flags](const std::filesystem::path& run_dir) {
-      return AfterRun(flags, run_dir);
+      try {
+        return AfterRun(flags, run_dir);
+      } catch (const std::exception& error) {  // the program's exit code stays its own
+        return Fail("run", error.what(), flags.check ? kExitInternal : kExitOk);
+      }
     };
   }
   return RunSession(settings.value());

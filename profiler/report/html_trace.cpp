@@ -111,26 +111,6 @@ class Painter {
     if (!lane.bars.empty()) lanes.push_back(std::move(lane));
   }
 
-  static HostClass ClassOf(Phase phase) {
-    switch (phase) {
-      case Phase::kInputWait:
-        return HostClass::kInputWait;
-      case Phase::kCopy:
-        return HostClass::kCopy;
-      case Phase::kForward:
-        return HostClass::kForward;
-      case Phase::kBackward:
-        return HostClass::kBackward;
-      case Phase::kOptimizer:
-        return HostClass::kOptimizer;
-      case Phase::kRankWait:
-        return HostClass::kRankWait;
-      case Phase::kNone:
-        break;
-    }
-    return HostClass::kOther;
-  }
-
   // The outermost ranges that lie within the view, or begin or end there.
   void AddRanges(const Interval& view, std::vector<PictureLane>& lanes) const {
     std::vector<uint32_t> rows;

@@ -123,21 +123,16 @@ std::string StepsSection(const RankAnalysis& rank, const RankSteps& steps) {
   return text + fmt::format("<p>{}</p>\n", EscapedLines(StepsText(rank)));
 }
 
+// `account`: a line a class, in their order.
+template <class Class>
 std::string AccountTable(const std::string& caption, const std::vector<AccountLine>& account,
                          Duration window, int64_t steps, bool any_step) {
   TableText table(caption, {"what", any_step ? "ms a step" : "ms", "share"});
-  for (const AccountLine& line : account) {
+  for (size_t i = 0; i < account.size(); ++i) {
+    const AccountLine& line = account[i];
     if (line.total.ns == 0) continue;
     const bool idle = line.name.starts_with("idle_");
-    Category category{};
-    for (size_t i = 0; i < kDeviceClasses; ++i) {
-      if (Name(static_cast<DeviceClass>(i)) == line.name)
-        category = CategoryOf(static_cast<DeviceClass>(i));
-    }
-    for (size_t i = 0; i < kHostClasses; ++i) {
-      if (Name(static_cast<HostClass>(i)) == line.name)
-        category = CategoryOf(static_cast<HostClass>(i));
-    }
+    const Category category = CategoryOf(static_cast<Class>(i));
     table.Row({fmt::format("{}{}{}{}", html::Swatch(category, idle), idle ? "idle: " : "",
                            Escaped(line.title),
                            line.meaning.empty() ? "" : fmt::format(" ({})", Escaped(line.meaning))),
@@ -151,9 +146,9 @@ std::string Accounts(const RankAnalysis& rank) {
   std::string text;
   for (const DeviceReport& device : rank.devices) {
     if (device.stray) continue;
-    text += AccountTable(Escaped(GpuName(device) + DeviceFactsText(device)), device.account,
-                         rank.device_window, rank.device_steps.divisor(),
-                         rank.device_steps.count() > 0);
+    text += AccountTable<DeviceClass>(Escaped(GpuName(device) + DeviceFactsText(device)),
+                                      device.account, rank.device_window,
+                                      rank.device_steps.divisor(), rank.device_steps.count() > 0);
   }
   if (rank.devices.empty()) {
     text += fmt::format(
@@ -161,9 +156,9 @@ std::string Accounts(const RankAnalysis& rank) {
         rank.device_doubt.empty() ? " in the trace" : " is known: " + Escaped(rank.device_doubt));
   }
   if (rank.has_host_phases) {
-    text +=
-        AccountTable(rank.workload == Workload::kInference ? "Main thread" : "Training thread",
-                     rank.host_account, rank.window, rank.steps.divisor(), rank.steps.count() > 0);
+    text += AccountTable<HostClass>(
+        rank.workload == Workload::kInference ? "Main thread" : "Training thread",
+        rank.host_account, rank.window, rank.steps.divisor(), rank.steps.count() > 0);
   }
   return text;
 }

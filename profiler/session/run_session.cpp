@@ -427,7 +427,10 @@ int RunSession(const RunSettings& settings) {
   if (!preparation) return end.exit_code;
   const bool recorded = Finalise(settings, *preparation, end, inbox);
   int said = kExitOk;
-  if (settings.afterwards && preparation->place.rank <= 0 && end.interrupts < kSkipFinalising) {
+  if (end.interrupts >= kSkipFinalising) {
+    // Nobody waits for more. A program that ended well nevertheless was not judged.
+    said = settings.afterwards && settings.strict ? kExitRunFailed : kExitOk;
+  } else if (settings.afterwards && preparation->place.rank <= 0) {
     inbox.RestoreInherited();
     said = settings.afterwards(preparation->place.directory);
   }

@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 import harness
 from harness import TrainprofTest
@@ -85,8 +86,25 @@ class Gate(RunCheckTest):
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 128 + signal.SIGINT)
 
+    def test_who_presses_ctrl_c_twice_has_no_green_gate(self):
+        self.put("train.py", "import signal, time\nleft = []\nsignal.signal(signal.SIGINT, lambda *_: left.append(1))\n"
+                 "print('up', flush=True)\nwhile len(left) < 2: time.sleep(0.01)\n")
+        process = self.start("run", "--check", "--", sys.executable, "train.py")
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.3)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 125)
+
 
 class Reports(RunCheckTest):
+    def test_a_folder_with_a_slash_is_the_same_folder(self):
+        self.put("train.py", PROGRAM % 0)
+        result = self.trainprof("run", "-o", "rec/", "--report", "json", "--", sys.executable, "-B", "train.py")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(os.path.exists(self.path("rec.json")), result.stderr)
+
     def test_each_is_written_where_it_is_asked_for_and_named(self):
         result = self.run_it("--report", "json", "--report", "markdown=out.md")
         self.assertEqual(result.returncode, 0, result.stderr)
