@@ -99,6 +99,25 @@ RibbonData Ribbon(const RankAnalysis& rank, const RankSteps& steps) {
   return RibbonOf<DeviceClass>(GpuName(*busiest), rank.device_steps, steps.devices[at].steps);
 }
 
+// What the bars' colours mean, in the order of the bars from below.
+std::string Legend(const std::vector<html::StepColumn>& columns) {
+  std::vector<html::PictureBar> shown;
+  for (const html::StepColumn& column : columns) {
+    for (const html::PictureBar& part : column.parts) {
+      const bool is_known =
+          std::any_of(shown.begin(), shown.end(),
+                      [&](const html::PictureBar& each) { return each.name == part.name; });
+      if (!is_known) shown.push_back(part);
+    }
+  }
+  std::string text = "<ul class=\"legend\">\n";
+  for (const html::PictureBar& part : shown) {
+    text += fmt::format("<li>{}{}{}</li>\n", html::Swatch(part.category, part.idle),
+                        part.idle ? "idle: " : "", part.name);
+  }
+  return text + "</ul>\n";
+}
+
 std::string StepsSection(const RankAnalysis& rank, const RankSteps& steps) {
   std::string text;
   if (const RibbonData ribbon = Ribbon(rank, steps); !ribbon.columns.empty()) {
@@ -115,6 +134,7 @@ std::string StepsSection(const RankAnalysis& rank, const RankSteps& steps) {
     const Duration limit = std::min(longest, Duration{3 * lengths[lengths.size() / 2].ns});
     text += html::StepsSvg("each step by what its time went to, of " + ribbon.of, ribbon.columns,
                            limit);
+    text += Legend(ribbon.columns);
     text += fmt::format(
         "<p class=\"dim\">A bar is {}, of {}; full height is {:.3f} ms{}.</p>\n",
         ribbon.steps > ribbon.columns.size() ? "the longest of some steps" : "a step",
