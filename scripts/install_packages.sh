@@ -3,7 +3,8 @@
 # quickstart.sh, test.sh and CI all come here.
 #
 #   scripts/install_packages.sh [--check|--list] GROUP... [--optional GROUP...]
-#                                                      GROUPs: build fast trainer viewer test lint fuzz wheel
+#                                                      GROUPs: build fast trainer viewer test browser lint fuzz
+#                                                      wheel
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
 # prints the one line to run. Without the groups after --optional it can go on: what is missing there is
@@ -26,6 +27,8 @@ set -euo pipefail
     fonts-dejavu-core libegl1 libgl1-mesa-dri"
   readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema xmllint=libxml2-utils git=git
     Xvfb=xvfb xdotool=xdotool libx11-dev"
+  # Opens the report's page; 400 MB.
+  readonly browser="chromium=chromium"
   readonly lint="clang-format-14=clang-format-14"
   # What Debian's archives of libdw need, and what a wheel is made with: scripts/build_wheel.sh.
   readonly wheel="libbz2-dev liblzma-dev libglfw3 python3=python3 python3-venv ca-certificates"
@@ -37,7 +40,7 @@ readonly oldest_cmake="3.25"
 
 say() { echo "install_packages: $*" >&2; }
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 is_installed() {
   [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -107,7 +110,7 @@ main() {
       --list) list=true ;;
       --optional) words=optional ;;
       -h | --help) usage; return 0 ;;
-      build | fast | trainer | viewer | test | lint | fuzz | wheel)
+      build | fast | trainer | viewer | test | browser | lint | fuzz | wheel)
         if [[ $words == required ]]; then
           read -ra required -d '' <<<"${required[*]} ${!group}" || true
         else

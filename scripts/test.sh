@@ -48,7 +48,7 @@ packages() {
   $may_install || { check=(--check); install=(); }
   case $preset in
     asan | tsan) groups=(build test --optional viewer fast) ;;
-    ci) groups=(build fast test viewer trainer lint) ;;
+    ci) groups=(build fast test viewer trainer lint --optional browser) ;;
   esac
   scripts/install_packages.sh "${check[@]}" "${groups[@]}" || return 1
   case $preset in asan | tsan) return 0 ;; esac

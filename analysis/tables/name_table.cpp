@@ -9,9 +9,9 @@ namespace {
 
 constexpr uint32_t kNoGroup = UINT32_MAX;
 
-const EventColumns& ColumnsOf(const Trace& trace, Counted what) {
-  if (what == Counted::kDeviceOps) return trace.device_ops;
-  if (what == Counted::kCalls) return trace.api;
+const EventColumns& ColumnsOf(const Trace& trace, NamedEvents what) {
+  if (what == NamedEvents::kDeviceOps) return trace.device_ops;
+  if (what == NamedEvents::kCalls) return trace.api;
   return trace.ranges;
 }
 
@@ -21,23 +21,23 @@ bool IsProfilersSpan(const Trace& trace, uint32_t row) {
          trace.Text(trace.ranges.category[row]) == "Trace";
 }
 
-bool IsCounted(const Trace& trace, Counted what, uint32_t row) {
-  if (what == Counted::kDeviceOps || what == Counted::kCalls) return true;
+bool IsCounted(const Trace& trace, NamedEvents what, uint32_t row) {
+  if (what == NamedEvents::kDeviceOps || what == NamedEvents::kCalls) return true;
   const RangeKind kind = trace.ranges.kind[row];
-  if (what == Counted::kPython) return kind == RangeKind::kPythonFunction;
+  if (what == NamedEvents::kPython) return kind == RangeKind::kPythonFunction;
   return kind != RangeKind::kPythonFunction && kind != RangeKind::kOverhead &&
          kind != RangeKind::kGpuAnnotation && !IsProfilersSpan(trace, row);
 }
 
-Category CategoryOfRow(Categorizer& categorizer, Counted what, uint32_t row) {
-  if (what == Counted::kDeviceOps) return categorizer.OfDeviceOp(row);
-  if (what == Counted::kCalls) return categorizer.OfCall(row);
+Category CategoryOfRow(Categorizer& categorizer, NamedEvents what, uint32_t row) {
+  if (what == NamedEvents::kDeviceOps) return categorizer.OfDeviceOp(row);
+  if (what == NamedEvents::kCalls) return categorizer.OfCall(row);
   return categorizer.OfRange(row);
 }
 
 class Maker {
  public:
-  Maker(const Trace& trace, Counted what, const IntervalSet& window)
+  Maker(const Trace& trace, NamedEvents what, const IntervalSet& window)
       : trace_(trace),
         what_(what),
         columns_(ColumnsOf(trace, what)),
@@ -53,7 +53,7 @@ class Maker {
   }
 
  private:
-  bool nests() const { return what_ == Counted::kOperators || what_ == Counted::kPython; }
+  bool nests() const { return what_ == NamedEvents::kOperators || what_ == NamedEvents::kPython; }
 
   void Sum() {
     const auto size = static_cast<uint32_t>(columns_.size());
@@ -118,7 +118,7 @@ class Maker {
   }
 
   const Trace& trace_;
-  const Counted what_;
+  const NamedEvents what_;
   const EventColumns& columns_;
   const Cutter cutter_;
   Categorizer categorizer_;
@@ -128,9 +128,9 @@ class Maker {
 
 }  // namespace
 
-Table TableOf(Counted what) {
-  if (what == Counted::kDeviceOps) return Table::kDeviceOps;
-  return what == Counted::kCalls ? Table::kApi : Table::kRanges;
+Table TableOf(NamedEvents what) {
+  if (what == NamedEvents::kDeviceOps) return Table::kDeviceOps;
+  return what == NamedEvents::kCalls ? Table::kApi : Table::kRanges;
 }
 
 bool Cutter::Cut(const Interval& event, Duration* part) const {
@@ -149,7 +149,7 @@ bool Cutter::Cut(const Interval& event, Duration* part) const {
   return after != intervals.begin() && (after - 1)->Contains(event.begin);
 }
 
-NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window) {
+NameTable MakeNameTable(const Trace& trace, NamedEvents what, const IntervalSet& window) {
   return Maker(trace, what, window).Make();
 }
 

@@ -10,7 +10,7 @@
 
 namespace trainprof {
 
-enum class Counted : uint8_t {
+enum class NamedEvents : uint8_t {
   kDeviceOps,  // kernels, copies, memsets
   kOperators,  // ranges of threads but Python functions and the profiler's own
   kCalls,      // runtime and driver calls
@@ -18,7 +18,7 @@ enum class Counted : uint8_t {
 };
 
 // The table that its rows belong to.
-Table TableOf(Counted what);
+Table TableOf(NamedEvents what);
 
 struct NameRow {
   StringId name = kEmptyString;
@@ -42,7 +42,7 @@ struct NameTable {
 
 // Events that touch the window, cut at its ends. Of two equally long ones the first row counts. Can
 // be cancelled (trace/base/cancel.h). O(n log w), w intervals of the window.
-NameTable MakeNameTable(const Trace& trace, Counted what, const IntervalSet& window);
+NameTable MakeNameTable(const Trace& trace, NamedEvents what, const IntervalSet& window);
 
 // The part of an event that a window holds; nothing when they do not touch. An event of no length
 // is inside or outside.

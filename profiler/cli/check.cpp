@@ -21,6 +21,7 @@ constexpr char kCheckExamples[] = R"(Examples:
   trainprof check worker0.pt.trace.json.gz --format sarif=trainprof.sarif --format junit=trainprof.xml
   trainprof check run/ --baseline .trainprof-baseline.json
   trainprof check run1 run2 run3 run4 run5 --baseline .trainprof-baseline.json
+  trainprof check run/ --budget step_time_ms=210 --budget gpu_busy=80% --fail-on never
   trainprof check run/ --allow-inconclusive        fail on findings and budgets alone
   trainprof check run/ --exit-zero                 report, never fail
 
@@ -62,6 +63,18 @@ void AddGateFlags(CLI::App& parser, CheckFlags& flags) {
                     "The policy (default: .trainprof.toml here or in a folder above)");
   parser.add_option("--baseline", flags.baseline,
                     "What runs are compared with: trainprof baseline create");
+  parser
+      .add_option("--budget", flags.changes.budgets,
+                  "A budget, as one of the policy's: NAME=LIMIT or NAME.KEY=VALUE, repeatable; "
+                  "'trainprof explain' lists them")
+      ->type_name("NAME=LIMIT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  parser
+      .add_option("--fail-on", flags.changes.fail_on,
+                  "Fail on findings of this severity: error, warning, note, never (default: as the "
+                  "policy says, else error)")
+      ->type_name("SEVERITY");
   parser.add_flag("--allow-inconclusive", flags.allow_inconclusive,
                   "Exit 0, not 3, where data is missing or nothing could be checked");
 }
@@ -69,7 +82,7 @@ void AddGateFlags(CLI::App& parser, CheckFlags& flags) {
 int RunCheck(CheckFlags flags, const char* command) {
   const auto outputs = ParseOutputs(flags.formats);
   if (!outputs.ok()) return Fail(command, outputs.error(), kExitUsage);
-  const Result<Policy> policy = FindPolicy(flags.config);
+  const Result<Policy> policy = FindPolicy(flags.config, flags.changes);
   if (!policy.ok()) return Fail(command, policy.error(), kExitUsage);
   if (flags.paths.empty()) {
     const auto path = PathOrNewestRun(command, "");

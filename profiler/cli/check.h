@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "profiler/gate/policy.h"
+
 namespace trainprof::cli {
 
 struct CheckFlags {
@@ -12,13 +14,14 @@ struct CheckFlags {
   std::vector<std::string> formats;
   std::string config;
   std::string baseline;
+  PolicyChanges changes;  // of what the policy says
   bool allow_inconclusive = false;
   bool exit_zero = false;
   bool beside_a_program =
       false;  // standard output is a program's: the gate's lines go to standard error
 };
 
-// --config, --baseline, --allow-inconclusive.
+// --config, --baseline, --budget, --fail-on, --allow-inconclusive.
 void AddGateFlags(CLI::App& parser, CheckFlags& flags);
 
 // Loads, judges, writes the reports, prints. The exit code; `command` stands before errors.

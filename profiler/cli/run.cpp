@@ -267,10 +267,11 @@ int AfterRun(const RunFlags& flags, const std::filesystem::path& run_dir) {
 // Before the program starts: what could only fail when it has ended.
 Result<void> CheckWhatFollows(const RunFlags& flags) {
   const CheckFlags& gate = flags.gate;
-  const bool has_gate_flag =
-      !gate.config.empty() || !gate.baseline.empty() || gate.allow_inconclusive;
+  const bool has_gate_flag = !gate.config.empty() || !gate.baseline.empty() || gate.changes.Any() ||
+                             gate.allow_inconclusive;
   if (has_gate_flag && !flags.check) {
-    return Error{"--config, --baseline and --allow-inconclusive go with --check"};
+    return Error{
+        "--config, --baseline, --budget, --fail-on and --allow-inconclusive go with --check"};
   }
   const auto outputs = ParseOutputs(flags.reports);
   if (!outputs.ok()) return Error{outputs.error()};
@@ -284,7 +285,8 @@ Result<void> CheckWhatFollows(const RunFlags& flags) {
   }
   if (const auto writable = CheckOutputs(outputs.value()); !writable.ok()) return writable;
   if (!flags.check) return {};
-  if (const auto policy = FindPolicy(gate.config); !policy.ok()) return Error{policy.error()};
+  const auto policy = FindPolicy(gate.config, gate.changes);
+  if (!policy.ok()) return Error{policy.error()};
   if (gate.baseline.empty()) return {};
   const auto baseline = ReadBaseline(gate.baseline);
   return baseline.ok() ? Result<void>() : Error{baseline.error()};

@@ -32,8 +32,9 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
-  Policy Read(std::string_view text) {
-    const toml::table root = Parsed(text);
+  Policy Read(std::string_view text, const PolicyChanges& changes) {
+    toml::table root = Parsed(text);
+    Apply(changes, root);
     Policy policy;
     policy.path = path_;
     Visit(root, "the file",
@@ -58,8 +59,59 @@ class Reader {
     }
   }
 
-  std::string At(const toml::node& node) const {
-    return fmt::format("{}:{}", path_, node.source().begin.line);
+  // Puts what flags say where the file would say it, so that both are read by the same rules.
+  void Apply(const PolicyChanges& changes, toml::table& root) {
+    if (!changes.fail_on.empty()) {
+      const std::string flag = "--fail-on " + changes.fail_on;
+      if (toml::table* check = TableFor(root, "check", flag)) {
+        Put(*check, "fail-on", changes.fail_on, flag);
+      }
+    }
+    for (const std::string& text : changes.budgets) {
+      const std::string flag = "--budget " + text;
+      const size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+        throw Wrong{
+            flag +
+            ": it has to be NAME=LIMIT or NAME.KEY=VALUE: step_time_ms=210, step_time_ms.stat=p95"};
+      }
+      std::string name = text.substr(0, equals);
+      const size_t dot = name.find('.');
+      std::string key = dot == std::string::npos ? "" : name.substr(dot + 1);
+      name.resize(std::min(dot, name.size()));
+      const BudgetKind* const kind = FindBudgetKind(name);
+      if (dot == std::string::npos) key = kind == nullptr || kind->has_max ? "max" : "min";
+      toml::table* const budgets = TableFor(root, "budgets", flag);
+      toml::table* const budget = budgets == nullptr ? nullptr : TableFor(*budgets, name, flag);
+      if (budget != nullptr) Put(*budget, key, text.substr(equals + 1), flag);
+    }
+  }
+
+  // nullptr: the file has something else there, which is an error of its own.
+  toml::table* TableFor(toml::table& parent, const std::string& name, const std::string& flag) {
+    if (toml::node* const known = parent.get(name)) return known->as_table();
+    toml::node& made = parent.insert_or_assign(name, toml::table{}).first->second;
+    origins_[&made] = flag;
+    return made.as_table();
+  }
+
+  void Put(toml::table& table, const std::string& key, const std::string& value,
+           const std::string& flag) {
+    double number = 0;
+    const char* const last = value.data() + value.size();
+    const auto [end, error] = std::from_chars(value.data(), last, number);
+    const bool is_number = error == std::errc() && end == last;
+    toml::node& put = is_number ? table.insert_or_assign(key, number).first->second
+                                : table.insert_or_assign(key, value).first->second;
+    origins_[&put] = flag;
+  }
+
+  std::string At(const toml::node& node) const { return At(node, node.source()); }
+  // Where the key stands that has that value.
+  std::string At(const toml::node& node, const toml::source_region& source) const {
+    const auto origin = origins_.find(&node);
+    if (origin != origins_.end()) return origin->second;
+    return fmt::format("{}:{}", path_, source.begin.line);
   }
   [[noreturn]] void Fail(const toml::node& node, const std::string& what) const {
     throw Wrong{fmt::format("{}: {}", At(node), what)};
@@ -81,8 +133,8 @@ class Reader {
       }
       const std::string nearest = Nearest(key.str(), known);
       throw Wrong{fmt::format(
-          "{}:{}: '{}' is no key of {}{}; there are: {}", path_, key.source().begin.line, key.str(),
-          of, nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest), all)};
+          "{}: '{}' is no key of {}{}; there are: {}", At(node, key.source()), key.str(), of,
+          nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest), all)};
     }
   }
 
@@ -205,8 +257,8 @@ class Reader {
       const BudgetKind* const kind = FindBudgetKind(name);
       if (kind == nullptr) {
         const std::string nearest = Nearest(name, BudgetNames());
-        throw Wrong{fmt::format("{}:{}: there is no budget '{}'{}; there are: {}", path_,
-                                key.source().begin.line, name,
+        throw Wrong{fmt::format("{}: there is no budget '{}'{}; there are: {}",
+                                At(node, key.source()), name,
                                 nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
                                 fmt::join(BudgetNames(), ", "))};
       }
@@ -316,6 +368,7 @@ class Reader {
   }
 
   const std::string& path_;
+  std::map<const toml::node*, std::string> origins_;  // the flag that a value came from
 };
 
 }  // namespace
@@ -337,15 +390,16 @@ const Budget* Policy::BudgetOf(std::string_view name) const {
   return found == budgets.end() ? nullptr : &*found;
 }
 
-Result<Policy> ParsePolicy(std::string_view text, const std::string& path) {
+Result<Policy> ParsePolicy(std::string_view text, const std::string& path,
+                           const PolicyChanges& changes) {
   try {
-    return Reader(path).Read(text);
+    return Reader(path).Read(text, changes);
   } catch (const Wrong& wrong) {
     return Error{wrong.text};
   }
 }
 
-Result<Policy> FindPolicy(const std::filesystem::path& path) {
+Result<Policy> FindPolicy(const std::filesystem::path& path, const PolicyChanges& changes) {
   namespace fs = std::filesystem;
   fs::path file = path;
   std::error_code ignored;
@@ -357,13 +411,13 @@ Result<Policy> FindPolicy(const std::filesystem::path& path) {
         break;
       }
       // What stands above a repository is somebody else's.
-      if (fs::exists(folder / ".git", ignored) || folder == folder.root_path()) return Policy{};
+      if (fs::exists(folder / ".git", ignored) || folder == folder.root_path()) break;
     }
-    if (file.empty()) return Policy{};
   }
+  if (file.empty()) return ParsePolicy("", "", changes);
   const Result<std::string> text = ReadSmallFile(file, kMostBytes);
   if (!text.ok()) return Error{text.error()};
-  return ParsePolicy(text.value(), file.string());
+  return ParsePolicy(text.value(), file.string(), changes);
 }
 
 }  // namespace trainprof

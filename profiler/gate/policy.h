@@ -67,12 +67,21 @@ struct Policy {
   const Budget* BudgetOf(std::string_view name) const;
 };
 
-// The policy that a text holds, which came from `path`. Errors name file, line and what would be right: a key that
-// nobody knows is one, since a gate must not pass for a typing error.
-Result<Policy> ParsePolicy(std::string_view text, const std::string& path);
+// What the command line says instead of the file, or beside it.
+struct PolicyChanges {
+  std::string fail_on;               // "": as the file says
+  std::vector<std::string> budgets;  // "step_time_ms=210", "step_time_ms.stat=p95", "gpu_busy=80%"
+
+  bool Any() const { return !fail_on.empty() || !budgets.empty(); }
+};
+
+// The policy that a text holds, which came from `path`. Errors name file and line, or the flag, and what would be
+// right: a key that nobody knows is one, since a gate must not pass for a typing error.
+Result<Policy> ParsePolicy(std::string_view text, const std::string& path,
+                           const PolicyChanges& changes = {});
 
 // The file at `path`; where that is empty, .trainprof.toml of the current folder or the next one above, up to that of
 // a repository. Without one the policy of no file.
-Result<Policy> FindPolicy(const std::filesystem::path& path);
+Result<Policy> FindPolicy(const std::filesystem::path& path, const PolicyChanges& changes = {});
 
 }  // namespace trainprof

@@ -128,18 +128,25 @@ std::string LanesSvg(const std::string& title, const Interval& view,
                      std::span<const PictureLane> lanes) {
   if (view.Empty()) return "";
   constexpr int kTicks = 5;
-  std::string text = Opening(title, static_cast<int>(lanes.size()) * kLaneHeight + 18, "lanes");
+  std::string drawn;
   int top = 0;
   for (const PictureLane& lane : lanes) {
-    text += LaneSvg(view, lane, top);
+    const bool is_empty =
+        std::all_of(lane.bars.begin(), lane.bars.end(),
+                    [&](const PictureBar& bar) { return Intersect(bar.time, view).Empty(); });
+    if (is_empty) continue;
+    drawn += LaneSvg(view, lane, top);
     top += kLaneHeight;
   }
+  std::string text = Opening(title, top + 18, "lanes") + drawn;
+  const bool is_short = view.Length() < Microseconds(100);
+  const double length = view.Length().ToMilliseconds() * (is_short ? 1000 : 1);
   for (int i = 0; i < kTicks; ++i) {
     const double x = kUnits * i / kTicks;
     text += fmt::format(
         "<path d=\"M{0} {1}v4\" stroke=\"#888\"/><text x=\"{0}\" y=\"{2}\" font-size=\"10\" "
-        "font-family=\"sans-serif\" class=\"label\">{3:.3f} ms</text>\n",
-        x, top, top + 14, view.Length().ToMilliseconds() * i / kTicks);
+        "font-family=\"sans-serif\" class=\"label\">{3:.{5}f} {4}</text>\n",
+        x, top, top + 14, length * i / kTicks, is_short ? "us" : "ms", is_short ? 1 : 3);
   }
   return text + "</svg></div>\n";
 }

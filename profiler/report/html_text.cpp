@@ -42,22 +42,38 @@ std::string Swatch(Category category, bool idle) {
   return text + "</svg>";
 }
 
-TableText::TableText(std::string_view caption, std::initializer_list<std::string_view> heads) {
+TableText::TableText(std::string_view caption, std::vector<Column> columns)
+    : columns_(std::move(columns)) {
   text_ = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption>"
       "<thead><tr>",
       caption);
-  for (const std::string_view head : heads) text_ += fmt::format("<th scope=\"col\">{}</th>", head);
+  for (const Column& column : columns_) {
+    text_ += fmt::format("<th scope=\"col\"{}>{}</th>", column.is_number ? " class=\"n\"" : "",
+                         column.title);
+  }
   text_ += "</tr></thead><tbody>\n";
 }
 
-void TableText::Row(std::initializer_list<std::string> cells) {
-  ++rows_;
+void TableText::AddRow(const std::vector<std::string>& cells) {
   text_ += "<tr>";
-  for (const std::string& cell : cells) text_ += "<td>" + cell + "</td>";
+  for (size_t i = 0; i < cells.size(); ++i) {
+    text_ += fmt::format("<td{}>{}</td>", columns_[i].is_number ? " class=\"n\"" : "", cells[i]);
+  }
   text_ += "</tr>\n";
 }
 
-std::string TableText::Finish() && { return std::move(text_) + "</tbody></table></div>\n"; }
+void TableText::Row(const std::vector<std::string>& cells) {
+  ++rows_;
+  AddRow(cells);
+}
+
+void TableText::Sum(const std::vector<std::string>& cells) {
+  text_ += "</tbody><tfoot>\n";
+  end_ = "</tfoot>";
+  AddRow(cells);
+}
+
+std::string TableText::Finish() && { return fmt::format("{}{}</table></div>\n", text_, end_); }
 
 }  // namespace trainprof::html

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/tables/category.h"
 
@@ -18,17 +19,29 @@ std::string_view TextOn(Category category);  // "#000" or "#fff", whichever read
 std::string Swatch(Category category,
                    bool idle);  // a small picture of the colour; idle time is hatched
 
-// A table that html.js makes sortable, within a box that scrolls by itself.
+// Of a table. Numbers stand right, and are not broken.
+struct Column {
+  std::string_view title;
+  bool is_number = true;
+};
+inline Column Words(std::string_view title) { return {title, false}; }
+
+// A table that html.js makes sortable, within a box that scrolls by itself. Cells are mark-up: of Escaped, or of
+// numbers.
 class TableText {
  public:
-  TableText(std::string_view caption, std::initializer_list<std::string_view> heads);
-  // Cells are mark-up: of Escaped, or of numbers.
-  void Row(std::initializer_list<std::string> cells);
+  TableText(std::string_view caption, std::vector<Column> columns);
+  void Row(const std::vector<std::string>& cells);
+  void Sum(const std::vector<std::string>& cells);  // of all rows: it stays below them
   size_t rows() const { return rows_; }
   std::string Finish() &&;
 
  private:
+  void AddRow(const std::vector<std::string>& cells);
+
+  const std::vector<Column> columns_;
   std::string text_;
+  std::string_view end_ = "</tbody>";
   size_t rows_ = 0;
 };
 

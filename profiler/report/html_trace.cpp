@@ -198,14 +198,18 @@ std::string Ms(Duration total, int64_t steps) {
   return fmt::format("{:.4f}", total.ToMilliseconds() / static_cast<double>(steps));
 }
 
-std::string NamesTable(const RankModel& model, const char* caption, Counted what,
+std::string NamesTable(const RankModel& model, const char* caption, NamedEvents what,
                        const Steps& steps, const IntervalSet& window) {
   NameTable table = MakeNameTable(model.trace, what, window);
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const NameRow& a, const NameRow& b) { return a.self > b.self; });
   const char* const unit = steps.count() > 0 ? "ms a step" : "ms";
-  TableText text(caption, {"name", unit, "share", steps.count() > 0 ? "times a step" : "times",
-                           "median us", "longest us"});
+  TableText text(caption, {Words("name"),
+                           {unit},
+                           {"share"},
+                           {steps.count() > 0 ? "times a step" : "times"},
+                           {"median us"},
+                           {"longest us"}});
   for (const NameRow& row : table.rows) {
     if (text.rows() == kMostNames) break;
     text.Row({Swatch(row.category, false) + "<code>" +
@@ -230,8 +234,11 @@ std::string SitesTable(const RankModel& model) {
   const std::vector<SiteRow> rows = MakeSiteTable(model, model.device_steps.window);
   const int64_t steps = model.device_steps.divisor();
   TableText text("Lines of the source, by how long their calls wait for the GPU",
-                 {"line", model.device_steps.count() > 0 ? "ms waiting a step" : "ms waiting",
-                  "calls", "launches", "allocations"});
+                 {Words("line"),
+                  {model.device_steps.count() > 0 ? "ms waiting a step" : "ms waiting"},
+                  {"calls"},
+                  {"launches"},
+                  {"allocations"}});
   for (const SiteRow& row : rows) {
     if (text.rows() == kMostNames) break;
     text.Row({Escaped(ShortName(SiteText(row.site), 200)), Ms(row.blocked, steps),
@@ -258,11 +265,12 @@ TraceParts PartsOf(const RankAnalysis& rank, const Trace& trace) {
   const Steps& steps = model.steps;
   const Steps& device = model.device_steps;
   parts.tables =
-      NamesTable(model, "Kernels and copies", Counted::kDeviceOps, device, device.device_window) +
+      NamesTable(model, "Kernels and copies", NamedEvents::kDeviceOps, device,
+                 device.device_window) +
       SitesTable(model) +
       NamesTable(model, "Operators and ranges of all threads, without what is inside them",
-                 Counted::kOperators, steps, steps.window) +
-      NamesTable(model, "CUDA calls", Counted::kCalls, steps, steps.window);
+                 NamedEvents::kOperators, steps, steps.window) +
+      NamesTable(model, "CUDA calls", NamedEvents::kCalls, steps, steps.window);
   return parts;
 }
 

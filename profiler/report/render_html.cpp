@@ -147,18 +147,26 @@ std::string StepsSection(const RankAnalysis& rank, const RankSteps& steps) {
 template <class Class>
 std::string AccountTable(const std::string& caption, const std::vector<AccountLine>& account,
                          Duration window, int64_t steps, bool any_step) {
-  TableText table(caption, {"what", any_step ? "ms a step" : "ms", "share"});
+  TableText table(caption, {html::Words("what"), {any_step ? "ms a step" : "ms"}, {"share"}});
+  const auto cells = [&](const std::string& what, Duration time) {
+    return std::vector<std::string>{
+        what, fmt::format("{:.3f}", time.ToMilliseconds() / static_cast<double>(steps)),
+        fmt::format("{:.1f} %", 100 * RankAnalysis::Part(time, window))};
+  };
+  Duration sum;
   for (size_t i = 0; i < account.size(); ++i) {
     const AccountLine& line = account[i];
     if (line.total.ns == 0) continue;
     const bool idle = line.name.starts_with("idle_");
     const Category category = CategoryOf(static_cast<Class>(i));
-    table.Row({fmt::format("{}{}{}{}", html::Swatch(category, idle), idle ? "idle: " : "",
-                           Escaped(line.title),
-                           line.meaning.empty() ? "" : fmt::format(" ({})", Escaped(line.meaning))),
-               fmt::format("{:.3f}", line.total.ToMilliseconds() / static_cast<double>(steps)),
-               fmt::format("{:.1f} %", 100 * RankAnalysis::Part(line.total, window))});
+    table.Row(
+        cells(fmt::format("{}{}{}{}", html::Swatch(category, idle), idle ? "idle: " : "",
+                          Escaped(line.title),
+                          line.meaning.empty() ? "" : fmt::format(" ({})", Escaped(line.meaning))),
+              line.total));
+    sum += line.total;
   }
+  if (table.rows() > 1) table.Sum(cells("together", sum));
   return table.rows() == 0 ? "" : std::move(table).Finish();
 }
 
@@ -244,8 +252,13 @@ std::string Findings(const JobAnalysis& job, const RankAnalysis& rank,
 
 std::string Ranks(const JobAnalysis& job) {
   if (job.ranks.size() < 2) return "";
-  TableText table("Ranks", {"rank", "steps", "median ms", "mean ms", "GPU busy", "waits ms a step",
-                            "first finding"});
+  TableText table("Ranks", {{"rank"},
+                            {"steps"},
+                            {"median ms"},
+                            {"mean ms"},
+                            {"GPU busy"},
+                            {"waits ms a step"},
+                            html::Words("first finding")});
   for (size_t i = 0; i < std::min(job.ranks.size(), kMostRows); ++i) {
     const RankAnalysis& rank = job.ranks[i];
     std::string busy;
@@ -300,7 +313,7 @@ std::string Environment(const JobAnalysis& job, const RankAnalysis& rank) {
   std::string text = List(facts);
   const std::string memory = MemoryText(rank);
   if (!memory.empty()) text += fmt::format("<pre tabindex=\"0\">{}</pre>\n", EscapedLines(memory));
-  TableText table("Environment", {"what", "value"});
+  TableText table("Environment", {html::Words("what"), html::Words("value")});
   for (const auto& [name, value] : rank.environment) {
     if (table.rows() == kMostRows) break;
     table.Row({Short(name), Short(value)});

@@ -150,5 +150,54 @@ TEST(Policy, ThatOfAFolderAboveIsFoundUpToTheRepository) {
   fs::remove_all(root);
 }
 
+TEST(Policy, TheCommandLineAddsToTheFileAndReplacesWhatItSays) {
+  const Result<Policy> read = ParsePolicy(
+      "[check]\nfail-on = \"note\"\n[budgets.step_time_ms]\nmax = 210\nmax-regression = \"3%\"\n",
+      "p.toml",
+      {"never",
+       {"step_time_ms=5.5", "step_time_ms.stat=p95", "gpu_busy=80%", "peak_gpu_memory=10 GiB",
+        "samples_per_second=7", "samples_per_second.samples-per-step=2", "idle=5%"}});
+  ASSERT_TRUE(read.ok()) << read.error();
+  const Policy& policy = read.value();
+  EXPECT_EQ(policy.fail_on, FailOn::kNever);
+  EXPECT_EQ(policy.budgets.size(), 5u);
+  const Budget& step = *policy.BudgetOf("step_time_ms");
+  EXPECT_EQ(step.max, 5.5);
+  EXPECT_EQ(step.stat, "p95");
+  EXPECT_EQ(step.max_regression, 0.03);
+  EXPECT_EQ(policy.BudgetOf("gpu_busy")->min, 0.8);
+  EXPECT_EQ(policy.BudgetOf("peak_gpu_memory")->max, 10 * 0x1p30);
+  EXPECT_EQ(policy.BudgetOf("samples_per_second")->min, 7);
+  EXPECT_EQ(policy.BudgetOf("samples_per_second")->samples_per_step, 2);
+  EXPECT_EQ(policy.BudgetOf("idle")->max_share, 0.05);
+}
+
+TEST(Policy, AMistakeOnTheCommandLineNamesTheFlag) {
+  const auto error_of = [](const PolicyChanges& changes, std::string_view text = "") {
+    const Result<Policy> policy = ParsePolicy(text, "p.toml", changes);
+    return policy.ok() ? "" : policy.error();
+  };
+  const std::pair<const char*, const char*> kMistakes[] = {
+      {"step_time=3", "did you mean 'step_time_ms'"},
+      {"step_time_ms", "NAME=LIMIT"},
+      {"=3", "NAME=LIMIT"},
+      {"step_time_ms=", "NAME=LIMIT"},
+      {"step_time_ms=fast", "a number"},
+      {"step_time_ms.min=3", "'min' is no key"},
+      {"step_time_ms.stat=p95", "sets no limit"},
+      {"step_time_ms=-3", "at least 0"},
+      {"step_time_ms=nan", "at least 0"},
+      {"gpu_busy=180%", "a share"}};
+  for (const auto& [budget, said] : kMistakes) {
+    const std::string error = error_of({"", {budget}});
+    EXPECT_EQ(error.rfind(std::string("--budget ") + budget + ":", 0), 0u) << error;
+    EXPECT_NE(error.find(said), std::string::npos) << error;
+  }
+  EXPECT_EQ(error_of({"nevr", {}}).rfind("--fail-on nevr:", 0), 0u);
+  // The file's own mistakes are its own.
+  EXPECT_EQ(error_of({"", {"idle=3"}}, "budgets = 3\n").rfind("p.toml:1:", 0), 0u);
+  EXPECT_EQ(error_of({"", {"idle=3"}}, "[budgets]\nidle = 3\n").rfind("p.toml:2:", 0), 0u);
+}
+
 }  // namespace
 }  // namespace trainprof

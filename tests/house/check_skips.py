@@ -33,6 +33,7 @@ def expected(corpus):
         # 139 MB, of which CI installs none.
         (re.compile(r"\bnbconvert\b"), "TRAINPROF_TEST_JUPYTER" not in os.environ),
         (re.compile(r"\bPyPI\b"), lambda: not reaches_pypi()),
+        (re.compile(r"\bChromium\b"), not (shutil.which("chromium") or shutil.which("google-chrome"))),
         (re.compile(r"\bXvfb\b"), not (shutil.which("Xvfb") and shutil.which("xdotool"))),
         (re.compile(r"\bnot as root\b|\broot may\b"), os.geteuid() == 0),
     ]

@@ -47,16 +47,16 @@ int64_t PartOf(const Interval& event, const IntervalSet& window) {
   return part;
 }
 
-bool Counts(const Trace& trace, Counted what, uint32_t row) {
+bool Counts(const Trace& trace, NamedEvents what, uint32_t row) {
   const RangeKind kind = trace.ranges.kind[row];
-  if (what == Counted::kPython) return kind == RangeKind::kPythonFunction;
+  if (what == NamedEvents::kPython) return kind == RangeKind::kPythonFunction;
   const std::set<RangeKind> left_out = {RangeKind::kPythonFunction, RangeKind::kOverhead,
                                         RangeKind::kGpuAnnotation};
-  return what != Counted::kOperators || !left_out.contains(kind);
+  return what != NamedEvents::kOperators || !left_out.contains(kind);
 }
 
 // Names by text, all durations kept, parents' time charged one by one.
-std::map<std::string, TwinRow> TableTwin(const Trace& trace, Counted what,
+std::map<std::string, TwinRow> TableTwin(const Trace& trace, NamedEvents what,
                                          const IntervalSet& window) {
   std::map<std::string, TwinRow> rows;
   const EventColumns& columns = *ColumnsOf(trace, TableOf(what));
@@ -83,7 +83,7 @@ std::map<std::string, TwinRow> TableTwin(const Trace& trace, Counted what,
   return rows;
 }
 
-void ExpectSameAsTwin(const Trace& trace, Counted what, const IntervalSet& window) {
+void ExpectSameAsTwin(const Trace& trace, NamedEvents what, const IntervalSet& window) {
   const NameTable table = MakeNameTable(trace, what, window);
   std::map<std::string, TwinRow> twin = TableTwin(trace, what, window);
   ASSERT_EQ(table.rows.size(), twin.size());
@@ -117,8 +117,8 @@ TEST(NameTableTwin, AgreesOnRandomTracesAndWindows) {
       const int64_t begin = trace.extent.begin.ns + random.Between(0, length);
       parts.push_back({{begin}, {begin + random.Between(1, length)}});
     }
-    for (const Counted what :
-         {Counted::kDeviceOps, Counted::kOperators, Counted::kCalls, Counted::kPython}) {
+    for (const NamedEvents what : {NamedEvents::kDeviceOps, NamedEvents::kOperators,
+                                   NamedEvents::kCalls, NamedEvents::kPython}) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed << " what " << static_cast<int>(what));
       ExpectSameAsTwin(trace, what, Whole());
       ExpectSameAsTwin(trace, what, IntervalSet::Union(parts));
@@ -135,7 +135,7 @@ kernel 20 50 gemm | corr=2
 copy 60 64 Memcpy HtoD (Pinned -> Device) | corr=3
 )");
   const IntervalSet window = IntervalSet::Union({{{5 * kUs}, {30 * kUs}}});
-  const NameTable table = MakeNameTable(trace, Counted::kDeviceOps, window);
+  const NameTable table = MakeNameTable(trace, NamedEvents::kDeviceOps, window);
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0].count, 2u);
   EXPECT_EQ(table.rows[0].total, Microseconds(15));
@@ -144,7 +144,7 @@ copy 60 64 Memcpy HtoD (Pinned -> Device) | corr=3
   EXPECT_EQ(table.rows[0].longest, Microseconds(10));
   EXPECT_EQ(table.rows[0].longest_row, Row{1});
   EXPECT_EQ(table.rows[0].category, Category::kCompute);
-  EXPECT_EQ(MakeNameTable(trace, Counted::kDeviceOps, Whole()).rows.size(), 2u);
+  EXPECT_EQ(MakeNameTable(trace, NamedEvents::kDeviceOps, Whole()).rows.size(), 2u);
 }
 
 TEST(NameTable, ChargesTimeToTheInnermostOperator) {
@@ -155,13 +155,13 @@ op 10 40 aten::addmm
 python 20 30 train.py(3): step
 call 50 60 cudaLaunchKernel | corr=1
 )");
-  const NameTable table = MakeNameTable(trace, Counted::kOperators, Whole());
+  const NameTable table = MakeNameTable(trace, NamedEvents::kOperators, Whole());
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(RowOf(trace, table, "aten::linear")->self, Microseconds(70));
   EXPECT_EQ(RowOf(trace, table, "aten::linear")->total, Microseconds(100));
   EXPECT_EQ(RowOf(trace, table, "aten::addmm")->self, Microseconds(20));
-  EXPECT_EQ(MakeNameTable(trace, Counted::kPython, Whole()).rows.size(), 1u);
-  EXPECT_EQ(MakeNameTable(trace, Counted::kCalls, Whole()).self, Microseconds(10));
+  EXPECT_EQ(MakeNameTable(trace, NamedEvents::kPython, Whole()).rows.size(), 1u);
+  EXPECT_EQ(MakeNameTable(trace, NamedEvents::kCalls, Whole()).self, Microseconds(10));
 }
 
 TEST(NameTable, LeavesTheProfilersOwnSpanOut) {
@@ -175,7 +175,7 @@ TEST(NameTable, LeavesTheProfilersOwnSpanOut) {
   add("PyTorch Profiler (0)", "Trace");
   add("anything", "of others");
   const Trace trace = std::move(builder).Build();
-  const NameTable table = MakeNameTable(trace, Counted::kOperators, Whole());
+  const NameTable table = MakeNameTable(trace, NamedEvents::kOperators, Whole());
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(trace.Text(table.rows[0].name), "anything");
 }
@@ -184,7 +184,7 @@ TEST(NameTable, EndsEarlyWhenCancelled) {
   const Trace trace = TraceFromScript("stream 0 7\nkernel 0 10 gemm | corr=1\n");
   const std::atomic<bool> cancel = true;
   EXPECT_FALSE(
-      RunUnlessCancelled(&cancel, [&] { MakeNameTable(trace, Counted::kDeviceOps, Whole()); }));
+      RunUnlessCancelled(&cancel, [&] { MakeNameTable(trace, NamedEvents::kDeviceOps, Whole()); }));
 }
 
 TEST(Histogram, HasEachEventOfTheNameInTheBinOfItsDuration) {

@@ -82,7 +82,7 @@ struct HistogramKey {
 
 // What a user has chosen and is writing: stays when further ranks come.
 struct PaneInputs {
-  Counted ops = Counted::kOperators;
+  NamedEvents ops = NamedEvents::kOperators;
   std::optional<int> shown_tab;  // that the tab bar was told of
   std::string search;            // as it is being written
   std::string searched;          // what state.search had when `search` was last set from it
@@ -92,7 +92,7 @@ struct PaneInputs {
 };
 
 struct InspectorCache {
-  std::array<NamesPane, 4> names;  // by Counted
+  std::array<NamesPane, 4> names;  // by NamedEvents
   Background<Scope, std::vector<SiteRow>> sites;
   SortedRows sites_order;
   std::optional<std::vector<RankRow>> ranks;

@@ -35,7 +35,7 @@ constexpr TableColumn kHostColumns[] = {
 };
 
 // A trace without steps has nothing to divide by; a table whose events do not nest, no self time.
-std::vector<TableColumn> ColumnsFor(Counted what, bool has_steps) {
+std::vector<TableColumn> ColumnsFor(NamedEvents what, bool has_steps) {
   const bool nests = TableOf(what) == Table::kRanges;
   const auto all = nests ? std::span(kHostColumns) : std::span(kDeviceColumns);
   std::vector<TableColumn> columns(all.begin(), all.end());
@@ -78,12 +78,12 @@ std::string SearchFor(std::string_view name) {
 
 class NamesTab {
  public:
-  NamesTab(PaneContext& context, Counted what)
+  NamesTab(PaneContext& context, NamedEvents what)
       : context_(context),
         state_(context.state),
         what_(what),
         pane_(context.cache.inspector.names[static_cast<size_t>(what)]),
-        scope_(ScopeOf(context, what == Counted::kDeviceOps)),
+        scope_(ScopeOf(context, what == NamedEvents::kDeviceOps)),
         trace_(state_.document->TraceOf(scope_.rank)) {}
 
   void Draw() {
@@ -105,16 +105,16 @@ class NamesTab {
 
  private:
   const NameTable* Get() {
-    const size_t events = what_ == Counted::kDeviceOps ? trace_.device_ops.size()
-                          : what_ == Counted::kCalls   ? trace_.api.size()
-                                                       : trace_.ranges.size();
+    const size_t events = what_ == NamedEvents::kDeviceOps ? trace_.device_ops.size()
+                          : what_ == NamedEvents::kCalls   ? trace_.api.size()
+                                                           : trace_.ranges.size();
     const auto make = [owner = state_.document, trace = &trace_, what = what_,
                        window = scope_.window] { return MakeNameTable(*trace, what, window); };
     return pane_.table.Get(scope_, events <= kEventsAtOnce, make);
   }
 
   std::string EmptyText() const {
-    if (what_ == Counted::kDeviceOps) {
+    if (what_ == NamedEvents::kDeviceOps) {
       return trace_.device_ops.size() == 0
                  ? "No GPU work was recorded. The quality tab says what the recorder saw."
                  : "No GPU work here.";
@@ -128,7 +128,7 @@ class NamesTab {
     const std::string_view name = trace_.Text(row.name);
     const bool selected = state_.selected && IsNamed(*state_.selected, row.name);
     const ImU32 color = context_.theme.Of(row.category);
-    const bool is_kernel = what_ == Counted::kDeviceOps;
+    const bool is_kernel = what_ == NamedEvents::kDeviceOps;
     const std::string_view title = is_kernel ? KernelTitle(name) : name;
     if (shown.NameCell(index, title.empty() ? "(no name)" : title, selected, color, name)) {
       RunSearch(state_, SearchFor(name));
@@ -152,7 +152,7 @@ class NamesTab {
 
   PaneContext& context_;
   State& state_;
-  const Counted what_;
+  const NamedEvents what_;
   NamesPane& pane_;
   const Scope scope_;
   const Trace& trace_;
@@ -160,19 +160,19 @@ class NamesTab {
 
 }  // namespace
 
-void DrawKernels(PaneContext& context) { NamesTab(context, Counted::kDeviceOps).Draw(); }
+void DrawKernels(PaneContext& context) { NamesTab(context, NamedEvents::kDeviceOps).Draw(); }
 
 void DrawOps(PaneContext& context) {
-  Counted& what = context.cache.inspector.inputs.ops;
-  const auto choice = [&](const char* title, Counted of) {
+  NamedEvents& what = context.cache.inspector.inputs.ops;
+  const auto choice = [&](const char* title, NamedEvents of) {
     if (ImGui::RadioButton(title, what == of)) what = of;
     ImGui::SameLine();
   };
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1);
   ImGui::PushStyleColor(ImGuiCol_Border, context.theme.text_dim);
-  choice("operators", Counted::kOperators);
-  choice("calls", Counted::kCalls);
-  choice("Python", Counted::kPython);
+  choice("operators", NamedEvents::kOperators);
+  choice("calls", NamedEvents::kCalls);
+  choice("Python", NamedEvents::kPython);
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::NewLine();

@@ -1,5 +1,6 @@
 """Tells trainprof what it cannot see by itself. Everything here does nothing unless the program runs under
-`trainprof run`, and nothing needs to be told: steps and phases of a torch program are found without it.
+`trainprof run`, and nothing needs to be told: steps and phases of a torch program are found without it. `assert_budget`
+alone is for tests: it records and judges a run.
 
     import trainprof
 
@@ -17,8 +18,9 @@ from types import TracebackType
 from typing import Optional, Type
 
 from trainprof import _recorder
+from trainprof._budget import assert_budget
 
-__all__ = ["annotate_batch", "mark", "range", "step"]
+__all__ = ["annotate_batch", "assert_budget", "mark", "range", "step"]
 
 
 class _Steps(threading.local):

@@ -4,18 +4,22 @@ import signal
 import sys
 
 
-def program():
-    """In a wheel it lies within the package; elsewhere this package lies in lib/trainprof-python, beside bin."""
+def find():
+    """The program's path, or None. In a wheel it lies within the package; elsewhere this package lies in
+    lib/trainprof-python, beside bin."""
     here = os.path.dirname(os.path.abspath(__file__))
     for folder in (here, os.path.dirname(os.path.dirname(os.path.dirname(here)))):
         path = os.path.join(folder, "bin", "trainprof")
         if os.access(path, os.X_OK):
             return path
-    sys.exit("trainprof: there is no program beside this package, %s: pip install --force-reinstall trainprof" % here)
+    return None
 
 
 def main():
-    path = program()
+    path = find()
+    if path is None:
+        sys.exit("trainprof: there is no program beside this package, %s: pip install --force-reinstall trainprof"
+                 % os.path.dirname(os.path.abspath(__file__)))
     # What Python has changed for itself at its start is not the program's.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
