@@ -25,7 +25,8 @@ set -euo pipefail
   # The timeline: cmake/imgui.cmake. The last two draw where there is no graphics card.
   readonly viewer="libimgui-dev libstb-dev libfreetype-dev libglfw3-dev libgl-dev libegl-dev libpng-dev
     fonts-dejavu-core libegl1 libgl1-mesa-dri"
-  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema xmllint=libxml2-utils git=git
+  readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema
+    python3-pytest python3-yaml xmllint=libxml2-utils git=git
     Xvfb=xvfb xdotool=xdotool libx11-dev"
   # Opens the report's page; 400 MB.
   readonly browser="chromium=chromium"

@@ -106,6 +106,10 @@ class Doubts {
   }
 
   void FindMissingFiles() {
+    if (!job_.run.no_manifest.empty()) {
+      Add("no_manifest",
+          job_.run.no_manifest + ": whether files of the recording are missing cannot be told");
+    }
     const std::vector<std::string>& files = job_.run.missing_files;
     if (files.empty()) return;
     Add("missing_file", fmt::format("the manifest names {} that the recording lacks: {}{}",

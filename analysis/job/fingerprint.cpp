@@ -80,6 +80,9 @@ std::string WithoutNumbers(std::string_view text) {
 
 std::vector<EnvironmentFact> EnvironmentOf(const JobAnalysis& job) {
   const auto number = [](int64_t value) { return std::to_string(value); };
+  // Without a GPU it is what trains.
+  const bool no_gpu = std::all_of(job.ranks.begin(), job.ranks.end(),
+                                  [](const RankAnalysis& rank) { return rank.devices.empty(); });
   return {
       {"source", "kind of input", OfRanks(job, [](const RankAnalysis& r) { return r.kind; })},
       {"ranks", "number of ranks", number(static_cast<int64_t>(job.ranks.size()))},
@@ -93,6 +96,7 @@ std::vector<EnvironmentFact> EnvironmentOf(const JobAnalysis& job) {
       {"torch", "torch", Told(job, {fact::kTorchVersion, "torch_version", "pytorch_version"})},
       {"batch_size", "batch size", Told(job, {fact::kLoaderBatchSize})},
       {"cores", "cores of the host", Told(job, {fact::kCores})},
+      {"processor", "processor of the host", Told(job, {fact::kProcessor}), no_gpu},
       // Operators and memory are recorded at a cost that is part of the steps.
       {"recording_options", "options of the recording", OfRanks(job, OptionsOf)},
       {"python", "Python", Told(job, {fact::kPythonVersion}), false},

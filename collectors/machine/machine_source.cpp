@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <fstream>
+
+#include "trace/recording/wire/facts.h"
+
 namespace trainprof {
 namespace {
 
@@ -19,7 +23,8 @@ constexpr uint64_t kSectorBytes = 512;  // of /proc/diskstats, whatever the disk
 }  // namespace
 
 MachineSource::MachineSource(const fs::path& root)
-    : stat_(root / "proc/stat"),
+    : processor_(root / "proc/cpuinfo"),
+      stat_(root / "proc/stat"),
       load_(root / "proc/loadavg"),
       vmstat_(root / "proc/vmstat"),
       meminfo_(root / "proc/meminfo"),
@@ -31,6 +36,18 @@ MachineSource::MachineSource(const fs::path& root)
 uint32_t MachineSource::Id(HostEncoder& out) {
   if (!machine_) machine_ = out.Add({.kind = HostEntityKind::kMachine});
   return *machine_;
+}
+
+// "model name\t: AMD EPYC 7763 64-Core Processor", of the first core: the file has a part for each.
+void MachineSource::Describe(HostEncoder& out) const {
+  std::ifstream file(processor_);
+  std::string line;
+  while (std::getline(file, line) && !line.empty()) {
+    if (!line.starts_with("model name")) continue;
+    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (begin != std::string::npos) out.Fact(fact::kProcessor, line.substr(begin));
+    return;
+  }
 }
 
 // "cpu3 user nice system idle iowait irq softirq steal ...": old kernels end earlier.
@@ -60,6 +77,7 @@ void MachineSource::ObserveCpuLine(std::string_view line, HostEncoder& out) {
 }
 
 void MachineSource::SampleCpu(HostEncoder& out) {
+  if (samples_ == 0) Describe(out);
   if (const auto text = stat_.Read(buffer_)) {
     ForEachLine(*text, [&](std::string_view line) {
       if (line.starts_with("cpu")) ObserveCpuLine(line, out);

@@ -16,17 +16,20 @@ class MachineSource {
   // Reads below root/proc.
   explicit MachineSource(const std::filesystem::path& root);
 
-  // What a kernel does not have is not observed. The three cost different amounts.
+  // What a kernel does not have is not observed. The three cost different amounts. The first says what processor this
+  // is, once.
   void SampleCpu(recording::HostEncoder& out);
   void SampleMemory(recording::HostEncoder& out);
   void SamplePressure(recording::HostEncoder& out);
 
  private:
   uint32_t Id(recording::HostEncoder& out);
+  void Describe(recording::HostEncoder& out) const;
   void ObserveCpuLine(std::string_view line, recording::HostEncoder& out);
   void ObservePressure(ProcFile& file, std::optional<recording::MachineMetric> some,
                        std::optional<recording::MachineMetric> full, recording::HostEncoder& out);
 
+  std::filesystem::path processor_;
   ProcFile stat_;
   ProcFile load_;
   ProcFile vmstat_;

@@ -312,6 +312,12 @@ std::filesystem::path WriteRank(const std::filesystem::path& folder, bool waits 
   return writer.path();
 }
 
+// Of a run that ended well.
+void WriteManifest(const std::filesystem::path& run_dir) {
+  std::ofstream(run_dir / "manifest.json")
+      << R"({"format": "trainprof recording", "end_unix_ns": 5, "exit_code": 0, "signal": null})";
+}
+
 JobAnalysis Load(const std::filesystem::path& path) {
   Result<JobAnalysis> job = AnalyzePath(path, {});
   EXPECT_TRUE(job.ok());
@@ -320,6 +326,7 @@ JobAnalysis Load(const std::filesystem::path& path) {
 
 TEST(DoubtsOfRecordings, AFailingRankFailsAHealthyOnePasses) {
   const ScratchFolder folder;
+  WriteManifest(folder.path());
   WriteRank(folder / "rank-00000");
   EXPECT_EQ(ConclusionOf(Load(folder.path())), Conclusion::kPassed);
   WriteRank(folder / "rank-00001", true);
@@ -335,6 +342,7 @@ TEST(DoubtsOfRecordings, ARankWhoseFileIsCutOrRubbishIsNotPassed) {
     EXPECT_EQ(ConclusionOf(job), Conclusion::kInconclusive) << bytes;
   }
   const ScratchFolder folder;
+  WriteManifest(folder.path());
   WriteRank(folder / "rank-00000");
   std::ofstream(WriteRank(folder / "rank-00001", true)) << std::string(5000, 'x');
   EXPECT_EQ(Ids(Load(folder.path())), "unreadable; missing_rank");
@@ -355,9 +363,26 @@ TEST(DoubtsOfRecordings, ARankThatTheManifestNamesMustBeThere) {
   EXPECT_EQ(Ids(Load(folder / "rank-00000")), "");  // the user named one rank
 }
 
+// Nothing else says which files there were.
+TEST(DoubtsOfRecordings, WithoutAManifestNobodyKnowsWhatIsMissing) {
+  const ScratchFolder folder;
+  WriteRank(folder / "rank-00000");
+  EXPECT_EQ(Ids(Load(folder.path())), "no_manifest");
+  EXPECT_EQ(Ids(Load(folder / "rank-00000")), "");  // the user named one rank
+  for (const char* text : {"", "{", "[]", "{\"format\": \"another\"}", "\xff\xff"}) {
+    std::ofstream(folder / "manifest.json") << text;
+    const JobAnalysis job = Load(folder.path());
+    EXPECT_EQ(Ids(job), "no_manifest") << text;
+    EXPECT_EQ(ConclusionOf(job), Conclusion::kInconclusive) << text;
+  }
+  WriteManifest(folder.path());
+  EXPECT_EQ(Ids(Load(folder.path())), "");
+}
+
 // Each segment's chunks stand one behind the other: a file that was cut between two is short.
 TEST(DoubtsOfRecordings, AChunkThatWasCutOffOrWipedIsLost) {
   const ScratchFolder folder;
+  WriteManifest(folder.path());
   const std::filesystem::path path = WriteRank(folder / "pid-1");
   const auto size = std::filesystem::file_size(path);
   EXPECT_EQ(Ids(Load(folder.path())), "");

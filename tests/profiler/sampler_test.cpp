@@ -93,9 +93,16 @@ TEST(Machine, CpuTimesRunQueueAndLoad) {
            "intr 12345 0 0\nctxt 777\nbtime 1700000000\nprocesses 9\n"
            "procs_running 3\nprocs_blocked 2\nsoftirq 1 2\n");
   root.Put("proc/loadavg", "12.05 1.00 0.50 3/200 4711\n");
+  root.Put("proc/cpuinfo",
+           "processor\t: 0\nmodel\t\t: 1\nmodel name\t: AMD EPYC 7763 64-Core\nflags\t: a\n\n"
+           "processor\t: 1\nmodel name\t: another\n");
   HostEncoder out(0);
-  MachineSource(root.path()).SampleCpu(out);
+  MachineSource source(root.path());
+  source.SampleCpu(out);
   const Observed seen(out);
+  EXPECT_EQ(seen.facts.at("processor"), "AMD EPYC 7763 64-Core");
+  source.SampleCpu(out);
+  EXPECT_TRUE(Observed(out).facts.empty());  // once is enough
   EXPECT_EQ(seen.At("machine ", MachineMetric::kUser), 110);
   EXPECT_EQ(seen.At("machine ", MachineMetric::kSystem), 20);
   EXPECT_EQ(seen.At("machine ", MachineMetric::kIrq), 3);

@@ -49,13 +49,15 @@ def _flags(budgets: Mapping[str, Union[Limit, Mapping[str, Limit]]], fail_on: Op
     flags = []
     for name, limits in budgets.items():
         for key, limit in (limits.items() if isinstance(limits, Mapping) else [("", limits)]):
-            flags.append("--budget=%s%s=%s" % (name, "." + key if key else "", limit))
+            flags.append("--budget=%s%s=%s" % (name, "." + key.replace("_", "-") if key else "", limit))
     if fail_on is None and budgets:
         fail_on = "never"
     for flag, value in (("--fail-on", fail_on), ("--config", config), ("--baseline", baseline)):
         if value is not None:
             flags.append("%s=%s" % (flag, value))
-    return flags + ["--allow-inconclusive"] * allow_inconclusive
+    if allow_inconclusive:
+        flags.append("--allow-inconclusive")
+    return flags
 
 
 def _judged(path: Union[str, "os.PathLike[str]"], report: str, flags: List[str]) -> Dict[str, Any]:

@@ -62,20 +62,27 @@ RunState ReadRunState(const fs::path& path) {
   RunState state;
   const fs::path run_dir = RunOf(path);
   if (run_dir.empty()) return state;
-  const Result<std::string> text =
-      ReadRecorded(run_dir / kManifestFile, Links::kFollow, kMaxManifestBytes);
+  const bool is_named = run_dir == Resolved(path);  // not a part of it
+  const fs::path file = run_dir / kManifestFile;
+  std::error_code error;
+  if (is_named && IsRunDirectory(run_dir)) {
+    const char* const what = fs::exists(file, error) ? "a damaged " : "no ";
+    state.no_manifest = fmt::format("the recording has {}{}", what, kManifestFile);
+  }
+  const Result<std::string> text = ReadRecorded(file, Links::kFollow, kMaxManifestBytes);
   if (!text.ok()) return state;
   const json manifest = ParseRecorded(text.value());
   state.known = manifest.is_object() && manifest.contains("exit_code") &&
                 manifest.contains("signal") &&
                 manifest.value("format", json()) == "trainprof recording";
   if (!state.known) return state;
+  state.no_manifest.clear();
   const auto end = manifest.find("end_unix_ns");
   state.ended = end != manifest.end() && end->is_number();
   state.exit_code = IntOf(manifest, "exit_code");
   state.signal = IntOf(manifest, "signal");
   if (const json host = manifest.value("host", json()); host.is_string()) state.host = host;
-  if (run_dir == Resolved(path)) state.missing_files = MissingFiles(run_dir, manifest);
+  if (is_named) state.missing_files = MissingFiles(run_dir, manifest);
   return state;
 }
 

@@ -17,6 +17,8 @@ struct RunState {
   // Segments that the manifest names and the recording lacks: "rank-00001/4711-23.tpz". A run
   // directory's alone; of a rank's folder nothing is known to be missing.
   std::vector<std::string> missing_files;
+  // Why that cannot be told of a run directory: "the recording has no manifest.json".
+  std::string no_manifest;
 
   // True where the program neither ended by itself with success nor is known to.
   bool Failed() const {

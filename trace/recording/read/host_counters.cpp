@@ -222,7 +222,7 @@ void HostSamples::AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder
   Quality& quality = builder.quality();
   if (audience == 0) {
     for (const std::string& error : errors_) {
-      quality.Count("unreadable_host_file", QualitySeverity::kWarning, 1, error);
+      quality.Count("unreadable_host_file", QualitySeverity::kDataLoss, 1, error);
     }
   }
   AddCores(audience, builder);
@@ -243,7 +243,7 @@ void HostSamples::AddTo(size_t audience, int64_t base_monotonic_ns, TraceBuilder
                     "one in " + std::to_string(stride) + " samples of the host is shown");
     }
     if (machine == audience) {
-      quality.Count("damaged_host_samples", QualitySeverity::kWarning, damaged,
+      quality.Count("damaged_host_samples", QualitySeverity::kDataLoss, damaged,
                     file.path.filename().string() + ": samples around the damage are missing");
     }
   }

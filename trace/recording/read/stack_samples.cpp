@@ -147,7 +147,7 @@ void AddStackSamples(const HostFile& file, HostOwnership& ownership, size_t audi
   if (!takes_rest) return;
   for (const auto& [key, text] : maker.facts) builder.trace().environment.emplace_back(key, text);
   builder.quality().Count(
-      "damaged_stack_samples", QualitySeverity::kWarning, damaged,
+      "damaged_stack_samples", QualitySeverity::kDataLoss, damaged,
       file.path.filename().string() + ": samples around the damage are missing");
 }
 

@@ -102,6 +102,7 @@ inline constexpr char kLoaderStartMethod[] = "loader.start_method";
 
 // Of a machine, written by its host sampler, in words.
 
+inline constexpr char kProcessor[] = "processor";  // "AMD EPYC 7763 64-Core Processor"
 // "GPU 0": UUID and name; also kNotSampled and why, as of "GPU 0 power".
 inline constexpr char kGpuPrefix[] = "GPU ";
 inline constexpr char kMigMode[] = "MIG mode";  // ends it, behind a comma, of a GPU cut into slices
