@@ -151,6 +151,7 @@ JudgedBudget JudgeBudget(std::span<const JobAnalysis> runs, const Budget& budget
   judged.code = kind.code;
   judged.name = budget.name;
   judged.title = kind.title;
+  judged.line = budget.line;
   if (budget.name == kStepTimeBudget)
     judged.title += " " + (budget.stat.empty() ? "p50" : budget.stat);
   const Measured measured = MeasureAll(runs, budget);
@@ -178,8 +179,9 @@ JudgedBudget JudgeBudget(std::span<const JobAnalysis> runs, const Budget& budget
 }
 
 // Slower, surely, and by more than is allowed.
-JudgedBudget JudgeRegression(const Diff& diff, double most) {
+JudgedBudget JudgeRegression(const Diff& diff, double most, int64_t line) {
   JudgedBudget judged;
+  judged.line = line;
   judged.code = kRegressionCode;
   judged.name = "step_time_regression";
   judged.title = "step time against the baseline";
@@ -251,13 +253,17 @@ GateResult Judge(std::span<const JobAnalysis> runs, const Policy& policy, Date t
   }
   Judging(runs.back(), policy, today, result).JudgeFindings();
   double most = kMostRegression;
+  int64_t line_of_most = 0;
   for (const Budget& budget : policy.budgets) {
-    if (budget.max_regression) most = *budget.max_regression;
+    if (budget.max_regression) {
+      most = *budget.max_regression;
+      line_of_most = budget.line;
+    }
     if (budget.max || budget.max_share || budget.min) {
       result.budgets.push_back(JudgeBudget(runs, budget));
     }
   }
-  if (result.diff) result.budgets.push_back(JudgeRegression(*result.diff, most));
+  if (result.diff) result.budgets.push_back(JudgeRegression(*result.diff, most, line_of_most));
   result.conclusion = ConclusionOf(result);
   return result;
 }

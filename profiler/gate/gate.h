@@ -50,6 +50,7 @@ struct JudgedBudget {
   std::string text;  // "step time p50: 210.3 ms, at most 205.0 ms"
   std::optional<double> value;
   std::optional<double> limit;
+  int64_t line = 0;  // of the policy; 0: it does not stand there
 };
 
 struct GateResult {

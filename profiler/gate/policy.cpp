@@ -270,6 +270,7 @@ class Reader {
                     const BudgetKind& kind) const {
     Budget budget;
     budget.name = name;
+    budget.line = static_cast<int64_t>(table.source().begin.line);
     Keys keys;
     if (kind.has_max) {
       keys["max"] = [&](const toml::node& node) { ReadMax(node, kind, budget); };

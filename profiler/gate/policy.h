@@ -41,6 +41,7 @@ struct Budget {
   std::optional<double> max_regression;
   // Of samples_per_second: how many samples a rank takes in a step.
   std::optional<double> samples_per_step;
+  int64_t line = 0;  // of its table in the file; 0: it is the command line's
 };
 
 // A finding that a team lives with.

@@ -286,7 +286,14 @@ std::string Gate(const JobAnalysis& job, const RenderOptions& options) {
   const CheckReport report = CheckReportOf(job, options);
   std::string text = fmt::format("<p><b>{}</b></p>\n", Escaped(GateVerdict(report.gate)));
   std::vector<std::string> lines;
-  for (const JudgedBudget& budget : report.gate.budgets) lines.push_back(budget.text);
+  for (const JudgedBudget& budget : report.gate.budgets) {
+    const bool is_open = budget.state == GateState::kInconclusive;
+    lines.push_back(fmt::format("{}: {}",
+                                budget.state == GateState::kFailed ? "broken"
+                                : is_open                          ? "not known"
+                                                                   : "kept",
+                                budget.text));
+  }
   for (const std::string& line : report.gate.complaints) lines.push_back(line);
   return text + List(lines);
 }

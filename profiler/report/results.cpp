@@ -91,8 +91,8 @@ class Collector {
       result.severity = budget.state == GateState::kFailed ? Severity::kError : Severity::kWarning;
       result.state = budget.state;
       result.message = OneLine(budget.text);
-      result.file = RelativeFile(report_.gate.policy);
-      result.line = result.file.empty() ? 0 : 1;
+      result.line = budget.line;
+      if (result.line > 0) result.file = RelativeFile(report_.gate.policy);
       result.fingerprint = FingerprintOfBudget(budget.name);
     }
   }

@@ -165,6 +165,8 @@ TEST(Policy, TheCommandLineAddsToTheFileAndReplacesWhatItSays) {
   EXPECT_EQ(step.max, 5.5);
   EXPECT_EQ(step.stat, "p95");
   EXPECT_EQ(step.max_regression, 0.03);
+  EXPECT_EQ(step.line, 3);
+  EXPECT_EQ(policy.BudgetOf("idle")->line, 0);
   EXPECT_EQ(policy.BudgetOf("gpu_busy")->min, 0.8);
   EXPECT_EQ(policy.BudgetOf("peak_gpu_memory")->max, 10 * 0x1p30);
   EXPECT_EQ(policy.BudgetOf("samples_per_second")->min, 7);

@@ -181,6 +181,13 @@ class Formats(FormatsTest):
             return [r["partialFingerprints"] for r in sarif["runs"][0]["results"]]
         self.assertEqual(prints(3, 500), prints(30, 400))
 
+    def test_a_broken_budget_stands_at_its_line_of_the_policy(self):
+        self.put(".trainprof.toml", "schema = 1\n\n[budgets.step_time_ms]\nmax = 0.1\n")
+        path = self.put("ok.json", training())
+        said = self.trainprof("check", path, "--format", "github=-", "--budget", "input_wait=0.001").stdout.decode()
+        self.assertIn("::error file=.trainprof.toml,line=3,title=TP801", said)
+        self.assertIn("::error title=TP807", said)  # the command line has no file
+
 
 class Schemas(FormatsTest):
     """By the schemas that the formats' owners publish."""

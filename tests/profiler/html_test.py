@@ -100,6 +100,13 @@ class Html(FormatsTest):
             self.assertIn(finding["title"], page.text())
             self.assertIn(finding["advice"], page.text())
 
+    def test_each_budget_says_whether_it_is_kept(self):
+        self.put(".trainprof.toml", "[budgets.step_time_ms]\nmax = 0.1\n[budgets.input_wait]\nmax = 99\n"
+                 "[budgets.peak_gpu_memory]\nmax = 1\n")
+        text = Page(self.render(self.put("bad.json", training(wait_us=500)), "html")[0]).text()
+        for said in ("broken: step time p50", "kept: input wait", "not known: peak memory of a GPU"):
+            self.assertIn(said, text)
+
     def test_the_worst_and_a_typical_step_are_drawn(self):
         text = self.render(self.put("bad.json", training(wait_us=500)), "html")[0]
         self.assertIn("The longest step, number ", text)
