@@ -94,6 +94,7 @@ class Formats(FormatsTest):
         self.assertIn(f"... and {places - 5} more", self.trainprof("check", path).stdout.decode())
 
     def test_gitlab_has_what_its_contract_asks_for(self):
+        """All that GitLab's own check of a report (app/validators/json_schemas/codeclimate.json) asks for, and its manual."""
         for name, path in self.traces():
             with self.subTest(name):
                 issues = json.loads(self.render(path, "gitlab")[0])
@@ -102,6 +103,9 @@ class Formats(FormatsTest):
                     self.assertIn(issue["severity"], ("info", "minor", "major", "critical", "blocker"))
                     self.assertGreater(issue["location"]["lines"]["begin"], 0)
                     self.assertTrue(issue["location"]["path"] and issue["description"])
+                    for text in (issue["description"], issue["fingerprint"], issue["severity"], issue["location"]["path"]):
+                        self.assertIsInstance(text, str)
+                    self.assertIsInstance(issue["location"]["lines"]["begin"], int)
                 prints = [issue["fingerprint"] for issue in issues]
                 self.assertEqual(len(prints), len(set(prints)))
                 self.assertEqual(any(i["severity"] == "critical" for i in issues), name not in ("passes", "doubt"), issues)
