@@ -72,12 +72,12 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, width=1440, height=900, theme="light", scripts=True):
-        """Shows the file as a window of that size would; returns when it is loaded."""
+        """Shows the file, or the address, as a window of that size would; returns when it is loaded."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.events.clear()
-        self.call("Page.navigate", url="file://" + path)
+        self.call("Page.navigate", url=path if "://" in path else "file://" + path)
         until = time.monotonic() + TIMEOUT_S
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.receive(until))

@@ -1,9 +1,12 @@
 """The page of `--format html` as a browser shows it: nothing to complain of, complete without scripts, in both themes and
 as wide as a telephone or a desk, printed, and by axe accessible. With the pictures written where TRAINPROF_KEEP_PAGES says."""
 import base64
+import contextlib
+import http.server
 import json
 import os
 import sys
+import threading
 
 import browser
 import harness
@@ -23,6 +26,32 @@ SHADES = """["background-color", "color"].map((what) => getComputedStyle(documen
 # What a reader sees: all texts, and how much is drawn.
 CONTENT = """[document.querySelector("header h1").textContent, document.querySelector("main").textContent,
   ["section", "article", "tr", "rect", "path", "details"].map((tag) => document.getElementsByTagName(tag).length)]"""
+
+
+@contextlib.contextmanager
+def served(path, policy):
+    """The address at which this machine serves the file, under that policy."""
+    with open(path, "rb") as file:
+        content = file.read()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/page" else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Security-Policy", policy)
+            self.end_headers()
+            self.wfile.write(content if self.path == "/page" else b"")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # a browser opens connections ahead
+        server.block_on_close = False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/page"
+        finally:
+            server.shutdown()
 
 
 class HtmlBrowser(FormatsTest):
@@ -105,6 +134,21 @@ class HtmlBrowser(FormatsTest):
                 shown = self.browser.run(CONTENT)
                 shown[1] = shown[1].replace(self.browser.run("document.querySelector('main > script')?.textContent ?? ''"), "")
                 self.assertEqual(shown, with_scripts)
+
+    def test_it_is_readable_where_a_server_forbids_styles_and_scripts(self):
+        """As Jenkins serves artifacts."""
+        with served(self.rich(), "sandbox; default-src 'none'; img-src 'self'; style-src 'self'") as address:
+            for width in WIDTHS:
+                self.browser.open(address, width)
+                self.keep(f"jenkins-{width}")
+                self.assertEqual(self.browser.run("document.styleSheets.length"), 0)
+                self.assertFalse(self.browser.run("Boolean(document.getElementById('theme'))"))
+                self.assertIn("median step", self.browser.run("document.querySelector('h1').innerText"))
+                self.assertIn("input-bound", self.browser.run("document.querySelector('article h3').innerText"))
+                fills = self.browser.run("[...new Set([...document.querySelectorAll('svg.lanes rect')].map((r) => getComputedStyle(r).fill))]")
+                self.assertGreater(len(fills), 4)
+                drawn = self.browser.run("document.querySelector('svg.lanes').getBoundingClientRect().height")
+                self.assertGreater(drawn, 30)
 
     def test_every_column_sorts(self):
         self.browser.open(self.rich())
