@@ -104,7 +104,8 @@ class Painter {
       lane.bars.push_back({segment.interval, CategoryOf(c), false, Title(c)});
     }
     for (const auto& [c, set] : model_.host.Unnamed()) {
-      for (const Interval& time : set->Clip(view).intervals()) {
+      const IntervalSet shown = set->Clip(view);
+      for (const Interval& time : shown.intervals()) {
         lane.bars.push_back({time, CategoryOf(c), false, Title(c)});
       }
     }
@@ -259,8 +260,9 @@ TraceParts PartsOf(const RankAnalysis& rank, const Trace& trace) {
     if (finding.evidence.empty() || parts.evidence.size() > kMostPictures) continue;
     const Interval when = finding.evidence.front().when;
     const Duration room{std::max<int64_t>(when.Length().ns / 5, 1000)};
-    parts.evidence.back() = painter.Draw("the worst of it, with some time before and after",
-                                         {when.begin - room, when.end + room}, true);
+    const std::string title = fmt::format(
+        "the worst of finding {}, with some time before and after", parts.evidence.size());
+    parts.evidence.back() = painter.Draw(title, {when.begin - room, when.end + room}, true);
   }
   const Steps& steps = model.steps;
   const Steps& device = model.device_steps;

@@ -187,7 +187,7 @@ time.sleep(1000)
     EXPECT_NEAR(static_cast<double>(seen.weight_ns.at(thread)), 1.5e9, 0.3e9) << thread;
   }
   EXPECT_GE(seen.functions.at(works).at("works"), seen.samples.at(works) * 9 / 10);
-  EXPECT_EQ(seen.running.at(main), 0);
+  EXPECT_LE(seen.running.at(main), 1);  // it may not have begun to sleep when this begins
   EXPECT_GE(seen.running.at(works), seen.samples.at(works) / 2);
   EXPECT_TRUE(seen.facts.contains(fact::kStackSampler));
 }

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import html.parser
 import json
+import os
 import re
 
 import harness
@@ -55,6 +56,10 @@ class Html(FormatsTest):
     def pages(self):
         for name, path in self.traces():
             yield name, path, self.render(path, "html")[0]
+        samples = os.environ["TRAINPROF_SAMPLES"]  # with work that no phase names, which no trace above has
+        for name in sorted(os.listdir(samples)):
+            if os.path.isdir(os.path.join(samples, name)):
+                yield name, name, self.render(os.path.join(samples, name, "recording"), "html")[0]
 
     def test_any_trace_makes_a_page_that_nests_and_is_small(self):
         for name, _, text in self.pages():

@@ -36,7 +36,8 @@ class IntervalSet {
   // Any intervals in any order; empty ones are ignored. O(n log n), O(n) when sorted by begin.
   static IntervalSet Union(std::vector<Interval> intervals);
 
-  std::span<const Interval> intervals() const { return intervals_; }
+  std::span<const Interval> intervals() const& { return intervals_; }
+  std::span<const Interval> intervals() && = delete;  // they would be gone
   bool Empty() const { return intervals_.empty(); }
   Duration Total() const;
 

@@ -43,16 +43,18 @@ void Append(Column& column, size_t count, typename Column::value_type value) {
   column.resize(column.size() + count, value);
 }
 
-// Through `scratch`, which all columns of a table share: new memory costs more than a copy.
+// Each row to its place. Read in order and written to as many places at once as there are tracks: the other way round
+// each line of memory is fetched once for each track that has a row in it. Through `scratch`, which all columns of a
+// table share: new memory costs more than a copy.
 template <class T>
-void Permute(std::vector<T>& column, const std::vector<uint32_t>& order,
+void Permute(std::vector<T>& column, const std::vector<uint32_t>& place,
              std::vector<uint64_t>& scratch) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(uint64_t));
   std::memcpy(scratch.data(), column.data(), column.size() * sizeof(T));
   const auto* from = reinterpret_cast<const char*>(scratch.data());
-  for (size_t row = 0; row < order.size(); ++row) {
+  for (size_t row = 0; row < place.size(); ++row) {
     CancelPoint(row);
-    std::memcpy(&column[row], from + order[row] * sizeof(T), sizeof(T));
+    std::memcpy(&column[place[row]], from + row * sizeof(T), sizeof(T));
   }
 }
 
@@ -71,23 +73,39 @@ bool IsSorted(const EventColumns& table) {
   return true;
 }
 
-// The rows in the order of (track, begin, longer first), ties as they came: buckets by track, each
-// sorted unless its rows came in order. `track_begin` is filled already.
-std::vector<uint32_t> SortedOrder(const EventColumns& table) {
-  std::vector<uint32_t> order(table.size());
+// The place of each row in the order of (track, begin, longer first), ties as they came: buckets by track, each sorted
+// unless its rows came in order. `track_begin` is filled already; `scratch` has room for all rows.
+std::vector<uint32_t> SortedPlaces(const EventColumns& table, std::vector<uint64_t>& scratch) {
+  const size_t tracks = table.track_begin.size() - 1;
+  std::vector<uint32_t> place(table.size());
   std::vector<uint32_t> next = table.track_begin;
-  for (uint32_t row = 0; row < table.size(); ++row) order[next[Index(table.track[row])]++] = row;
-  size_t asked = 0;
-  const auto before = [&](uint32_t a, uint32_t b) {
-    CancelPoint(++asked);
-    return StandsBefore(table, a, b);
-  };
-  for (size_t track = 0; track + 1 < table.track_begin.size(); ++track) {
-    const auto first = order.begin() + table.track_begin[track];
-    const auto last = order.begin() + table.track_begin[track + 1];
-    if (!std::is_sorted(first, last, before)) std::stable_sort(first, last, before);
+  std::vector<uint32_t> last(tracks, UINT32_MAX);  // the track's row before this one
+  std::vector<bool> is_sorted(tracks, true);
+  for (uint32_t row = 0; row < table.size(); ++row) {
+    CancelPoint(row);
+    const size_t track = Index(table.track[row]);
+    place[row] = next[track]++;
+    if (last[track] != UINT32_MAX && StandsBefore(table, row, last[track]))
+      is_sorted[track] = false;
+    last[track] = row;
   }
-  return order;
+  if (std::find(is_sorted.begin(), is_sorted.end(), false) == is_sorted.end()) return place;
+  for (uint32_t row = 0; row < table.size(); ++row) {
+    if (!is_sorted[Index(table.track[row])]) scratch[place[row]] = row;
+  }
+  size_t asked = 0;
+  const auto before = [&](uint64_t a, uint64_t b) {
+    CancelPoint(++asked);
+    return StandsBefore(table, static_cast<uint32_t>(a), static_cast<uint32_t>(b));
+  };
+  for (size_t track = 0; track < tracks; ++track) {
+    if (is_sorted[track]) continue;
+    const uint32_t first = table.track_begin[track];
+    const uint32_t end = table.track_begin[track + 1];
+    std::stable_sort(scratch.begin() + first, scratch.begin() + end, before);
+    for (uint32_t at = first; at < end; ++at) place[scratch[at]] = at;
+  }
+  return place;
 }
 
 template <class T>
@@ -96,11 +114,11 @@ void SortRows(T& table, size_t track_count) {
   for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
   if (IsSorted(table)) return;
-  const std::vector<uint32_t> order = SortedOrder(table);
   std::vector<uint64_t> scratch;
   ReserveLarge(scratch, table.size());
   scratch.resize(table.size());
-  ForEachStored(table, [&](auto& column) { Permute(column, order, scratch); });
+  const std::vector<uint32_t> place = SortedPlaces(table, scratch);
+  ForEachStored(table, [&](auto& column) { Permute(column, place, scratch); });
 }
 
 // Closest range that encloses each. Returns how many overlap others without nesting.
