@@ -42,6 +42,10 @@ class Gate(RunCheckTest):
                 self.assertEqual(result.returncode, self.trainprof("check", "rec").returncode)
                 self.assertIn(word, result.stderr)
                 self.assertEqual(result.stdout, b"the program's own line\n")
+        os.unlink(self.path(".trainprof.toml"))
+        for limit, expected in (("1e6", 0), ("0.1", 1)):
+            flags = ("--check", "--fail-on", "never", "--budget", "step_time_ms=" + limit)
+            self.assertEqual(self.run_it(*flags).returncode, expected)
         self.put(".trainprof.toml", "schema = 1\n[budgets.peak_gpu_memory]\nmax = 1\n[rules.TP101]\nseverity = 'off'\n")
         self.assertEqual(self.run_it("--check").returncode, 3)
         self.assertEqual(self.run_it("--check", "--allow-inconclusive").returncode, 0)
@@ -68,6 +72,8 @@ class Gate(RunCheckTest):
                             (("--check", "--config", "none.toml"), b"none.toml"),
                             (("--check", "--baseline", "none.json"), b"none.json"),
                             (("--config", "bad.toml"), b"go with --check"),
+                            (("--budget", "step_time_ms=1"), b"go with --check"),
+                            (("--check", "--budget", "step_tim_ms=1"), b"did you mean 'step_time_ms'"),
                             (("--report", "jsno"), b"did you mean 'json'"),
                             (("--report", "json=/nor/there/r.json"), b"/nor/there"),
                             (("--report", "json=-"), b"standard output is the program's")):
