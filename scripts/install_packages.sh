@@ -28,7 +28,7 @@ set -euo pipefail
   readonly test="libgtest-dev libbenchmark-dev libsimdjson-dev python3=python3 python3-jsonschema
     python3-pytest python3-yaml xmllint=libxml2-utils git=git
     Xvfb=xvfb xdotool=xdotool libx11-dev"
-  # Opens the report's page; 400 MB.
+  # Opens the report's page; 330 MB.
   readonly browser="chromium=chromium"
   readonly lint="clang-format-14=clang-format-14"
   # What Debian's archives of libdw need, and what a wheel is made with: scripts/build_wheel.sh.

@@ -110,6 +110,9 @@ class Doubts {
       Add("no_manifest",
           job_.run.no_manifest + ": whether files of the recording are missing cannot be told");
     }
+    for (const std::string& file : job_.run.damaged_files) {
+      Add("unreadable", fmt::format("something of the input cannot be read: {} is damaged", file));
+    }
     const std::vector<std::string>& files = job_.run.missing_files;
     if (files.empty()) return;
     Add("missing_file", fmt::format("the manifest names {} that the recording lacks: {}{}",

@@ -363,6 +363,29 @@ TEST(DoubtsOfRecordings, ARankThatTheManifestNamesMustBeThere) {
   EXPECT_EQ(Ids(Load(folder / "rank-00000")), "");  // the user named one rank
 }
 
+TEST(DoubtsOfRecordings, SamplesThatTheManifestNamesMustBeThere) {
+  const ScratchFolder folder;
+  WriteRank(folder / "rank-00000");
+  std::ofstream(folder / "manifest.json")
+      << R"({"format": "trainprof recording", "end_unix_ns": 5, "exit_code": 0, "signal": null, )"
+      << R"("samples": ["host-1-2.tph", "../host-1-2.tph", "a/host-1-2.tph", 7]})";
+  EXPECT_EQ(Ids(Load(folder.path())), "missing_file");
+  std::ofstream(folder / "host-1-2.tphz") << "sealed since, and damaged";
+  EXPECT_EQ(Ids(Load(folder.path())), "data_loss");
+}
+
+TEST(DoubtsOfRecordings, FilesOfTheRunThatAreNoneOfOursAreSaid) {
+  for (const char* name : {"run.ctl", "clock.tpc"}) {
+    const ScratchFolder folder;
+    WriteManifest(folder.path());
+    WriteRank(folder / "rank-00000");
+    for (const size_t bytes : {0, 10, 10'000}) {
+      std::ofstream(folder / name) << std::string(bytes, 'x');
+      EXPECT_EQ(Ids(Load(folder.path())), "unreadable") << name << bytes;
+    }
+  }
+}
+
 // Nothing else says which files there were.
 TEST(DoubtsOfRecordings, WithoutAManifestNobodyKnowsWhatIsMissing) {
   const ScratchFolder folder;

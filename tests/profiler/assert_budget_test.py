@@ -60,11 +60,12 @@ class Budgets(TrainprofTest):
         self.record()
         self.assertEqual(self.ask("'rec', step_time_ms=1e6"), "")
         self.assertIn("FAIL: 1 finding", self.ask("'rec', step_time_ms=1e6, fail_on='error'"))
-        # Without budgets the policy decides: that of no file fails on errors.
+        # Without budgets the policy decides alone: that of no file fails on errors.
         self.assertIn("FAIL: 1 finding", self.ask("'rec'"))
         self.put(".trainprof.toml", "[check]\nfail-on = 'never'\n[budgets.step_time_ms]\nmax = 0.1\n")
         self.assertIn("FAIL: 1 broken budget", self.ask("'rec'"))
-        self.assertEqual(self.ask("'rec', step_time_ms=1e6"), "")
+        self.assertEqual(self.ask("'rec', step_time_ms=1e6"), "")  # instead of the policy's
+        self.assertIn("FAIL: 1 broken budget", self.ask("'rec', input_wait='99%'"))  # beside the policy's
         self.put("other.toml", "[check]\nfail-on = 'never'\n")
         self.assertEqual(self.ask("'rec', config='other.toml'"), "")
 
@@ -108,12 +109,11 @@ class Budgets(TrainprofTest):
 
     def test_the_example_for_pytest(self):
         """docs/ci/test_speed.py, as pytest runs it; with a limit that no run keeps it fails, at its own line."""
-        pythons = [python for python in (sys.executable, "/usr/bin/python3")
-                   if self.run_plain([python, "-c", "import pytest"]).returncode == 0]
-        self.assertTrue(pythons, "apt-get install python3-pytest")
+        self.put("train.py", PROGRAM.replace("0.004", "0.0001"))
+        python = harness.python_with("pytest")
 
         def pytest():
-            return self.run_plain([pythons[0], "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_speed.py"],
+            return self.run_plain([python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_speed.py"],
                                   env=self.environment(PYTHONPATH=PACKAGE))
         with open(os.path.join(DOCS, "test_speed.py"), encoding="utf-8") as file:
             example = file.read()

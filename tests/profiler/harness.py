@@ -25,6 +25,14 @@ FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_", "OMPI_
            "TORCHELASTIC_", "TRAINPROF", "NVTX_INJECTION", "CUDA_INJECTION", "NO_COLOR")
 
 
+def python_with(module):
+    """A Python of this machine that has it: this one, else Debian's."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import " + module], capture_output=True, check=False).returncode == 0:
+            return python
+    raise AssertionError(f"no Python here has {module}: apt-get install python3-{module}")
+
+
 def clean_environment(lib_dir, **changes):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
     environment["TRAINPROF_LIB_DIR"] = lib_dir

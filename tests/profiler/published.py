@@ -8,6 +8,8 @@ import tarfile
 import tempfile
 import zipfile
 
+import harness
+
 FOLDER = os.environ["TRAINPROF_TEST_SCHEMAS"]
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 # Who ships it, and in which kind of package.
@@ -57,9 +59,7 @@ def fetch_or_skip(*names):
 
 def valid(schema, document):
     """What is wrong with the JSON file `document` by the JSON schema at `schema`; "": nothing."""
-    python = next(p for p in (sys.executable, "/usr/bin/python3", "python3")
-                  if subprocess.run([p, "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0)
     check = ("import json, jsonschema, sys; s, d = (json.load(open(p)) for p in sys.argv[1:]);"
              "jsonschema.validators.validator_for(s)(s).validate(d)")
-    result = subprocess.run([python, "-c", check, schema, document], capture_output=True, check=False)
+    result = subprocess.run([harness.python_with("jsonschema"), "-c", check, schema, document], capture_output=True, check=False)
     return "" if result.returncode == 0 else result.stderr.decode()[-3000:]

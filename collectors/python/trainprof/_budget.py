@@ -18,9 +18,9 @@ def assert_budget(run: Union[str, "os.PathLike[str]", Sequence[str]], *, fail_on
 
     run: a recording, a trace of torch.profiler or a folder of ranks; or a command, which is recorded in a folder that is
     taken away again. budgets: names and limits of `.trainprof.toml`, each a number, "5%" of the step, "10 GiB", or all
-    its keys: step_time_ms={"stat": "p95", "max": 240, "max-regression": "3%"}. With budgets given here these decide
-    alone, unless fail_on ("error", "warning", "note") says that findings of that severity fail, too; without, the
-    policy does (config, or .trainprof.toml here or above).
+    its keys: step_time_ms={"stat": "p95", "max": 240, "max-regression": "3%"}. They stand beside those of the policy
+    (config, or .trainprof.toml here or above) and instead of those of the same name. Findings then fail nothing, unless
+    fail_on ("error", "warning", "note") lets those of that severity; without budgets all is as the policy says.
 
     What cannot be measured, and a recording that lost records, fails as well, unless allow_inconclusive.
     Returns the report, docs/report.schema.json. Raises AssertionError where the gate fails; ValueError for a budget that

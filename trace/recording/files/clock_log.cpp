@@ -79,6 +79,7 @@ ClockLogContents ReadClockLog(const std::filesystem::path& run_dir) {
   // The size is that of when it was opened: the header may have been written since.
   if (file.value().bytes < sizeof header || !ReadFully(fd, 0, &header, sizeof header) ||
       header.magic != LogHeader::kMagic) {
+    contents.damaged = true;
     return contents;
   }
   contents.kind = header.kind;

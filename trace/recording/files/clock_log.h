@@ -36,6 +36,7 @@ class ClockLog {
 };
 
 struct ClockLogContents {
+  bool damaged = false;  // there is a file, and it is no clock log
   ClockKind kind = ClockKind::kNone;
   std::vector<ClockSample> clocks;
 };

@@ -44,14 +44,25 @@ std::vector<fs::path> SegmentsIn(const RecordedFolder& folder) {
   return segments;
 }
 
+// Of any version; false where there is none.
+bool LoadControl(const fs::path& run_dir, RunControl& control) {
+  const Result<RecordedFile> file = OpenRecorded(run_dir / kControlFile, Links::kFollow);
+  return file.ok() &&
+         ReadFully(file.value().fd.get(), 0, static_cast<void*>(&control), sizeof control) &&
+         control.magic == RunControl::kMagic;
+}
+
 }  // namespace
 
-std::optional<ControlInfo> ReadControl(const fs::path& run_dir) {
-  const Result<RecordedFile> file = OpenRecorded(run_dir / kControlFile, Links::kFollow);
+bool IsControlDamaged(const fs::path& run_dir) {
   RunControl control{};
-  if (!file.ok() ||
-      !ReadFully(file.value().fd.get(), 0, static_cast<void*>(&control), sizeof control) ||
-      control.magic != RunControl::kMagic || control.version != RunControl::kVersion) {
+  std::error_code error;
+  return fs::exists(run_dir / kControlFile, error) && !LoadControl(run_dir, control);
+}
+
+std::optional<ControlInfo> ReadControl(const fs::path& run_dir) {
+  RunControl control{};
+  if (!LoadControl(run_dir, control) || control.version != RunControl::kVersion) {
     return std::nullopt;
   }
   ControlInfo info;

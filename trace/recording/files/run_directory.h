@@ -22,6 +22,8 @@ struct ControlInfo {
   std::string failure;
 };
 std::optional<ControlInfo> ReadControl(const std::filesystem::path& run_dir);
+// There is a control block, and it is none of any version.
+bool IsControlDamaged(const std::filesystem::path& run_dir);
 
 // The recording in `folder` that began last; `folder` itself where it is one. Nothing where there
 // is none. Symbolic links and hidden folders are not looked at.

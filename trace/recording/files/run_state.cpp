@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "trace/recording/files/clock_log.h"
+#include "trace/recording/files/host_format.h"
 #include "trace/recording/files/recorded_files.h"
 #include "trace/recording/files/recorded_json.h"
 #include "trace/recording/files/run_directory.h"
@@ -32,27 +34,36 @@ std::optional<int> IntOf(const json& manifest, const char* key) {
 // Sealed since, or not: either form will do.
 bool IsThere(const fs::path& file) {
   std::error_code error;
-  for (const char* suffix : {kSegmentSuffix, kSealedSuffix}) {
+  const bool is_segment = IsSegmentFile(file);
+  for (const char* suffix : {is_segment ? kSegmentSuffix : kHostSuffix,
+                             is_segment ? kSealedSuffix : kSealedHostSuffix}) {
     if (fs::exists(fs::path(file).replace_extension(suffix), error)) return true;
   }
   return false;
 }
 
-// A name from a manifest leads nowhere but into a folder of the recording.
-bool IsPlain(const fs::path& file) {
-  return file.is_relative() && std::distance(file.begin(), file.end()) == 2 &&
+// A name from a manifest leads nowhere but into the recording, that deep.
+bool IsPlain(const fs::path& file, ptrdiff_t parts) {
+  return file.is_relative() && std::distance(file.begin(), file.end()) == parts &&
          file.lexically_normal() == file && *file.begin() != "..";
 }
 
 std::vector<std::string> MissingFiles(const fs::path& run_dir, const json& manifest) {
   std::vector<std::string> missing;
-  const auto processes = manifest.find("processes");
-  if (processes == manifest.end() || !processes->is_array()) return missing;
-  for (const json& process : *processes) {
-    if (!process.is_object() || !process.contains("file") || !process["file"].is_string()) continue;
-    const fs::path file = process["file"].get<std::string>();
-    if (IsPlain(file) && !IsThere(run_dir / file)) missing.push_back(file.string());
-  }
+  const auto look = [&](const json& name, ptrdiff_t parts) {
+    if (!name.is_string()) return;
+    const fs::path file = name.get<std::string>();
+    if (IsPlain(file, parts) && !IsThere(run_dir / file)) missing.push_back(file.string());
+  };
+  const auto for_each = [&](const char* key, auto use) {
+    const auto list = manifest.find(key);
+    if (list == manifest.end() || !list->is_array()) return;
+    for (const json& item : *list) use(item);
+  };
+  for_each("processes", [&](const json& process) {
+    if (process.is_object()) look(process.value("file", json()), 2);
+  });
+  for_each("samples", [&](const json& name) { look(name, 1); });
   return missing;
 }
 
@@ -69,6 +80,8 @@ RunState ReadRunState(const fs::path& path) {
     const char* const what = fs::exists(file, error) ? "a damaged " : "no ";
     state.no_manifest = fmt::format("the recording has {}{}", what, kManifestFile);
   }
+  if (is_named && IsControlDamaged(run_dir)) state.damaged_files.emplace_back(kControlFile);
+  if (is_named && ReadClockLog(run_dir).damaged) state.damaged_files.emplace_back(kClockFile);
   const Result<std::string> text = ReadRecorded(file, Links::kFollow, kMaxManifestBytes);
   if (!text.ok()) return state;
   const json manifest = ParseRecorded(text.value());

@@ -14,9 +14,11 @@ struct RunState {
   std::optional<int> exit_code;
   std::optional<int> signal;
   std::string host = {};  // that ran the program
-  // Segments that the manifest names and the recording lacks: "rank-00001/4711-23.tpz". A run
-  // directory's alone; of a rank's folder nothing is known to be missing.
+  // Segments and files of samples that the manifest names and the recording lacks:
+  // "rank-00001/4711-23.tpz". A run directory's alone; of a rank's folder nothing is known to be
+  // missing.
   std::vector<std::string> missing_files;
+  std::vector<std::string> damaged_files;  // the same of run.ctl and clock.tpc
   // Why that cannot be told of a run directory: "the recording has no manifest.json".
   std::string no_manifest;
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "trace/recording/files/host_file.h"
 #include "trace/recording/files/recorded_files.h"
 #include "trace/recording/wire/format.h"
 
@@ -36,7 +37,8 @@ json ToJson(const ProcessSummary& p) {
   return out;
 }
 
-json ToJson(const RunDescription& run, const RecordingSummary* summary) {
+json ToJson(const RunDescription& run, const RecordingSummary* summary,
+            const std::vector<std::string>& samples) {
   json out = {{"format", "trainprof recording"},
               {"format_version", kFormatVersion},
               {"trainprof_version", run.trainprof_version},
@@ -55,6 +57,7 @@ json ToJson(const RunDescription& run, const RecordingSummary* summary) {
   json processes = json::array();
   for (const ProcessSummary& process : summary->processes) processes.push_back(ToJson(process));
   out["processes"] = std::move(processes);
+  out["samples"] = samples;
   out["total_bytes"] = summary->total_bytes;
   out["failed_processes"] = summary->failed_processes;
   out["lost_events"] = summary->lost_events;
@@ -69,8 +72,13 @@ Result<void> WriteManifest(const std::filesystem::path& run_dir, const RunDescri
                            const RecordingSummary* summary) {
   const Result<RecordedFolder> folder = OpenFolder(run_dir, Links::kFollow);
   if (!folder.ok()) return Error{folder.error()};
+  std::vector<std::string> samples;
+  for (const char* prefix : {kHostPrefix, kStacksPrefix}) {
+    for (const auto& file : HostFilesIn(run_dir, prefix)) samples.push_back(file.filename());
+  }
   // Arguments and names of the program need not be UTF-8: replaced, never a reason to fail.
-  std::string text = ToJson(run, summary).dump(2, ' ', false, json::error_handler_t::replace);
+  std::string text =
+      ToJson(run, summary, samples).dump(2, ' ', false, json::error_handler_t::replace);
   text += '\n';
   if (!folder.value().Replace(kManifestFile, text)) {
     return Error{(run_dir / kManifestFile).string() + ": cannot write: " + strerror(errno)};
