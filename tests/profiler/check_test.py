@@ -44,6 +44,18 @@ class Traces(CheckTest):
         self.check(self.put("ok.json", training()), PASS, "PASS")
         self.check(self.put("bad.json", training(wait_us=500)), FAIL, "FAIL: 1 finding")
 
+    def test_a_gzip_that_is_cut_or_changed_at_its_very_end_is_no_pass(self):
+        """All of the JSON is there: what says that it is right is not."""
+        whole = gzip.compress(json.dumps(training()).encode())
+        self.check(self.put("whole.json.gz", whole), PASS)
+        for bytes_lost in range(1, 9):
+            self.inconclusive(self.put("cut.json.gz", whole[:-bytes_lost]), "damaged_input", "ends early")
+        self.inconclusive(self.put("other.json.gz", whole[:-8] + b"sums" + whole[-4:]), "damaged_input")
+
+    def test_a_hole_in_a_name_is_no_pass(self):
+        whole = json.dumps(training()).encode()
+        self.inconclusive(self.put("hole.json", whole.replace(b"cudaLaunchKernel", b"cuda\0\0\0\0\0\0Kernel", 1)), "nul_byte")
+
     def test_nothing_to_judge_is_no_pass(self):
         self.inconclusive(self.put("list.json", "[]"), "no steps and no device work")
         self.inconclusive(self.put("empty.json", {"traceEvents": []}))
@@ -329,6 +341,17 @@ class Runs(CheckTest):
         card = self.record(os.environ["TRAINPROF_TEST_NVTX"], "8", "2")
         self.assertEqual(card.count("0 records"), 1, card)
         self.assertEqual(card.count("the trace holds no device work"), 1, card)
+
+
+class Internal(CheckTest):
+    def test_an_exception_that_nobody_expects_is_70_and_never_green(self):
+        path = self.put("ok.json", training())
+        self.check(path, PASS)
+        for flags in ((), ("--exit-zero",), ("--allow-inconclusive",)):
+            result = self.trainprof("check", path, *flags, env=self.environment(LD_PRELOAD=os.environ["TRAINPROF_TEST_THROWING"]))
+            self.assertEqual(result.returncode, 70, result.stdout + result.stderr)
+            self.assertIn(b"internal error: made by a test", result.stderr)
+            self.assertEqual(result.stdout, b"")
 
 
 if __name__ == "__main__":

@@ -98,6 +98,7 @@ inline void ChromeEventParser::EachNote(Add add) const {
   if (repairs_.bad_escape) add(Note::kBadEscape);
   if (repairs_.invalid_utf8) add(Note::kInvalidUtf8);
   if (repairs_.control_character) add(Note::kControlCharacter);
+  if (repairs_.nul) add(Note::kNulByte);
   if (repairs_.bare_literal) add(Note::kBareLiteral);
   if (repairs_.odd_number) add(Note::kOddNumber);
   for (Note note : noted_) add(note);

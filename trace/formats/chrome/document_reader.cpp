@@ -214,6 +214,7 @@ void DocumentReader::AddRepairs(const json::Repairs& repairs) {
   if (repairs.bad_escape) notes_.Add(Note::kBadEscape);
   if (repairs.invalid_utf8) notes_.Add(Note::kInvalidUtf8);
   if (repairs.control_character) notes_.Add(Note::kControlCharacter);
+  if (repairs.nul) notes_.Add(Note::kNulByte);
   if (repairs.odd_number) notes_.Add(Note::kOddNumber);
 }
 
@@ -258,6 +259,10 @@ Result<Trace> DocumentReader::Read() {
   if (complete && Peek() != 0) {
     notes_.AddWithDetail(Note::kTrailingData,
                          fmt::format("data after the end of the JSON ({})", Place(window_.at())));
+  }
+  // All of it was understood: what the file is damaged by may lie behind it, as a checksum does.
+  if (const std::string damage = source_.damage(); complete && !damage.empty()) {
+    notes_.AddWithDetail(Note::kDamagedInput, damage);
   }
   const bool only_others = progress_.events > 0 && no_events_ == progress_.events;
   if (only_others || (progress_.events == 0 && notes_.count(Note::kNotAnEvent) > 0)) {

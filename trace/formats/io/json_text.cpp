@@ -82,6 +82,10 @@ void DecodeEscape(const char*& p, std::string& out, Repairs& repairs) {
   p += 6;
 }
 
+void NoteControl(unsigned char c, Repairs& repairs) {
+  (c == 0 ? repairs.nul : repairs.control_character) = true;
+}
+
 // Passes a string's text without decoding; p is after the opening quote.
 Scan SkipString(const char*& p, const char* end, Repairs& repairs) {
   while (true) {
@@ -100,7 +104,7 @@ Scan SkipString(const char*& p, const char* end, Repairs& repairs) {
       std::string scratch;
       DecodeEscape(p, scratch, repairs);
     } else if (c < ' ') {
-      repairs.control_character = true;
+      NoteControl(c, repairs);
       ++p;
     } else {
       const size_t length = LengthAt(p);
@@ -131,7 +135,7 @@ Scan DecodeString(const char*& p, const char* end, std::string& out, Repairs& re
     if (c == '\\') {
       DecodeEscape(p, out, repairs);
     } else if (c < ' ') {
-      repairs.control_character = true;
+      NoteControl(c, repairs);
       out.push_back(*p++);
     } else if (const size_t length = LengthAt(p); length > 0) {
       out.append(p, length);

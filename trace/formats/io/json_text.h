@@ -15,6 +15,7 @@ struct Repairs {
   bool bad_escape = false;         // kept as the backslash and the character
   bool invalid_utf8 = false;       // each bad byte became U+FFFD
   bool control_character = false;  // kept; written back as an escape
+  bool nul = false;                // one that no program writes: where a file has a hole
   bool bare_literal = false;       // NaN, Infinity, N/A, nan ...: became a string
   bool odd_number = false;         // 007, +5, 5.: became the number it means
 
@@ -22,11 +23,12 @@ struct Repairs {
     bad_escape |= o.bad_escape;
     invalid_utf8 |= o.invalid_utf8;
     control_character |= o.control_character;
+    nul |= o.nul;
     bare_literal |= o.bare_literal;
     odd_number |= o.odd_number;
   }
   bool any() const {
-    return bad_escape || invalid_utf8 || control_character || bare_literal || odd_number;
+    return bad_escape || invalid_utf8 || control_character || nul || bare_literal || odd_number;
   }
 };
 
