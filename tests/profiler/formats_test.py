@@ -110,6 +110,14 @@ class Formats(FormatsTest):
                 self.assertEqual(len(prints), len(set(prints)))
                 self.assertEqual(any(i["severity"] == "critical" for i in issues), name not in ("passes", "doubt"), issues)
 
+    def test_the_json_of_a_check_is_valid_by_our_schema(self):
+        schema = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "report.schema.json")
+        for name, path in self.traces():
+            with self.subTest(name):
+                text = self.render(path, "json")[0]
+                self.assertEqual(published.valid(schema, self.put("x.json", text)), "")
+                self.assertIn("result", json.loads(text)["gate"])
+
     def test_junit_counts_its_cases(self):
         for name, path in self.traces():
             with self.subTest(name):
