@@ -237,6 +237,15 @@ void Converter::WriteEarly() {
   }
 }
 
+void Converter::KeepEarly() {
+  const int64_t since_ns = pauses_[pause_ % kPauses].begin_ns;
+  const uint32_t count = early_count_;
+  early_count_ = 0;
+  for (uint32_t i = 0; i < count && early_count_ < kMostEarly / 2; ++i) {
+    if (early_[i].begin_ns >= since_ns) early_[early_count_++] = early_[i];
+  }
+}
+
 void Converter::Settle() {
   const InFlight::Rows rows = in_flight_.Settle([&](uint32_t correlation) {
     DeviceRow row;

@@ -61,8 +61,8 @@ class Converter {
   // Between the two, in CLOCK_MONOTONIC, calls are not recorded, and what devices did is no row unless
   // a recorded call asked for it.
   void BeginPause(int64_t now_ns) {
+    KeepEarly();
     pauses_[++pause_ % kPauses] = {now_ns, INT64_MAX};
-    early_count_ = 0;
   }
   void EndPause(int64_t now_ns) {
     Pause& last = pauses_[pause_ % kPauses];
@@ -140,6 +140,9 @@ class Converter {
   void ForEachHeld(const Slot& slot, const char* buffer, Visit visit);
   bool IsMisdated(int64_t begin_ns, int64_t end_ns);
   void WriteEarly();
+  // Of the last pause's, the first: a thread that was in a launch when it began, and has not run since, tells
+  // of its call later than CUPTI delivers the kernel.
+  void KeepEarly();
   uint32_t NameAt(uint64_t pointer);
   uint32_t NameOfCall(recording::CallDomain domain, uint32_t kind, uint32_t cbid);
   void NoteTimes(int64_t begin_ns, int64_t end_ns);

@@ -1,0 +1,89 @@
+// Records of CUPTI in an order that threads may bring about, and the rows that they become.
+#include "collectors/cupti/converter.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <memory>
+#include <vector>
+
+#include "collectors/core/process_state.h"
+#include "tests/collectors/recorded_run.h"
+#include "trace/recording/wire/layout.h"
+#include "trace/recording/wire/tick_clock.h"
+
+namespace trainprof::testing {
+namespace {
+
+using namespace collectors;
+
+class Buffers {
+ public:
+  Buffers() {
+    header_->record_bytes[kKernelActivity] = sizeof(KernelRecord);
+    header_->record_bytes[kRuntimeActivity] = sizeof(ApiRecord);
+    converter_->Init(RowWriter::Make(), header_.get(), true, nullptr);
+  }
+
+  void DeliverKernel(uint32_t correlation, int64_t begin_ns) {
+    KernelRecord record{};
+    record.kind = kKernelActivity;
+    record.correlation = correlation;
+    record.start = static_cast<uint64_t>(begin_ns);
+    record.end = record.start + 1000;
+    Deliver(record);
+  }
+  void DeliverLaunch(uint32_t correlation, int64_t begin_ns) {
+    ApiRecord record{};
+    record.kind = kRuntimeActivity;
+    record.cbid = kLaunchKernel;
+    record.correlation = correlation;
+    record.start = static_cast<uint64_t>(begin_ns);
+    record.end = record.start + 1000;
+    Deliver(record);
+  }
+  Converter& converter() { return *converter_; }
+  uint64_t rows() const { return converter_->counts().rows; }
+
+ private:
+  static constexpr uint32_t kLaunchKernel = 211;  // CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000
+
+  template <class Record>
+  void Deliver(const Record& record) {
+    std::vector<uint64_t> buffer((sizeof record + 7) / 8);
+    memcpy(buffer.data(), &record, sizeof record);
+    std::atomic<uint32_t> done = 0;
+    converter_->Convert(reinterpret_cast<const char*>(buffer.data()), sizeof record, &done, 0);
+  }
+
+  std::unique_ptr<SlotFileHeader> header_ = std::make_unique<SlotFileHeader>();
+  std::unique_ptr<Converter> converter_ = std::make_unique<Converter>();
+};
+
+// The thread was in the launch when the pause began, and did not run until the next one had begun.
+int RowsOfALaunchThatReturnsLate(int pauses) {
+  const RecordedRun run;
+  setenv(recording::kEnvRunDirectory, run.directory().c_str(), 1);
+  if (!InstallRuntime() || !StartProcess()) return -1;
+  Buffers buffers;
+  const int64_t now = recording::MonotonicNs();
+  buffers.converter().BeginPause(now);
+  buffers.DeliverKernel(7, now + 10);
+  for (int i = 1; i <= pauses; ++i) {
+    buffers.converter().EndPause(now + i * 100'000);
+    buffers.converter().BeginPause(now + i * 100'000 + 50'000);
+  }
+  buffers.DeliverLaunch(7, now - 10);
+  return static_cast<int>(buffers.rows());
+}
+
+TEST(CuptiConverter, AKernelWaitsForItsLaunchOverOnePause) {
+  constexpr int kLaunchAndKernel = 2;
+  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(0)), ::testing::ExitedWithCode(kLaunchAndKernel), "");
+  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(1)), ::testing::ExitedWithCode(kLaunchAndKernel), "");
+  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(2)), ::testing::ExitedWithCode(1), "");
+}
+
+}  // namespace
+}  // namespace trainprof::testing
