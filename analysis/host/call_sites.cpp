@@ -65,6 +65,18 @@ bool SiteFinder::FindInStack(Row call, Site& site) const {
   return true;
 }
 
+Site SiteFinder::FindRange(Row range) const {
+  const RangeTable& ranges = trace_.ranges;
+  const CallFrame* frame = openings_.Of(range);
+  if (frame == nullptr) return Find(ranges.track[Index(range)], ranges.begin[Index(range)]);
+  Site site;
+  SetPlace(*frame, site);
+  site.function = ShortFunctionName(site.function);
+  site.op = trace_.Text(ranges.name[Index(range)]);
+  site.count = 1;
+  return site;
+}
+
 Site SiteFinder::FindCall(Row call) const {
   Site site;
   if (FindInStack(call, site)) return site;

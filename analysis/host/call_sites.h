@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/host/openings.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -16,7 +17,7 @@ struct Site {
   std::string file;
   int64_t line = 0;
   std::string function;
-  // The outermost operator inside the user's line: "aten::item", "at::Tensor::item".
+  // The outermost operator inside the user's line: "aten::item", "at::Tensor::item"; the range that it opens.
   std::string op;
   int64_t count = 0;  // events from here
 
@@ -31,10 +32,13 @@ struct Site {
 // outside of torch, CUDA, the system's libraries and installed packages.
 class SiteFinder {
  public:
-  explicit SiteFinder(const Trace& trace) : trace_(trace) {}  // trace must outlive it
+  explicit SiteFinder(const Trace& trace)
+      : trace_(trace), openings_(trace) {}  // trace must outlive it
 
   // O(log n + depth of nesting).
   Site Find(TrackId thread, TraceTime at) const;
+  // Where a range itself is opened, `op` being its name; else what Find() says of its begin.
+  Site FindRange(Row range) const;
   // Of a row of trace.api.
   Site FindCall(Row call) const;
   // By the call's own stack alone; false: that tells of no place of the user's.
@@ -45,6 +49,7 @@ class SiteFinder {
   void SetPlace(const CallFrame& frame, Site& site) const;
 
   const Trace& trace_;
+  Openings openings_;
 };
 
 // Adds `site` to a list, merging equal places; keeps the list short by the count at the end.

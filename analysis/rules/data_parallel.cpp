@@ -69,7 +69,7 @@ Ranges FindRanges(const RankModel& model) {
     if ((part == kParts && !is_forward) || !model.InWindow(ranges.interval(Row{i}))) continue;
     if (is_forward) {
       found.named = true;
-      AddSite(found.where, model.sites.Find(ranges.track[i], ranges.begin[i]));
+      AddSite(found.where, model.sites.FindRange(Row{i}));
       continue;
     }
     found.parts[part].push_back(ranges.interval(Row{i}));

@@ -154,7 +154,7 @@ Diagnosis OfWaits(const RankModel& model, const DeviceAccount& device, const Int
     if (!model.InWindow(ranges.interval(Row{row}))) continue;
     if (waits.TotalWithin(ranges.interval(Row{row})).ns == 0) continue;
     rows.push_back(Row{row});
-    AddSite(finding.where, model.sites.Find(ranges.track[row], ranges.begin[row]));
+    AddSite(finding.where, model.sites.FindRange(Row{row}));
   }
   finding.count = static_cast<int64_t>(rows.size());
   std::vector<Row> worst = rows;

@@ -175,8 +175,9 @@ class Searcher {
         (!mostly || !model_.launch_doubt.empty() || IsInCall(trace_.api, thread, middle))) {
       return false;
     }
+    const bool is_range = row != kNoRow && mostly;
     const Kind kind = why == DeviceClass::kIdlePreempted ? Kind::kPreempted
-                      : row != kNoRow && mostly          ? KindOf(row, why)
+                      : is_range                         ? KindOf(row, why)
                       : why == DeviceClass::kIdleIo      ? Kind::kIo
                       : why == DeviceClass::kIdlePython  ? Kind::kPython
                                                          : Kind::kUnnamed;
@@ -184,8 +185,8 @@ class Searcher {
     const Duration length = model_.device_steps.device_window.TotalWithin(part);
     work.total += length;
     if (work.idle.empty() || work.idle.back() != idle) work.idle.push_back(idle);
-    AddSite(work.where, model_.sites.Find(thread, middle));
-    if (row != kNoRow && mostly) {
+    AddSite(work.where, is_range ? model_.sites.FindRange(row) : model_.sites.Find(thread, middle));
+    if (is_range) {
       work.rows.push_back(row);
     } else {
       work.spans.push_back({thread, AroundOf(part, thread)});

@@ -71,7 +71,7 @@ Loader Describe(const RankModel& model, const Steps& steps, Finding& finding) {
     loader.torch |= name.starts_with("enumerate(");
     loader.in_process |= name.find("_SingleProcessDataLoaderIter") != std::string_view::npos;
     loader.own_code |= name == kOwnBatch;
-    AddSite(finding.where, model.sites.Find(steps.thread, ranges.begin[i]));
+    AddSite(finding.where, model.sites.FindRange(Row{i}));
     finding.evidence.push_back(
         {fmt::format("{} took {}", name,
                      TimeText(ranges.interval(Row{i}).Length().ToMilliseconds())),

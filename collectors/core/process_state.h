@@ -76,6 +76,9 @@ class StatePointer {
   std::atomic<ProcessState*> pointer_{nullptr};
 };
 
+class ThreadWriter;
+struct Domain;
+
 struct Runtime {
   StatePointer state;  // nullptr: not installed
   recording::RunControl* control;
@@ -84,6 +87,8 @@ struct Runtime {
   std::atomic<uint32_t> installed;    // 0 not yet, 1 under way, 2 done, 3 refused
   Options options;
   std::atomic<void (*)()> in_child;  // called when a forked child's segment is open; or nullptr
+  // Called when a range's name is in a thread's records for the first time, before the range is; or nullptr.
+  std::atomic<void (*)(ThreadWriter& writer, const Domain& domain, uint32_t name)> on_new_name;
   char folder[64];  // rank-00000 or pid-1234: a forked child records beside its parent
 };
 

@@ -230,6 +230,16 @@ DepthStack* ThreadWriter::StackOf(uint32_t domain) {
 }
 
 template <class Name>
+CachedString* ThreadWriter::TellOfName(const Domain* domain, const Name& name,
+                                       CachedString* found) {
+  const auto tell = g_runtime.on_new_name.load(std::memory_order_acquire);
+  if (tell == nullptr || found->id == 0) return found;
+  tell(*this, *domain, found->id);
+  found = strings_.Find(name);  // what was written may have emptied the cache
+  return found != nullptr && found->id == 0 && !Define(found, found) ? nullptr : found;
+}
+
+template <class Name>
 bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name& name,
                               const Attributes& attributes, uint64_t range_id,
                               CachedString** entry) {
@@ -249,8 +259,14 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
   const uint32_t words = 2 + start + WordsFor(attributes);
   const uint32_t structure = attributes.schema == 0 ? 0 : attributes.StructureWords();
   const uint32_t with_pop = words + structure + (type == RecordType::kPush ? kPopBytes / 8 : 0);
-  if (found == nullptr || (found->id == 0 && !Define(found, found)) || !Room(with_pop, found))
-      [[unlikely]] {
+  if (found != nullptr && found->id == 0) [[unlikely]] {
+    if (!Define(found, found)) {
+      Drop(lost_detail_);
+      return false;
+    }
+    if (type != RecordType::kMark) found = *entry = TellOfName(domain, name, found);
+  }
+  if (found == nullptr || !Room(with_pop, found)) [[unlikely]] {
     Drop(found != nullptr && lost_detail_);
     return false;
   }

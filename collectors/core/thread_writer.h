@@ -141,6 +141,8 @@ class ThreadWriter {
     return known.hash == hash ? known.id : 0;
   }
   uint32_t AddScript(uint64_t hash, const Text& text);
+  // Where a range of that name (its id) is opened, as CallStack; without frames, by the script alone.
+  void NameStack(uint32_t name, const uint64_t* frames, uint32_t count, uint32_t script);
   void Module(const char* path, const recording::ModuleFacts& facts);
 
   // Life of a writer, see writer_pool.cpp.
@@ -172,6 +174,8 @@ class ThreadWriter {
 
   // Whether details may still be recorded; counts it when not.
   bool AdmitDetail();
+  // The id of these frames, defined if need be, with room for `words` more. 0: no room.
+  uint32_t DefineStack(const uint64_t* frames, uint32_t count, uint32_t words);
   void WriteRecord(recording::RecordType type, uint32_t domain, uint32_t id, const void* words,
                    uint32_t word_count);
 
@@ -181,6 +185,9 @@ class ThreadWriter {
   void WriteStructure(const Attributes& attributes);
 
   bool Define(CachedString* entry, const CachedString* used_by);
+  // Tells who watches the names of ranges of one that is defined now, and gives its entry. nullptr: no room.
+  template <class Name>
+  CachedString* TellOfName(const Domain* domain, const Name& name, CachedString* found);
   bool DefineDomain(const Domain* domain, const CachedString* used_by);
   bool IsDefined(const Domain* domain) const {
     return domain->number == 0 || DepthStack::Test(domain_defined_, domain->number);

@@ -27,8 +27,13 @@ void ThreadWriter::Range(const Domain* domain, const Text& name, const Text* sta
   }
   uint32_t name_id = 0;
   uint32_t stack_id = 0;
+  const CachedString* known = strings_.Find(name);
+  // What hooks name, they have looked up the stack of.
+  const bool is_new = domain->number == 0 && known != nullptr && known->id == 0;
   const bool defined = (IsDefined(domain) || DefineDomain(domain, nullptr)) &&
                        IdOf(name, &name_id) && (stack == nullptr || IdOf(*stack, &stack_id));
+  const auto tell = g_runtime.on_new_name.load(std::memory_order_acquire);
+  if (is_new && name_id != 0 && tell != nullptr) tell(*this, *domain, name_id);
   if (!defined || !Room(kRangeWords, nullptr)) return Drop(lost_detail_);
   const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
   const uint64_t words[] = {ticks, static_cast<uint64_t>(begin_ns), static_cast<uint64_t>(end_ns),

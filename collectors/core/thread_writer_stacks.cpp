@@ -24,22 +24,41 @@ void ThreadWriter::WriteRecord(RecordType type, uint32_t domain, uint32_t id, co
   Commit(word_count + 1);
 }
 
-void ThreadWriter::CallStack(const uint64_t* frames, uint32_t count, uint32_t correlation,
-                             recording::CallDomain domain, uint32_t script) {
-  if (count == 0 || !AdmitDetail()) return;
+uint32_t ThreadWriter::DefineStack(const uint64_t* frames, uint32_t count, uint32_t words) {
   if (count > kMostFrames) count = kMostFrames;
-  constexpr uint32_t kCallWords = 4;
   const uint64_t hash = HashText(reinterpret_cast<const char*>(frames), count * 8);
   KnownStack& known = known_stacks_[hash % kKnownStacks];
   const bool is_new = known.id == 0 || known.hash != hash;
-  if (!Room((is_new ? count + 1 : 0) + kCallWords, nullptr)) return Drop(lost_detail_);
+  if (!Room((is_new ? count + 1 : 0) + words, nullptr)) return 0;
   if (is_new) {
     known = {hash, strings_.NextId()};
     WriteRecord(RecordType::kStack, 0, known.id, frames, count);
   }
+  return known.id;
+}
+
+void ThreadWriter::CallStack(const uint64_t* frames, uint32_t count, uint32_t correlation,
+                             recording::CallDomain domain, uint32_t script) {
+  if (count == 0 || !AdmitDetail()) return;
+  constexpr uint32_t kCallWords = 4;
+  const uint32_t stack = DefineStack(frames, count, kCallWords);
+  if (stack == 0) return Drop(lost_detail_);
   const uint64_t words[] = {recording::ReadTicks(g_runtime.clock),
                             correlation | static_cast<uint64_t>(domain) << 32, script};
-  WriteRecord(RecordType::kCallStack, 0, known.id, words, kCallWords - 1);
+  WriteRecord(RecordType::kCallStack, 0, stack, words, kCallWords - 1);
+}
+
+void ThreadWriter::NameStack(uint32_t name, const uint64_t* frames, uint32_t count,
+                             uint32_t script) {
+  constexpr uint32_t kNameWords = 2;
+  constexpr uint32_t kNoRoom = kGateFull | kGateFailed | kGatePhasesOnly;
+  // It is no event: where there is no room it is not counted, either.
+  if (count == 0 && script == 0) return;
+  if ((g_runtime.state->gate.load(std::memory_order_relaxed) & kNoRoom) != 0) return;
+  const uint32_t stack = count == 0 ? 0 : DefineStack(frames, count, kNameWords);
+  if (stack == 0 && (count != 0 || !Room(kNameWords, nullptr))) return;
+  const uint64_t word = stack | static_cast<uint64_t>(script) << 32;
+  WriteRecord(RecordType::kNameStack, 0, name, &word, kNameWords - 1);
 }
 
 uint32_t ThreadWriter::AddScript(uint64_t hash, const Text& text) {

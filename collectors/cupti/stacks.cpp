@@ -2,10 +2,12 @@
 
 #include <string.h>
 
-#include "collectors/cupti/modules.h"
 #include "collectors/cupti/session.h"
-#include "collectors/cupti/unwind.h"
 #include "collectors/python/own_stack.h"
+#include "collectors/python/script.h"
+#include "collectors/unwind/modules.h"
+#include "collectors/unwind/unwind.h"
+#include "collectors/unwind/walk_budget.h"
 #include "trace/recording/wire/tick_clock.h"
 
 namespace trainprof::collectors {
@@ -18,10 +20,8 @@ using recording::MonotonicNs;
 constexpr int64_t kLongCallNs = 20'000;
 constexpr int64_t kLongLaunchNs =
     1'000'000;  // which loads or compiles, or waits for room in the queue
-// Walking may take this part of a thread's time, and so much at once after a quiet while. What counts is the
-// processor's time: one who is preempted while walking would have been anyway.
-constexpr int64_t kBudgetPart = 100;
-constexpr int64_t kBudgetNs = 5'000'000;
+// Walking may take this part of a thread's time, and so much at once after a quiet while.
+constexpr WalkBudget::Limits kBudget = {100, 5'000'000};
 // Copies from pageable memory of up to so much are copied by the call itself.
 constexpr uint64_t kSmallCopyBytes = 64 * 1024;
 // Of the small copies of one site the first few keep their stack, then one in so much time.
@@ -36,23 +36,14 @@ struct Site {
 constexpr uint32_t kSites = 1024;
 constinit Site g_sites[kSites]{};
 
-constinit ModuleSet* g_modules = nullptr;
 constinit CallSet g_launches{};
 
-TRAINPROF_TLS int64_t t_budget_ns;       // left; filled up as time passes
-TRAINPROF_TLS int64_t t_budget_time_ns;  // when it was last filled; 0: never
-TRAINPROF_TLS uint64_t t_runtime_call;   // correlation of the runtime's call that is open, + 1
-TRAINPROF_TLS uint64_t t_last_end;       // the same, of the call that ended last
-TRAINPROF_TLS OpenCall* t_open_call;     // where the call that is open stands; or nullptr
-TRAINPROF_TLS uint32_t t_thread;         // our id; 0: not asked yet
-TRAINPROF_TLS bool t_walking;            // a walk interrupted by a signal handler that calls CUDA
-
-bool HasBudget(int64_t now) {
-  const int64_t earned = t_budget_time_ns == 0 ? kBudgetNs : (now - t_budget_time_ns) / kBudgetPart;
-  t_budget_ns = t_budget_ns + earned < kBudgetNs ? t_budget_ns + earned : kBudgetNs;
-  t_budget_time_ns = now;
-  return t_budget_ns > 0;
-}
+TRAINPROF_TLS WalkBudget t_budget;
+TRAINPROF_TLS uint64_t t_runtime_call;  // correlation of the runtime's call that is open, + 1
+TRAINPROF_TLS uint64_t t_last_end;      // the same, of the call that ended last
+TRAINPROF_TLS OpenCall* t_open_call;    // where the call that is open stands; or nullptr
+TRAINPROF_TLS uint32_t t_thread;        // our id; 0: not asked yet
+TRAINPROF_TLS bool t_walking;           // a walk interrupted by a signal handler that calls CUDA
 
 struct Caller {
   int64_t now;
@@ -101,15 +92,6 @@ bool IsSmallCopyToDevice(CallDomain domain, uint32_t cbid, const CUpti_CallbackD
   return bytes > 0 && bytes <= kSmallCopyBytes;
 }
 
-uint32_t ScriptOf(const OwnStack& stack, ThreadWriter& writer) {
-  if (stack.count == 0) return 0;
-  const uint32_t known = writer.FindScript(stack.hash);
-  if (known != 0) return known;
-  char text[recording::kMaxStringBytes];
-  const uint32_t bytes = SpellStack(stack, text, sizeof text);
-  return bytes == 0 ? 0 : writer.AddScript(stack.hash, MakeText(text, bytes, false));
-}
-
 // Moves the median of what walks cost: the first ones, which meet new modules and cold tables, take many times as long
 // as all others. Two threads may do so at once: one of the two is lost.
 void NoteCost(uint64_t ns, std::atomic<uint64_t>& median) {
@@ -123,7 +105,7 @@ void NoteCost(uint64_t ns, std::atomic<uint64_t>& median) {
 void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool was_long) {
   Caller caller;
   caller.now = MonotonicNs();
-  if (t_walking || !HasBudget(caller.now)) {
+  if (t_walking || !t_budget.Fill(kBudget, caller.now)) {
     session.stacks_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -133,7 +115,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   ReadOwnStack(&caller.python);
   if (Walk(&frames, was_long ? AlwaysGoOn : SiteMayGoOn, &caller)) {
     if (ThreadWriter* writer = ThreadWriter::Enter()) {
-      WriteModules(*g_modules, frames, *writer);
+      WriteModules(frames, *writer);
       const uint32_t script = ScriptOf(caller.python, *writer);
       writer->CallStack(frames.address, frames.count, correlation, domain, script);
       writer->Leave();
@@ -144,7 +126,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   memset(static_cast<void*>(&frames), 0, sizeof frames);
   asm volatile("" : : "r"(&frames) : "memory");
   const int64_t cost_ns = recording::ReadClock(CLOCK_THREAD_CPUTIME_ID) - computed_ns;
-  t_budget_ns -= cost_ns;
+  t_budget.left_ns -= cost_ns;
   NoteCost(static_cast<uint64_t>(cost_ns), session.stack_cost_ns);
   t_walking = false;
 }
@@ -179,10 +161,7 @@ bool PrepareStacks() {
   for (uint32_t i = 0; i < count; ++i) {
     if (calls[i].use == CallUse::kLaunch) g_launches.Add(calls[i].domain, calls[i].cbid);
   }
-  if (g_modules == nullptr) {
-    g_modules = static_cast<ModuleSet*>(AllocatePagesWipedInChild(sizeof(ModuleSet)));
-  }
-  return g_modules != nullptr;
+  return PrepareModules();
 }
 
 void CUPTIAPI OnCall(void* context, CUpti_CallbackDomain cupti_domain, CUpti_CallbackId cbid,

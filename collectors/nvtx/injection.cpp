@@ -9,6 +9,7 @@
 #include "collectors/nvtx/payloads.h"
 #include "collectors/nvtx/wide_text.h"
 #include "collectors/python/late_start.h"
+#include "collectors/python/name_sites.h"
 
 namespace trainprof::collectors {
 namespace {
@@ -335,6 +336,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
       static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->GetModuleFunctionTable == nullptr) return 0;
   StartHooksLate();
+  WatchNames();
   const bool core = FillCore(callbacks);
   const bool core2 = FillCore2(callbacks);
   return core || core2 ? 1 : 0;

@@ -11,6 +11,7 @@
 #include "collectors/core/registry.h"
 #include "collectors/python/asking.h"
 #include "collectors/python/hooks.h"
+#include "collectors/python/name_sites.h"
 #include "collectors/python/own_stack.h"
 #include "trace/recording/wire/tick_clock.h"
 
@@ -25,6 +26,7 @@ using trainprof::collectors::WithWriter;
 TRAINPROF_EXPORT int TrainprofStart() {
   if (!trainprof::collectors::InstallRuntime()) return 0;
   trainprof::collectors::GiveOwnMemory();
+  trainprof::collectors::WatchNames();
   return 1;
 }
 

@@ -1,9 +1,13 @@
-#include "collectors/cupti/modules.h"
+#include "collectors/unwind/modules.h"
 
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <atomic>
+
+#include "collectors/core/system.h"
 
 namespace trainprof::collectors {
 namespace {
@@ -11,6 +15,17 @@ namespace {
 using recording::ModuleFacts;
 
 constexpr size_t kMostPath = 4096;
+
+// Which objects are in the recording already. Zeros are its empty state; lock-free.
+struct ModuleSet {
+  static constexpr uint32_t kPlaces = 1024;
+  std::atomic<uint64_t> keys[kPlaces];
+
+  // True for one caller: it is to write the record.
+  bool Add(uint64_t key);
+};
+
+constinit std::atomic<ModuleSet*> g_known{nullptr};
 
 // From the object's notes in memory: "GNU", type 3.
 void ReadBuildId(const char* notes, size_t size, ModuleFacts* facts) {
@@ -81,8 +96,6 @@ void WriteModule(const LoadedObject& object, uint64_t address, ThreadWriter& wri
   writer.Module(name, facts);
 }
 
-}  // namespace
-
 bool ModuleSet::Add(uint64_t key) {
   if (key == 0) return false;
   const uint64_t hash = key * 0x9E3779B97F4A7C15 >> 40;
@@ -96,7 +109,20 @@ bool ModuleSet::Add(uint64_t key) {
   return false;
 }
 
-void WriteModules(ModuleSet& known, const Frames& frames, ThreadWriter& writer) {
+}  // namespace
+
+bool PrepareModules() {
+  if (g_known.load(std::memory_order_acquire) != nullptr) return true;
+  void* made = AllocatePagesWipedInChild(sizeof(ModuleSet));
+  ModuleSet* none = nullptr;
+  if (made != nullptr && !g_known.compare_exchange_strong(none, static_cast<ModuleSet*>(made))) {
+    ReleasePages(made, sizeof(ModuleSet));
+  }
+  return made != nullptr;
+}
+
+void WriteModules(const Frames& frames, ThreadWriter& writer) {
+  ModuleSet& known = *g_known.load(std::memory_order_acquire);
   uint64_t begin = 0;
   uint64_t end = 0;
   for (uint32_t i = 0; i < frames.count; ++i) {

@@ -1,11 +1,11 @@
-#include "collectors/cupti/stack_scan.h"
+#include "collectors/unwind/stack_scan.h"
 
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "collectors/cupti/modules.h"
-#include "collectors/cupti/unwind.h"
+#include "collectors/unwind/modules.h"
+#include "collectors/unwind/unwind.h"
 
 // libgcc's, behind its unwinder: where the function begins that holds an address.
 extern "C" {

@@ -1,4 +1,4 @@
-#include "collectors/cupti/unwind.h"
+#include "collectors/unwind/unwind.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "collectors/core/old_glibc.h"
-#include "collectors/cupti/stack_scan.h"
+#include "collectors/unwind/stack_scan.h"
 
 namespace trainprof::collectors {
 namespace {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/collectors/recorded_run.h"
@@ -198,6 +199,45 @@ TEST(Names, MoreThanTheCacheHoldsAreAllKept) {
   for (const std::string& name : RangeNames(trace)) ++counts[name];
   EXPECT_EQ(counts.size(), static_cast<size_t>(kNames));
   for (const auto& [name, count] : counts) ASSERT_EQ(count, 2) << name;
+}
+
+// The functions of the program that stand around each name's first range, "" where there is none.
+std::map<std::string, std::string> Openers(const Trace& trace) {
+  std::map<std::string, std::string> openers;
+  for (const Opening& opening : trace.openings) {
+    std::string& functions = openers[std::string(trace.Text(opening.name))];
+    trace.stacks.ForEachFrame(opening.stack, [&](const CallFrame& frame) {
+      EXPECT_EQ(trace.Text(frame.module).find("libtrainprof"), std::string::npos);
+      if (frame.is_user) functions += std::string(trace.Text(frame.function)) + "\n";
+      return true;
+    });
+  }
+  return openers;
+}
+
+TEST(Names, FirstRangesSayWhereTheyAreOpened) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"deep", "20"}), 0);
+  const std::map<std::string, std::string> deep = Openers(run.ReadOne());
+  ASSERT_EQ(deep.size(), 2u);
+  for (const char* name : {"deep", "after"}) {
+    EXPECT_NE(deep.at(name).find("Deep("), std::string::npos) << name << ": " << deep.at(name);
+    EXPECT_NE(deep.at(name).find("main"), std::string::npos) << name;
+  }
+  RecordedRun everything;
+  ASSERT_EQ(everything.Run({"everything"}), 0);
+  for (const auto& [name, functions] : Openers(everything.ReadOne())) {
+    EXPECT_NE(functions.find("Everything("), std::string::npos) << name << ": " << functions;
+  }
+}
+
+// A program whose names are all different pays no more than a thousandth of its time for that.
+TEST(Names, WhereTheyAreOpenedIsSaidOfFewWhereThereAreVeryMany) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"names", "50000"}), 0);
+  const size_t openings = run.ReadOne().openings.size();
+  EXPECT_GT(openings, 0u);
+  EXPECT_LT(openings, 10'000u);
 }
 
 TEST(Signals, HandlersThatInterruptACallAreLostOrWholeAndCounted) {

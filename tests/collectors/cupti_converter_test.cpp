@@ -80,8 +80,10 @@ int RowsOfALaunchThatReturnsLate(int pauses) {
 
 TEST(CuptiConverter, AKernelWaitsForItsLaunchOverOnePause) {
   constexpr int kLaunchAndKernel = 2;
-  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(0)), ::testing::ExitedWithCode(kLaunchAndKernel), "");
-  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(1)), ::testing::ExitedWithCode(kLaunchAndKernel), "");
+  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(0)), ::testing::ExitedWithCode(kLaunchAndKernel),
+              "");
+  EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(1)), ::testing::ExitedWithCode(kLaunchAndKernel),
+              "");
   EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(2)), ::testing::ExitedWithCode(1), "");
 }
 

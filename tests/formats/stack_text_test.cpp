@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/support/trace_text.h"
 #include "trace/formats/exporter.h"
 #include "trace/formats/importer.h"
@@ -82,6 +84,42 @@ TEST(StackText, RangesCallsAndPointsOfAFileHaveTheirStacks) {
   EXPECT_EQ(trace.api.stack[1], kNoStack);
   EXPECT_EQ(StackSpelled(trace, trace.instants.stack[0]), "a.py(1): f");
   EXPECT_TRUE(trace.args.Find(trace.api.args[0], trace.strings.Find(kCallStackKey)));
+}
+
+// Each once, on the first ranges of their name; steps have another name in an export.
+TEST(StackText, WhereRangesAreOpenedComesBackFromAnExport) {
+  TraceBuilder builder;
+  builder.trace().source = SourceKind::kRecording;
+  const ProcessId process = builder.FindOrAddProcess(1);
+  const TrackId thread = builder.FindOrAddThread(process, 1);
+  StackTexts stacks(builder);
+  for (const char* place : {"train.py(12): a;train.py(3): main", "train.py(14): b"}) {
+    builder.AddOpening({builder.Intern("wait"), process, stacks.Of(builder.Intern(place))});
+  }
+  builder.AddOpening({builder.Intern("never"), process, stacks.Of(builder.Intern("a.py(1): f"))});
+  for (int64_t at = 0; at < 5; ++at) {
+    builder.AddRange({.begin = TraceTime{at * 10},
+                      .end = TraceTime{at * 10 + 5},
+                      .name = builder.Intern(at == 0 ? "forward" : "wait"),
+                      .track = thread},
+                     RangeKind::kUserAnnotation);
+  }
+  const TemporaryFile out("out.json");
+  ASSERT_TRUE(ExportTrace(std::move(builder).Build(), out.path()).ok());
+  const Result<Trace> read = ImportTrace(out.path());
+  ASSERT_TRUE(read.ok()) << read.error();
+  const Trace& trace = read.value();
+  std::set<std::string> places;
+  for (const Opening& opening : trace.openings) {
+    EXPECT_EQ(trace.Text(opening.name), "wait");
+    EXPECT_EQ(trace.processes[Index(opening.process)].pid, 1);
+    places.insert(StackSpelled(trace, opening.stack));
+  }
+  EXPECT_EQ(places,
+            (std::set<std::string>{"train.py(12): a;train.py(3): main", "train.py(14): b"}));
+  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    EXPECT_EQ(trace.ranges.stack[row], kNoStack);
+  }
 }
 
 // On whatever row they are: of a recording only calls have some, of another importer's trace any

@@ -37,7 +37,7 @@ OUTSIDE = {"tests"}
 # What the injected library is made of. It may include itself and what is listed here, and that may include nothing
 # else of ours: no decoder, no table, no supervisor's code comes into the user's process by way of a header.
 IN_PROCESS = ("collectors/library.cpp", "collectors/core/", "collectors/nvtx/", "collectors/python/",
-              "collectors/cupti/")
+              "collectors/cupti/", "collectors/unwind/")
 FOR_IN_PROCESS = ("trace/recording/wire/", "trace/base/held_signals.h", "trace/base/names.h")
 
 MAX_LINES = 500

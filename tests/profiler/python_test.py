@@ -107,12 +107,17 @@ for i in range(21):
         time.sleep(0.01)
 trainprof.mark("done")
 """
-        result = self.run_python(code)
+        with open(self.path("train.py"), "w", encoding="utf-8") as file:
+            file.write(code)
+        result = self.trainprof("run", "-o", "run", "--", sys.executable, "-B", "train.py")
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(self.trainprof("report", "run", "--format", "json").stdout)
         self.assertEqual(report["ranks"][0]["steps"]["source"], "explicit")
         self.assertEqual(report["ranks"][0]["steps"]["count"], 15)
         self.assertEqual(report["findings"][0]["code"], "TP101")
+        where = report["findings"][0]["where"][0]
+        line = 1 + code.split("\n").index('    with trainprof.range("load batch"):')
+        self.assertEqual((os.path.basename(where["file"]), where["line"], where["op"]), ("train.py", line, "load batch"))
 
     def test_without_a_run_it_does_nothing(self):
         code = ("import sys, trainprof; trainprof.step(); trainprof.mark('x'); trainprof.annotate_batch(1)\n"

@@ -132,5 +132,24 @@ class Reports(RunCheckTest):
             self.assertEqual(json.load(file)["gate"]["result"], "fail")
 
 
+class Trainer(RunCheckTest):
+    """The reference trainer, a C++ program that knows nothing of trainprof."""
+
+    def test_a_loader_without_workers_fails_at_its_line(self):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "instrumented_trainer")
+        source = os.path.join(os.path.normpath(source), "training.cpp")
+        with open(source, encoding="utf-8") as file:
+            lines = [number for number, line in enumerate(file, 1) if 'Range range("data_wait")' in line]
+        self.assertEqual(len(lines), 1)
+        # A small model, and large images: the loader is most of a step, however busy the machine.
+        result = self.trainprof("run", "-o", "rec", "--check", "--", os.environ["TRAINPROF_TEST_TRAINER"],
+                                "--workers", "0", "--steps", "20", "--width", "8", "--batch", "8", "--samples", "32",
+                                "--data", self.path("data"))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(b"TP101", result.stderr)
+        report = self.trainprof("report", "rec", "--format", "github").stdout.decode()
+        self.assertIn("file=%s,line=%d,title=TP101" % (source, lines[0]), report)
+
+
 if __name__ == "__main__":
     harness.main()

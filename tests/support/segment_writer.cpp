@@ -190,6 +190,10 @@ void SegmentWriter::CallStack(uint32_t id, uint32_t correlation, CallDomain doma
   Raw({PackHead(RecordType::kCallStack, 4, 0, id), 1000,
        correlation | static_cast<uint64_t>(domain) << 32, text});
 }
+void SegmentWriter::NameStack(const std::string& name, uint32_t stack, const std::string& script) {
+  const uint64_t text = script.empty() ? 0 : String(script);
+  Raw({PackHead(RecordType::kNameStack, 2, 0, String(name)), stack | text << 32});
+}
 void SegmentWriter::Schema(uint64_t number, const PayloadSchema& schema, uint32_t domain) {
   std::vector<uint64_t> record = {
       0, number,

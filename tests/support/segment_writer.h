@@ -60,6 +60,7 @@ class SegmentWriter {
   // Return addresses, innermost first; the stack's id must be new to the writer.
   void Stack(uint32_t id, const std::vector<uint64_t>& frames);
   // `script`: the interpreter's own stack, a line a frame.
+  void NameStack(const std::string& name, uint32_t stack, const std::string& script = {});
   void CallStack(uint32_t id, uint32_t correlation, recording::CallDomain domain,
                  const std::string& script = "");
   void Schema(uint64_t number, const recording::PayloadSchema& schema, uint32_t domain = 0);

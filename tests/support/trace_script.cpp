@@ -114,12 +114,14 @@ class Script {
         correlation_shift);
   }
 
-  // "corr=5 bytes=8", or "stack=..." up to the end of the line.
+  // "corr=5 bytes=8", or "stack=..." or "opened-at=..." up to the end of the line.
   static std::map<std::string, std::string> Attributes(std::string text) {
     std::map<std::string, std::string> attributes;
-    if (const size_t stack = text.find("stack="); stack != std::string::npos) {
-      attributes["stack"] = text.substr(stack + 6);
-      text.resize(stack);
+    for (const std::string key : {"stack", "opened-at"}) {
+      const size_t at = text.find(key + "=");
+      if (at == std::string::npos) continue;
+      attributes[key] = text.substr(at + key.size() + 1);
+      text.resize(at);
     }
     std::istringstream words(text);
     for (std::string word; words >> word;) {
@@ -141,6 +143,10 @@ class Script {
     Event event{interval.begin, interval.end, builder_.Intern(name), track_};
     if (const auto stack = attributes.find("stack"); stack != attributes.end()) {
       event.stack = stacks_.Of(builder_.Intern(stack->second));
+    }
+    if (const auto place = attributes.find("opened-at"); place != attributes.end()) {
+      const ProcessId process = builder_.trace().tracks[Index(track_)].process;
+      builder_.AddOpening({event.name, process, stacks_.Of(builder_.Intern(place->second))});
     }
     if (kind == "step" || kind == "annotation") {
       const bool on_stream = builder_.trace().tracks[Index(track_)].kind == TrackKind::kStream;

@@ -15,6 +15,8 @@
 // "stream-wait 10 10 | corr=6 record=5 stream=9 device=1" is call 6 that lets the stream wait for the event
 // that call 5 recorded on stream 9 of device 1.
 //
+// "opened-at=a.py(3): f" on an annotation is where ranges of its name are opened.
+//
 // Kinds: step, annotation (on a stream the GPU's), op, overhead, python, call, kernel, copy, memset, sync
 // (named as by Name(SyncKind), on the stream that waits or is waited for; of an event: on-stream=, on-device=,
 // record= the id of the call that recorded it), host-function (of thread 2, on the stream that waits for it),

@@ -58,6 +58,12 @@ void OrderTracks(Trace& trace) {
     if (track.device != kNoDevice) track.device = DeviceId{device_place[Index(track.device)]};
   }
   for (Gap& gap : trace.gaps) gap.process = ProcessId{process_place[Index(gap.process)]};
+  for (Opening& opening : trace.openings) {
+    opening.process = ProcessId{process_place[Index(opening.process)]};
+  }
+  SortAndNumber(trace.openings, [&](const Opening& a, const Opening& b) {
+    return std::tuple(a.process, trace.Text(a.name)) < std::tuple(b.process, trace.Text(b.name));
+  });
   const std::vector<uint32_t> place =
       SortAndNumber(trace.tracks, [](const Track& a, const Track& b) {
         return std::tie(a.process, a.kind, a.tid, a.device) <

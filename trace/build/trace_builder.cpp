@@ -374,6 +374,12 @@ void TraceBuilder::AddGap(const Gap& gap) {
   trace_.gaps.push_back({{begin, std::max(begin, end)}, gap.process, gap.reason, gap.kind});
 }
 
+void TraceBuilder::AddOpening(const Opening& opening) {
+  if (opening.stack == kNoStack) return;
+  const auto key = std::tuple(opening.process, opening.name, opening.stack);
+  if (known_openings_.insert(key).second) trace_.openings.push_back(opening);
+}
+
 void TraceBuilder::Expect(const ExpectedRows& rows) {
   room_ahead_ = std::make_unique<RoomAhead>();
   const auto expect = [&]<class T>(T& table, size_t more) {
@@ -425,7 +431,7 @@ size_t TraceBuilder::size_bytes() const {
          trace_.launch_configs.capacity() * (sizeof(LaunchConfig) + kConfigNodeBytes) +
          trace_.collectives.capacity() * sizeof(Collective) +
          trace_.allocations.capacity() * sizeof(Allocation) + trace_.tracks.size() * kTrackBytes +
-         trace_.gaps.capacity() * sizeof(Gap);
+         trace_.gaps.capacity() * sizeof(Gap) + trace_.openings.capacity() * sizeof(Opening);
 }
 
 int64_t TraceBuilder::SortTables(EqualRows equal_rows) {

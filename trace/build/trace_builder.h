@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -130,6 +131,7 @@ class TraceBuilder {
   }
   void AddOther(const OtherEvent& event);
   void AddGap(const Gap& gap);
+  void AddOpening(const Opening& opening);  // without a stack, or there already: not
   // Makes room, so that tables of millions of rows need not grow step by step.
   void Expect(const ExpectedRows& rows);
   // All tables will have about so many times the rows that they have now. Memory is taken only as
@@ -169,6 +171,7 @@ class TraceBuilder {
     size_t operator()(const LaunchConfig& config) const;
   };
   std::unordered_map<LaunchConfig, LaunchConfigId, HashConfig> launch_config_of_;
+  std::set<std::tuple<ProcessId, StringId, StackId>> known_openings_;
   std::array<LaunchConfigId, 256> recent_configs_{};  // by a short hash
   std::unique_ptr<RoomAhead> room_ahead_;
 };

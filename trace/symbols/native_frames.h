@@ -69,8 +69,9 @@ constexpr bool IsForeignSource(std::string_view file) {
   constexpr std::string_view kRoots[] = {"/usr/include/",   "/usr/lib/", "/usr/local/include/",
                                          "/usr/local/cuda", "../",       "./",
                                          "/opt/nvidia/"};
-  constexpr std::string_view kParts[] = {"/include/ATen/", "/include/c10/",   "/include/torch/",
-                                         "/include/c++/",  "/site-packages/", "/dist-packages/"};
+  constexpr std::string_view kParts[] = {"/include/ATen/", "/include/c10/", "/include/torch/",
+                                         "/nvtx3/",        "/include/c++/", "/site-packages/",
+                                         "/dist-packages/"};
   return native_internal::StartsWithAny(file, kRoots) || native_internal::ContainsAny(file, kParts);
 }
 

@@ -31,6 +31,16 @@ struct CallFrame {
   bool operator==(const CallFrame&) const = default;
 };
 
+// Where a process opens ranges of a name, as the first of a thread was seen to be: a place of their own, not of what
+// happens inside them.
+struct Opening {
+  StringId name = kEmptyString;
+  ProcessId process{};
+  StackId stack = kNoStack;
+
+  bool operator==(const Opening&) const = default;
+};
+
 class StackTable {
  public:
   // O(1). The same frame of the same caller gives the same stack; `caller` may be kNoStack.

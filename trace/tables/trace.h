@@ -375,6 +375,8 @@ struct Trace {
   CpuTimeTable cpu_times;
   std::vector<OtherEvent> others;
   std::vector<Gap> gaps;
+  std::vector<Opening>
+      openings;  // each once, by process and name; of one name there may be several
 
   // Facts about the run and the machine, for the report's "environment" (name, value).
   std::vector<std::pair<std::string, std::string>> environment;

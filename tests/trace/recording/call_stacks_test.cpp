@@ -141,6 +141,24 @@ TEST_F(CallStacks, WithoutAnInterpretersStackKeepTheirNativeFrames) {
   EXPECT_EQ(Read(), native);
 }
 
+TEST_F(CallStacks, OfNamesSayWhereRangesAreOpened) {
+  writer_.NameStack("data_wait", 1);
+  writer_.NameStack("data_wait", 1);
+  writer_.NameStack("h2d_copy", 0, "7 to_device /home/me/t.py\n");
+  writer_.NameStack("lost", 77);
+  writer_.NameStack("none", 0);
+  writer_.Finish();
+  Trace trace;
+  EXPECT_EQ(Read(&trace), "none");
+  ASSERT_EQ(trace.openings.size(), 2u);
+  EXPECT_EQ(trace.Text(trace.openings[0].name), "data_wait");
+  const std::string text = StackSpelled(trace, trace.openings[0].stack);
+  EXPECT_TRUE(NamesTheLine(text)) << text;
+  EXPECT_EQ(trace.Text(trace.openings[1].name), "h2d_copy");
+  EXPECT_EQ(StackSpelled(trace, trace.openings[1].stack), "/home/me/t.py(7): to_device");
+  EXPECT_EQ(trace.quality.CountOf("lost_stack"), 1);
+}
+
 TEST_F(CallStacks, AreKeptBesideTheSegmentForOtherMachines) {
   writer_.CallStack(1, 5, CallDomain::kRuntime);
   writer_.Finish();

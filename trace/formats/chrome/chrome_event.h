@@ -52,6 +52,7 @@ struct ChromeFields {
   int64_t bytes = kNoValue;
   StringId copy_kind = kEmptyString;  // ROCm's "kind": "HtoD"
   StringId stack = kEmptyString;      // "Call stack"
+  StringId opened_at = kEmptyString;  // "Opened at"
   int64_t api_bytes = kNoValue;       // ROCm's "size": "2560" of a call
   int64_t true_tid = kNoValue;        // kTrueTidKey, which is not kept among the args
   bool on_stream = false;             // true_tid is kTrueStreamKey's

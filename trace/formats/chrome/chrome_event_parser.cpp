@@ -51,6 +51,7 @@ ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
       key_kind_(Intern("kind")),
       key_size_(Intern("size")),
       key_stack_(Intern(kCallStackKey)),
+      key_opened_at_(Intern(kOpenedAtKey)),
       key_true_tid_(Intern(kTrueTidKey)),
       key_true_stream_(Intern(kTrueStreamKey)) {}
 
@@ -348,6 +349,7 @@ void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
   if (arg.value.type == ArgValue::Type::kString) {
     int64_t size = 0;
     if (arg.key == key_kind_) event.copy_kind = arg.value.text;
+    if (arg.key == key_opened_at_) event.opened_at = arg.value.text;
     if (arg.key == key_stack_ && event.stack == kEmptyString) event.stack = arg.value.text;
     if (arg.key == key_size_ && WholeInteger(builder_.trace().Text(arg.value.text), size)) {
       event.api_bytes = size;

@@ -109,7 +109,7 @@ class ChromeEventParser {
   // Interned one after the other into the new table: key_device_ is the least, key_true_stream_ the
   // greatest.
   StringId key_device_, key_stream_, key_correlation_, key_bytes_, key_kind_, key_size_, key_stack_,
-      key_true_tid_, key_true_stream_;
+      key_opened_at_, key_true_tid_, key_true_stream_;
 };
 
 }  // namespace trainprof

@@ -284,6 +284,10 @@ void ChromeTables::AddComplete(const ChromeEvent& event) {
       const RangeKind kind = RangeKindOf(cls, facts);
       if (kind == RangeKind::kPythonFunction) row.stack = stacks_.OfFrame(event.name);
       builder_.AddRange(row, kind);
+      if (event.opened_at != kEmptyString) {
+        const ProcessId process = builder_.track(row.track).process;
+        builder_.AddOpening({row.name, process, stacks_.Of(event.opened_at)});
+      }
     }
   }
 }
@@ -404,6 +408,7 @@ void ChromeTables::AddEnd(const ChromeEvent& event) {
   }
   if (event.copy_kind != kEmptyString) whole.copy_kind = event.copy_kind;
   if (whole.stack == kEmptyString) whole.stack = event.stack;
+  if (whole.opened_at == kEmptyString) whole.opened_at = event.opened_at;
   AddComplete(whole);
 }
 

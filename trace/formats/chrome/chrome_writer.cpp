@@ -213,11 +213,22 @@ std::string ChromeWriter::StepName(uint32_t row) {
 }
 
 // An import's is among its arguments.
-void ChromeWriter::AddStack(StackId stack) {
+void ChromeWriter::AddStack(StackId stack, std::string_view key) {
   if (!is_recording_ || stack == kNoStack) return;
   const auto [text, is_new] = stack_texts_.try_emplace(stack);
   if (is_new) text->second = StackSpelled(trace_, stack);
-  added_.push_back({.key = kCallStackKey, .text = text->second});
+  added_.push_back({.key = key, .text = text->second});
+}
+
+// One on each of the first ranges of its name.
+void ChromeWriter::AddOpenings(uint32_t range) {
+  if (openings_.empty()) return;
+  const ProcessId process = trace_.ProcessOf(trace_.ranges.track[range]);
+  const auto left = openings_.find({process, trace_.ranges.name[range]});
+  if (left == openings_.end()) return;
+  AddStack(left->second.back(), kOpenedAtKey);
+  left->second.pop_back();
+  if (left->second.empty()) openings_.erase(left);
 }
 
 // An import's stands there, too.
@@ -229,6 +240,9 @@ void ChromeWriter::AddWord(std::string_view key, NamedValue auto value) {
 
 void ChromeWriter::WriteRanges() {
   const RangeTable& ranges = trace_.ranges;
+  for (const Opening& opening : trace_.openings) {
+    openings_[{opening.process, opening.name}].push_back(opening.stack);
+  }
   for (uint32_t row = 0; row < ranges.size(); ++row) {
     const std::string step = StepName(row);
     if (!step.empty()) {
@@ -238,6 +252,7 @@ void ChromeWriter::WriteRanges() {
       added_.push_back({"domain", {.type = ArgValue::Type::kString, .text = ranges.category[row]}});
     }
     if (ranges.kind[row] != RangeKind::kPythonFunction) AddStack(ranges.stack[row]);
+    if (step.empty()) AddOpenings(row);
     Complete(Table::kRanges, ranges, row, RangeCategory(row),
              step.empty() ? trace_.Text(ranges.name[row]) : std::string_view(step), {});
   }

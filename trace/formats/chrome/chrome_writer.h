@@ -13,6 +13,7 @@
 #include "trace/formats/chrome/chrome_lanes.h"
 #include "trace/formats/chrome/json_writer.h"
 #include "trace/formats/chrome/rank_namespace.h"
+#include "trace/formats/chrome/stack_text.h"
 #include "trace/formats/io/file_sink.h"
 #include "trace/tables/trace.h"
 
@@ -76,7 +77,8 @@ class ChromeWriter {
   template <class WriteValue>
   void WriteMetadataEvent(ChromeLanes::Place place, std::string_view what, std::string_view key,
                           WriteValue write_value);
-  void AddStack(StackId stack);
+  void AddStack(StackId stack, std::string_view key = kCallStackKey);
+  void AddOpenings(uint32_t range);
   void AddWord(std::string_view key, NamedValue auto value);
   void WriteRanges();
   void WriteApi();
@@ -125,6 +127,7 @@ class ChromeWriter {
   std::vector<AddedArg> added_;
   std::unordered_map<StackId, std::string> stack_texts_;  // as spelled
   std::vector<int64_t> steps_of_track_;
+  std::map<std::pair<ProcessId, StringId>, std::vector<StackId>> openings_;  // not written yet
   std::map<int64_t, ProcessNames> processes_;
   bool first_event_ = true;
   bool keep_buffer_ = false;  // nothing goes to the sink yet

@@ -125,6 +125,7 @@ class RankCopy {
   void CopyTrack(TrackId id, int64_t pid) {
     const Track& track = from_.tracks[Index(id)];
     const ProcessId process = builder_.FindOrAddProcess(pid);
+    processes_[track.process] = process;
     const TrackId copy = track.kind == TrackKind::kStream
                              ? builder_.FindOrAddStream(process, DeviceOf(track, pid), track.tid)
                              : builder_.FindOrAddThread(process, track.tid);
@@ -146,6 +147,11 @@ class RankCopy {
   }
 
   Trace Finish() && {
+    for (const Opening& opening : from_.openings) {
+      const auto process = processes_.find(opening.process);
+      if (process == processes_.end()) continue;
+      builder_.AddOpening({Copied(opening.name), process->second, Copied(opening.stack)});
+    }
     const SourceKind source = rank_.is_kineto ? SourceKind::kKineto : SourceKind::kChrome;
     builder_.trace().source = source;
     return std::move(builder_).Build(true, EqualRows::kByContent);
@@ -319,7 +325,8 @@ class RankCopy {
   const Trace& from_;
   const RankRecord& rank_;
   TraceBuilder builder_;
-  std::vector<CopiedText>& texts_;               // by the file's id
+  std::vector<CopiedText>& texts_;  // by the file's id
+  std::map<ProcessId, ProcessId> processes_;
   std::unordered_map<StackId, StackId> stacks_;  // of this rank, by the file's
   std::vector<Arg> args_;
   std::map<std::string_view, std::deque<ArgValue>> originals_;

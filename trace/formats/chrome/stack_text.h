@@ -13,6 +13,8 @@ namespace trainprof {
 
 // The key of the argument that holds one.
 inline constexpr std::string_view kCallStackKey = "Call stack";
+// And of the one that says where a range is opened (Opening, trace/tables/trace.h): on the first of its name.
+inline constexpr std::string_view kOpenedAtKey = "Opened at";
 
 // What is no file's line and no module's place is the function. Views into `text`.
 FrameText ParseFrame(std::string_view text);

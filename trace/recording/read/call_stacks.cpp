@@ -24,7 +24,7 @@ bool HasUnknownFrames(const ModuleSymbols& module) {
 
 CallStacks::CallStacks(const SegmentReader& segment, const SegmentScan& scan, TraceBuilder& builder)
     : scan_(scan), builder_(builder) {
-  if (scan.stack_of_call.empty()) return;
+  if (scan.stack_of_call.empty() && scan.stack_of_name.empty()) return;
   symbols_ = AddressesOf(scan);
   if (const std::string error = ReadSymbols(segment.path(), symbols_); !error.empty()) {
     builder_.quality().Count("unreadable_file", QualitySeverity::kWarning, 1, error);
@@ -46,8 +46,18 @@ CallStacks::CallStacks(const SegmentReader& segment, const SegmentScan& scan, Tr
 
 StackId CallStacks::Of(uint32_t correlation) {
   const auto call = scan_.stack_of_call.find(correlation);
-  if (call == scan_.stack_of_call.end()) return kNoStack;
-  const auto& [key, script] = call->second;
+  return call == scan_.stack_of_call.end() ? kNoStack : Of(call->second);
+}
+
+void CallStacks::AddOpenings(ProcessId process) {
+  for (const auto& [name, call] : scan_.stack_of_name) {
+    builder_.AddOpening({builder_.Intern(name), process, Of(call)});
+  }
+}
+
+StackId CallStacks::Of(const ScannedCall& call) {
+  const auto& [key, script] = call;
+  if (key.second == 0) return ScriptOf(script);
   const auto [it, is_new] = stacks_.try_emplace({key, script}, kNoStack);
   if (!is_new) return it->second;
   const auto stack = scan_.stacks.find(key);

@@ -1,4 +1,4 @@
-// The stacks of a segment's calls, in the trace's table of stacks: innermost first, from the CUDA
+// The stacks of a segment's calls and of the places where ranges are opened, in the trace's table of stacks: innermost first, from the CUDA
 // call on: what stands inside of it is the driver's, CUPTI's and ours. Where an interpreter made the
 // call, its functions stand in place of the frames that ran them. Frames of libraries that are
 // not the user's name the library, others their line. Symbols come from the file that
@@ -24,11 +24,14 @@ class CallStacks {
 
   // Of the call with that correlation; kNoStack where none was taken.
   StackId Of(uint32_t correlation);
+  // Where the process opens ranges, as far as it was seen.
+  void AddOpenings(ProcessId process);
 
  private:
   // `script`: what called the interpreter's innermost native frames.
   StackId StackOf(const std::vector<uint64_t>& addresses, StackId script);
   StackId ScriptOf(StackKey script);
+  StackId Of(const ScannedCall& call);
   std::vector<FrameId> FramesOf(uint64_t address);
   bool IsCuda(uint64_t address) const;
   bool IsInterpreter(uint64_t address) const;

@@ -50,6 +50,7 @@ class Decoder {
     const size_t calls = RowsOf(segment_, scan_).calls;
     DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
     device_ = &device;
+    stacks.AddOpenings(process_);
     DecodeChunks();
     device.Finish(At(scan_.last_ticks));
     JoinStarts();
@@ -400,9 +401,8 @@ class Decoder {
   }
 
   void NameThreads() {
-    for (const auto& [tid, name] : scan_.threads) {
+    for (const auto& [tid, name] : scan_.threads)
       builder_.track(builder_.FindOrAddThread(process_, tid)).name = builder_.Intern(name);
-    }
   }
 
   void CountLosses() {

@@ -110,6 +110,7 @@ std::vector<ModuleSymbols> AddressesOf(const SegmentScan& scan) {
   }
   std::set<StackKey> used;
   for (const auto& [correlation, call] : scan.stack_of_call) used.insert(call.stack);
+  for (const auto& [name, call] : scan.stack_of_name) used.insert(call.stack);
   for (const StackKey& key : used) {
     const auto stack = scan.stacks.find(key);
     if (stack == scan.stacks.end()) continue;

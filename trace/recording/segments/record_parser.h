@@ -33,6 +33,7 @@ constexpr uint32_t LeastWords(RecordType type) {
     case RecordType::kFact:
     case RecordType::kContext:
     case RecordType::kStack:
+    case RecordType::kNameStack:
       return 2;
     case RecordType::kStream:
     case RecordType::kCallStack:

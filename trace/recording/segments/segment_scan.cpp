@@ -99,16 +99,21 @@ class Scanner {
     scan_.last_ticks = std::max(scan_.last_ticks, record.value);
   }
 
+  ScannedCall CallOf(uint32_t stack, uint32_t script) {
+    ScannedCall call{{writer_, stack}};
+    if (script == 0) return call;
+    call.script = {writer_, script};
+    const auto [it, is_new] = scan_.scripts.try_emplace(call.script);
+    if (is_new) it->second = TextOf(script);
+    return call;
+  }
+
   // A driver call inside one of the runtime has its correlation: the outer one's stack serves both.
   void TakeCallStack(const Record& record) {
     const auto correlation = static_cast<uint32_t>(record.extra[0]);
     const auto domain = static_cast<CallDomain>(record.extra[0] >> 32);
-    ScannedCall call{{writer_, record.id}};
-    if (record.extra.size() > 1 && record.extra[1] != 0) {
-      call.script = {writer_, static_cast<uint32_t>(record.extra[1])};
-      const auto [it, is_new] = scan_.scripts.try_emplace(call.script);
-      if (is_new) it->second = TextOf(call.script.second);
-    }
+    const uint64_t script = record.extra.size() > 1 ? record.extra[1] : 0;
+    const ScannedCall call = CallOf(record.id, static_cast<uint32_t>(script));
     const auto [it, is_new] = scan_.stack_of_call.try_emplace(correlation, call);
     if (!is_new && domain == CallDomain::kRuntime) it->second = call;
   }
@@ -140,6 +145,9 @@ class Scanner {
         return;
       case RecordType::kModule:
         scan_.modules.push_back({FactsOf<ModuleFacts>(record), TextOf(record.id)});
+        return;
+      case RecordType::kNameStack:
+        scan_.stack_of_name.emplace_back(TextOf(record.id), CallOf(low, high));
         return;
       case RecordType::kStack: {
         std::vector<uint64_t>& frames = scan_.stacks[{writer_, record.id}];

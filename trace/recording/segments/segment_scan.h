@@ -90,6 +90,7 @@ struct SegmentScan {
   std::map<StackKey, std::vector<uint64_t>> stacks;  // return addresses, innermost first
   std::map<StackKey, std::string> scripts;           // a line a frame (FORMAT.md, record 24)
   std::map<uint32_t, ScannedCall> stack_of_call;     // by correlation
+  std::vector<std::pair<std::string, ScannedCall>> stack_of_name;  // where ranges are opened
   PayloadTypes payload_types;
 };
 

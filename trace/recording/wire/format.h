@@ -156,6 +156,9 @@ enum class RecordType : uint8_t {
   // What the writer's thread, which steps, had used by then. word 1: ticks; word 2: ns of the CPU, in
   // us; word 3: how often it gave the CPU up | how often it was taken << 32
   kThreadTime = 25,
+  // Where ranges named `id` are opened, as this thread saw first. word 1: id of the stack's frames, 0:
+  // none | id of the text of the interpreter's own stack, 0: none << 32
+  kNameStack = 26,
   kShortPush = 128,  // value: the id; the default domain, no attributes
   kShortPop = 129,   // value: the domain
 };
