@@ -23,6 +23,10 @@ from trainprof._budget import assert_budget
 __all__ = ["annotate_batch", "assert_budget", "mark", "range", "step"]
 
 
+if _recorder.recording:
+    _recorder.read_stacks()
+
+
 class _Steps(threading.local):
     begin = 0
 

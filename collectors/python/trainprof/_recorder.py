@@ -132,15 +132,22 @@ def _stack_of(frame):
     return (ctypes.c_void_p * count)(*codes), (ctypes.c_int32 * count)(*lines), count
 
 
+_reads_stacks = False
+
+
 def read_stacks():
-    """Calls of CUDA that block tell where Python made them, from here on. Our own stack shows the library whether it
-    reads this Python's. False where it does not."""
+    """Calls of CUDA that block tell where Python made them, and ranges where they are opened, from here on. Our own
+    stack shows the library whether it reads this Python's. False where it does not."""
     import atexit
 
+    global _reads_stacks
+    if _reads_stacks:
+        return True
     # In one line, which is where this function stands in both.
     if not _functions["ReadStacks"](sys.version_info[1], *_stack_of(sys._getframe())):
         return False
     atexit.register(_functions["ReadNoStacks"])
+    _reads_stacks = True
     return True
 
 
