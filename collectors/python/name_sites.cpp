@@ -1,5 +1,6 @@
 #include "collectors/python/name_sites.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "collectors/core/process_state.h"
@@ -16,8 +17,11 @@ namespace trainprof::collectors {
 namespace {
 
 constexpr WalkBudget::Limits kBudget = {1000, 2'000'000};
+// Of a thread. Who has more makes them up as it goes.
+constexpr uint32_t kMostNames = 1000;
 
 TRAINPROF_TLS WalkBudget t_budget;
+TRAINPROF_TLS uint32_t t_names;
 
 bool AlwaysGoOn(uint64_t, void*) { return true; }
 
@@ -27,9 +31,17 @@ bool IsOfOperators(const Domain& domain) {
          memcmp(domain.name.data, recording::kOperatorDomain, domain.name.length) == 0;
 }
 
+// One of a signal handler's own, which may be a few KB.
+bool IsOnAlternateStack() {
+  stack_t stack{};
+  return sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
 void OnNewName(ThreadWriter& writer, const Domain& domain, uint32_t name) {
   const int64_t now = recording::MonotonicNs();
-  if (IsOfOperators(domain) || !t_budget.Fill(kBudget, now)) return;
+  if (t_names >= kMostNames || IsOfOperators(domain) || !t_budget.Fill(kBudget, now)) return;
+  if (IsOnAlternateStack()) return;
+  ++t_names;
   const int64_t computed_ns = recording::ReadClock(CLOCK_THREAD_CPUTIME_ID);
   // The interpreter's own stack tells more than that of what runs it.
   OwnStack python;

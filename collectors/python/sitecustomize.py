@@ -79,6 +79,20 @@ def _install(torch):
         pass
 
 
+def _tell_places(nvtx):
+    """Ranges of the nvtx package tell the lines that open them, also where no torch comes."""
+    try:
+        import trainprof  # noqa: F401
+    except Exception:
+        pass
+
+
+def _await():
+    After({"torch": _install})
+    if "nvtx" not in sys.modules:
+        After({"nvtx": _tell_places})
+
+
 def _leave_path():
     sys.path[:] = [folder for folder in sys.path if folder != _HERE]
 
@@ -104,7 +118,7 @@ def late():
     _leave_path()
     sys.meta_path.insert(0, _Package)
     if torch is None:
-        After({"torch": _install})
+        _await()
     elif not getattr(torch.__spec__, "_initializing", False):
         _install(torch)
 
@@ -113,7 +127,7 @@ if __name__ == "sitecustomize":
     if sys.version_info >= _OLDEST:
         if __import__("os").environ.get("TRAINPROF_DIR"):
             sys.meta_path.insert(0, _Package)
-            After({"torch": _install})
+            _await()
         else:
             sys.meta_path.append(_Package)
     _chain()

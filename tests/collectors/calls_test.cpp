@@ -237,7 +237,17 @@ TEST(Names, WhereTheyAreOpenedIsSaidOfFewWhereThereAreVeryMany) {
   ASSERT_EQ(run.Run({"names", "50000"}), 0);
   const size_t openings = run.ReadOne().openings.size();
   EXPECT_GT(openings, 0u);
-  EXPECT_LT(openings, 10'000u);
+  EXPECT_LE(openings, 1000u);
+}
+
+TEST(Names, SmallStacksAreSpared) {
+  RecordedRun run;
+  ASSERT_EQ(run.Run({"smallstacks"}), 0);
+  const Trace trace = run.ReadOne();
+  EXPECT_EQ(RangeNames(trace).size(), 3u);
+  const std::map<std::string, std::string> openers = Openers(trace);
+  EXPECT_EQ(openers.count("small"), 1u);
+  EXPECT_EQ(openers.count("alternate"), 0u) << "a signal handler's own stack";
 }
 
 TEST(Signals, HandlersThatInterruptACallAreLostOrWholeAndCounted) {

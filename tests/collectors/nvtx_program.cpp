@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
                                                                   {"workingsteps", WorkingSteps},
                                                                   {"capture", Capture},
                                                                   {"signals", Signals},
+                                                                  {"smallstacks", SmallStacks},
                                                                   {"closeall", CloseAll},
                                                                   {"late", Late},
                                                                   {"deep", Deep},

@@ -39,6 +39,7 @@ int WorkingSteps(
 int Steps(const Arguments& arguments);      // N MS: steps with a range inside and one around all
 int Capture(const Arguments& arguments);    // ranges in and outside of "capture"
 int Signals(const Arguments& arguments);    // NVTX calls from a signal handler
+int SmallStacks(const Arguments&);          // of a thread, and of a signal handler's own
 int CloseAll(const Arguments& arguments);   // closes all descriptors between ranges
 int Late(const Arguments& arguments);       // NVTX calls in destructors of threads and of exit
 int Deep(const Arguments& arguments);       // N ranges deep

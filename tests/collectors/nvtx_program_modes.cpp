@@ -1,6 +1,7 @@
 // What the test program nvtx_program does in each of its modes.
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -336,6 +337,32 @@ int Signals(const Arguments&) {
   }
   const itimerval never{};
   setitimer(ITIMER_PROF, &never, nullptr);
+  return 0;
+}
+
+int SmallStacks(const Arguments&) {
+  Range("main");
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, static_cast<size_t>(sysconf(_SC_THREAD_STACK_MIN)));
+  const auto run = [](void*) -> void* {
+    Range("small");
+    return nullptr;
+  };
+  pthread_t thread{};
+  if (pthread_create(&thread, &attributes, run, nullptr) != 0) return 3;
+  pthread_join(thread, nullptr);
+
+  const auto bytes = static_cast<size_t>(sysconf(_SC_SIGSTKSZ));
+  stack_t stack{};
+  stack.ss_sp = std::malloc(bytes);
+  stack.ss_size = bytes;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = [](int) { Range("alternate"); };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  raise(SIGUSR1);
   return 0;
 }
 

@@ -119,6 +119,20 @@ trainprof.mark("done")
         line = 1 + code.split("\n").index('    with trainprof.range("load batch"):')
         self.assertEqual((os.path.basename(where["file"]), where["line"], where["op"]), ("train.py", line, "load batch"))
 
+    def test_ranges_of_the_nvtx_package_tell_the_lines_that_open_them(self):
+        library = os.path.join(os.environ["TRAINPROF_TEST_LIB"], "libnvtx_second_library.so")
+        for name, text in (("nvtx.py", f"import ctypes\nannotate = ctypes.CDLL({library!r}).RangeOfSecondLibrary\n"),
+                           ("train.py", "import nvtx\n\nnvtx.annotate()\n")):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        result = self.trainprof("run", "-o", "run", "--", sys.executable, "-B", "train.py")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.trainprof("export", "run", "-o", "out.json").returncode, 0)
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            opened = {event["name"]: event["args"].get("Opened at", "") for event in json.load(file)["traceEvents"]
+                      if event["ph"] == "X"}
+        self.assertRegex(opened["second library"], r"train\.py\(3\): <module>")
+
     def test_without_a_run_it_does_nothing(self):
         code = ("import sys, trainprof; trainprof.step(); trainprof.mark('x'); trainprof.annotate_batch(1)\n"
                 "with trainprof.range('y'): print('ctypes' in sys.modules)")

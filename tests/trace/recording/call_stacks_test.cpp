@@ -159,6 +159,18 @@ TEST_F(CallStacks, OfNamesSayWhereRangesAreOpened) {
   EXPECT_EQ(trace.quality.CountOf("lost_stack"), 1);
 }
 
+// Whose own stack could not be read.
+TEST_F(CallStacks, OfNamesInAnInterpreterAreNoPlace) {
+  constexpr uint64_t kPython = 0x7f22'0000'0000;
+  writer_.Module({kPython, kPython + 0x1000, 0, kPython, 0, {}}, "/opt/conda/bin/python3.11");
+  writer_.Stack(2, {kBase + offset_, kPython + 0x20});
+  writer_.NameStack("data_wait", 2);
+  writer_.Finish();
+  Trace trace;
+  Read(&trace);
+  EXPECT_TRUE(trace.openings.empty());
+}
+
 TEST_F(CallStacks, AreKeptBesideTheSegmentForOtherMachines) {
   writer_.CallStack(1, 5, CallDomain::kRuntime);
   writer_.Finish();

@@ -51,6 +51,13 @@ StackId CallStacks::Of(uint32_t correlation) {
 
 void CallStacks::AddOpenings(ProcessId process) {
   for (const auto& [name, call] : scan_.stack_of_name) {
+    const auto stack = scan_.stacks.find(call.stack);
+    const bool is_interpreters =
+        call.script.second == 0 && stack != scan_.stacks.end() &&
+        std::any_of(stack->second.begin(), stack->second.end(),
+                    [&](uint64_t address) { return IsInterpreter(address); });
+    // An extension of Python's, and not the line that called it.
+    if (is_interpreters) continue;
     builder_.AddOpening({builder_.Intern(name), process, Of(call)});
   }
 }
