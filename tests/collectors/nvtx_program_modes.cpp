@@ -353,17 +353,18 @@ int SmallStacks(const Arguments&) {
   if (pthread_create(&thread, &attributes, run, nullptr) != 0) return 3;
   pthread_join(thread, nullptr);
 
-  const auto bytes = static_cast<size_t>(sysconf(_SC_SIGSTKSZ));
+  std::string memory(static_cast<size_t>(sysconf(_SC_SIGSTKSZ)), '\0');
   stack_t stack{};
-  stack.ss_sp = std::malloc(bytes);
-  stack.ss_size = bytes;
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
   sigaltstack(&stack, nullptr);
   struct sigaction action {};
   action.sa_handler = [](int) { Range("alternate"); };
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGUSR1, &action, nullptr);
   raise(SIGUSR1);
-  return 0;
+  stack.ss_flags = SS_DISABLE;
+  return sigaltstack(&stack, nullptr);
 }
 
 int CloseAll(const Arguments& arguments) {
