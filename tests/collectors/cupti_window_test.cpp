@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "collectors/cupti/schedule.h"
 #include "tests/collectors/cuda_run.h"
@@ -151,6 +152,25 @@ struct Edge {
 void PrintTo(const Edge& edge, std::ostream* out) { *out << edge.version << " " << edge.faults; }
 class CuptiWindowEnds : public ::testing::TestWithParam<Edge> {};
 
+// Of a launch and of those around it: which call it is, and when its kernel ran.
+std::string WhatIsKnownOf(uint32_t launch, const RecordedRows& rows) {
+  std::ostringstream text;
+  text << "launch " << launch;
+  const auto is_near = [&](uint32_t id) { return id + 4 >= launch && id <= launch + 4; };
+  for (const recording::CallRow& call : rows.calls) {
+    if (!is_near(call.correlation)) continue;
+    text << "\n  call " << call.correlation << " " << rows.names[call.name] << " of " << call.tid
+         << " " << call.begin_ns << " to " << call.end_ns;
+  }
+  for (const recording::DeviceRow& row : rows.device) {
+    if (!is_near(row.correlation)) continue;
+    text << "\n  row of kind " << static_cast<int>(row.type) << " of " << row.correlation << " "
+         << row.begin_ns << " to " << row.end_ns;
+  }
+  for (const auto& [key, value] : rows.facts) text << "\n  " << key << ": " << value;
+  return text.str();
+}
+
 // A dozen windows a run, each closed while work is under way, and most of the launches are in buffers that
 // CUPTI has not delivered. Or the device is far behind, and the next window begins before the last one
 // has ended.
@@ -176,7 +196,9 @@ TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
     if (rows.names[call.name] == "cudaLaunchKernel") launched.insert(call.correlation);
   }
   EXPECT_GT(launched.size(), 100u);
-  for (const uint32_t launch : launched) EXPECT_TRUE(answered.count(launch)) << launch;
+  for (const uint32_t launch : launched) {
+    EXPECT_TRUE(answered.count(launch)) << WhatIsKnownOf(launch, rows);
+  }
   // What was launched between windows, several times as much, takes no room but for some at their edges.
   size_t alone = 0;
   for (const uint32_t kernel : answered) alone += launched.count(kernel) == 0 ? 1 : 0;

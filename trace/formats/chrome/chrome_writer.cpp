@@ -222,9 +222,10 @@ void ChromeWriter::AddStack(StackId stack, std::string_view key) {
 
 // One on each of the first ranges of its name.
 void ChromeWriter::AddOpenings(uint32_t range) {
-  if (openings_.empty()) return;
+  const StringId name = trace_.ranges.name[range];
+  if (openings_.empty() || !is_opened_[Index(name)]) return;
   const ProcessId process = trace_.ProcessOf(trace_.ranges.track[range]);
-  const auto left = openings_.find({process, trace_.ranges.name[range]});
+  const auto left = openings_.find({process, name});
   if (left == openings_.end()) return;
   AddStack(left->second.back(), kOpenedAtKey);
   left->second.pop_back();
@@ -240,8 +241,11 @@ void ChromeWriter::AddWord(std::string_view key, NamedValue auto value) {
 
 void ChromeWriter::WriteRanges() {
   const RangeTable& ranges = trace_.ranges;
+  if (!trace_.openings.empty()) is_opened_.resize(trace_.strings.size());
   for (const Opening& opening : trace_.openings) {
+    if (trace_.Facts(opening.name).is_step) continue;  // which have another name in the file
     openings_[{opening.process, opening.name}].push_back(opening.stack);
+    is_opened_[Index(opening.name)] = true;
   }
   for (uint32_t row = 0; row < ranges.size(); ++row) {
     const std::string step = StepName(row);
@@ -252,7 +256,7 @@ void ChromeWriter::WriteRanges() {
       added_.push_back({"domain", {.type = ArgValue::Type::kString, .text = ranges.category[row]}});
     }
     if (ranges.kind[row] != RangeKind::kPythonFunction) AddStack(ranges.stack[row]);
-    if (step.empty()) AddOpenings(row);
+    AddOpenings(row);
     Complete(Table::kRanges, ranges, row, RangeCategory(row),
              step.empty() ? trace_.Text(ranges.name[row]) : std::string_view(step), {});
   }

@@ -128,6 +128,7 @@ class ChromeWriter {
   std::unordered_map<StackId, std::string> stack_texts_;  // as spelled
   std::vector<int64_t> steps_of_track_;
   std::map<std::pair<ProcessId, StringId>, std::vector<StackId>> openings_;  // not written yet
+  std::vector<bool> is_opened_;                                              // by StringId
   std::map<int64_t, ProcessNames> processes_;
   bool first_event_ = true;
   bool keep_buffer_ = false;  // nothing goes to the sink yet
