@@ -46,6 +46,11 @@ class After:
                 return spec
         return None
 
+    def end(self):
+        self.waiting.clear()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
     def watch(self, name, loader):
         execute = getattr(loader, "exec_module", None)
         if execute is None or isinstance(loader, type):  # as that of built-in modules, all of them
@@ -70,7 +75,12 @@ class After:
             pass
 
 
+_awaited = None
+
+
 def _install(torch):
+    if _awaited:
+        _awaited.end()
     try:
         from trainprof import _torch
 
@@ -88,9 +98,11 @@ def _tell_places(nvtx):
 
 
 def _await():
-    After({"torch": _install})
+    global _awaited
+    waiting = {"torch": _install}
     if "nvtx" not in sys.modules:
-        After({"nvtx": _tell_places})
+        waiting["nvtx"] = _tell_places
+    _awaited = After(waiting)
 
 
 def _leave_path():

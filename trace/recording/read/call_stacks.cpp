@@ -38,6 +38,8 @@ CallStacks::CallStacks(const SegmentReader& segment, const SegmentScan& scan, Tr
       module.state = "recorded on another machine, or before its last boot: its file is not opened";
     }
     if (module.state.empty() || module.frames.empty() || IsForeignModule(module.path)) continue;
+    // A range has its name, too.
+    if (scan.stack_of_call.empty()) continue;
     builder_.quality().Count("stack_not_symbolised", QualitySeverity::kInfo,
                              static_cast<int64_t>(module.frames.size()),
                              module.path + ": " + module.state);
