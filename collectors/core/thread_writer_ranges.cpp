@@ -27,9 +27,9 @@ void ThreadWriter::Range(const Domain* domain, const Text& name, const Text* sta
   }
   uint32_t name_id = 0;
   uint32_t stack_id = 0;
-  const CachedString* known = strings_.Find(name);
   // What hooks name, they have looked up the stack of.
-  const bool is_new = domain->number == 0 && known != nullptr && known->id == 0;
+  const CachedString* known = domain->number == 0 ? strings_.Find(name) : nullptr;
+  const bool is_new = known != nullptr && known->id == 0;
   const bool defined = (IsDefined(domain) || DefineDomain(domain, nullptr)) &&
                        IdOf(name, &name_id) && (stack == nullptr || IdOf(*stack, &stack_id));
   const auto tell = g_runtime.on_new_name.load(std::memory_order_acquire);

@@ -226,7 +226,11 @@ TEST(Names, FirstRangesSayWhereTheyAreOpened) {
   }
   RecordedRun everything;
   ASSERT_EQ(everything.Run({"everything"}), 0);
-  for (const auto& [name, functions] : Openers(everything.ReadOne())) {
+  const std::map<std::string, std::string> openers = Openers(everything.ReadOne());
+  for (const char* name : {"outer", "in default", "registered", "crossing", "left open"}) {
+    EXPECT_TRUE(openers.count(name)) << name;
+  }
+  for (const auto& [name, functions] : openers) {
     EXPECT_NE(functions.find("Everything"), std::string::npos) << name << ": " << functions;
   }
 }

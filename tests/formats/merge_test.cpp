@@ -128,6 +128,19 @@ TEST(Merge, AnIdThatIsSaidTwiceComesBack) {
   ExpectRanksComeBack(traces);
 }
 
+TEST(Merge, WhereRangesAreOpenedComesBack) {
+  std::vector<Trace> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    traces.push_back(Imported(fmt::format(
+        R"({{"traceEvents":[
+{{"ph":"X","cat":"user_annotation","name":"wait","pid":5,"tid":7,"ts":1,"dur":1,"args":{{"Opened at":"a.py({}): f;a.py(1): g"}}}},
+{{"ph":"X","cat":"user_annotation","name":"wait","pid":5,"tid":7,"ts":3,"dur":1}}]}})",
+        10 + rank)));
+    EXPECT_EQ(traces.back().openings.size(), 1u);
+  }
+  ExpectRanksComeBack(traces);
+}
+
 TEST(Merge, RandomRanksComeBackEqual) {
   for (uint32_t seed = 0; seed < testing::Rounds(200u); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

@@ -80,6 +80,10 @@ class Printer {
     for (const auto& [key, raw] : t_.source_members) {
       if (key != "baseTimeNanoseconds") lines.push_back(fmt::format("member {} {}\n", key, raw));
     }
+    for (const Opening& o : t_.openings) {
+      lines.push_back(fmt::format("opening of {} \"{}\"{}\n", t_.processes[Index(o.process)].pid,
+                                  t_.Text(o.name), Stack(o.stack)));
+    }
     std::sort(lines.begin(), lines.end());
     for (const std::string& line : lines) out_ += line;
   }
