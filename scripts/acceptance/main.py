@@ -132,12 +132,11 @@ def main(arguments):
         all_programs, habits = programs.gpu_programs(options.binaries, options.out, options.steps)
     else:
         all_programs, habits = programs.virtual_programs(options.binaries, options.steps)
-    table = Table()
+    table = Table(options.out)
     if "facts" in options.only:
         facts(table, options, runner)
     run_first(table, options, runner, all_programs, habits)
     run_checks(table, options, runner, all_programs, habits)
-    table.write(options.out)
     print(f"\n{table.count(PASS)} passed, {table.count(FAIL)} failed, {table.count(OPEN)} left open by their "
           f"interval, {table.count(SKIP)} skipped; "
           f"{options.out / 'results.md'}")

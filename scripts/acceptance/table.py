@@ -6,16 +6,19 @@ PASS, FAIL, OPEN, SKIP, FACT = "PASS", "FAIL", "open", "SKIP", "fact"
 
 
 class Table:
-    """Rows in the order in which they were found; each is printed at once."""
+    """Rows in the order in which they were found; each is printed and written at once, as a run may be cut off.
+    `folder`: of results.json and results.md; None writes none."""
 
-    def __init__(self):
-        self.rows = []
+    def __init__(self, folder=None):
+        self.folder, self.rows = folder, []
 
     def add(self, check, program, figure, bound="", verdict=FACT):
         self.rows.append(
             {"check": check, "program": program, "figure": figure, "bound": bound, "verdict": verdict}
         )
         print(_line(self.rows[-1]), flush=True)
+        if self.folder:
+            self._write()
 
     def judge(self, check, program, figure, bound, passed):
         self.add(check, program, figure, bound, PASS if passed else FAIL)
@@ -31,13 +34,13 @@ class Table:
     def count(self, verdict):
         return sum(row["verdict"] == verdict for row in self.rows)
 
-    def write(self, folder):
-        (folder / "results.json").write_text(json.dumps(self.rows, indent=1) + "\n")
+    def _write(self):
+        (self.folder / "results.json").write_text(json.dumps(self.rows, indent=1) + "\n")
         lines = ["| verdict | check | program | figure | bound |", "|---|---|---|---|---|"]
         for row in self.rows:
             cells = [row[key] for key in ("verdict", "check", "program", "figure", "bound")]
             lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
-        (folder / "results.md").write_text("\n".join(lines) + "\n")
+        (self.folder / "results.md").write_text("\n".join(lines) + "\n")
 
 
 def _line(row):
