@@ -11,6 +11,13 @@ LOOP = ROOT / "tests" / "virtual_gpu" / "scenarios" / "training_loop.cpp"
 # Of the loop on the virtual GPU: host work before each launch outlasts the launch's kernel by far.
 HOST_BOUND = ("--kernel-us", "1", "--op-us", "8", "--decode-us", "50", "--batch-kib", "64")
 TRAINING = ROOT / "instrumented_trainer" / "training.cpp"
+# Of the trainer and its twin: pictures small enough for the loader to keep up with a GPU, and such as it cannot.
+SMALL_PICTURES = ("--samples", "512", "--stored-size", "96")
+LARGE_PICTURES = ("--samples", "256", "--stored-size", "448")
+# cuDNN's gradients differ in their last bits from run to run. Weights that stay as they are show the forward pass alone.
+SAME_LOSSES = ("--lr", "0", "--log-every", "1")
+# The device the slower side: who reads the loss then cannot run ahead of it.
+DEVICE_BOUND = ("--batch", "256", "--width", "64", "--workers", "8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +25,7 @@ class Program:
     name: str
     command: tuple
     python: bool = False  # may run under torch.profiler
+    repeatable: tuple = ()  # flags with which it prints the same losses each time
 
     def with_flags(self, *flags):
         return dataclasses.replace(self, command=self.command + flags)
@@ -47,16 +55,25 @@ def line_number(path, text):
     return numbers[0]
 
 
-def _habits(program, source, item, noise, loader=(), host_bound=()):
-    """`loader`: flags that make batches dear enough for the loader to matter; `host_bound`: that make
-    the host the slower side."""
+def _habits(program, source, item, noise, loader=(), host_bound=(), device_bound=()):
+    """`loader`: flags that make batches dear enough for the loader to matter; `host_bound`, `device_bound`: that
+    make the host or the device the slower side."""
     alone, four = loader + ("--workers", "0"), loader + ("--workers", "4")
     cpu_tensors = host_bound + ("--cpu-tensors",)
     return [
         Habit("loader without workers", program, alone, four, "input-bound", source, ""),
-        Habit("item every step", program, ("--item-every", "1"), (), "host-sync", source, item),
+        Habit("item every step", program, device_bound + ("--item-every", "1"), device_bound, "host-sync", source, item),
         Habit("pageable batches", program, ("--pin-memory", "off"), ("--pin-memory", "on"), "pageable-copy", source, ""),
         Habit("tensors made on the CPU", program, cpu_tensors, host_bound, "cpu-tensor", source, noise),
+    ]
+
+
+def _twin_habits(python, launch_bound):
+    """Of the Python twin: what the trainer in C++ has no switch for."""
+    return [
+        Habit("launches one by one", launch_bound, (), ("--cuda-graph",), "launch-bound", TWIN, ""),
+        Habit("empty_cache in the loop", python, ("--empty-cache-every", "1"), (), "allocation", TWIN,
+              "torch.cuda.empty_cache()"),
     ]
 
 
@@ -67,8 +84,9 @@ def counted(binaries, *arguments):
 
 def gpu_programs(binaries, folder, steps):
     """`binaries`: folder of instrumented_trainer; absent when no CUDA LibTorch was found."""
-    common = ("--device", "cuda", "--steps", str(steps), "--log-every", str(steps), "--data", str(folder / "data"))
-    python = Program("train.py", (sys.executable, str(TWIN)) + common, python=True)
+    common = ("--device", "cuda", "--steps", str(steps), "--log-every", str(steps), "--data", str(folder / "data"),
+              *SMALL_PICTURES)
+    python = Program("train.py", (sys.executable, str(TWIN)) + common, True, SAME_LOSSES)
     programs = [
         python,
         dataclasses.replace(
@@ -76,12 +94,13 @@ def gpu_programs(binaries, folder, steps):
         ),
         dataclasses.replace(python.with_flags("--cuda-graph"), name="train.py cuda graph"),
     ]
-    habits = []
+    habits = _twin_habits(python, programs[1])
     trainer = binaries / "instrumented_trainer"
     if trainer.exists():
-        cpp = Program("instrumented_trainer", (str(trainer),) + common)
+        cpp = Program("instrumented_trainer", (str(trainer),) + common, repeatable=SAME_LOSSES)
         programs.insert(0, cpp)
-        habits = _habits(cpp, TRAINING, "loss.item<double>()", "torch::randn(batch.images.sizes(), made_on)")
+        habits = _habits(cpp, TRAINING, "loss.item<double>()", "torch::randn(batch.images.sizes(), made_on)",
+                         LARGE_PICTURES, device_bound=DEVICE_BOUND) + habits
     return programs, habits
 
 
