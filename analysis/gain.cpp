@@ -106,7 +106,7 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
   if (any(Edit::kLaunchAsGraph)) answers.push_back({.closes_graph = true});
   if (any(Edit::kKeepReplicas)) answers.push_back({.exchange_is_exposed = true});
   if (any(Edit::kOverlapCommunication)) answers.push_back({.waits_for_last_collective = true});
-  for (Assumption& answer : answers) answer.without_recording = model.recording_cost;
+  for (Assumption& answer : answers) answer.without_recording = &model.recording_cost;
   return answers;
 }
 
@@ -186,12 +186,22 @@ struct Outcome {
   std::vector<double> high_gains_ms;
 };
 
-// By how much what changes give depends on what recording took, which may be half of it, or half as much again.
-double RecordingMs(const RankModel& model, std::span<const Change* const> changes,
-                   const Outcome& outcome) {
-  if (!model.recording_cost.Any()) return 0;
+// By how much less, or more, what changes give may be for not knowing what recording took of the host. As assumed
+// (RecordingCostOf) it may be half of it; on an H200 it was twice as much in a row of launches and 18 times as much in
+// autograd's threads, seven times in all. As measured it may be a quarter less or more.
+struct RecordingDoubt {
+  double less_ms = 0;
+  double more_ms = 0;
+};
+
+RecordingDoubt DoubtOfRecording(const RankModel& model, std::span<const Change* const> changes,
+                                const Outcome& outcome) {
+  if (!model.recording_cost.Any()) return {};
   const double as_recorded = Ask(model, changes, {}, model.step_replay->recorded()).mean_ms;
-  return std::abs(std::max(0.0, as_recorded) - outcome.likeliest_ms) / 2;
+  const double differs = std::abs(std::max(0.0, as_recorded) - outcome.likeliest_ms);
+  if (!model.recording_cost.measured.empty()) return {differs / 4, differs / 4};
+  constexpr double kSeenOfAssumed = 7;
+  return {(kSeenOfAssumed - 1) * differs, differs / 2};
 }
 
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
@@ -219,7 +229,7 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     take(assumption, model.steps_without_recording);
   }
   if (AnyIs(changes, Edit::kFeedInput)) {
-    take({.without_recording = model.recording_cost,
+    take({.without_recording = &model.recording_cost,
           .contention = ContentionOf(model, step, step - outcome.high_ms)},
          model.steps_without_recording);
   }
@@ -264,21 +274,24 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   // A change of nothing gives nothing, however much runs differ.
   if (outcome.high_ms == 0) return {};
   const double step = model.step_replay->MeanNs() / 1e6;
-  const double most = std::max(0.0, step - FloorMs(model, change));
+  const double most = std::max(
+      0.0, StepReplay::MeanOf(model.steps_without_recording) / 1e6 - FloorMs(model, change));
   const double least = MayWaitElsewhere(model, change) ? 0 : outcome.low_ms;
   const GainSpread spread = ExpectedSpread(model, outcome, changes);
   const double beyond_chance = BeyondChance(spread);
+  const RecordingDoubt recording = DoubtOfRecording(model, changes, outcome);
   const GainSources sources{.answers_ms = outcome.high_ms - least,
                             .steps_ms = std::max(outcome.half_width_ms, std::abs(beyond_chance)),
                             .replay_ms = model.step_replay->identity_error() * step,
                             .runs_ms = RunToRun(model),
-                            .recording_ms = RecordingMs(model, changes, outcome),
+                            .recording_ms = std::max(recording.less_ms, recording.more_ms),
                             .launches_ms = OpenMs(model)};
-  const double unsure =
-      std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms + sources.recording_ms;
-  const double low = std::max(0.0, least - unsure) * (1 - model.ShareWithoutLaunch());
+  const double unsure = std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms;
+  const double low =
+      std::max(0.0, least - unsure - recording.less_ms) * (1 - model.ShareWithoutLaunch());
+  const double high = outcome.high_ms + unsure + recording.more_ms + sources.launches_ms;
   return {std::clamp(low, 0.0, most),
-          std::clamp(outcome.high_ms + unsure + sources.launches_ms, 0.0, most),
+          std::clamp(high, 0.0, most),
           std::clamp(ExpectedOf(outcome, changes) + beyond_chance, 0.0, most),
           0,
           spread,

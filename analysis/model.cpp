@@ -113,19 +113,20 @@ RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warm
     RunAll(stages);
     accounts = AccountDevices(trace, device_steps, activities, *graph, order);
   }
+  host_is_contended = IsHostContended();
   Replay();  // behind the accounts: together they would need more room than anything else
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
     devices = devices_and_strays.first(training);
     if (device_steps.count() != steps.count()) TimeOtherSteps();
-    detail_check = CheckDetail(trace, device_steps, other_steps, host, devices);
+    detail_check =
+        CheckDetail(trace, device_steps, other_steps, host, devices, recording_of_step);
     if (detail_check.is_unlike) {
       quality.push_back({"steps_unlike_gpu_detail", QualitySeverity::kWarning, detail_check.others,
                          UnlikeText(detail_check)});
     }
   }
-  host_is_contended = IsHostContended();
   device_doubt = DeviceDoubt(*this);
   launch_doubt = LaunchDoubt(*this);
 }
@@ -161,8 +162,15 @@ void RankModel::Replay() {
 
 void RankModel::LeaveOutRecording() {
   recording_cost = trace.api.size() == 0 ? RecordingCost{} : RecordingCostOf(trace);
+  // Other programs come and go.
+  if (device_steps.count() != steps.count() && !host_is_contended) {
+    SlowedHost slowed = CompareHost(trace, *graph, host, device_steps,
+                                    WithoutDeviceDetail(steps, DeviceGaps(trace)));
+    recording_cost.measured = std::move(slowed.times);
+    recording_of_step = slowed.per_step;
+  }
   if (recording_cost.Any()) {
-    steps_without_recording = step_replay->After({}, {.without_recording = recording_cost});
+    steps_without_recording = step_replay->After({}, {.without_recording = &recording_cost});
   } else {
     const auto recorded = step_replay->recorded();
     steps_without_recording.assign(recorded.begin(), recorded.end());
@@ -243,6 +251,9 @@ std::string UnlikeText(const DetailCheck& check) {
   const auto text = [](Duration d) { return TimeText(d.ToMilliseconds()); };
   std::string all = fmt::format("steps without GPU detail take {}, those with it {}",
                                 text(check.other_step), text(check.step));
+  if (check.recording.ns > 0) {
+    all += fmt::format(", of which recording it takes {}", text(check.recording));
+  }
   if (check.wait.ns > 0 || check.other_wait.ns > 0) {
     all += fmt::format("; they wait {} and {} for the loader", text(check.other_wait),
                        text(check.wait));

@@ -13,6 +13,7 @@
 #include "analysis/account/detail_check.h"
 #include "analysis/account/host_other.h"
 #include "analysis/account/phase_lines.h"
+#include "analysis/account/slowed_host.h"
 #include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
 #include "analysis/host/host_facts.h"
@@ -50,6 +51,7 @@ struct RankModel {
   std::unique_ptr<const StepReplay> step_replay;
   // What recording took of calls, and the steps' times without it: those of step_replay where it is not known.
   RecordingCost recording_cost;
+  Duration recording_of_step;  // SlowedHost::per_step
   std::vector<int64_t> steps_without_recording;
   // When nothing shows that the stepping thread worked (SilenceOf), where it may as well have waited for a
   // device, somehow: the steps would have taken as long, had it not. And these times then, as those of

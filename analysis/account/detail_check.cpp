@@ -24,6 +24,12 @@ Mean MeanStep(const Steps& steps) {
   return mean;
 }
 
+// The mean of steps with detail without what recording takes of them, as far as that explains the difference: where the
+// device decides how long they take, it does not.
+double Explained(double detail_ns, double other_ns, Duration recording) {
+  return std::clamp(other_ns, detail_ns - static_cast<double>(recording.ns), detail_ns);
+}
+
 bool Differ(const Mean& a, const Mean& b) {
   constexpr double kErrors = 2;  // about 95 % of what chance alone gives
   const double difference = std::abs(a.ns - b.ns);
@@ -49,7 +55,8 @@ Duration DeviceWork(const Trace& trace, const Steps& detail, DeviceId device) {
 }  // namespace
 
 DetailCheck CheckDetail(const Trace& trace, const Steps& detail, const Steps& others,
-                        const HostAccount& host, std::span<const DeviceAccount> devices) {
+                        const HostAccount& host, std::span<const DeviceAccount> devices,
+                        Duration recording) {
   DetailCheck check;
   const auto count = static_cast<int64_t>(others.count());
   if (count < DetailCheck::kFewest || detail.count() == 0 || devices.empty()) return check;
@@ -66,8 +73,19 @@ DetailCheck CheckDetail(const Trace& trace, const Steps& detail, const Steps& ot
     check.device_work =
         std::max(check.device_work, mean(DeviceWork(trace, detail, device.device), detail));
   }
-  check.is_unlike = Differ(MeanStep(detail), MeanStep(others));
+  check.recording = recording;
+  Mean with = MeanStep(detail);
+  const Mean without = MeanStep(others);
+  with.ns = Explained(with.ns, without.ns, recording);
+  check.is_unlike = Differ(with, without);
   return check;
+}
+
+double DetailCheck::ShareApart() const {
+  const auto others_ns = static_cast<double>(other_step.ns);
+  const double detail_ns = Explained(static_cast<double>(step.ns), others_ns, recording);
+  const auto [less, more] = std::minmax(others_ns, detail_ns);
+  return more <= 0 ? 0 : 1 - less / more;
 }
 
 }  // namespace trainprof

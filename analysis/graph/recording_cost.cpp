@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,8 @@
 namespace trainprof {
 namespace {
 
-// Of a launch on the virtual GPU, by cupti_overhead_benchmark: 0.8 us where its thread has done something else meanwhile,
-// half of that in a row of launches.
+// Of a launch in a row of launches: 0.8 us on the virtual GPU (cupti_overhead_benchmark), 1.8 us on an H200
+// (docs/gpu_results.md). Where a thread does something else meanwhile it may be ten times as much.
 constexpr Duration kCall = Microseconds(1);
 // Where the recording does not tell what one took: what a walk costs some programs.
 constexpr Duration kStack = Microseconds(10);
@@ -25,11 +26,45 @@ int64_t TakeFrom(NodeId node, int64_t ns, Costs& costs) {
   return ns - taken;
 }
 
+// The slowed time that `at` lies in; nullptr where there is none.
+const SlowedTime* SlowedAt(const RecordingCost& cost, TraceTime at) {
+  auto it = std::upper_bound(
+      cost.measured.begin(), cost.measured.end(), at,
+      [](TraceTime time, const SlowedTime& slowed) { return time < slowed.interval.begin; });
+  if (it == cost.measured.begin()) return nullptr;
+  --it;
+  return at < it->interval.end ? &*it : nullptr;
+}
+
+int64_t Part(int64_t ns, double share) {
+  return static_cast<int64_t>(std::llround(static_cast<double>(ns) * share));
+}
+
+// Of all calls of the host, and of its own work behind them.
+void LeaveOutMeasured(const RecordingCost& cost, const Trace& trace, const Graph& graph,
+                      Costs& costs) {
+  if (cost.measured.empty()) return;
+  for (NodeId node = 1; node < graph.size(); ++node) {
+    CancelPoint(node);
+    if (graph.kind[node] != NodeKind::kCall) continue;
+    const SlowedTime* slowed = SlowedAt(cost, trace.api.begin[graph.row[node]]);
+    if (slowed != nullptr) costs.SetDuration(node, Part(costs.Duration(node), slowed->share));
+  }
+  for (EdgeId edge = 0; edge < graph.from.size(); ++edge) {
+    CancelPoint(edge);
+    if (graph.edge_kind[edge] != EdgeKind::kProgram || costs.lag[edge] == kNever) continue;
+    const int64_t lag = costs.Lag(edge);
+    if (lag <= 0) continue;
+    const SlowedTime* slowed = SlowedAt(cost, TraceTime{graph.ends[graph.from[edge]]});
+    if (slowed != nullptr) costs.SetLag(edge, Part(lag, slowed->share));
+  }
+}
+
 }  // namespace
 
 RecordingCost RecordingCostOf(const Trace& trace) {
   if (trace.source != SourceKind::kRecording) return {};
-  RecordingCost cost{kCall, kStack};
+  RecordingCost cost{kCall, kStack, {}};
   const std::string_view text = EnvironmentValue(trace.environment, fact::kCuptiStackCostNs);
   int64_t ns = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), ns).ec == std::errc()) {
@@ -41,11 +76,13 @@ RecordingCost RecordingCostOf(const Trace& trace) {
 // A part of what recording takes is within a call's times, the rest behind it, in the thread's own time.
 void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph, Costs& costs) {
   if (!cost.Any()) return;
+  LeaveOutMeasured(cost, trace, graph, costs);
   std::vector<std::pair<NodeId, int64_t>> behind;
   for (NodeId node = 1; node < graph.size(); ++node) {
     CancelPoint(node);
     if (graph.kind[node] != NodeKind::kCall) continue;
     const uint32_t row = graph.row[node];
+    if (SlowedAt(cost, trace.api.begin[row]) != nullptr) continue;
     int64_t left = TakeFrom(node, cost.call.ns, costs);
     NodeId last = node;
     if (trace.api.stack[row] != kNoStack) {

@@ -1,23 +1,34 @@
-// What recording itself took of a program's calls: that goes without trainprof, and a gain is what is measured then.
+// What recording itself took of the host: that goes without trainprof, and a gain is what is measured then.
 #pragma once
 
+#include <vector>
+
 #include "analysis/graph/graph.h"
+#include "trace/base/interval_set.h"
 #include "trace/base/time.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
 
+// When the host took longer, and the share of it that its work takes where it is not recorded.
+struct SlowedTime {
+  Interval interval;
+  double share = 1;
+};
+
 struct RecordingCost {
   Duration call;   // of a call that is recorded
   Duration stack;  // of taking its stack, beside that
+  // Measured (account/slowed_host.h): calls and stacks within are part of it. In time order, disjoint.
+  std::vector<SlowedTime> measured;
 
-  bool Any() const { return call.ns != 0 || stack.ns != 0; }
+  bool Any() const { return call.ns != 0 || stack.ns != 0 || !measured.empty(); }
 };
 
-// Nothing where it is not known: of what others recorded.
+// As long as nothing is measured. Nothing where it is not known: of what others recorded.
 RecordingCost RecordingCostOf(const Trace& trace);
 
-// Takes it out of a graph's costs. O(V + E), where it is not nothing.
+// Takes it out of a graph's costs. O((V + E) log measured), where it is not nothing.
 void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph, Costs& costs);
 
 }  // namespace trainprof

@@ -46,7 +46,9 @@ class Editor {
     for (const Change* change : changes) Make(*change);
     if (assumption_.loader_is_limited) LimitLoader();
     if (assumption_.contention != 1) SlowHost();
-    LeaveOut(assumption_.without_recording, trace_, graph_, costs_);
+    if (assumption_.without_recording != nullptr) {
+      LeaveOut(*assumption_.without_recording, trace_, graph_, costs_);
+    }
     if (assumption_.silence != nullptr) {
       DropHostWork({Edit::kDropHostWork, {}, kNoDevice, false, {}, *assumption_.silence});
     }

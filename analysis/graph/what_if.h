@@ -12,8 +12,8 @@ namespace trainprof {
 // How the world answers to a change, as far as no trace tells. Gains are worked out under several of
 // them: what they differ by is not known.
 struct Assumption {
-  // The program runs without trainprof: calls take as much less.
-  RecordingCost without_recording{};
+  // The program runs without trainprof: the host takes as much less. Outlives this.
+  const RecordingCost* without_recording = nullptr;
   // Batches that were waited for come no earlier than they came: workers are as fast as they are.
   bool loader_is_limited = false;
   // The host's own work takes that many times as long: what is done beside it needs processors, too.

@@ -250,9 +250,7 @@ std::vector<Weakness> WeaknessesOf(const RankAnalysis& rank) {
     weaknesses.push_back({0.8, fmt::format("records were lost: {} x {}", item.count, kind)});
   }
   if (const DetailCheck& check = rank.detail_check; check.is_unlike) {
-    const auto [less, more] = std::minmax(check.step.ns, check.other_step.ns);
-    const double apart = 1 - static_cast<double>(less) / static_cast<double>(more);
-    weaknesses.push_back({1 - apart / 2, UnlikeText(check)});
+    weaknesses.push_back({1 - check.ShareApart() / 2, UnlikeText(check)});
   }
   weaknesses.insert(weaknesses.end(), rank.weaknesses.begin(), rank.weaknesses.end());
   return weaknesses;

@@ -151,9 +151,10 @@ void Fields(auto& in, Of<StepMemory> auto& memory) {
 }
 
 void Fields(auto& in, Of<DetailCheck> auto& check) {
-  auto& [others, step, other_step, wait, other_wait, device_work, is_unlike] = check;
+  auto& [others, step, other_step, wait, other_wait, recording, device_work, is_unlike] = check;
   in("others", others)("step", step)("other_step", other_step)("wait", wait)(
-      "other_wait", other_wait)("device_work", device_work)("is_unlike", is_unlike);
+      "other_wait", other_wait)("recording", recording)("device_work", device_work)("is_unlike",
+                                                                                    is_unlike);
 }
 
 void Fields(auto& in, Of<ResidualSite> auto& site) {

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchemaVersion = "1.7";
+constexpr std::string_view kSchemaVersion = "1.8";
 
 // `window`: what the account is of.
 Json AccountJson(const Steps& steps, Duration window, const std::vector<AccountLine>& account) {
@@ -198,6 +198,7 @@ Json OtherStepsJson(const DetailCheck& check) {
   return {{"count", check.others},
           {"mean_ms", check.other_step.ToMilliseconds()},
           {"loader_wait_ms_per_step", check.other_wait.ToMilliseconds()},
+          {"recording_ms_per_step", check.recording.ToMilliseconds()},
           {"is_unlike", check.is_unlike}};
 }
 

@@ -73,6 +73,11 @@ std::string StepsText(const RankAnalysis& rank) {
         "What the GPU did is known of {} of them from begin to end (mean {:.3f} ms): the figures of "
         "GPUs and the findings are about these.\n",
         rank.device_steps.count(), rank.device_steps.MeanMilliseconds());
+    if (const Duration recording = rank.detail_check.recording; recording.ns > 0) {
+      out += fmt::format(
+          "Recording that takes some {} of each on the host, as the others show: times below are with it, gains without.\n",
+          TimeText(recording.ToMilliseconds()));
+    }
   }
   return out;
 }

@@ -146,6 +146,97 @@ TEST(DetailCheck, DifferencesThatChanceExplainsAreNone) {
   EXPECT_FALSE(rank.detail_check.is_unlike);
 }
 
+// 40 steps with detail and 40 without, of a host that is slower than its device: forward, backward and optimizer take
+// `forward`, 300 and 200 us with it and 200, 200 and 200 without, and 5 us are left between. In three steps of each kind
+// something else happened. 10 launches stand in each step, and with `waits` the forward pass waits for the device.
+std::string SlowedByRecording(int forward = 300, bool waits = false) {
+  const int step = forward + 505;
+  std::string script = "recording\nthread 1\n";
+  const auto add_steps = [&](int from, int count, int length, int first, int second) {
+    for (int i = 0; i < count; ++i) {
+      const int at = from + i * length;
+      const int late = i % 13 == 5 ? 3 : 0;  // us
+      script += fmt::format(
+          "step {0} {1} step\nannotation {0} {2} forward\nannotation {2} {3} backward\n"
+          "annotation {3} {4} optimizer\n",
+          at, at + length, at + first + late, at + first + second + late,
+          at + first + second + 200 + late);
+    }
+  };
+  add_steps(0, 40, step, forward, 300);
+  add_steps(40 * step, 40, 605, 200, 200);
+  script += fmt::format("device-gap {} {}\n", 40 * step, 40 * step + 40 * 605);
+  for (int i = 0; i < 40; ++i) {
+    for (int k = 0; k < 10; ++k) {
+      const int at = i * step + 10 + k * (step - 40) / 10;
+      script += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", at, at + 8, 10 * i + k + 1);
+    }
+    if (waits)
+      script += fmt::format("call {} {} cudaStreamSynchronize\n", i * step + 105, i * step + 160);
+  }
+  script += "stream 0 7\n";
+  for (int i = 0; i < 40; ++i) {
+    for (int k = 0; k < 10; ++k) {
+      const int at = i * step + 16 + k * (step - 40) / 10;
+      script += fmt::format("kernel {} {} gemm | corr={}\n", at, at + (waits && k == 1 ? 60 : 4),
+                            10 * i + k + 1);
+    }
+  }
+  return script;
+}
+
+TEST(SlowedHost, IsWhatPhasesTakeLongerWhereTheyAreRecorded) {
+  const Trace trace = TraceFromScript(SlowedByRecording());
+  const RankModel model(trace);
+  ASSERT_EQ(model.device_steps.count(), 30U) << "without those of warm-up";
+  EXPECT_EQ(model.recording_of_step, Microseconds(200));
+  EXPECT_EQ(model.detail_check.recording, Microseconds(200));
+  ASSERT_EQ(model.recording_cost.measured.size(), 2 * model.device_steps.count())
+      << "forward and backward alone";
+  EXPECT_NEAR(model.recording_cost.measured[0].share, 200.0 / 300, 0.001);
+  // Replayed without, a step takes what those without take.
+  EXPECT_NEAR(StepReplay::MeanOf(model.steps_without_recording), 605'000, 0.02 * 605'000);
+  EXPECT_FALSE(model.detail_check.is_unlike) << "805 us and 605, and recording is why";
+}
+
+TEST(SlowedHost, IsNoGain) {
+  const RankAnalysis rank = Analyze(TraceFromScript(SlowedByRecording()));
+  const auto launches = std::ranges::find(rank.findings, "launch-bound", &Finding::rule);
+  ASSERT_NE(launches, rank.findings.end());
+  EXPECT_LT(launches->gain.high_ms_per_step, 0.620);
+  EXPECT_EQ(Verdict(rank).find("without GPU detail"), std::string::npos);
+}
+
+TEST(SlowedHost, LeavesAWarningWhereItExplainsNotAll) {
+  const RankAnalysis rank = Analyze(TraceFromScript(SlowedByRecording(150)));
+  EXPECT_EQ(rank.detail_check.recording, Microseconds(100)) << "the forward pass was faster";
+  std::string script = SlowedByRecording();
+  for (size_t at; (at = script.find("forward")) != std::string::npos;) script.replace(at, 7, "abc");
+  for (size_t at; (at = script.find("backward")) != std::string::npos;)
+    script.replace(at, 8, "data_wait");
+  const RankAnalysis waits = Analyze(TraceFromScript(script));
+  EXPECT_EQ(waits.detail_check.recording, Microseconds(100)) << "a wait for input is no work";
+  ASSERT_NE(Unlike(waits), nullptr);
+  EXPECT_NE(Unlike(waits)->detail.find("of which recording it takes 0.1 ms"), std::string::npos)
+      << Unlike(waits)->detail;
+}
+
+// The device decides how long a phase takes in which it is waited for.
+TEST(SlowedHost, IsNotToldOfPhasesThatWait) {
+  const Trace trace = TraceFromScript(SlowedByRecording(300, true));
+  EXPECT_EQ(RankModel(trace).recording_of_step, Microseconds(100));
+}
+
+// Of others' recordings nothing is known, nor where other programs come and go.
+TEST(SlowedHost, IsNotToldOfOtherRecordersNorWhereFewStepsAre) {
+  std::string script = SlowedByRecording();
+  script.erase(0, script.find('\n') + 1);
+  const Trace imported = TraceFromScript(script);
+  EXPECT_EQ(RankModel(imported).recording_of_step, Duration{});
+  const Trace trace = TraceFromScript(SlowedByRecording());
+  EXPECT_EQ(RankModel(trace, 35).recording_of_step, Duration{}) << "5 steps with detail";
+}
+
 TEST(DetailCheck, SurvivesTheDigest) {
   const Trace trace = TraceFromScript(SlowingLoader());
   RankModel model(trace);
