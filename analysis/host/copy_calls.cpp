@@ -57,6 +57,18 @@ std::vector<CopyCall> FindCopyCalls(const Trace& trace, const IntervalSet& windo
   return copies;
 }
 
+bool TellsHostMemory(const Trace& trace) {
+  const DeviceOpTable& ops = trace.device_ops;
+  bool any = false;
+  for (uint32_t op = 0; op < ops.size(); ++op) {
+    CancelPoint(op);
+    if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
+    if (ops.Uses(op, MemoryKind::kPageable) || ops.Uses(op, MemoryKind::kPinned)) return true;
+    any = true;
+  }
+  return !any;
+}
+
 std::vector<bool> FindFeeders(const Trace& trace, const Steps& steps) {
   std::vector<bool> feeds(trace.tracks.size());
   if (steps.thread != kNoTrack) feeds[Index(steps.thread)] = true;

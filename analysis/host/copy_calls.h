@@ -25,6 +25,9 @@ struct CopyCall {
 std::vector<CopyCall> FindCopyCalls(const Trace& trace, const IntervalSet& window,
                                     const std::vector<bool>& blocking);
 
+// Whether copies from the host say what memory they read; true where there are none. ROCm's do not. O(device_ops).
+bool TellsHostMemory(const Trace& trace);
+
 // By track: the thread that steps, and those that launch kernels within the window. Of any other
 // thread, a logger's or a prefetcher's, nobody waits for its waits. O(api).
 std::vector<bool> FindFeeders(const Trace& trace, const Steps& steps);

@@ -47,7 +47,6 @@ struct Copies {
   std::vector<Row> sync_calls;  // behind them
   Duration host;                // the calls, and what made the tensors
   bool maker_seen = false;
-  bool kind_known = false;  // some copy says what memory it used
 };
 
 // Adds the copy if it is one of a tensor that was made for it.
@@ -83,7 +82,6 @@ Copies Collect(const RankModel& model) {
     const size_t op = Index(copy.op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
     const bool pageable = ops.Uses(op, MemoryKind::kPageable);
-    copies.kind_known |= pageable || ops.Uses(op, MemoryKind::kPinned);
     if (pageable && ops.bytes[op] <= kPageableAsyncBytes) Consider(model, copy, copies);
   }
   return copies;
@@ -119,13 +117,10 @@ void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
 
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
-  const Copies copies = Collect(model);
-  const auto& directions = model.trace.device_ops.direction;
-  const bool any_h2d = std::find(directions.begin(), directions.end(),
-                                 CopyDirection::kHostToDevice) != directions.end();
-  if (any_h2d && !copies.kind_known) {
+  if (!TellsHostMemory(model.trace)) {
     return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
   }
+  const Copies copies = Collect(model);
   const Duration bound = HostBound(model);
   const auto count = static_cast<int64_t>(copies.rows.size());
   if (count == 0 || bound.ns == 0) return std::vector<Diagnosis>{};

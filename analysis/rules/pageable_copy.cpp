@@ -24,7 +24,6 @@ struct Copies {
   std::vector<Row> sync_calls;  // behind them
   int64_t bytes = 0;
   Duration blocked;
-  bool kind_known = false;  // some copy says what memory it used
 };
 
 Copies Collect(const RankModel& model) {
@@ -35,7 +34,6 @@ Copies Collect(const RankModel& model) {
     const size_t op = Index(copy.op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
     const bool pageable = ops.Uses(op, MemoryKind::kPageable);
-    copies.kind_known |= pageable || ops.Uses(op, MemoryKind::kPinned);
     // Small ones are cpu-tensor's.
     if (!pageable || ops.bytes[op] <= kPageableAsyncBytes || !copy.Waits()) continue;
     copies.rows.push_back(static_cast<uint32_t>(op));
@@ -102,13 +100,10 @@ void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
 
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
-  const Copies copies = Collect(model);
-  const bool any_h2d =
-      std::any_of(model.trace.device_ops.direction.begin(), model.trace.device_ops.direction.end(),
-                  [](CopyDirection d) { return d == CopyDirection::kHostToDevice; });
-  if (any_h2d && !copies.kind_known) {
+  if (!TellsHostMemory(model.trace)) {
     return Skipped{"the trace does not say whether host memory was pageable (ROCm does not)"};
   }
+  const Copies copies = Collect(model);
   const auto bytes_per_step = copies.bytes / model.device_steps.divisor();
   if (copies.rows.empty()) return std::vector<Diagnosis>{};
 

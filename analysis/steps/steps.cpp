@@ -113,6 +113,30 @@ Group Parts(const Trace& trace, StepNames& names, TrackKind on) {
   });
 }
 
+// XLA names its compiled programs as they run ("XlaModule:#hlo_module=jit_update,program_id=6634#"): a step calls the one
+// that takes longest once, however often it calls the small ones. Those that it tries out while it compiles have no id.
+Group XlaPrograms(const Trace& trace) {
+  constexpr std::string_view kProgram = "XlaModule:#hlo_module=";
+  struct Program {
+    Group group;
+    Duration total;
+  };
+  std::map<std::pair<TrackId, StringId>, Program> programs;
+  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    CancelPoint(row);
+    const StringId name = trace.ranges.name[row];
+    const std::string_view text = trace.Text(name);
+    if (!text.starts_with(kProgram) || text.find(",program_id=") == text.npos) continue;
+    Program& program = programs[{trace.ranges.track[row], name}];
+    program.group.track = trace.ranges.track[row];
+    program.group.ranges.push_back(trace.ranges.interval(Row{row}));
+    program.total += program.group.ranges.back().Length();
+  }
+  const auto longest = std::ranges::max_element(
+      programs, {}, [](const auto& program) { return program.second.total; });
+  return longest == programs.end() ? Group{} : std::move(longest->second.group);
+}
+
 Membership MemberOf(const Trace& trace, StringId id, bool is_member, bool is_preferred) {
   const int rank = is_preferred ? 2 : 1;
   return {is_member ? rank : 0, names_internal::WithoutCounter(trace.Text(id))};
@@ -125,6 +149,18 @@ Group OptimizerEnds(const Trace& trace) {
     return MemberOf(trace, id, phase == Phase::kOptimizer && !name.clears_gradients,
                     trace.Text(id).starts_with("Optimizer.step#"));
   });
+}
+
+// Whether a CUDA graph does the work of most steps: it was captured when the optimizer had stepped some times for warming
+// up, and runs without the calls that it holds.
+bool StepsInGraphs(const Trace& trace, const Group& optimizer) {
+  const TraceTime last = optimizer.ranges.back().end;
+  size_t launches = 0;
+  for (uint32_t call = 0; call < trace.api.size(); ++call) {
+    CancelPoint(call);
+    if (trace.api.kind[call] == ApiKind::kGraphLaunch && trace.api.begin[call] >= last) ++launches;
+  }
+  return launches > 2 * optimizer.ranges.size();
 }
 
 Group LoaderNexts(const Trace& trace) {
@@ -349,7 +385,8 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmu
   } else if (const Group marked = Iterations(trace, names, TrackKind::kStream);
              marked.ranges.size() >= 2) {
     on_device(marked);
-  } else if (const Group optimizer = OptimizerEnds(trace); optimizer.ranges.size() >= 2) {
+  } else if (const Group optimizer = OptimizerEnds(trace);
+             optimizer.ranges.size() >= 2 && !StepsInGraphs(trace, optimizer)) {
     std::vector<TraceTime> ends;
     for (const Interval& range : optimizer.ranges) ends.push_back(range.end);
     take(StepSource::kOptimizer, optimizer.track, Between(ends));
@@ -357,6 +394,8 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmu
     std::vector<TraceTime> begins;
     for (const Interval& range : loader.ranges) begins.push_back(range.begin);
     take(StepSource::kLoader, loader.track, Between(begins));
+  } else if (const Group programs = XlaPrograms(trace); programs.ranges.size() >= 2) {
+    take(StepSource::kExplicit, programs.track, programs.ranges);
   } else if (const Group parts = Parts(trace, names, TrackKind::kThread);
              parts.ranges.size() >= 2) {
     take(StepSource::kExplicit, parts.track, parts.ranges, parts.numbers);

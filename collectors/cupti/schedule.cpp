@@ -31,7 +31,37 @@ int64_t Schedule::SampleNs() const {
   return early_time_due_ && early < after_pause ? early : after_pause;
 }
 
+int64_t Schedule::CeasedNs() const {
+  const int64_t after = kCeasedAfter * longest_ns_;
+  return seen_ns_ + (after > kSampleNs ? after : kSampleNs);
+}
+
+void Schedule::NoteSteps(const ScheduleInput& input) {
+  if (input.steps != seen_steps_) {
+    if (input.now_ns - seen_ns_ > longest_ns_) longest_ns_ = input.now_ns - seen_ns_;
+    seen_steps_ = input.steps;
+    seen_ns_ = input.now_ns;
+    if (!ceased_) return;
+    ceased_ = false;
+    open_ = input.steps < close_at_step_;
+    changed_ns_ = input.now_ns;
+  } else if (!ceased_ && (open_ || sample_due_) && input.now_ns >= CeasedNs()) {
+    ceased_ = true;
+    open_ = sample_due_;
+    sample_due_ = false;
+    changed_ns_ = input.now_ns;
+  }
+}
+
 bool Schedule::WantBySteps(const ScheduleInput& input) {
+  NoteSteps(input);
+  if (ceased_) {
+    if (input.now_ns - changed_ns_ >= (open_ ? kSampleNs : PauseNs())) {
+      open_ = !open_;
+      changed_ns_ = input.now_ns;
+    }
+    return open_;
+  }
   const uint64_t early_step = steps_before_ + kEarlyStep;
   if (open_ && input.steps >= close_at_step_) {
     open_ = false;
@@ -59,7 +89,8 @@ bool Schedule::WantBySteps(const ScheduleInput& input) {
 
 int64_t Schedule::NextNs() const {
   if (plan_.everything) return INT64_MAX;
-  if (by_steps_) return open_ || sample_due_ ? INT64_MAX : SampleNs();
+  if (by_steps_ && ceased_) return changed_ns_ + (open_ ? kSampleNs : PauseNs());
+  if (by_steps_) return open_ || sample_due_ ? CeasedNs() : SampleNs();
   if (!open_) return changed_ns_ + PauseNs();
   return changed_ns_ + (close_at_step_ == 0 ? kFirstNs : kSampleNs);
 }
@@ -75,7 +106,10 @@ bool Schedule::Want(const ScheduleInput& input) {
     open_ = true;
     early_step_due_ = early_time_due_ = true;
     sample_due_ = false;
-    first_step_ns_ = input.now_ns;
+    first_step_ns_ = seen_ns_ = input.now_ns;
+    seen_steps_ = input.steps;
+    longest_ns_ = 0;
+    ceased_ = false;
     close_at_step_ = next_step_ = input.steps + kFirstSteps;
   }
   if (!by_steps_) next_step_ = input.steps + 1;

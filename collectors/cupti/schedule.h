@@ -1,6 +1,7 @@
 // When GPU detail is recorded: in full around the first steps, then in samples, so that hours of
 // training stay within bounds. The first two samples come early: queues that were full when the loop
-// began hide for some dozen steps that a loader is too slow. Pure: time and steps are handed in.
+// began hide for some dozen steps that a loader is too slow. Steps may cease while training goes on: a CUDA graph runs
+// what it captured without the ranges that told of them. Then samples come by time. Pure: time and steps are handed in.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,8 @@ class Schedule {
   static constexpr int64_t kPauseNs = 300 * recording::kNsPerSecond;
   static constexpr uint64_t kSampleSteps = 10;
   static constexpr int64_t kSampleNs = 10 * recording::kNsPerSecond;
+  // Steps have ceased where none has come for so many times as the longest took, kSampleNs at least.
+  static constexpr int64_t kCeasedAfter = 4;
 
   void Start(const Plan& plan, const ScheduleInput& input);
   // Whether to record now. To be asked again at the step NextStep() and at least each second.
@@ -43,6 +46,8 @@ class Schedule {
  private:
   bool WantByTime(const ScheduleInput& input);
   bool WantBySteps(const ScheduleInput& input);
+  void NoteSteps(const ScheduleInput& input);
+  int64_t CeasedNs() const;  // when steps will have ceased, if none comes before
   int64_t SampleNs() const;  // when the next one is due, if no number of steps brings one before
   int64_t PauseNs() const { return plan_.pause_ns > 0 ? plan_.pause_ns : kPauseNs; }
 
@@ -57,6 +62,10 @@ class Schedule {
   uint64_t steps_before_;  // begun before CUDA's first use
   uint64_t close_at_step_;
   uint64_t next_step_;
+  uint64_t seen_steps_;  // begun when last asked
+  int64_t seen_ns_;      // when these were first seen
+  int64_t longest_ns_;   // between two of them, as far as asked
+  bool ceased_;
 };
 
 }  // namespace trainprof::collectors

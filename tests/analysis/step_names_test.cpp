@@ -14,7 +14,7 @@ TEST(StepNames, FrameworksIterationsAreKnown) {
         "step[EXTEND bs=2 toks=4096]", "prefill[bs=2 tok=16384]", "decode[bs=16 tok=16]",
         "execute_context_1(512)_generation_32(32)", "execute_new_1_cached_63",
         "[Executor] _forward_step 12: 1 ctx reqs, 8 gen reqs", "[pl][profile]run_training_batch",
-        "train_batch"}) {
+        "train_batch", "train:#step_num=12,_r=1#"}) {
     EXPECT_EQ(StepNameOf(name).kind, StepKind::kIteration) << name;
   }
   EXPECT_EQ(StepNameOf("ProfilerStep#12").kind, StepKind::kProfiler);
@@ -35,6 +35,7 @@ TEST(StepNames, SizesOfABatchTellNoLoopsApart) {
   EXPECT_EQ(StepNameOf("execute_context_1(5)_generation_0(0)").base,
             StepNameOf("execute_context_0(0)_generation_32(32)").base);
   EXPECT_EQ(StepNameOf("step 1").base, StepNameOf("step 2").base);
+  EXPECT_EQ(StepNameOf("train:#step_num=1#").base, StepNameOf("train:#step_num=22,_r=1#").base);
 }
 
 TEST(StepNames, AServersIterationsAreSteps) {

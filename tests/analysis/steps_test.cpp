@@ -66,6 +66,50 @@ TEST(Steps, LoaderNextsComeAfterOptimizerSteps) {
   EXPECT_EQ(steps.count(), 2u);
 }
 
+// Two optimizer steps warm up, then a graph holds them: the loader tells of steps. Where each step has graphs and an
+// optimizer of its own, that one does.
+TEST(Steps, InACudaGraphAreTheLoadersNotTheOptimizers) {
+  const std::string script = R"(
+    thread 1
+    repeat 10 every 1000
+      annotation 0 50 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
+    end
+    repeat 2 every 1000
+      annotation 700 900 Optimizer.step#SGD.step
+    end
+    repeat 8 every 1000
+      call 2100 2110 cudaGraphLaunch | corr=10
+    end
+    stream 0 7
+    repeat 8 every 1000
+      kernel 2120 2400 gemm | corr=10
+    end)";
+  const Steps graphs = FindSteps(TraceFromScript(script));
+  EXPECT_EQ(graphs.source, StepSource::kLoader);
+  EXPECT_EQ(graphs.count(), 9U);
+  std::string with_optimizers = script;
+  with_optimizers.replace(with_optimizers.find("repeat 2 every"), 14, "repeat 10 every");
+  EXPECT_EQ(FindSteps(TraceFromScript(with_optimizers)).source, StepSource::kOptimizer);
+}
+
+// Three compiled programs a step, of which one does the work; another thread tries kernels out while it compiles.
+TEST(Steps, OfJaxAreTheRunsOfTheProgramThatTakesLongest) {
+  const Trace trace = TraceFromScript(R"(
+    thread 2
+    annotation 0 900 XlaModule:#hlo_module=gemm_fusion_dot.2#
+    thread 1
+    repeat 3 every 1000
+      annotation 1000 1010 XlaModule:#hlo_module=jit_convert_element_type,program_id=3#
+      annotation 1020 1030 XlaModule:#hlo_module=jit_convert_element_type,program_id=3#
+      annotation 1100 1300 XlaModule:#hlo_module=jit_update,program_id=6634#
+    end)");
+  const Steps steps = FindSteps(trace);
+  EXPECT_EQ(steps.source, StepSource::kExplicit);
+  ASSERT_EQ(steps.count(), 3U);
+  EXPECT_EQ(steps.steps[1].span, (Interval{TraceTime{2'100'000}, TraceTime{3'100'000}}));
+  EXPECT_EQ(trace.tracks[Index(steps.thread)].tid, 1);
+}
+
 TEST(Steps, PeriodicDeviceWorkIsInferredAndLabelled) {
   const Trace trace = TraceFromScript(R"(
     stream 0 7

@@ -96,6 +96,41 @@ TEST(CuptiSchedule, LateStepsStillGetTheirFirstForty) {
   EXPECT_EQ(schedule.NextStep(), 160u);
 }
 
+// Three steps of warm-up, then a CUDA graph runs them. Recorded in full it would fill the disk.
+TEST(CuptiSchedule, StepsThatCeaseAreSampledByTime) {
+  Schedule schedule{};
+  schedule.Start({}, {0, 0, true});
+  int64_t recorded = 0;
+  for (int64_t t = 0; t < 1000; ++t) {
+    const uint64_t steps = t < 3 ? 0 : std::min<uint64_t>(3, static_cast<uint64_t>(t - 2));
+    recorded += schedule.Want({t * kSecond, steps, true}) ? 1 : 0;
+    EXPECT_GT(schedule.NextNs(), t * kSecond);
+  }
+  EXPECT_NEAR(static_cast<double>(recorded), 15 + 3 * 10, 2) << "each five minutes ten seconds";
+  // They come again: the first forty go on.
+  EXPECT_TRUE(schedule.Want({1001 * kSecond, 4, true}));
+  EXPECT_TRUE(schedule.Want({1002 * kSecond, 40, true}));
+  EXPECT_FALSE(schedule.Want({1003 * kSecond, 43, true}));
+}
+
+TEST(CuptiSchedule, ASampleThatNoStepBringsComesAllTheSame) {
+  Schedule schedule{};
+  schedule.Start({}, {0, 0, true});
+  int64_t t = 0;
+  for (; t < 20; ++t) schedule.Want({t * kSecond, static_cast<uint64_t>(10 * t), true});
+  int64_t recorded = 0;
+  for (; t < 1000; ++t) recorded += schedule.Want({t * kSecond, 190, true}) ? 1 : 0;
+  EXPECT_NEAR(static_cast<double>(recorded), 4 * 10, 2) << "at half a minute, then each five";
+}
+
+TEST(CuptiSchedule, SlowStepsDoNotCease) {
+  const std::vector<uint64_t> slow = SwitchedAt(30 * kSecond, 60);
+  ASSERT_GE(slow.size(), 3u);
+  EXPECT_EQ(slow[0], 1u) << "before the second one nobody knows how slow they are";
+  EXPECT_EQ(slow[1], 2u);
+  EXPECT_EQ(slow[2], 41u);
+}
+
 TEST(CuptiSchedule, AWindowOfTheUsersIsRecordedWholeAndAStepAhead) {
   Schedule schedule{};
   schedule.Start({true, true, 100, 0}, {0, 0, false});

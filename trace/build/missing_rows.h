@@ -12,8 +12,8 @@ namespace trainprof {
 
 // Calls that start work on a device (kernels, graphs, copies, memsets) and whose id no device row
 // carries, in order of begin. Not among them: calls that failed, what was captured into a graph,
-// and memsets, unless no memset of the trace has a row: those of 0 bytes have none, and no argument
-// says which these are; others take microseconds. Nothing is missing where operations have no ids
+// and what may have been of 0 bytes, which has no row, and no argument says which that is: memsets, unless no memset of
+// the trace has a row (others take microseconds on the device), and copies whose call took less than 1 us. Nothing is missing where operations have no ids
 // and none was joined: the source gives none. Of a trace with launches joined.
 // O((calls + ranges + operations) log calls).
 std::vector<Row> LaunchesWithoutRow(const Trace& trace);

@@ -9,12 +9,26 @@
 namespace trainprof {
 namespace {
 
+constexpr std::string_view kGenerated[] = {"/torchinductor_", "/.triton/"};
+
 // A frame of a file that is a profiler's: "profiler.py(684): step", "my_profiler.py(12): __exit__".
 bool IsProfilerFrame(std::string_view file, std::string_view function) {
   constexpr std::string_view kFunctions[] = {"step", "start", "stop", "__exit__", "__enter__"};
   const std::string_view base = file.substr(file.rfind('/') + 1);
   return IsProfilerStep(function) || (names_internal::ContainsNoCase(base, "profiler.") &&
                                       names_internal::IsOneOf(function, kFunctions));
+}
+
+// What torch.compile writes, whose place the environment decides ("/tmp/torchinductor_me/ct/ct5jjx...py"): named by the
+// 51 or 52 characters of a hash in base 32 (torch._inductor.codecache.code_hash); and Triton's cache.
+bool IsGenerated(std::string_view file) {
+  if (native_internal::ContainsAny(file, kGenerated)) return true;
+  if (!file.ends_with(".py")) return false;
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  const std::string_view stem = name.substr(0, name.size() - 3);
+  return (stem.size() == 51 || stem.size() == 52) && stem.front() == 'c' &&
+         std::ranges::all_of(
+             stem, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); });
 }
 
 }  // namespace
@@ -30,7 +44,7 @@ bool IsUserFrame(const FrameText& frame) {
   if (file.empty() || file.starts_with("0x")) return false;  // an address
   if (file.starts_with("torch/") || file.starts_with("nn.Module")) return false;
   if (has_line && (IsHookFrame(file) || IsProfilerFrame(file, frame.function))) return false;
-  if (!file.ends_with(".py") && IsForeignSource(file)) return false;
+  if (IsGenerated(file) || (!file.ends_with(".py") && IsForeignSource(file))) return false;
   constexpr std::string_view kForeign[] = {"site-packages/", "dist-packages/", "/torch/",
                                            "lib/python",     "<built-in",      "<frozen",
                                            "<string>"};

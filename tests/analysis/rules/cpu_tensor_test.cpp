@@ -110,5 +110,22 @@ TEST(CpuTensor, LargeCopiesAreAnotherRulesAndRocmDoesNotTell) {
             "skipped: the trace does not say whether host memory was pageable (ROCm does not)");
 }
 
+// torch.compile's first steps copy, the counted ones do not.
+TEST(CpuTensor, CopiesOutsideTheStepsTellWhatMemoryIsToo) {
+  constexpr char kScript[] = R"(
+    thread 1
+    call 10 30 cudaMemcpyAsync | corr=1
+    step 100 1000 step
+    call 280 300 cudaLaunchKernel | corr=2
+    step 1000 2000 step
+    call 1280 1300 cudaLaunchKernel | corr=3
+    stream 0 7
+    copy 20 30 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=512
+    kernel 290 400 gemm | corr=2
+    kernel 1290 1400 gemm | corr=3)";
+  EXPECT_EQ(OutcomeOf("cpu-tensor", kScript), "passed");
+  EXPECT_EQ(OutcomeOf("pageable-copy", kScript), "passed");
+}
+
 }  // namespace
 }  // namespace trainprof

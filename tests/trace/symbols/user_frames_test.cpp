@@ -25,6 +25,15 @@ TEST(UserFrames, InstalledPackagesAreNobodysLineToChange) {
   EXPECT_TRUE(IsUsersPython("/usr/src/app/train.cpp", "main"));
 }
 
+TEST(UserFrames, WhatTorchCompileWritesIsNobodysLine) {
+  const std::string hash = "ct5jjxzdboxe4xhuhkokg4pgj323k2efxj3eepystsxabcdefgh2";
+  EXPECT_FALSE(IsUsersPython("/tmp/torchinductor_me/ct/" + hash + ".py", "call"));
+  EXPECT_FALSE(IsUsersPython("/cache/ct/" + hash + ".py", "call")) << "TORCHINDUCTOR_CACHE_DIR";
+  EXPECT_FALSE(IsUsersPython("/home/me/.triton/cache/ab12/kernel.py", "launch"));
+  EXPECT_TRUE(IsUsersPython("/home/me/" + std::string(52, 'c') + "s.py", "f"));
+  EXPECT_TRUE(IsUsersPython("/home/me/compile_train.py", "main"));
+}
+
 TEST(UserFrames, TheProfilersOwnStepIsNobodysLine) {
   EXPECT_FALSE(IsUsersPython("train.py", "prof.step"));
   EXPECT_FALSE(IsUsersPython("profiler.py", "step"));
