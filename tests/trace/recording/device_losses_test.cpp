@@ -218,6 +218,46 @@ TEST_F(DeviceLosses, WhatHadNotBeenDeliveredAtTheEndIsAGap) {
   EXPECT_EQ(t.gaps[0].interval, (Interval{{400}, {501}}));
 }
 
+// Autograd's thread has a buffer of its own, which was not full yet when another thread's was delivered: what it launched
+// since is not lost in the middle, and the time from there on is a gap.
+TEST_F(DeviceLosses, EachThreadHasALastDelivery) {
+  writer_.header().clean_exit.store(0);
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  for (uint32_t i = 1; i <= 8; ++i) {
+    CallRow call = CallOf(100 * i, 100 * i + 5, i, name);
+    call.tid = i % 2 == 0 ? 10 : 11;
+    writer_.Row(call);
+  }
+  for (const uint32_t answered : {1, 2, 4, 6}) {
+    writer_.Row(RowOf(DeviceRowType::kKernel, 100 * answered + 50, 100 * answered + 60, answered));
+  }
+  Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 0);
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 4) << "3, 5 and 7 of the one, 8 of the other";
+  ASSERT_EQ(t.gaps.size(), 1u);
+  EXPECT_EQ(t.gaps[0].interval, (Interval{{300}, {801}}));
+}
+
+// No buffer becomes that old.
+TEST_F(DeviceLosses, WhatAThreadLacksForLongIsLost) {
+  writer_.header().clean_exit.store(0);
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  const auto launch = [&](int64_t at, uint32_t id, uint32_t tid) {
+    CallRow call = CallOf(at, at + 5, id, name);
+    call.tid = tid;
+    writer_.Row(call);
+  };
+  launch(100, 1, 10);
+  launch(200, 2, 11);
+  launch(3'000'000'000, 3, 10);
+  launch(3'000'000'000 + 50, 4, 11);
+  writer_.Row(RowOf(DeviceRowType::kKernel, 110, 120, 1));
+  writer_.Row(RowOf(DeviceRowType::kKernel, 3'000'000'000 + 10, 3'000'000'000 + 20, 3));
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 1);
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 1);
+}
+
 // NVTX ranges of a running or killed process reach to its last moment, what CUPTI tells does not.
 TEST_F(DeviceLosses, StepsBehindTheLastDeliveryAreAGap) {
   writer_.header().clean_exit.store(0);

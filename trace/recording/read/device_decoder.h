@@ -52,9 +52,10 @@ class DeviceDecoder {
     uint32_t device = 0;
   };
   struct Launch {
-    uint32_t correlation = 0;
     int64_t begin_ns = 0;
-    bool of_graph = false;
+    uint32_t correlation = 0;
+    uint32_t tid : 31 = 0;
+    uint32_t of_graph : 1 = 0;
   };
 
   // Rows of a chunk that look the same.

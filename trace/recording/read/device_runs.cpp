@@ -140,10 +140,11 @@ void DeviceDecoder::NoteCall(const CallRow& row, const Look& look) {
   ++call_rows_;
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
   if (StartsKernels(kind) && row.result == 0 && row.correlation != 0) {
-    launches_.push_back({row.correlation, row.begin_ns, kind == ApiKind::kGraphLaunch});
+    launches_.push_back({row.begin_ns, row.correlation, row.tid & INT32_MAX,
+                         kind == ApiKind::kGraphLaunch ? 1U : 0U});
   }
   if (look.launches_host_function && row.result == 0 && row.correlation != 0) {
-    host_launches_.push_back({row.correlation, row.begin_ns});
+    host_launches_.push_back({row.begin_ns, row.correlation, row.tid & INT32_MAX, 0});
   }
   if (look.capture == CaptureEdge::kBegin && row.result == 0) ++capture_edges_[row.correlation];
   if (look.capture == CaptureEdge::kEnd) --capture_edges_[row.correlation];

@@ -305,10 +305,14 @@ int64_t DeviceDecoder::TakeCaptured(std::vector<Launch>& launches) const {
 }
 
 // Every launch is answered by a record of the device, or there is a reason why not. Those behind
-// the last that was answered are on their way, or died with the process; what they do is unknown.
+// the last that was answered are on their way, or died with the process; what they do is unknown. CUPTI has buffers for
+// each thread, and delivers them one by one: of a killed process each thread's last answer counts, as long as it is no
+// older than CUPTI lets one become.
 void DeviceDecoder::CountMissingKernels() {
+  constexpr int64_t kOldestBuffer = 2'000'000'000;  // flushed once a second
   std::vector<Launch> missing;
   int64_t last_answered = INT64_MIN;
+  std::map<uint32_t, int64_t> last_of_thread;
   Interval unknown{TraceTime{INT64_MAX}, TraceTime{INT64_MIN}};
   const auto is_unknown = [&](const Launch& launch) {
     unknown.begin = std::min(unknown.begin, At(launch.begin_ns));
@@ -319,6 +323,8 @@ void DeviceDecoder::CountMissingKernels() {
         answered_.Contains(launch.correlation) || host_functions_.Contains(launch.correlation);
     if (is_answered) {
       last_answered = std::max(last_answered, launch.begin_ns);
+      int64_t& last = last_of_thread.try_emplace(launch.tid, INT64_MIN).first->second;
+      last = std::max(last, launch.begin_ns);
     } else if (in_flight_.Contains(launch.correlation)) {
       is_unknown(launch);
     } else {
@@ -336,11 +342,15 @@ void DeviceDecoder::CountMissingKernels() {
                                          CauseOfMissingKernels()));
     return;
   }
-  const auto behind = std::partition(missing.begin(), missing.end(), [&](const Launch& launch) {
-    return launch.begin_ns <= last_answered;
-  });
-  const auto kernels =
-      std::partition(missing.begin(), behind, [](const Launch& launch) { return launch.of_graph; });
+  const auto is_delivered = [&](const Launch& launch) {
+    if (info_.clean_exit) return launch.begin_ns <= last_answered;
+    const auto last = last_of_thread.find(launch.tid);
+    return launch.begin_ns <= last_answered - kOldestBuffer ||
+           (last != last_of_thread.end() && launch.begin_ns <= last->second);
+  };
+  const auto behind = std::partition(missing.begin(), missing.end(), is_delivered);
+  const auto kernels = std::partition(missing.begin(), behind,
+                                      [](const Launch& launch) { return launch.of_graph != 0; });
   builder_.quality().Count(
       "graph_launches_without_nodes", kDataLoss, kernels - missing.begin(),
       "launches of CUDA graphs of which CUPTI reported no node: made while it recorded "
