@@ -179,6 +179,15 @@ std::string AdviceForWorkers(const RankModel& model, const Steps& steps, double 
   const bool waits = is_sampled && seen.cpu_percent < kBusyWorkerPercent;
   const auto [needed, enough] =
       WorkersFor(batch / std::max(rest, kShortestRest), cores, waits ? seen.cpu_percent / 100 : 1);
+  if (seen.batch_ms > 0 && enough && needed <= seen.count) {
+    return fmt::format(
+        "The DataLoader's {} {} often enough: a step needs a batch every {}, and a worker takes {} to make one. What is "
+        "waited for is that batches are handed over, or come unevenly. pin_memory=True receives them in a thread of its "
+        "own, ahead of the loop; prefetch_factor=4 evens out slow ones; a batch of few large tensors is handed over sooner "
+        "than one of many.",
+        Counted(seen.count, "worker", "workers"), seen.count == 1 ? "delivers" : "deliver",
+        TimeText(rest), TimeText(seen.batch_ms));
+  }
   std::string text = fmt::format(
       "The DataLoader's {} {} not keep up{}: a step needs a batch every {}{}. ",
       Counted(seen.count, "worker", "workers"), seen.count == 1 ? "does" : "do",
