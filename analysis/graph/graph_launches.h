@@ -7,6 +7,11 @@
 
 namespace trainprof {
 
+// False of our own recordings of nodes: each launch of an H200's graph of 556 had them all, and what CUPTI drops or does
+// not tell of is counted.
+bool MayLackNodes(const Trace& trace);
+
+// Of traces that may lack nodes.
 class GraphLaunches {
  public:
   explicit GraphLaunches(const Trace& trace);  // O(calls)

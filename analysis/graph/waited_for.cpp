@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "analysis/graph/graph_launches.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
@@ -82,9 +83,10 @@ NodeId WaitedFor::WaitBefore(NodeId call) const {
 void WaitedFor::FindWaits() {
   frees_.assign(trace_.strings.size(), false);
   std::vector<bool> is_known(trace_.strings.size(), false);
+  const bool may_lack_nodes = MayLackNodes(trace_);
   for (uint32_t call = 0; call < trace_.api.size(); ++call) {
     CancelPoint(call);
-    if (trace_.api.kind[call] == ApiKind::kGraphLaunch) {
+    if (may_lack_nodes && trace_.api.kind[call] == ApiKind::kGraphLaunch) {
       first_graph_ = std::min(first_graph_, trace_.api.begin[call]);
     }
     const size_t name = Index(trace_.api.name[call]);

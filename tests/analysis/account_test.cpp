@@ -108,6 +108,26 @@ TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
             "compute 290, idle_dependency 10, idle_unrecorded 700");
 }
 
+// CUPTI tells of all nodes where it is asked to.
+TEST(DeviceAccount, OurOwnRecordingsHaveTheNodesOfAGraph) {
+  const std::string script = R"(
+    recording
+    thread 1
+    step 0 1000 step
+    call 10 20 cudaGraphLaunch | corr=1
+    stream 0 7
+    kernel 0 100 gemm
+    kernel 110 200 node_a | corr=1
+    kernel 900 1000 node_b | corr=1)";
+  const auto unrecorded = [&](const char* graphs) {
+    Trace trace = TraceFromScript(script);
+    trace.environment.emplace_back("cupti.graphs", graphs);
+    return AccountDevices(trace, FindSteps(trace)).at(0).Of(DeviceClass::kIdleUnrecorded);
+  };
+  EXPECT_EQ(unrecorded("graph"), Microseconds(700));
+  EXPECT_EQ(unrecorded("node"), Duration{});
+}
+
 // Its stream waits for it; the device does nothing.
 TEST(DeviceAccount, AHostFunctionIsNoWorkOfTheDevice) {
   const std::string without = DeviceText(R"(
