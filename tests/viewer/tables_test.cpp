@@ -272,6 +272,13 @@ TEST(KernelTitle, BeginsWithTheKernelsOwnName) {
   EXPECT_EQ(KernelTitle("void f<(anonymous namespace)::g>(a::b)"),
             "f<(anonymous namespace)::g>(a::b)");
   EXPECT_EQ(KernelTitle("unsigned int count(a::b)"), "count(a::b)");
+  EXPECT_EQ(KernelTitle("_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernelE"),
+            "KernelINS_4conv6kernelE")
+      << "no demangler takes cuDNN's";
+  for (const char* const broken :
+       {"_ZN", "_ZN9", "_ZN9abc", "_ZN0abc", "_ZNK3abc", "_ZN99999999999999999999a"}) {
+    EXPECT_EQ(KernelTitle(broken), broken);
+  }
 }
 
 TEST(KernelTitle, LeavesOtherNamesAsTheyAre) {
