@@ -3,7 +3,7 @@
 # worth. One table on the terminal; recordings and figures in a folder. No root, no network.
 #
 #   scripts/gpu_acceptance.sh [--virtual] [--build FOLDER] [--out FOLDER] [--pairs N] [--steps N]
-#                              [--only CHECK,...] [--repeat N] [--pause-steps N] [--cupti FILE,...]
+#                              [--only CHECK,...] [--repeat N] [--pause-steps N] [--cupti FILE,...] [--side-by-side]
 #
 #   --virtual  on the virtual GPU of tests/virtual_gpu instead: nothing is measured then, all is simulated
 #   --build    a build folder that holds the programs already; default: builds in build/acceptance
@@ -13,8 +13,9 @@
 #   --repeat   runs in which the longest kernel is looked for, default 20
 #   --pause-steps  of each run that times steps between two samples of GPU detail, default 5000
 #   --cupti    files of libcupti that are to be tried as well, as in the wheels of nvidia-cuda-cupti
+#   --side-by-side  runs all at once what is not timed, where there are many cores and little time
 #   --only     some of facts, start, slots, longest, inside, lines, memory, pause, versions, transparent, complete,
-#              equality, overhead, habits, kill; they are run in this order
+#              others, equality, costs, overhead, habits, kill; they are run in this order
 #
 # Needs CMake, g++ and the packages of scripts/install_packages.sh build (where there is no registry, see
 # scripts/offline_packages.sh); python3 with torch for the Python programs; a CUDA LibTorch (that torch's, or
@@ -33,7 +34,7 @@ mode=gpu
 out=
 checks=()
 
-usage() { sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 parse() {
   while [[ $# -gt 0 ]]; do
@@ -42,6 +43,7 @@ parse() {
       --build) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; folder=$2; built=true; shift ;;
       --out) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; out=$2; shift ;;
       --pairs | --steps | --only | --repeat | --pause-steps | --cupti) [[ $# -ge 2 ]] || { usage >&2; exit 2; }; checks+=("$1" "$2"); shift ;;
+      --side-by-side) checks+=("$1") ;;
       -h | --help) usage; exit 0 ;;
       *) usage >&2; exit 2 ;;
     esac

@@ -1,13 +1,17 @@
 """The checks themselves. Each adds its rows to the table; a check that breaks is a FAIL, not a stop."""
 
+import pathlib
 import shutil
 import statistics
+import subprocess
+import sys
 
 import measures
 import programs
 import runs
 import traces
 
+COSTS = pathlib.Path(__file__).resolve().parent / "cupti_costs.py"
 MAX_OVERHEAD_PERCENT = 1.0       # of a step; docs/gpu_results.md
 MAX_PART_OF_TORCH_PROFILER = 0.5
 MEDIAN_PERCENT, MEDIAN_US = 5.0, 1.0  # a kernel's median duration may differ by the larger
@@ -53,6 +57,23 @@ def overhead(table, program, runner, pairs):
     more = measures.differences(recorded, [MAX_PART_OF_TORCH_PROFILER * (t - p) + p for t, p in zip(profiled, plain)])
     table.judge_at_most("against torch.profiler", program.name, more, 0, "ms",
                         f"at most {MAX_PART_OF_TORCH_PROFILER:.0%} of its overhead")
+
+
+def cupti_costs(table, mode, libraries):
+    """What each of the kinds that CUPTI is asked for takes of a step of torch's on the host."""
+    name = "costs of CUPTI"
+    if mode == "virtual":
+        table.skip(name, "", "torch does not know the virtual GPU")
+        return
+    library = libraries[0] if libraries else runs.cupti_of_torch()
+    if library is None:
+        table.skip(name, "", "this Python's torch has no libcupti")
+        return
+    done = subprocess.run([sys.executable, str(COSTS), library], capture_output=True, text=True, timeout=runs.TIMEOUT_S,
+                          check=False)
+    for line in done.stdout.splitlines():
+        table.add(name, line.split(":")[0], line.partition(":")[2].strip(), "us: forward, backward, optimizer")
+    table.judge(name, "", f"exit code {done.returncode}", "0", done.returncode == 0)
 
 
 def complete(table, program, runner):

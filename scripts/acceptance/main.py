@@ -2,11 +2,12 @@
 """Runs the acceptance checks and writes results.json and results.md; scripts/gpu_acceptance.sh calls it.
 
 usage: main.py --mode gpu|virtual --trainprof PROGRAM --binaries FOLDER --out FOLDER
-               [--pairs N] [--steps N] [--only CHECK,...] [--cupti LIBRARY,...]
+               [--pairs N] [--steps N] [--only CHECK,...] [--cupti LIBRARY,...] [--side-by-side]
 Exit status: 0 nothing failed, 1 a check failed, 2 usage.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import platform
@@ -15,13 +16,16 @@ import sys
 
 import checks
 import first
+import others
 import programs
 import runs
 from table import FAIL, OPEN, PASS, SKIP, Table
 
 # In the order in which they are run: what decides whether the rest means anything comes first.
 CHECKS = ["facts", "start", "slots", "longest", "inside", "lines", "memory", "pause", "versions", "transparent",
-          "complete", "equality", "overhead", "habits", "kill"]
+          "complete", "others", "equality", "costs", "overhead", "habits", "kill"]
+# Of these, those in which nothing is timed: several may run beside each other.
+UNTIMED = ["slots", "longest", "inside", "lines", "versions", "transparent", "complete", "others", "kill"]
 GPU_FACTS = "name,driver_version,memory.total,power.limit,pcie.link.gen.max,pcie.link.width.max"
 
 
@@ -36,6 +40,7 @@ def parse(arguments):
     parser.add_argument("--only", default=",".join(CHECKS), help="some of " + ",".join(CHECKS))
     parser.add_argument("--cupti", default="", help="files of libcupti that are to be tried as well")
     parser.add_argument("--pause-steps", type=int, default=5000, help="of each run in which pauses are timed")
+    parser.add_argument("--side-by-side", action="store_true", help="what is not timed, all at once: takes many cores")
     parser.add_argument("--repeat", type=int, default=20, help="runs in which the longest kernel is looked for")
     options = parser.parse_args(arguments)
     options.cupti = [path for path in options.cupti.split(",") if path]
@@ -46,6 +51,31 @@ def parse(arguments):
     if options.pairs == 1:
         parser.error("--pairs: an interval needs at least 2; 0 compares no times")
     return options
+
+
+def run_side_by_side(table, options, arguments):
+    """Each check that is not timed in a process and a folder of its own."""
+    chosen = [name for name in options.only if name in UNTIMED]
+    options.only = [name for name in options.only if name not in UNTIMED]
+    running = []
+    for name in chosen:
+        out = options.out / name
+        out.mkdir()
+        (options.out / "data").mkdir(exist_ok=True)
+        (out / "data").symlink_to(options.out / "data")
+        own = [sys.executable, "-B", __file__, *without_flag(arguments), "--only", name, "--out", str(out)]
+        with open(options.out / f"{name}.txt", "w", encoding="utf-8") as log:
+            running.append((name, out, subprocess.Popen(own, stdout=log, stderr=log)))
+    for name, out, process in running:
+        process.wait()
+        for row in json.loads((out / "results.json").read_text()) if (out / "results.json").exists() else []:
+            table.add(row["check"], row["program"], row["figure"], row["bound"], row["verdict"])
+        if process.returncode not in (0, 1):
+            table.judge(name, "", f"broke: {options.out / name}.txt", "", False)
+
+
+def without_flag(arguments):
+    return [argument for argument in arguments if argument != "--side-by-side"]
 
 
 def facts(table, options, runner):
@@ -107,12 +137,19 @@ def run_checks(table, options, runner, all_programs, habits):
     if "complete" in options.only:
         each("device rows", checks.complete)
         checks.guarded(table, "device rows", counted, checks.complete, runner)
+    if "others" in options.only:
+        if options.mode == "virtual":
+            table.skip("programs of others", "", "torch and JAX do not know the virtual GPU")
+        else:
+            others.check(table, runner)
     if "equality" in options.only:
         for program in all_programs:
             if program.python:
                 checks.guarded(table, "kernels by shape", program, checks.equals_torch_profiler, runner)
             else:
                 table.skip("kernels by shape", program.name, "torch.profiler runs Python programs only")
+    if "costs" in options.only:
+        checks.cupti_costs(table, options.mode, options.cupti)
     if "overhead" in options.only and options.pairs > 0:
         each("step overhead", checks.overhead, options.pairs)
     if "habits" in options.only:
@@ -135,6 +172,8 @@ def main(arguments):
     table = Table(options.out)
     if "facts" in options.only:
         facts(table, options, runner)
+    if options.side_by_side:
+        run_side_by_side(table, options, arguments)
     run_first(table, options, runner, all_programs, habits)
     run_checks(table, options, runner, all_programs, habits)
     print(f"\n{table.count(PASS)} passed, {table.count(FAIL)} failed, {table.count(OPEN)} left open by their "

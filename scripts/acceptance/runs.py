@@ -173,6 +173,16 @@ def size_bytes(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def cupti_of_torch():
+    """The libcupti among the packages of this Python, or None."""
+    probe = "import importlib.util as u; print(*(u.find_spec('nvidia') or u.find_spec('torch')).submodule_search_locations)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    for place in done.stdout.split():
+        for found in sorted(pathlib.Path(place).rglob("libcupti.so.*")):
+            return str(found)
+    return None
+
+
 def python_of_torch():
     """(version, CUDA version) of this Python's torch, or None."""
     probe = "import torch; print(torch.__version__, torch.version.cuda)"
