@@ -25,6 +25,16 @@ std::string Escaped(std::string_view text) { return WithoutMarkup(OneLine(text))
 
 std::string EscapedLines(std::string_view text) { return WithoutMarkup(SeveralLines(text)); }
 
+std::string Paragraph(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string html = "<p>";
+  for (const char c : EscapedLines(text)) {
+    html += c;
+    if (c == '\n') html.insert(html.size() - 1, "<br>");
+  }
+  return html + "</p>\n";
+}
+
 std::string Hex(Category category) { return fmt::format("#{:06x}", ColorOf(category)); }
 
 std::string_view TextOn(Category category) {

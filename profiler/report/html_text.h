@@ -13,6 +13,8 @@ namespace trainprof::html {
 // right-to-left text would obey (trace/io/printable.h).
 std::string Escaped(std::string_view text);
 std::string EscapedLines(std::string_view text);  // the same, with its lines
+// A paragraph, with each line of the text on one of its own.
+std::string Paragraph(std::string_view text);
 
 std::string Hex(Category category);          // "#0072b2"
 std::string_view TextOn(Category category);  // "#000" or "#fff", whichever reads better on it

@@ -140,7 +140,7 @@ std::string StepsSection(const RankAnalysis& rank, const RankSteps& steps) {
         ribbon.steps > ribbon.columns.size() ? "the longest of some steps" : "a step",
         Escaped(ribbon.of), limit.ToMilliseconds(), limit < longest ? ", longer ones are cut" : "");
   }
-  return text + fmt::format("<p>{}</p>\n", EscapedLines(StepsText(rank)));
+  return text + html::Paragraph(StepsText(rank));
 }
 
 // `account`: a line a class, in their order.
@@ -237,8 +237,7 @@ std::string Card(const RankAnalysis& rank, size_t number, const Finding& finding
 
 std::string Findings(const JobAnalysis& job, const RankAnalysis& rank,
                      const html::TraceParts& parts) {
-  if (rank.findings.empty())
-    return fmt::format("<p>{}</p>\n", EscapedLines(NoFindingsText(job, rank)));
+  if (rank.findings.empty()) return html::Paragraph(NoFindingsText(job, rank));
   std::string text =
       fmt::format("<p class=\"dim\">Largest gain first. {}</p>\n", EscapedLines(ReplayLine(rank)));
   for (size_t i = 0; i < std::min(rank.findings.size(), kMostCards); ++i) {

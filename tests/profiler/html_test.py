@@ -80,6 +80,10 @@ class Html(FormatsTest):
             digest = base64.b64encode(hashlib.sha256(page.raw[tag].encode()).digest()).decode()
             self.assertIn(f"{part} 'sha256-{digest}';", policy)
 
+    def test_sentences_of_one_line_each_stay_apart(self):
+        sample = os.path.join(os.environ["TRAINPROF_SAMPLES"], "gpu_trainer_workers0", "recording")
+        self.assertIn("set aside<br>\nWhat the GPU did", self.render(sample, "html")[0])
+
     def test_a_hostile_name_is_text(self):
         text = self.render(self.put("hostile.json", hostile()), "html")[0]
         self.assertNotIn("a<b>", text)
