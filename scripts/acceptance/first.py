@@ -39,9 +39,10 @@ def start(table, program, runner, virtual):
         table.judge("starts and ends", program.name, f"{name}: {codes}", f"equal, within {START_LIMIT_S} s", same)
 
 
-def killed_slots(table, program, runner):
-    """SIGKILL of all while a kernel runs, some hundred behind it: which records lie in CUPTI's buffers."""
-    place = runner.killed_at(program, "spinning", after_s=2)
+def killed_slots(table, program, runner, word="spinning", after_s=2.0):
+    """SIGKILL of all so long after the word, while a kernel runs, some hundred behind it, or in the middle of training:
+    which records lie in CUPTI's buffers."""
+    place = runner.killed_at(program, word, after_s)
     files = sorted(place.rglob("*.slots"))
     lines = [line for path in files for line in slots.describe(path)]
     for line in lines:

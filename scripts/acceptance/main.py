@@ -107,6 +107,7 @@ def run_first(table, options, runner, all_programs, habits):
     graph = all_programs[-1].with_flags("--steps", "400", "--log-every", "400")
     check("start", counted, first.start, virtual)
     check("slots", programs.counted(options.binaries, "100", str(first.SPIN_S)), first.killed_slots)
+    check("slots", all_programs[0].with_flags("--steps", "1000000", "--log-every", "50"), first.killed_slots, "loss", 3.0)
     check("longest", long_loop, first.longest, options.repeat)
     check("longest", long_loop, first.longest, 1, first.SHORT_PAUSE_MS if not virtual else 100)
     check("longest", graph, first.longest, 1, first.SHORT_PAUSE_MS if not virtual else 100)
