@@ -120,8 +120,7 @@ RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warm
     devices_and_strays = accounts;
     devices = devices_and_strays.first(training);
     if (device_steps.count() != steps.count()) TimeOtherSteps();
-    detail_check =
-        CheckDetail(trace, device_steps, other_steps, host, devices, recording_of_step);
+    detail_check = CheckDetail(trace, device_steps, other_steps, host, devices, recording_of_step);
     if (detail_check.is_unlike) {
       quality.push_back({"steps_unlike_gpu_detail", QualitySeverity::kWarning, detail_check.others,
                          UnlikeText(detail_check)});

@@ -58,10 +58,11 @@ class WaitedFor {
   const Trace& trace_;
   const Graph& graph_;
   TrackId stepping_;
-  std::vector<NodeId> wait_before_;   // by node of the host: the last wait up to its end; 0: none
-  std::vector<bool> is_needed_;       // by track
-  TraceTime first_graph_{INT64_MAX};  // when the first graph was launched of which nodes may be missing
-  std::vector<bool> frees_;           // by string: names of calls that wait for all streams
+  std::vector<NodeId> wait_before_;  // by node of the host: the last wait up to its end; 0: none
+  std::vector<bool> is_needed_;      // by track
+  TraceTime first_graph_{
+      INT64_MAX};            // when the first graph was launched of which nodes may be missing
+  std::vector<bool> frees_;  // by string: names of calls that wait for all streams
 };
 
 }  // namespace trainprof

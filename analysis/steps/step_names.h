@@ -39,12 +39,7 @@ constexpr StepName StepNameOf(std::string_view name) {
   if (name.starts_with("[Executor] _forward_step")) {
     return {StepKind::kIteration, "[Executor] _forward_step", true};
   }
-  // JAX's StepTraceAnnotation: "train:#step_num=12,_r=1#".
-  if (const size_t fields = name.find(":#");
-      fields != std::string_view::npos &&
-      name.find("step_num=", fields) != std::string_view::npos) {
-    return {StepKind::kIteration, name.substr(0, fields)};
-  }
+  if (IsAnnotatedStep(name)) return {StepKind::kIteration, name.substr(0, name.find(":#"))};
   // Lightning: "[pl][profile]run_training_batch".
   while (name.starts_with('[') && name.find(']') != std::string_view::npos) {
     name.remove_prefix(name.find(']') + 1);

@@ -113,10 +113,8 @@ Group Parts(const Trace& trace, StepNames& names, TrackKind on) {
   });
 }
 
-// XLA names its compiled programs as they run ("XlaModule:#hlo_module=jit_update,program_id=6634#"): a step calls the one
-// that takes longest once, however often it calls the small ones. Those that it tries out while it compiles have no id.
+// Of XLA's compiled programs a step calls the one that takes longest once, however often it calls the small ones.
 Group XlaPrograms(const Trace& trace) {
-  constexpr std::string_view kProgram = "XlaModule:#hlo_module=";
   struct Program {
     Group group;
     Duration total;
@@ -125,8 +123,7 @@ Group XlaPrograms(const Trace& trace) {
   for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
     CancelPoint(row);
     const StringId name = trace.ranges.name[row];
-    const std::string_view text = trace.Text(name);
-    if (!text.starts_with(kProgram) || text.find(",program_id=") == text.npos) continue;
+    if (!IsXlaProgram(trace.Text(name))) continue;
     Program& program = programs[{trace.ranges.track[row], name}];
     program.group.track = trace.ranges.track[row];
     program.group.ranges.push_back(trace.ranges.interval(Row{row}));

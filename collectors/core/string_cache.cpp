@@ -127,7 +127,9 @@ CachedString* StringCache::Add(const Text& text, uint32_t slot) {
   entry->truncated = text.truncated;
   memcpy(entry->text, text.data, text.length);
   entry->text[text.length] = 0;
-  entry->is_step = IsStepName({text.data, text.length});
+  const std::string_view name(text.data, text.length);
+  entry->is_step = IsStepName(name);
+  entry->is_of_loop = entry->is_step || IsXlaProgram(name);
   entry->is_capture =
       g_runtime.options.capture[0] != 0 && strcmp(entry->text, g_runtime.options.capture) == 0;
   slots_[slot] = entry;

@@ -30,6 +30,7 @@ struct CachedString {
   uint32_t length;
   bool truncated;
   bool is_step;     // IsStepName
+  bool is_of_loop;  // or IsXlaProgram: the thread that opens it runs the training's loop
   bool is_capture;  // the window's capture=NAME
   char text[1];     // zero-terminated
 

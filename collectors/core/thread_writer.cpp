@@ -315,11 +315,13 @@ int ThreadWriter::Push(const Domain* domain, const Name& name, const Attributes&
   }
   ++stack->depth;
   ++depth_;
-  if (entry != nullptr && entry->is_step && step_depth_ == 0) {
-    step_depth_ = depth_;
-    g_runtime.state->steps_are_ranges.store(1, std::memory_order_relaxed);
+  if (entry != nullptr && entry->is_of_loop) {
     steps_ = true;
-    CountStep();
+    if (entry->is_step && step_depth_ == 0) {
+      step_depth_ = depth_;
+      g_runtime.state->steps_are_ranges.store(1, std::memory_order_relaxed);
+      CountStep();
+    }
   }
   if (recorded && UsageIsDue(last_ticks_)) [[unlikely]] {
     WriteUsage(last_ticks_);

@@ -14,14 +14,15 @@ namespace {
 TEST(Names, KnowsStepsWithAndWithoutACounter) {
   for (const char* name :
        {"step", "step 12", "step#12", "step_7", "step:3", "ProfilerStep#12", "PROFILERSTEP#0",
-        "train_step", "training step 4", "Iteration 9", "iter-3"}) {
+        "train_step", "training step 4", "Iteration 9", "iter-3", "train:#step_num=12,_r=1#"}) {
     EXPECT_TRUE(IsStepName(name)) << name;
   }
 }
 
 TEST(Names, DoesNotTakeOtherRangesForSteps) {
   for (const char* name : {"", "12", "#12", "Optimizer.step#SGD.step", "optimizer step", "steps",
-                           "step 1 of 10", "ProfilerStep", "footstep", "stepper 3", "step 12 "}) {
+                           "step 1 of 10", "ProfilerStep", "footstep", "stepper 3", "step 12 ",
+                           "train:#step=1#", "XlaModule:#hlo_module=jit_step,program_id=1#"}) {
     EXPECT_EQ(IsStepName(name), std::string_view(name) == "ProfilerStep") << name;
   }
 }

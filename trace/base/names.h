@@ -221,9 +221,22 @@ constexpr bool NamesLoading(std::string_view text) {
 
 }  // namespace names_internal
 
+// JAX's StepTraceAnnotation, as XLA tells NVTX of it: "train:#step_num=12,_r=1#".
+constexpr bool IsAnnotatedStep(std::string_view name) {
+  const size_t fields = name.find(":#");
+  return fields != name.npos && name.find("step_num=", fields) != name.npos;
+}
+
+// A compiled program of XLA's runs: "XlaModule:#hlo_module=jit_update,program_id=6634#". Those that it tries out while it
+// compiles have no id.
+constexpr bool IsXlaProgram(std::string_view name) {
+  return name.starts_with("XlaModule:#hlo_module=") && name.find(",program_id=") != name.npos;
+}
+
 // A range that marks one training step: "step", "step 12", "ProfilerStep#12", "train_step",
-// "iteration 7". Never "Optimizer.step#SGD.step".
+// "iteration 7", JAX's annotation. Never "Optimizer.step#SGD.step".
 constexpr bool IsStepName(std::string_view name) {
+  if (IsAnnotatedStep(name)) return true;
   constexpr std::string_view kStepNames[] = {
       "step",          "profilerstep",  "train_step", "train step", "training_step",
       "training step", "global_step",   "iteration",  "iter",       "train_iteration",
