@@ -73,8 +73,8 @@ struct Median {
 };
 
 Median MedianOf(std::vector<double> values) {
-  constexpr double kErrorOfQuartiles =
-      0.93;  // 1.253 standard errors of a mean, which are quartiles / 1.349
+  // 1.253 standard errors of a mean, of which there are 1.349 between the quartiles.
+  constexpr double kErrorOfQuartiles = 0.93;
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
     return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
