@@ -1,7 +1,6 @@
 """Programs of others: frameworks that bring loops of their own, and what they call steps."""
 
 import importlib.util
-import shutil
 import sys
 
 import programs
@@ -49,4 +48,3 @@ def _check_one(table, program, runner, steps):
     table.judge("programs of others", program.name, figure, f"exit code 0, {steps} steps, kernels, no losses",
                 outcome.exit_code == 0 and counted >= steps and kernels > 0 and not lost)
     table.add("verdict", program.name, report["verdict"])
-    shutil.copy(place / "manifest.json", place.with_suffix(".manifest.json"))
