@@ -188,7 +188,7 @@ struct Outcome {
 
 // By how much less, or more, what changes give may be for not knowing what recording took of the host. As assumed
 // (RecordingCostOf) it may be half of it; on an H200 it was twice as much in a row of launches and 18 times as much in
-// autograd's threads, seven times in all. As measured it may be a quarter less or more.
+// autograd's threads, seven times in all (docs/gpu_results.md). As measured it may be a quarter less or more.
 struct RecordingDoubt {
   double less_ms = 0;
   double more_ms = 0;

@@ -12,6 +12,7 @@ namespace {
 // Calls to copy are recorded where other calls are, so that what they take is one with the rest.
 enum class Part : uint8_t { kForward, kBackward, kOptimizer, kRest };
 constexpr size_t kParts = 4;
+// Of a phase's time. Where it waits for longer, the device decides how long it takes.
 constexpr double kMayWait = 0.1;
 // Standard errors that medians have to lie apart.
 constexpr double kErrors = 3;

@@ -73,7 +73,9 @@ def cupti_costs(table, mode, libraries):
                           check=False)
     for line in done.stdout.splitlines():
         table.add(name, line.split(":")[0], line.partition(":")[2].strip(), "us: forward, backward, optimizer")
-    table.judge(name, "", f"exit code {done.returncode}", "0", done.returncode == 0)
+    refused = [line for line in done.stdout.splitlines() if line.startswith("refused")]
+    table.judge(name, "", f"exit code {done.returncode}, {len(refused)} kinds of calls refused", "0, none",
+                done.returncode == 0 and not refused)
 
 
 def complete(table, program, runner):

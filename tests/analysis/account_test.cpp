@@ -96,22 +96,7 @@ TEST(DeviceAccount, OfARangeAndACallThatBeginTogetherTheLongerIsOutside) {
             "compute 5, idle_input_wait 5, idle_launch_bound 1015, idle_unknown 4665");
 }
 
-TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
-  EXPECT_EQ(DeviceText(R"(
-    thread 1
-    step 0 1000 step
-    call 10 20 cudaGraphLaunch | corr=1
-    stream 0 7
-    kernel 0 100 gemm
-    kernel 110 200 node_a | corr=1
-    kernel 900 1000 node_b | corr=1)"),
-            "compute 290, idle_dependency 10, idle_unrecorded 700");
-}
-
-// CUPTI tells of all nodes where it is asked to.
-TEST(DeviceAccount, OurOwnRecordingsHaveTheNodesOfAGraph) {
-  const std::string script = R"(
-    recording
+constexpr char kGraphThatWaits[] = R"(
     thread 1
     step 0 1000 step
     call 10 20 cudaGraphLaunch | corr=1
@@ -119,6 +104,14 @@ TEST(DeviceAccount, OurOwnRecordingsHaveTheNodesOfAGraph) {
     kernel 0 100 gemm
     kernel 110 200 node_a | corr=1
     kernel 900 1000 node_b | corr=1)";
+
+TEST(DeviceAccount, QueuedWorkThatWaitsLongIsUnrecorded) {
+  EXPECT_EQ(DeviceText(kGraphThatWaits), "compute 290, idle_dependency 10, idle_unrecorded 700");
+}
+
+// CUPTI tells of all nodes where it is asked to.
+TEST(DeviceAccount, OurOwnRecordingsHaveTheNodesOfAGraph) {
+  const std::string script = std::string("recording\n") + kGraphThatWaits;
   const auto unrecorded = [&](const char* graphs) {
     Trace trace = TraceFromScript(script);
     trace.environment.emplace_back("cupti.graphs", graphs);
