@@ -79,7 +79,6 @@ void ParseOptions(const char* text, Options* options) {
     if (is({"delay_ms=", 9})) ParseMilliseconds(p + 9, &options->delay_ns);
     if (is({"duration_ms=", 12})) ParseMilliseconds(p + 12, &options->duration_ns);
     if (is({"pause_ms=", 9})) ParseMilliseconds(p + 9, &options->pause_ns);
-    if (is({"pauses=unsubscribed", 19})) options->leaves_cupti = true;
     if (is({"capture=", 8})) CopyValue(p + 8, options->capture, sizeof options->capture);
     if (is({"buffers=", 8})) CopyValue(p + 8, options->buffers, sizeof options->buffers);
     if (is({"full=1", 6})) options->full = true;

@@ -23,7 +23,6 @@ struct Options {
   int64_t delay_ns;      // 0: none
   int64_t duration_ns;   // 0: without end
   int64_t pause_ns;      // between samples of GPU detail; 0: as ever
-  bool leaves_cupti;     // between samples of GPU detail, for all to use ("pauses=unsubscribed")
   char capture[128];     // "": record at once
   char buffers[128];     // the folder of CUPTI's buffers; "": chosen (cupti/slot_place.h)
   bool gpu_off;          // no GPU recording ("gpu=off")

@@ -237,8 +237,6 @@ void EndDraining(Session& session) {
   if (now >= session.drained_by_ns) session.cut_off_ns.store(now, std::memory_order_relaxed);
   DisableDeviceKinds(session);
   FlushLast(session);
-  if (g_runtime.options.leaves_cupti) GiveUpCupti(session);
-  session.left = g_runtime.options.leaves_cupti;
   session.drained_by_ns = 0;
 }
 
@@ -317,7 +315,6 @@ void Lend(Session& session) {
 void TakeBack(Session& session) {
   session.lent = false;
   session.taken = false;
-  session.left = false;
   session.was_away = true;
   if (session.failed.load()) return;
   if (!TakeCupti(session)) return session.failed.store(true);  // the gap lasts
@@ -352,11 +349,12 @@ void EndRecording(Session& session) {
   FlushLast(session);
 }
 
-// What is due every second: a flush; and whether it is ours to be flushed.
+// What is due every second: a flush, where there is something to bring; and whether it is ours to be flushed.
 void KeepCupti(Session& session) {
-  if (session.left) return;
   if (!session.taken && StillHave(session)) {
     WatchFirstLaunches(session);
+    const bool is_pause = !session.recording && session.drained_by_ns == 0;
+    if (is_pause && !session.ring.HoldsRecords()) return;
     ++session.drain_flushes;
     return Flush(session, 0);
   }
@@ -377,11 +375,6 @@ ScheduleInput PresentInput() {
 }
 
 bool BeginRecording(Session& session) {
-  if (session.left && !TakeCupti(session)) {
-    session.failed.store(true);
-    return false;
-  }
-  session.left = false;
   if (!EnableAll(session)) return false;
   session.recording = true;
   WriteGap(session, false, recording::GapReason::kDevice, recording::ReadTicks(g_runtime.clock));

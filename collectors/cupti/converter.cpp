@@ -66,9 +66,8 @@ void Converter::SetLast(const DeviceRow* device, const CallRow* call) {
 }
 
 uint32_t Converter::SizeAt(const char* data, uint32_t room) const {
-  uint32_t kind = 0;
-  if (room < sizeof kind) return 0;
-  memcpy(&kind, data, sizeof kind);
+  if (room < sizeof(uint32_t)) return 0;
+  const uint32_t kind = KindAt(data);
   const uint32_t size = kind < kActivityKinds ? header_->record_bytes[kind] : 0;
   return size <= room ? size : 0;
 }
@@ -89,8 +88,7 @@ bool Converter::IsCompleteInHeld(const char* data, uint32_t room) const {
   constexpr int64_t kOlderNs = 60 * recording::kNsPerSecond;
   const uint32_t size = SizeAt(data, room);
   if (size == 0) return false;
-  uint32_t kind = 0;
-  memcpy(&kind, data, sizeof kind);
+  const uint32_t kind = KindAt(data);
   uint64_t start = 0;
   uint64_t end = 0;
   if (kind == kKernelActivity) {
@@ -147,9 +145,7 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
 }
 
 void Converter::ConvertOne(const char* data, uint32_t size) {
-  uint32_t kind = 0;
-  memcpy(&kind, data, sizeof kind);
-  switch (kind) {
+  switch (KindAt(data)) {
     case kKernelActivity:
       return Kernel(ReadRecord<KernelRecord>(data, size));
     case kRuntimeActivity:
@@ -275,7 +271,9 @@ bool Converter::Write(const DeviceRow& row) {
   }
   if (row.graph_node != 0) last_node_ns_.store(recording::MonotonicNs(), std::memory_order_relaxed);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
-    if (held_ns_ == 0 && !in_flight_.Take(row)) ++counts_.untimed;
+    // CUPTI says of its own work that it may have no times.
+    const bool is_lost = held_ns_ == 0 && row.type != DeviceRowType::kOverhead && !in_flight_.Take(row);
+    if (is_lost) ++counts_.untimed;
     return false;
   }
   if (!may_lack_time && IsMisdated(row.begin_ns, row.end_ns)) return false;

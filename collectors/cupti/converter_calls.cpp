@@ -20,8 +20,7 @@ void Converter::NoteCalls(const char* buffer, uint32_t from, uint32_t valid_byte
     at = NextRecord(buffer, at, valid_bytes);
     if (at >= valid_bytes) return;
     const uint32_t size = SizeAt(buffer + at, valid_bytes - at);
-    uint32_t kind = 0;
-    memcpy(&kind, buffer + at, sizeof kind);
+    const uint32_t kind = KindAt(buffer + at);
     if (kind == kRuntimeActivity || kind == kDriverActivity) {
       const auto record = ReadRecord<ApiRecord>(buffer + at, size);
       // One that CUPTI had not filled in when the program was killed has no id yet.
@@ -70,9 +69,7 @@ void Converter::ForEachHeld(const Slot& slot, const char* buffer, Visit visit) {
     if (size == 0 || size > sizeof record) return;
     memcpy(record, buffer + at, size);
     if (!is_held()) return;
-    uint32_t kind = 0;
-    memcpy(&kind, record, sizeof kind);
-    visit(kind, record, size);
+    visit(KindAt(record), record, size);
     at += size;
   }
 }

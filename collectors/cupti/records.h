@@ -28,6 +28,17 @@ enum ActivityKind : uint32_t {
   kGraphHostNodeActivity = 56,  // from CUPTI 13.1 on, as the next
   kHostLaunchActivity = 58,
 };
+
+// Beside the kind of a record that has its place and not its times: the work has not ended, or CUPTI has not been
+// flushed since. So it is in the buffers that CUPTI 13.0 holds (on an H200), and in none that it delivers.
+inline constexpr uint32_t kIncompleteMark = 1u << 31;
+
+// Of the record at `data`, with the mark or without.
+inline uint32_t KindAt(const char* data) {
+  uint32_t kind = 0;
+  memcpy(&kind, data, sizeof kind);
+  return kind & ~kIncompleteMark;
+}
 inline constexpr uint32_t kActivityKinds = 64;  // more than CUPTI 13 has
 
 struct KernelRecord {

@@ -73,7 +73,6 @@ struct Session {
   int64_t launches_until_ns;  // until when launches are looked at, too; 0: CUDA is not in use yet
   bool watches_launches;
   bool times_host_functions;  // CUPTI has a record of each
-  bool left;                  // given up until the next window opens
   bool lent;
   bool was_away;  // at any time: lent or taken
   // Of the control thread, too (takeover.h).

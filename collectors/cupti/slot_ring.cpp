@@ -215,6 +215,14 @@ bool SlotRing::HasDelivered() const {
   return false;
 }
 
+bool SlotRing::HoldsRecords() const {
+  bool any = false;
+  ForEachHeld([&](const Slot&, const char* data) {
+    any = any || __atomic_load_n(reinterpret_cast<const uint32_t*>(data), __ATOMIC_RELAXED) != 0;
+  });
+  return any;
+}
+
 const char* SlotRing::DataOf(const Slot* slot) const {
   return DataAt(static_cast<uint32_t>(slot - header_->slot));
 }

@@ -39,6 +39,8 @@ class SlotRing {
       if (slot.state.load(std::memory_order_acquire) == SlotState::kHeld) visit(slot, DataAt(i));
     }
   }
+  // Whether a buffer that CUPTI has begins with a record. Any thread may ask.
+  bool HoldsRecords() const;
   void Recycle(Slot* slot);
   // Makes new slots where few are free. False when that failed or the file is at its bound.
   bool KeepAhead();

@@ -2,7 +2,8 @@
 """Runs the acceptance checks and writes results.json and results.md; scripts/gpu_acceptance.sh calls it.
 
 usage: main.py --mode gpu|virtual --trainprof PROGRAM --binaries FOLDER --out FOLDER
-               [--pairs N] [--steps N] [--only CHECK,...] [--cupti LIBRARY,...] [--side-by-side]
+               [--pairs N] [--steps N] [--only CHECK,...] [--programs NAME,...] [--cupti LIBRARY,...]
+               [--side-by-side]
 Exit status: 0 nothing failed, 1 a check failed, 2 usage.
 """
 
@@ -38,6 +39,7 @@ def parse(arguments):
     parser.add_argument("--pairs", type=int, default=5, help="interleaved runs of each comparison; 0: none")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--only", default=",".join(CHECKS), help="some of " + ",".join(CHECKS))
+    parser.add_argument("--programs", default="", help="of checks that run each program: only programs with such a name")
     parser.add_argument("--cupti", default="", help="files of libcupti that are to be tried as well")
     parser.add_argument("--pause-steps", type=int, default=5000, help="of each run in which pauses are timed")
     parser.add_argument("--side-by-side", action="store_true", help="what is not timed, all at once: takes many cores")
@@ -45,6 +47,7 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     options.cupti = [path for path in options.cupti.split(",") if path]
     options.only = options.only.split(",")
+    options.programs = [name for name in options.programs.split(",") if name]
     unknown = set(options.only) - set(CHECKS)
     if unknown:
         parser.error(f"--only: no check named {', '.join(sorted(unknown))}")
@@ -128,8 +131,11 @@ def run_first(table, options, runner, all_programs, habits):
 
 
 def run_checks(table, options, runner, all_programs, habits):
+    def wanted(program):
+        return not options.programs or any(name in program.name for name in options.programs)
+
     def each(name, check, *arguments):
-        for program in all_programs:
+        for program in filter(wanted, all_programs):
             checks.guarded(table, name, program, check, runner, *arguments)
 
     counted = programs.counted(options.binaries, "1000")
@@ -144,7 +150,7 @@ def run_checks(table, options, runner, all_programs, habits):
         else:
             others.check(table, runner)
     if "equality" in options.only:
-        for program in all_programs:
+        for program in filter(wanted, all_programs):
             if program.python:
                 checks.guarded(table, "kernels by shape", program, checks.equals_torch_profiler, runner)
             else:
@@ -154,7 +160,7 @@ def run_checks(table, options, runner, all_programs, habits):
     if "overhead" in options.only and options.pairs > 0:
         each("step overhead", checks.overhead, options.pairs)
     if "habits" in options.only:
-        for case in habits:
+        for case in (case for case in habits if wanted(case.program)):
             checks.guarded(table, "gain", case.program, checks.habit, runner, case, options.pairs)
         if not habits:
             table.skip("habits", "instrumented_trainer", "not built: no CUDA LibTorch was found")

@@ -23,6 +23,7 @@ class Buffers {
   Buffers() {
     header_->record_bytes[kKernelActivity] = sizeof(KernelRecord);
     header_->record_bytes[kRuntimeActivity] = sizeof(ApiRecord);
+    header_->record_bytes[kOverheadActivity] = sizeof(OverheadRecord);
     converter_->Init(RowWriter::Make(), header_.get(), true, nullptr);
   }
 
@@ -31,23 +32,50 @@ class Buffers {
     record.kind = kKernelActivity;
     record.correlation = correlation;
     record.start = static_cast<uint64_t>(begin_ns);
-    record.end = record.start + 1000;
+    record.end = begin_ns == 0 ? 0 : record.start + 1000;
     Deliver(record);
   }
   void DeliverLaunch(uint32_t correlation, int64_t begin_ns) {
+    Deliver(LaunchOf(correlation, begin_ns));
+  }
+  void DeliverOverheadWithoutTimes() {
+    OverheadRecord record{};
+    record.kind = kOverheadActivity;
+    Deliver(record);
+  }
+  // A buffer that CUPTI has not delivered: a launch, its kernel without times, and an older one with them.
+  void Hold(uint32_t under_way, uint32_t ended, int64_t begin_ns) {
+    ApiRecord launch = LaunchOf(under_way, begin_ns);
+    KernelRecord kernels[2] = {};
+    kernels[0].kind = kKernelActivity | kIncompleteMark;
+    kernels[0].correlation = under_way;
+    kernels[1].kind = kKernelActivity;
+    kernels[1].correlation = ended;
+    kernels[1].start = static_cast<uint64_t>(begin_ns);
+    kernels[1].end = kernels[1].start + 1000;
+    memcpy(held_.data(), &launch, sizeof launch);
+    memcpy(held_.data() + sizeof launch, kernels, sizeof kernels);
+    slot_.state = SlotState::kHeld;
+    slot_.held_ns = begin_ns;
+    converter_->NoteHeldCalls(slot_, held_.data());
+  }
+  uint64_t UnderWay() { return converter_->NoteHeldWork(slot_, held_.data()); }
+  void ConvertHeld() { converter_->Convert(held_.data(), kSlotBytes, &slot_.done_bytes, slot_.held_ns); }
+  Converter& converter() { return *converter_; }
+  uint64_t rows() const { return converter_->counts().rows; }
+
+ private:
+  static constexpr uint32_t kLaunchKernel = 211;  // CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000
+
+  static ApiRecord LaunchOf(uint32_t correlation, int64_t begin_ns) {
     ApiRecord record{};
     record.kind = kRuntimeActivity;
     record.cbid = kLaunchKernel;
     record.correlation = correlation;
     record.start = static_cast<uint64_t>(begin_ns);
     record.end = record.start + 1000;
-    Deliver(record);
+    return record;
   }
-  Converter& converter() { return *converter_; }
-  uint64_t rows() const { return converter_->counts().rows; }
-
- private:
-  static constexpr uint32_t kLaunchKernel = 211;  // CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000
 
   template <class Record>
   void Deliver(const Record& record) {
@@ -59,6 +87,8 @@ class Buffers {
 
   std::unique_ptr<SlotFileHeader> header_ = std::make_unique<SlotFileHeader>();
   std::unique_ptr<Converter> converter_ = std::make_unique<Converter>();
+  std::vector<char> held_ = std::vector<char>(kSlotBytes);
+  Slot slot_{};
 };
 
 // The thread was in the launch when the pause began, and did not run until the next one had begun.
@@ -85,6 +115,30 @@ TEST(CuptiConverter, AKernelWaitsForItsLaunchOverOnePause) {
   EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(1)), ::testing::ExitedWithCode(kLaunchAndKernel),
               "");
   EXPECT_EXIT(exit(RowsOfALaunchThatReturnsLate(2)), ::testing::ExitedWithCode(1), "");
+}
+
+// In a process of its own: the converter's code is the collector's. Bits of what went wrong.
+int WhatIsIncomplete() {
+  const RecordedRun run;
+  setenv(recording::kEnvRunDirectory, run.directory().c_str(), 1);
+  if (!InstallRuntime() || !StartProcess()) return -1;
+  Buffers buffers;
+  const int64_t now = recording::MonotonicNs();
+  buffers.Hold(8, 7, now);
+  int wrong = buffers.UnderWay() == 1 && buffers.converter().unanswered() == 1 ? 0 : 1;
+  buffers.ConvertHeld();
+  constexpr uint64_t kLaunchAndKernel = 2;
+  wrong |= buffers.rows() == kLaunchAndKernel ? 0 : 2;
+  wrong |= buffers.converter().counts().unreadable == 0 ? 0 : 4;
+  buffers.DeliverOverheadWithoutTimes();
+  wrong |= buffers.converter().counts().untimed == 0 ? 0 : 8;
+  buffers.DeliverKernel(9, 0);  // a kernel without a begin is one
+  wrong |= buffers.converter().counts().untimed == 1 ? 0 : 16;
+  return wrong;
+}
+
+TEST(CuptiConverter, WhatHasNoTimesYetHidesNothingAndOverheadMayHaveNone) {
+  EXPECT_EXIT(exit(WhatIsIncomplete()), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "tests/virtual_gpu/cupti/records.h"
 #include "tests/virtual_gpu/model/clock.h"
@@ -19,6 +20,16 @@ constexpr auto kWorkerPeriod = std::chrono::milliseconds(1);
 
 // Where there is no room for a buffer the library before 12.9 writes through the null pointer.
 constexpr uint32_t kNullBufferIsSafe = 12090;
+
+// Beside the kind of a record that has no times yet, as in buffers that the real library (13.0, H200) held.
+constexpr uint32_t kIncompleteMark = 1u << 31;
+
+void Mark(uint8_t* record, bool incomplete) {
+  uint32_t kind = 0;
+  memcpy(&kind, record, sizeof kind);
+  kind = incomplete ? kind | kIncompleteMark : kind & ~kIncompleteMark;
+  memcpy(record, &kind, sizeof kind);
+}
 
 }  // namespace
 
@@ -179,6 +190,7 @@ void Buffers::PutIncomplete(const void* record, size_t bytes, const PendingTimes
     pending.body.assign(body, body + bytes);
   } else {
     memcpy(place, record, bytes);
+    Mark(place, true);
   }
   ++buffer->incomplete;
   sink.pending.push(std::move(pending));
@@ -196,6 +208,7 @@ void Buffers::Complete(Sink& sink, int64_t now_ns) {
       if (offset != 0) memcpy(record + offset, &value, sizeof value);
     };
     if (!done.body.empty()) memcpy(record, done.body.data(), done.body.size());
+    Mark(record, false);
     if (!TakeOne(Fault::zero_start_records)) {
       write(done.times.start_offset, to_client(done.times.start_ns));
       const bool reversed = TakeOne(Fault::reversed_records);
@@ -214,12 +227,12 @@ void Buffers::Complete(Sink& sink, int64_t now_ns) {
   std::erase(sink.waiting, nullptr);
 }
 
-void Buffers::Forget(Sink& sink) {
+std::vector<Buffers::Pending> Buffers::Forget(Sink& sink) {
   for (; !sink.pending.empty(); sink.pending.pop()) sink.held.push_back(sink.pending.top());
   for (const Pending& pending : sink.held) {
     if (pending.times.pool != nullptr) DeviceBuffers::Leave(pending.times.pool);
   }
-  sink.held.clear();
+  return std::exchange(sink.held, {});
 }
 
 void Buffers::Collect(Sink& sink, bool forced) {
@@ -227,7 +240,8 @@ void Buffers::Collect(Sink& sink, bool forced) {
   Complete(sink, NowNs());
   if (!forced && Has(Fault::withheld_until_exit)) return;
   if (forced) {
-    Forget(sink);  // the client gets those records without their times
+    // The client gets those records without their times.
+    for (const Pending& pending : Forget(sink)) Mark(pending.buffer->data + pending.offset, false);
     for (auto& buffer : sink.waiting) Deliver(std::move(buffer));
     sink.waiting.clear();
   }

@@ -104,7 +104,7 @@ class Buffers {
   void Complete(Sink& sink, int64_t now_ns);
   void Collect(Sink& sink, bool forced);
   void Retire(Sink& sink);
-  static void Forget(Sink& sink);
+  static std::vector<Pending> Forget(Sink& sink);  // what will have no times
 
   void Start();
   void Request(uint8_t** data, size_t* size, size_t* max_records);
