@@ -1,6 +1,7 @@
 // The card that `trainprof run` prints on stderr when the program has ended.
 #include "profiler/session/end_card.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,8 +87,19 @@ std::string Dropped(const RecordingFacts& facts) {
   return line + by_cupti;
 }
 
+// Signals that a program's own fault raises.
+bool IsCrash(int signal) {
+  constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+  return std::find(std::begin(kFaults), std::end(kFaults), signal) != std::end(kFaults);
+}
+
 std::vector<std::string> Notes(const CardContents& card) {
   std::vector<std::string> notes = card.notes;
+  if (IsCrash(card.end.signal) && card.facts.processes > 0) {
+    notes.push_back(
+        "a crash: to see whether recording has a part in it, run the program alone, and with trainprof run --no-gpu; "
+        "one that comes with trainprof only is ours to mend");
+  }
   const RecordingFacts& facts = card.facts;
   if (!facts.failure.empty()) {
     notes.push_back(fmt::format("recording stopped in {}: {}",

@@ -49,7 +49,8 @@ def overhead(table, program, runner, pairs):
             trace.unlink()
     ours = measures.relative_percent(recorded, plain)
     table.add("overhead in a window", program.name,
-              f"{ours.text('%')}, of {statistics.median(plain):.3f} ms")
+              f"{ours.text('%')}, of {statistics.median(plain):.3f} ms",
+              f"{measures.list_of(plain, 'ms')}; recorded {measures.list_of(recorded, 'ms')}")
     if not profiled:
         return
     theirs = measures.relative_percent(profiled, plain)

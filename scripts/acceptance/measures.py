@@ -32,6 +32,10 @@ def mean_of(values):
     return Interval(statistics.mean(values), t * statistics.stdev(values) / math.sqrt(len(values)))
 
 
+def list_of(values, unit):
+    return ", ".join(f"{value:.2f}" for value in values) + f" {unit}"
+
+
 def relative_percent(changed, plain):
     """Of pairs that ran one after the other: how much longer the changed ones took, in percent."""
     return mean_of([100 * (c - p) / p for c, p in zip(changed, plain)])

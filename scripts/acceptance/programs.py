@@ -17,7 +17,7 @@ LARGE_PICTURES = ("--samples", "256", "--stored-size", "448")
 # cuDNN's gradients differ in their last bits from run to run. Weights that stay as they are show the forward pass alone.
 SAME_LOSSES = ("--lr", "0", "--log-every", "1")
 # The device the slower side: who reads the loss then cannot run ahead of it.
-DEVICE_BOUND = ("--batch", "256", "--width", "64", "--workers", "8")
+DEVICE_BOUND = ("--batch", "64", "--width", "256", "--workers", "8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,16 +55,17 @@ def line_number(path, text):
     return numbers[0]
 
 
-def _habits(program, source, item, noise, loader=(), host_bound=(), device_bound=()):
-    """`loader`: flags that make batches dear enough for the loader to matter; `host_bound`, `device_bound`: that
-    make the host or the device the slower side."""
-    alone, four = loader + ("--workers", "0"), loader + ("--workers", "4")
+def _habits(program, source, item, small, loader=(), workers="4", host_bound=(), device_bound=()):
+    """`small`: the line that copies a small tensor from the host. `loader`: flags that make batches dear enough for the
+    loader to matter, and so many workers that they keep up; `host_bound`, `device_bound`: that make the host or the
+    device the slower side."""
+    alone, enough = loader + ("--workers", "0"), loader + ("--workers", workers)
     cpu_tensors = host_bound + ("--cpu-tensors",)
     return [
-        Habit("loader without workers", program, alone, four, "input-bound", source, ""),
+        Habit("loader without workers", program, alone, enough, "input-bound", source, ""),
         Habit("item every step", program, device_bound + ("--item-every", "1"), device_bound, "host-sync", source, item),
         Habit("pageable batches", program, ("--pin-memory", "off"), ("--pin-memory", "on"), "pageable-copy", source, ""),
-        Habit("tensors made on the CPU", program, cpu_tensors, host_bound, "cpu-tensor", source, noise),
+        Habit("tensors made on the CPU", program, cpu_tensors, host_bound, "cpu-tensor", source, small),
     ]
 
 
@@ -99,8 +100,8 @@ def gpu_programs(binaries, folder, steps):
     if trainer.exists():
         cpp = Program("instrumented_trainer", (str(trainer),) + common, repeatable=SAME_LOSSES)
         programs.insert(0, cpp)
-        habits = _habits(cpp, TRAINING, "loss.item<double>()", "torch::randn(batch.images.sizes(), made_on)",
-                         LARGE_PICTURES, device_bound=DEVICE_BOUND) + habits
+        habits = _habits(cpp, TRAINING, "loss.item<double>()", "torch::ones({kClassCount}).to(device_)",
+                         LARGE_PICTURES, "12", device_bound=DEVICE_BOUND) + habits
     return programs, habits
 
 
@@ -118,5 +119,5 @@ def virtual_programs(binaries, steps):
         dataclasses.replace(loop.with_flags(*HOST_BOUND), name="training_loop launch-bound"),
         dataclasses.replace(loop.with_flags("--cuda-graph"), name="training_loop cuda graph"),
     ]
-    item, noise = "cudaMemcpyAsync(&loss, device_loss_", "cudaMemcpyAsync(device_noise_, noise.data()"
-    return programs, _habits(loop, LOOP, item, noise, ("--decode-us", "12000"), HOST_BOUND)
+    item, small = "cudaMemcpyAsync(&loss, device_loss_", "cudaMemcpyAsync(device_noise_, noise.data()"
+    return programs, _habits(loop, LOOP, item, small, ("--decode-us", "12000"), host_bound=HOST_BOUND)

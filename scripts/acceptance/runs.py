@@ -14,6 +14,9 @@ WITH_TORCH_PROFILER = pathlib.Path(__file__).resolve().parent / "with_torch_prof
 TRUTH = re.compile(r"^device did (\d+) kernels, (\d+) copies, (\d+) memsets$", re.MULTILINE)
 MEAN = re.compile(r"^mean of \d+ steps after warm-up: ([\d.]+) ms/step", re.MULTILINE)
 TIMEOUT_S = 240
+# The kernel's word on a process that a fault ended: where, and in which library.
+FAULTS = re.compile(r"^.*(?:segfault at|general protection fault|trap \w+).*$", re.MULTILINE)
+SHELL_SIGNAL = 128  # a supervisor's exit code is that much and the signal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +50,9 @@ class Runner:
     """`trainprof`: the program under test. `environment`: of every run."""
 
     def __init__(self, trainprof, folder, environment):
-        self.trainprof, self.folder, self.environment = str(trainprof), folder, environment
+        self.trainprof, self.folder = str(trainprof), folder
+        # A Python that crashes tells where each of its threads was.
+        self.environment = {"PYTHONFAULTHANDLER": "1", **environment}
         self.recordings = 0
 
     def _run(self, command):
@@ -137,12 +142,22 @@ class Runner:
         self.recordings += 1
         return self.folder / f"recording-{self.recordings:03}"
 
-    @staticmethod
-    def _need_mean(outcome, name):
+    def _need_mean(self, outcome, name):
         if outcome.exit_code != 0 or outcome.step_ms is None:
             last = (outcome.errors.strip().splitlines() or ["no message"])[-1]
-            raise RuntimeError(f"{name}: exit code {outcome.exit_code}: {last}")
+            log = self.folder / f"failed-{self.recordings:03}.txt"
+            log.write_text(outcome.output + outcome.errors)
+            raise RuntimeError(f"{name}: exit code {outcome.exit_code}: {last} ({log.name}){fault_of(outcome)}")
         return outcome
+
+
+def fault_of(outcome):
+    """", the kernel says: ..." of a program that a signal ended, where the kernel's log can be read; else ""."""
+    if outcome.exit_code is None or 0 <= outcome.exit_code <= SHELL_SIGNAL:
+        return ""
+    log = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
+    faults = FAULTS.findall(log)
+    return f", the kernel says: {faults[-1].strip()}" if faults else ""
 
 
 def lost_of(report):

@@ -10,6 +10,7 @@ MAGIC = 0x31544F4C53505254
 ELSEWHERE = struct.Struct("<Q128s")  # of buffers that lie in another folder
 ELSEWHERE_MAGIC = 0x3145524557505254
 KINDS = 64  # kActivityKinds
+INCOMPLETE = 1 << 31  # kIncompleteMark
 KEPT_NAMES = 8192
 STATES = {1: "held", 2: "delivered", 3: "in work"}
 KERNEL_KINDS = (3, 10)
@@ -48,10 +49,11 @@ class SlotFile:
         end = valid or self.slot_bytes
         while at + 4 <= end:
             (kind,) = struct.unpack_from("<I", self.data, base + at)
+            marked, kind = kind & INCOMPLETE, kind & ~INCOMPLETE
             size = self.sizes[kind] if kind < len(self.sizes) else 0
             if size == 0 or at + size > end:
                 break
-            counts[kind, self._has_times(kind, base + at)] += 1
+            counts[kind, not marked and self._has_times(kind, base + at)] += 1
             at += size
         return counts
 

@@ -151,22 +151,23 @@ class First(unittest.TestCase):
         _, command = self.verdict_of_longest([kernel("a", 10.0)], pause_ms=7)
         self.assertEqual(command, ("env", "TRAINPROF_OPTIONS=pause_ms=7", "run", "it"))
 
-    def test_pauses_are_timed_in_both_ways(self):
+    def test_pauses_are_timed_with_cupti_and_without(self):
         class Timed:
-            """Steps of 10 ms, of 11 where trainprof stays subscribed."""
+            """Steps of 10 ms, of 11 where CUPTI takes part."""
 
             def plain(self, _):
                 return types.SimpleNamespace(step_ms=10.0)
 
             def recorded(self, program):
-                stays = any(word.endswith("pauses=subscribed") for word in program.command)
-                return types.SimpleNamespace(step_ms=11.0 if stays else 10.0), None
+                without = "TRAINPROF_OPTIONS=gpu=off" in program.command
+                return types.SimpleNamespace(step_ms=10.0 if without else 11.0), None
 
         table = Table()
         first.pause(table, programs.Program("p", ("run", "it")), Timed(), 5, 900, 1.0)
-        self.assertEqual([(row["check"], row["verdict"]) for row in table.rows[-2:]],
-                         [("step overhead in pauses, subscribed", FAIL),
-                          ("step overhead in pauses, unsubscribed", PASS)])
+        judged = [(row["check"], row["verdict"]) for row in table.rows if row["verdict"] != "fact"]
+        self.assertEqual(judged, [("step overhead in pauses", FAIL), ("step overhead in pauses, without CUPTI", PASS)])
+        self.assertIn(("step, plain", "10.00, 10.00, 10.00, 10.00, 10.00 ms"),
+                      [(row["check"], row["figure"]) for row in table.rows])
 
     def test_slots_are_read_up_to_what_is_no_record(self):
         sizes = [0] * slots.KINDS
@@ -177,11 +178,12 @@ class First(unittest.TestCase):
         call = struct.pack("<IIQQ", 5, 1, 100, 200).ljust(48, b"\0")
         done = struct.pack("<IIIIQQ", 10, 0, 0, 0, 300, 400).ljust(64, b"\0")
         under_way = struct.pack("<IIIIQQ", 10, 0, 0, 0, 300, 0).ljust(64, b"\0")
+        marked = struct.pack("<IIIIQQ", slots.INCOMPLETE | 10, 0, 0, 0, 0, 0).ljust(64, b"\0")
         path = self.folder / "pid-1.slots"
-        records = call + done + under_way + call + bytes(64) + call  # the last lies behind a hole
+        records = call + done + under_way + marked + call + bytes(64) + call  # the last lies behind a hole
         path.write_bytes(head.ljust(2 * slot_bytes, b"\0") + records.ljust(slot_bytes, b"\0"))
         self.assertEqual(list(slots.describe(path)),
-                         ["slot 1 held: kind 5: 2 with times, 0 without; kind 10: 1 with times, 1 without"])
+                         ["slot 1 held: kind 5: 2 with times, 0 without; kind 10: 1 with times, 2 without"])
         path.rename(self.folder / "trainprof-2.tps.slots")
         elsewhere = self.folder / "2.tps.slots"
         elsewhere.write_bytes(slots.ELSEWHERE.pack(slots.ELSEWHERE_MAGIC, str(self.folder).encode()))

@@ -1,19 +1,32 @@
-// A profiled program for the tests: usage nvtx_steps STEPS MILLISECONDS [FORKS]. Each step is an
+// A profiled program for the tests: usage nvtx_steps STEPS MILLISECONDS [FORKS [crash]]. Each step is an
 // NVTX range "step" around "data" (half of the time) and "forward"; after the first push and each
 // step it prints the number of ranges that it has pushed so far. FORKS children do the same at the
-// same time.
+// same time. With "crash" it then faults, and leaves a child behind that does nothing for some seconds, as a loader's
+// worker that has not noticed yet.
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 
 namespace {
 
 void PrintPushed(int ranges) {
   std::printf("%d\n", ranges);
   std::fflush(stdout);
+}
+
+void LeaveAChildAndCrash() {
+  constexpr unsigned kSeconds = 4;
+  if (fork() == 0) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+    sleep(kSeconds);
+    _exit(0);
+  }
+  raise(SIGSEGV);
 }
 
 }  // namespace
@@ -36,6 +49,7 @@ int main(int argc, char** argv) {
     nvtxRangePop();
     PrintPushed(3 * step);
   }
+  if (argc > 4) LeaveAChildAndCrash();
   while (wait(nullptr) > 0) {
   }
   return 0;

@@ -58,6 +58,15 @@ class Recording(TrainprofTest):
         said = int(self.read("out").decode().split("\n")[-2])
         self.assertGreaterEqual(self.events_on_card(stderr), said)
 
+    def test_children_that_outlive_a_crash_keep_nothing_unsealed(self):
+        result = self.trainprof("run", "--", STEPS, "5", "1", "0", "crash")
+        self.assertEqual(result.returncode, 128 + signal.SIGSEGV)
+        self.assertNotIn(b"still going", result.stderr)
+        self.assertEqual(self.manifest()["left_raw"], 0)
+        self.assertEqual(self.steps_in_report(), 5)
+        self.assertIn(b"note: a crash", result.stderr)
+        self.assertIn(b"--no-gpu", result.stderr)
+
     def test_killing_us_leaves_the_program_alone_and_the_recording_readable(self):
         process = self.start("run", "--", "sh", "-c", f"{STEPS} 300 2 >out; echo done >finished",
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -32,11 +32,18 @@ std::string Trimmed(std::string text) {
   return text;
 }
 
-// The process of that pid, when it is the one that began at `start` and is not a zombie.
-bool Runs(int pid, uint64_t start) {
+// Of a zombie other threads than its first may run.
+enum class ProcessState { kRuns, kZombie, kGone, kUnknown };
+
+// The process of that pid which began at `start`.
+ProcessState StateOf(int pid, uint64_t start) {
   const std::string line = FirstLine(("/proc/" + std::to_string(pid) + "/stat").c_str());
   const size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return false;
+  if (name_end == std::string::npos) {
+    // /proc may hide the processes of other users.
+    const bool is_gone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+    return is_gone ? ProcessState::kGone : ProcessState::kUnknown;
+  }
   std::istringstream rest(line.substr(name_end + 1));
   std::string field;
   std::string state;
@@ -45,7 +52,8 @@ bool Runs(int pid, uint64_t start) {
   for (int i = kStateField; i <= kStartField && rest >> field; ++i) {
     if (i == kStateField) state = field;
   }
-  return state != "Z" && state != "X" && field == std::to_string(start);
+  if (field != std::to_string(start)) return ProcessState::kGone;
+  return state == "Z" || state == "X" ? ProcessState::kZombie : ProcessState::kRuns;
 }
 
 enum class Writers { kNone, kSome, kUnknown };
@@ -105,6 +113,17 @@ bool IsOfAnotherPlace(const std::filesystem::path& path, const std::string& boot
   return place != 0 && ours != 0 && place != ours;
 }
 
+// By its process, and where that tells nothing by who has the file mapped: children that it forked have, too, and
+// write nothing there.
+bool IsWritten(const std::filesystem::path& path, const SegmentInfo& info, const std::string& boot) {
+  const ProcessState state = StateOf(info.pid, info.process_start);
+  if (state == ProcessState::kRuns) return true;
+  const uint32_t place = PlaceInName(path);
+  const bool is_of_our_place = place != 0 && place == OurPlace(boot);
+  if (is_of_our_place && state == ProcessState::kGone) return false;
+  return WritersOf(path) == Writers::kSome;
+}
+
 bool IsAlive(const std::filesystem::path& path) {
   if (path.extension() != kSegmentSuffix) return false;
   const Result<SegmentInfo> head = SegmentReader::ReadInfo(path);
@@ -112,8 +131,8 @@ bool IsAlive(const std::filesystem::path& path) {
   const SegmentInfo& info = head.value();
   const std::string boot = OurBoot();
   if (IsOfAnotherBoot(info, boot)) return false;
-  const bool runs = !IsOfAnotherPlace(path, boot) && Runs(info.pid, info.process_start);
-  return runs || WritersOf(path) == Writers::kSome;
+  if (IsOfAnotherPlace(path, boot)) return WritersOf(path) == Writers::kSome;
+  return IsWritten(path, info, boot);
 }
 
 }  // namespace
@@ -147,10 +166,9 @@ bool MayBeAlive(const std::filesystem::path& segment) {
   const std::string boot = OurBoot();
   // Another host of that name, or this one before it was booted: not to be told apart.
   if (IsOfAnotherBoot(info, boot)) return true;
-  const Writers writers = WritersOf(segment);
   // /proc does not show the processes of other containers.
-  if (IsOfAnotherPlace(segment, boot)) return writers != Writers::kNone;
-  return Runs(info.pid, info.process_start) || writers == Writers::kSome;
+  if (IsOfAnotherPlace(segment, boot)) return WritersOf(segment) != Writers::kNone;
+  return IsWritten(segment, info, boot);
 }
 
 }  // namespace trainprof::recording
