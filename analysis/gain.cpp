@@ -28,6 +28,9 @@ constexpr double kContention = 1.2;
 // Pinned copies of PCIe 3 to 5 with 16 lanes, bytes a microsecond.
 constexpr int64_t kSlowLink = 12'000;
 constexpr int64_t kFastLink = 48'000;
+// Assumption::tensor_core_speedup.
+constexpr double kLeastTensorSpeedup = 2;
+constexpr double kMostTensorSpeedup = 16;
 // Of a step, what fewer launches have to save before gaps between a graph's nodes count.
 constexpr double kWorthAGraph = 0.02;
 // Waits for input, or for what nothing tells, of less than this share of the steps say nothing about how
@@ -104,6 +107,10 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
     answers.push_back({.pinned_bytes_per_us = kFastLink});
   }
   if (any(Edit::kLaunchAsGraph)) answers.push_back({.closes_graph = true});
+  if (any(Edit::kUseTensorCores)) {
+    answers.push_back({.tensor_core_speedup = kLeastTensorSpeedup});
+    answers.push_back({.tensor_core_speedup = kMostTensorSpeedup});
+  }
   if (any(Edit::kKeepReplicas)) answers.push_back({.exchange_is_exposed = true});
   if (any(Edit::kOverlapCommunication)) answers.push_back({.waits_for_last_collective = true});
   for (Assumption& answer : answers) answer.without_recording = &model.recording_cost;

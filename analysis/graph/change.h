@@ -18,9 +18,10 @@ struct ThreadSpan {
 
 // Those that are less work to make come first: a line that goes, and then what moves, and what is written anew.
 enum class Edit : uint8_t {
-  kRemoveWaits,  // calls no longer wait for the device; rows of trace.api
-  kPinCopies,    // pageable copies become pinned and asynchronous; of trace.device_ops
-  kDropCalls,    // calls go, and what they wait for without saying so; of trace.api
+  kRemoveWaits,     // calls no longer wait for the device; rows of trace.api
+  kPinCopies,       // pageable copies become pinned and asynchronous; of trace.device_ops
+  kDropCalls,       // calls go, and what they wait for without saying so; of trace.api
+  kUseTensorCores,  // matrix products at their rate; of trace.device_ops
   kDropWork,  // what is not launched any more, with its calls and what made it; of trace.device_ops
   kFeedInput,      // the batch is there when the loop asks for it; the waits, of trace.ranges
   kOverlapCopies,  // copies run beside other work, their calls return at once; of trace.device_ops

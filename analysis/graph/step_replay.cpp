@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/graph/residual_costs.h"
+
 namespace trainprof {
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "analysis/graph/latencies.h"
 #include "analysis/graph/pinned_copies.h"
+#include "analysis/graph/residual_costs.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
 #include "trace/base/parallel.h"
@@ -26,13 +27,6 @@ constexpr Duration kLongPause = Milliseconds(1);
 
 // Of calls, or of nodes: so many that a thread is worth its start.
 constexpr size_t kAtOnce = size_t{1} << 17;
-
-void DropResiduals(const Graph& graph, bool behind_graphs, Costs& costs) {
-  for (const Residual& residual : graph.residuals) {
-    if (residual.is_behind_graph != behind_graphs) continue;
-    costs.SetLag(residual.edge, costs.Lag(residual.edge) - residual.ns);
-  }
-}
 
 class Editor {
  public:
@@ -71,6 +65,9 @@ class Editor {
         return;
       case Edit::kPinCopies:
         return PinCopies(change.rows);
+      case Edit::kUseTensorCores:
+        for (const Row op : change.rows) SpeedUp(op);
+        return;
       case Edit::kDropWork:
         for (const Row op : change.rows) DropOp(op);
         return;
@@ -123,6 +120,13 @@ class Editor {
     if (node == 0) return;
     costs_.SetDuration(node, 0);
     if (const Row call = trace_.device_ops.launch[Index(op)]; call != kNoRow) DropWait(call);
+  }
+
+  void SpeedUp(Row op) {
+    const NodeId node = graph_.node_of_op[Index(op)];
+    if (node == 0) return;
+    const auto ns = static_cast<double>(costs_.Duration(node));
+    costs_.SetDuration(node, static_cast<int64_t>(ns / assumption_.tensor_core_speedup));
   }
 
   void DropOp(Row op) {
@@ -485,13 +489,6 @@ Costs CostsAfter(const Trace& trace, const Graph& graph, std::span<const Change*
                  const Assumption& assumption) {
   Costs costs;
   CostsAfter(trace, graph, changes, assumption, costs);
-  return costs;
-}
-
-Costs CostsWithoutResiduals(const Graph& graph) {
-  Costs costs;
-  costs.Assign(graph.recorded);
-  DropResiduals(graph, false, costs);
   return costs;
 }
 

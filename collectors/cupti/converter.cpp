@@ -272,7 +272,8 @@ bool Converter::Write(const DeviceRow& row) {
   if (row.graph_node != 0) last_node_ns_.store(recording::MonotonicNs(), std::memory_order_relaxed);
   if (!may_lack_time && (row.begin_ns == 0 || row.end_ns == 0)) {
     // CUPTI says of its own work that it may have no times.
-    const bool is_lost = held_ns_ == 0 && row.type != DeviceRowType::kOverhead && !in_flight_.Take(row);
+    const bool is_lost =
+        held_ns_ == 0 && row.type != DeviceRowType::kOverhead && !in_flight_.Take(row);
     if (is_lost) ++counts_.untimed;
     return false;
   }

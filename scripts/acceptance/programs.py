@@ -102,6 +102,8 @@ def gpu_programs(binaries, folder, steps):
         programs.insert(0, cpp)
         habits = _habits(cpp, TRAINING, "loss.item<double>()", "torch::ones({kClassCount}).to(device_)",
                          LARGE_PICTURES, "12", device_bound=DEVICE_BOUND) + habits
+        products = DEVICE_BOUND + ("--model", "transformer", "--width", "1024")
+        habits.append(Habit("products in float32", cpp, products, products + ("--amp", "bf16"), "full-precision", TRAINING, ""))
     return programs, habits
 
 

@@ -110,6 +110,10 @@ const std::map<std::string_view, std::string_view> kHabits = {
       call 400 410 cudaLaunchKernel | corr=2
       copy 20 320 Memcpy HtoD (Pinned -> Device) | corr=1 bytes=8000000
       kernel 415 1000 gemm | corr=2)"},
+    {"full-precision", R"(
+      step 0 1000 step
+      call 1 2 cudaLaunchKernel | corr=1
+      kernel 5 1000 ampere_sgemm_128x64_tn | corr=1)"},
     {"serialised-streams", R"(
       step 0 1000 step
       call 1 2 cudaLaunchKernel | corr=1
@@ -151,7 +155,7 @@ std::string ScriptOf(std::string_view habit, const Source& source) {
   }
   const int64_t step = habit.find("10000 step") == habit.npos ? 1000 : 10000;
   std::string script = source.is_recording ? "recording\n" : "";
-  script += "device 0 108\n";
+  script += "device 0 108 8\n";
   for (const auto& [place, events] : places) {
     script += fmt::format("{}\nrepeat 12 every {}\n{}end\n", place, step, events);
   }

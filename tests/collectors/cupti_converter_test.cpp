@@ -60,7 +60,9 @@ class Buffers {
     converter_->NoteHeldCalls(slot_, held_.data());
   }
   uint64_t UnderWay() { return converter_->NoteHeldWork(slot_, held_.data()); }
-  void ConvertHeld() { converter_->Convert(held_.data(), kSlotBytes, &slot_.done_bytes, slot_.held_ns); }
+  void ConvertHeld() {
+    converter_->Convert(held_.data(), kSlotBytes, &slot_.done_bytes, slot_.held_ns);
+  }
   Converter& converter() { return *converter_; }
   uint64_t rows() const { return converter_->counts().rows; }
 

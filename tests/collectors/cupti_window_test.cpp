@@ -210,8 +210,7 @@ std::string WhatIsKnownOf(uint32_t launch, const RecordedRows& rows) {
 // has ended.
 TEST_P(CuptiWindowEnds, WithoutAHangALostLaunchOrAKernelLongerThanItWas) {
   CudaRun run;
-  run.environment[recording::kEnvOptions] =
-      std::string("pause_ms=") + GetParam().pause_ms;
+  run.environment[recording::kEnvOptions] = std::string("pause_ms=") + GetParam().pause_ms;
   run.environment["VGPU_CUPTI_VERSION"] = GetParam().version;
   run.environment["VGPU_FAULTS"] = GetParam().faults;
   run.environment["VGPU_SETTINGS"] = GetParam().settings;

@@ -45,4 +45,18 @@ constexpr bool IsCommunicationKernel(std::string_view name) {
   return false;
 }
 
+// A matrix product or a convolution of float32 that runs on CUDA cores: of cuBLAS, cuDNN and CUTLASS
+// ("ampere_sgemm_128x64_tn", "cutlass_80_simt_sgemm_256x128", "sm80_xmma_gemm_f32f32_f32f32_f32_tn", "volta_scudnn_...").
+// Those of TF32 ("f32f32_tf32f32", "s1688gemm"), and of halves that are added up in float32, are none.
+constexpr bool IsFullPrecisionProduct(std::string_view name) {
+  using names_internal::ContainsNoCase;
+  for (const std::string_view other : {"tf32", "tensorop", "half", "bfloat16", "f16", "fp16"}) {
+    if (ContainsNoCase(name, other)) return false;
+  }
+  for (const std::string_view product : {"sgemm", "scudnn", "f32f32_f32f32"}) {
+    if (ContainsNoCase(name, product)) return true;
+  }
+  return false;
+}
+
 }  // namespace trainprof

@@ -37,7 +37,7 @@ namespace vgpu {
   X(withheld_until_exit, "", "only a forced flush returns buffers")                                 \
   X(zero_kernel_records, "", "kernels leave no record; their launches do")                          \
   X(blank_incomplete, "",                                                                           \
-    "a record is all zero until it is complete, instead of marked and without its times")                      \
+    "a record is all zero until it is complete, instead of marked and without its times")           \
   X(slow_setup, "500", "cuptiSubscribe takes this many milliseconds")                               \
   X(crash_at, "1000", "SIGKILL at this API call of the process")                                    \
   X(null_name, "", "kernel records have no name")                                                   \

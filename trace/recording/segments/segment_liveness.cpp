@@ -115,7 +115,8 @@ bool IsOfAnotherPlace(const std::filesystem::path& path, const std::string& boot
 
 // By its process, and where that tells nothing by who has the file mapped: children that it forked have, too, and
 // write nothing there.
-bool IsWritten(const std::filesystem::path& path, const SegmentInfo& info, const std::string& boot) {
+bool IsWritten(const std::filesystem::path& path, const SegmentInfo& info,
+               const std::string& boot) {
   const ProcessState state = StateOf(info.pid, info.process_start);
   if (state == ProcessState::kRuns) return true;
   const uint32_t place = PlaceInName(path);
