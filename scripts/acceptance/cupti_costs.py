@@ -2,11 +2,16 @@
 """What CUPTI costs a step of torch's on the host, by what it is asked for: forward pass, backward pass and optimizer. It
 tells which of our kinds is dear. No trainprof takes part.
 
-usage: cupti_costs.py LIBCUPTI [STEPS]     prints a line a configuration: name, then us a step of each phase
+A machine's speed may change by half from one second to the next (docs/gpu_results.md): each way takes turns with nothing,
+some steps each, in an order that is drawn anew each round.
+
+usage: cupti_costs.py LIBCUPTI [ROUNDS]     prints a line a configuration: name, then by how many us a step each phase is
+                                            longer, the median of the rounds and their quartiles
 """
 
 import ctypes
 import pathlib
+import random
 import statistics
 import sys
 import time
@@ -23,6 +28,8 @@ RUNTIME_CALLS, DRIVER_CALLS = (211, 430, 51, 41), (307, 652)
 DRIVER_DOMAIN, RUNTIME_DOMAIN = 1, 2
 BUFFER_BYTES = 3_200_000
 BATCH, IMAGE, WIDTH = 8, 32, 8  # small: the host is the slower side
+BURST = 8  # steps of one way before the next
+SETTLE = 2  # steps that follow a change, and are not timed
 
 Request = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t),
                            ctypes.POINTER(ctypes.c_size_t))
@@ -104,10 +111,10 @@ class Load:
             torch.cuda.synchronize()
         return [1e6 * (end - begin) for begin, end in zip(times, times[1:])]
 
-    def phases(self, steps):
-        for _ in range(5):
+    def phases(self):
+        for _ in range(SETTLE):
             self.step()
-        return [statistics.median(phase) for phase in zip(*(self.step() for _ in range(steps)))]
+        return [statistics.median(phase) for phase in zip(*(self.step() for _ in range(BURST)))]
 
 
 DEVICE_KINDS = (KERNEL, MEMCPY, MEMCPY2, MEMSET)
@@ -130,25 +137,41 @@ CONFIGURATIONS = [
 ]
 
 
-def main(path, steps="60"):
+def longer(on, before, after):
+    """Of each phase, than those without on either side."""
+    return [o - (b + a) / 2 for o, b, a in zip(on, before, after)]
+
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:+.0f} [{low:+.0f}, {high:+.0f}]"
+
+
+def main(path, rounds="8"):
     load = Load("cuda" if torch.cuda.is_available() else "cpu")
-    steps = int(steps)
-
-    def tell(name):
-        print(f"{name}: " + ", ".join(f"{us:.0f}" for us in load.phases(steps)), flush=True)
-
-    load.phases(steps)
-    tell("nothing")
+    for _ in range(5):
+        load.phases()
+    alone = [load.phases() for _ in range(int(rounds))]
     cupti = Cupti(path)
     cupti.subscribe()
-    tell("subscribed")
-    for name, asked in CONFIGURATIONS:
-        cupti.enable(**asked)
-        tell(name)
-        cupti.disable()
-    tell("subscribed again")
+    found = {name: [] for name, _ in CONFIGURATIONS}
+    order = random.Random(1)
+    for _ in range(int(rounds)):
+        before = load.phases()
+        for name, asked in order.sample(CONFIGURATIONS, len(CONFIGURATIONS)):
+            cupti.enable(**asked)
+            on = load.phases()
+            cupti.disable()
+            after = load.phases()
+            found[name].append(longer(on, before, after))
+            before = after
+    subscribed = [load.phases() for _ in range(int(rounds))]
     cupti.leave()
-    tell("nothing again")
+    left = [load.phases() for _ in range(int(rounds))]
+    for name, bursts in (("before CUPTI", alone), ("subscribed, all off", subscribed), ("after CUPTI", left)):
+        print(f"{name}: " + ", ".join(f"{statistics.median(phase):.0f}" for phase in zip(*bursts)))
+    for name, changes in found.items():
+        print(f"{name}: " + ", ".join(quartiles(phase) for phase in zip(*changes)), flush=True)
     for text in sorted(set(cupti.refused)):
         print(f"refused: {text}")
 
