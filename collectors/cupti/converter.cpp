@@ -121,6 +121,7 @@ void Converter::Convert(const char* buffer, uint32_t valid_bytes, std::atomic<ui
   held_ns_ = held_ns;
   latest_ns_ = recording::MonotonicNs() + kMostSkewNs;
   at_first_ = true;
+  ++buffer_;
   first_begin_ns_ = INT64_MAX;
   last_begin_ns_ = 0;
   uint32_t at = done_bytes->load(std::memory_order_relaxed);

@@ -167,6 +167,9 @@ class Converter {
   bool at_first_;        // of the records of this buffer
   bool at_last_;
   uint32_t waiting_;  // of header_->waiting_calls
+  uint32_t buffer_;   // number of this one, from 1 on
+  // Of each of these: the buffer in which its thread went on otherwise; 0: none.
+  uint32_t other_buffer_[kMostWaitingCalls];
   recording::DeviceRow last_device_;
   recording::CallRow last_call_;
   Counts counts_;

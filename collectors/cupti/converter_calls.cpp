@@ -147,17 +147,22 @@ bool Converter::Wait(const ApiRecord& record) {
   for (ApiRecord& place : header_->waiting_calls) {
     if (place.kind != 0) continue;
     place = record;
+    other_buffer_[&place - header_->waiting_calls] = 0;
     ++waiting_;
     return true;
   }
   return false;
 }
 
-// `next` is what its thread's buffers have behind a call that waits.
+// `next` is what its thread's buffers have behind a call that waits. Two buffers may have come in the wrong order: the
+// one in which the thread goes on otherwise has to be followed by another.
 void Converter::Answer(const ApiRecord& next) {
   for (ApiRecord& place : header_->waiting_calls) {
     if (place.kind == 0 || place.thread != next.thread || IsSame(place, next)) continue;
     const bool nested = next.kind == kRuntimeActivity && next.correlation == place.correlation;
+    uint32_t& other = other_buffer_[&place - header_->waiting_calls];
+    if (!nested && other == 0) other = buffer_;
+    if (!nested && other == buffer_) continue;
     if (!nested) WriteCall(CallDomain::kDriver, place);
     place.kind = 0;
     --waiting_;

@@ -23,6 +23,7 @@ class Buffers {
   Buffers() {
     header_->record_bytes[kKernelActivity] = sizeof(KernelRecord);
     header_->record_bytes[kRuntimeActivity] = sizeof(ApiRecord);
+    header_->record_bytes[kDriverActivity] = sizeof(ApiRecord);
     header_->record_bytes[kOverheadActivity] = sizeof(OverheadRecord);
     converter_->Init(RowWriter::Make(), header_.get(), true, nullptr);
   }
@@ -37,6 +38,13 @@ class Buffers {
   }
   void DeliverLaunch(uint32_t correlation, int64_t begin_ns) {
     Deliver(LaunchOf(correlation, begin_ns));
+  }
+  // The driver's call within such a launch, at the end of a buffer.
+  void DeliverNested(uint32_t correlation, int64_t begin_ns) {
+    ApiRecord record = LaunchOf(correlation, begin_ns);
+    record.kind = kDriverActivity;
+    record.cbid = kCuLaunchKernel;
+    Deliver(record);
   }
   void DeliverOverheadWithoutTimes() {
     OverheadRecord record{};
@@ -78,6 +86,8 @@ class Buffers {
     record.end = record.start + 1000;
     return record;
   }
+
+  static constexpr uint32_t kCuLaunchKernel = 307;
 
   template <class Record>
   void Deliver(const Record& record) {
@@ -137,6 +147,25 @@ int WhatIsIncomplete() {
   buffers.DeliverKernel(9, 0);  // a kernel without a begin is one
   wrong |= buffers.converter().counts().untimed == 1 ? 0 : 16;
   return wrong;
+}
+
+// A driver's call ends a buffer, and the runtime's that holds it begins the next; another comes before that one.
+int RowsOfBuffersInTheWrongOrder() {
+  const RecordedRun run;
+  setenv(recording::kEnvRunDirectory, run.directory().c_str(), 1);
+  if (!InstallRuntime() || !StartProcess()) return -1;
+  Buffers buffers;
+  const int64_t now = recording::MonotonicNs();
+  buffers.DeliverNested(7, now + 10);
+  buffers.DeliverLaunch(8, now + 2000);
+  buffers.DeliverLaunch(7, now);
+  buffers.converter().WriteWaiting();
+  return static_cast<int>(buffers.rows());
+}
+
+TEST(CuptiConverter, ANestedCallIsNoRowThoughBuffersComeInTheWrongOrder) {
+  constexpr int kLaunches = 2;
+  EXPECT_EXIT(exit(RowsOfBuffersInTheWrongOrder()), ::testing::ExitedWithCode(kLaunches), "");
 }
 
 TEST(CuptiConverter, WhatHasNoTimesYetHidesNothingAndOverheadMayHaveNone) {
