@@ -158,5 +158,19 @@ TEST(Gzip, DamageAnywhereIsFoundOrHarmless) {
   }
 }
 
+// Found by fuzzing: isa-l then says that it has more left than it was given.
+TEST(Gzip, DamageThatGoesBackByMoreThanWasGivenIsDamage) {
+  constexpr char kHead[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\x2a\x29\x4a\x4c\x4e";
+  constexpr char kTail[] =
+      "\x64\xaa\xa3\x04\xd5\x17\x5b\x0b\x00\x8a\xd3\x26\x22\x68\x42\x00\x00\x00";
+  const std::string bytes = std::string(kHead, sizeof kHead - 1) + std::string(98, '\xff') +
+                            std::string(kTail, sizeof kTail - 1);
+  for (const GzipLibrary library : GzipLibraries()) {
+    const Decoded decoded = DecodedBy(library, bytes);
+    EXPECT_FALSE(decoded.damage.empty()) << Name(library);
+    EXPECT_LE(decoded.unread, bytes.size()) << Name(library);
+  }
+}
+
 }  // namespace
 }  // namespace trainprof

@@ -47,6 +47,11 @@ class IsalDecoder : public GzipDecoder {
     const size_t given = state_.avail_in;
     const size_t free = state_.avail_out;
     status_ = isal_inflate(&state_);
+    // Damaged input may make it go back by more than it was given.
+    if (state_.avail_in > given) {
+      if (status_ >= 0) status_ = ISAL_INVALID_BLOCK;
+      state_.avail_in = 0;
+    }
     bytes.remove_prefix(given - state_.avail_in);
     written = free - state_.avail_out;
     if (status_ < 0) return State::kDamaged;
