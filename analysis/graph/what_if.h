@@ -30,8 +30,8 @@ struct Assumption {
   const std::vector<ThreadSpan>* silence = nullptr;
   // No node of a graph is missing: what stands behind its launch and waited was idle (Residual).
   bool has_all_graph_nodes = false;
-  // Matrix products on tensor cores take so much less time than on CUDA cores. Their peaks are 2 (GeForce) to 16 times
-  // as high (A100, H100) in bfloat16, and what memory bounds moves half the bytes.
+  // Matrix products on CUDA cores take so many times as long as on tensor cores, whose peaks are 2 (GeForce) to 16 times
+  // as high (A100, H100) in bfloat16; what memory bounds moves half the bytes.
   double tensor_core_speedup = 4;
   // The last collective of each step is still waited for.
   bool waits_for_last_collective = false;

@@ -6,7 +6,8 @@ A machine's speed may change by half from one second to the next (docs/gpu_resul
 some steps each, in an order that is drawn anew each round.
 
 usage: cupti_costs.py LIBCUPTI [ROUNDS]     prints a line a configuration: name, then by how many us a step each phase is
-                                            longer, the median of the rounds and their quartiles
+                                            longer, the median of the rounds and their quartiles;
+                                            at least 2, 8 unless told
 """
 
 import ctypes

@@ -151,6 +151,12 @@ class First(unittest.TestCase):
         _, command = self.verdict_of_longest([kernel("a", 10.0)], pause_ms=7)
         self.assertEqual(command, ("env", "TRAINPROF_OPTIONS=pause_ms=7", "run", "it"))
 
+    def test_the_kernels_word_on_a_crash_is_found(self):
+        fault = "python3[2002]: segfault at 0 ip 00007f sp 00 error 4 in libcupti.so.13[7f+400]"
+        trap = "traps: a[4] trap invalid opcode ip:1 sp:2 error:0"
+        log = f"[ 1.0] usb\n[ 2.0] {fault}\n[ 3.0] {trap}\n[ 4.0] eth0 up\n"
+        self.assertEqual(runs.FAULTS.findall(log), [f"[ 2.0] {fault}", f"[ 3.0] {trap}"])
+
     def test_pauses_are_timed_with_cupti_and_without(self):
         class Timed:
             """Steps of 10 ms, of 11 where CUPTI takes part."""

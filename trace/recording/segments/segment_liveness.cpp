@@ -106,6 +106,11 @@ uint32_t PlaceInName(const std::filesystem::path& path) {
   return sscanf(stem.c_str(), "%lld-%lld-%8x", &pid, &start, &place) == 3 ? place : 0;
 }
 
+bool IsOfOurPlace(const std::filesystem::path& path, const std::string& boot) {
+  const uint32_t place = PlaceInName(path);
+  return place != 0 && place == OurPlace(boot);
+}
+
 // Whether this process's /proc tells of the segment's.
 bool IsOfAnotherPlace(const std::filesystem::path& path, const std::string& boot) {
   const uint32_t place = PlaceInName(path);
@@ -119,9 +124,7 @@ bool IsWritten(const std::filesystem::path& path, const SegmentInfo& info,
                const std::string& boot) {
   const ProcessState state = StateOf(info.pid, info.process_start);
   if (state == ProcessState::kRuns) return true;
-  const uint32_t place = PlaceInName(path);
-  const bool is_of_our_place = place != 0 && place == OurPlace(boot);
-  if (is_of_our_place && state == ProcessState::kGone) return false;
+  if (IsOfOurPlace(path, boot) && state == ProcessState::kGone) return false;
   return WritersOf(path) == Writers::kSome;
 }
 
@@ -139,8 +142,7 @@ bool IsAlive(const std::filesystem::path& path) {
 }  // namespace
 
 bool IsNamedHere(const std::filesystem::path& segment) {
-  const uint32_t place = PlaceInName(segment);
-  return place != 0 && place == OurPlace(OurBoot());
+  return IsOfOurPlace(segment, OurBoot());
 }
 
 bool NobodyWrites(const std::filesystem::path& file) { return WritersOf(file) == Writers::kNone; }
