@@ -141,9 +141,7 @@ bool IsAlive(const std::filesystem::path& path) {
 
 }  // namespace
 
-bool IsNamedHere(const std::filesystem::path& segment) {
-  return IsOfOurPlace(segment, OurBoot());
-}
+bool IsNamedHere(const std::filesystem::path& segment) { return IsOfOurPlace(segment, OurBoot()); }
 
 bool NobodyWrites(const std::filesystem::path& file) { return WritersOf(file) == Writers::kNone; }
 
