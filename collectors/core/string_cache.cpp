@@ -123,6 +123,7 @@ CachedString* StringCache::Add(const Text& text, uint32_t slot) {
   if (entry == nullptr) return nullptr;
   entry->hash = text.hash;
   entry->id = 0;
+  entry->plain_id = 0;
   entry->length = text.length;
   entry->truncated = text.truncated;
   memcpy(entry->text, text.data, text.length);

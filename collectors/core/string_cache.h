@@ -27,6 +27,8 @@ Text MakeText(const char* data, uint32_t length, bool truncated);
 struct CachedString {
   uint64_t hash;
   uint32_t id;  // 0: not defined in the records yet
+  // The id, where it fits a short word and nothing but a record is to be done for a range of that name; else 0.
+  uint32_t plain_id;
   uint32_t length;
   bool truncated;
   bool is_step;     // IsStepName
@@ -52,11 +54,14 @@ class StringCache {
   CachedString* Find(const Text& text);
   // The same for a zero-terminated text; a hit costs one comparison.
   CachedString* Find(const char* text) {
+    CachedString* recent = FindRecent(text);
+    return recent != nullptr ? recent : FindSlow(text);
+  }
+  // nullptr: not met lately at that address.
+  CachedString* FindRecent(const char* text) {
     const Recent& recent = recent_[RecentSlot(text)];
-    if (recent.address == text && text != nullptr && IsSame(text, *recent.entry)) [[likely]] {
-      return recent.entry;
-    }
-    return FindSlow(text);
+    const bool is_hit = recent.address == text && text != nullptr && IsSame(text, *recent.entry);
+    return is_hit ? recent.entry : nullptr;
   }
   // The next id is last_id + 1.
   void StartAfter(uint32_t last_id) { last_id_ = last_id; }

@@ -105,6 +105,11 @@ class ThreadWriter {
   template <class Name>
   int Push(const Domain* domain, const Name& name, const Attributes& attributes);
   int Pop(const Domain* domain);
+  // The same in the default domain where nothing but a short record is to be done, which is nearly always: the
+  // range is recorded, its name known, no other record due. kNotPlain: nothing was done.
+  static constexpr int kNotPlain = -10;
+  int PushPlain(const char* name);
+  int PopPlain();
   template <class Name>
   void Mark(const Domain* domain, const Name& name, const Attributes& attributes);
   template <class Name>

@@ -164,7 +164,14 @@ void NVTX_API DomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_
   RunEvent<MarkOp>(domain, event);
 }
 
-int NVTX_API RangePushA(const char* text) { return RunNarrow<PushOp>(text); }
+int NVTX_API RangePushA(const char* text) {
+  return WithWriter(PushOp::kOtherwise, [&](ThreadWriter& writer) {
+    const int level = writer.PushPlain(text);
+    return level != ThreadWriter::kNotPlain
+               ? level
+               : writer.Push(DefaultDomain(), text, Attributes{});
+  });
+}
 int NVTX_API RangePushW(const wchar_t* text) { return RunWide<PushOp>(text); }
 int NVTX_API RangePushEx(const nvtxEventAttributes_t* event) {
   return RunEvent<PushOp>(nullptr, event);
@@ -176,7 +183,12 @@ int NVTX_API DomainRangePop(nvtxDomainHandle_t domain) {
   return WithWriter<int>(NVTX_NO_PUSH_POP_TRACKING,
                          [&](ThreadWriter& writer) { return writer.Pop(DomainOf(domain)); });
 }
-int NVTX_API RangePop() { return DomainRangePop(nullptr); }
+int NVTX_API RangePop() {
+  return WithWriter<int>(NVTX_NO_PUSH_POP_TRACKING, [](ThreadWriter& writer) {
+    const int level = writer.PopPlain();
+    return level != ThreadWriter::kNotPlain ? level : writer.Pop(DefaultDomain());
+  });
+}
 
 nvtxRangeId_t NVTX_API RangeStartA(const char* text) { return RunNarrow<StartOp>(text); }
 nvtxRangeId_t NVTX_API RangeStartW(const wchar_t* text) { return RunWide<StartOp>(text); }
