@@ -17,9 +17,6 @@ namespace {
 // Claiming a chunk costs some 60 us, so that this many bytes keep it at a few ns a record.
 constexpr uint32_t kMostChunkBytes = 256 * 1024;
 constexpr uint32_t kPhaseDepth = 2;
-constexpr uint64_t kPopBytes = 16;
-constexpr uint64_t kPlainPushBytes = 8 + kPopBytes;
-constexpr uint32_t kPlainDepth = 64;  // levels in the first word of a DepthStack
 constexpr uint32_t kShortIds = 1u << recording::kShortValueBits;
 constexpr uint32_t kThreadWords = 5;
 constexpr uint32_t kClockWords = 5;
@@ -299,45 +296,14 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
   return true;
 }
 
-int ThreadWriter::PushPlain(const char* name) {
-  DepthStack& stack = default_stack_;
-  const CachedString* entry = strings_.FindRecent(name);
-  if (entry == nullptr || entry->plain_id == 0 || stack.depth >= kPlainDepth ||
-      g_runtime.state->gate.load(std::memory_order_relaxed) != 0 ||
-      static_cast<int64_t>(kPlainPushBytes + reserve_bytes_) > end_ - cursor_) [[unlikely]] {
-    return kNotPlain;
+void ThreadWriter::Settle() {
+  for (; plain_open_ > 0; --plain_open_) {
+    DepthStack::Assign(default_stack_.recorded, default_stack_.depth, true);
+    DepthStack::Assign(default_stack_.capture, default_stack_.depth, false);
+    ++default_stack_.depth;
+    ++depth_;
+    reserve_bytes_ += kPopBytes;
   }
-  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
-  if (!FitsShort(ticks) || ticks >= next_clock_ || UsageIsDue(ticks)) [[unlikely]] {
-    return kNotPlain;
-  }
-  *Words() = recording::PackShort(RecordType::kShortPush, entry->plain_id, ticks - last_ticks_);
-  Commit(1);
-  last_ticks_ = ticks;
-  reserve_bytes_ += kPopBytes;
-  const uint32_t level = stack.depth++;
-  ++depth_;
-  stack.recorded[0] |= uint64_t{1} << level;
-  stack.capture[0] &= ~(uint64_t{1} << level);
-  return static_cast<int>(level);
-}
-
-int ThreadWriter::PopPlain() {
-  DepthStack& stack = default_stack_;
-  const uint32_t level = stack.depth - 1;
-  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
-  if (level >= kPlainDepth || (stack.recorded[0] >> level & 1) == 0 ||
-      g_runtime.state->gate.load(std::memory_order_relaxed) != 0 || !FitsShort(ticks) ||
-      ticks >= next_clock_ || UsageIsDue(ticks)) [[unlikely]] {
-    return kNotPlain;
-  }
-  *Words() = recording::PackShort(RecordType::kShortPop, 0, ticks - last_ticks_);
-  Commit(1);
-  last_ticks_ = ticks;
-  reserve_bytes_ -= kPopBytes;
-  stack.depth = level;
-  if (--depth_ < step_depth_) step_depth_ = 0;
-  return static_cast<int>(level);
 }
 
 template <class Name>
@@ -485,6 +451,8 @@ void ThreadWriter::Create(uint32_t number, uint32_t generation, void* string_mem
 }
 
 void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
+  Settle();  // its ranges stay open here, too
+  plain_end_ = 0;
   strings_.Reset();
   number_ = number;
   generation_ = generation;
@@ -515,6 +483,8 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
 }
 
 void ThreadWriter::ThreadEnds() {
+  Settle();
+  plain_end_ = 0;
   for (DepthStack* stack = &default_stack_; stack != nullptr;
        stack = stack == &default_stack_ ? other_stacks_ : stack->next) {
     const uint32_t levels =

@@ -90,11 +90,18 @@ class ThreadWriter {
   // handler inside another one of ours, or there is no memory (counted). End with Leave().
   static ThreadWriter* Enter();
   void Leave() {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    busy_ = 0;
+    ArmPlain();
+    Exit();
   }
   // The same for a thread that has recorded before; nullptr for others.
   static ThreadWriter* EnterAgain();
+
+  // A range in the default domain of which nothing is to be recorded but when it begins and ends, as nearly always:
+  // its name has been met at that address, no window is configured, nothing else is due. The level, as Push and
+  // Pop give it; kNotPlain: nothing was done, and is to be done by those.
+  static constexpr int kNotPlain = -10;
+  static int PushPlain(const char* name);
+  static int PopPlain();
 
   // For what hooks remember of the thread: zeros at first, and in forked children.
   static constexpr size_t kHookBytes = 1280;
@@ -105,11 +112,6 @@ class ThreadWriter {
   template <class Name>
   int Push(const Domain* domain, const Name& name, const Attributes& attributes);
   int Pop(const Domain* domain);
-  // The same in the default domain where nothing but a short record is to be done, which is nearly always: the
-  // range is recorded, its name known, no other record due. kNotPlain: nothing was done.
-  static constexpr int kNotPlain = -10;
-  int PushPlain(const char* name);
-  int PopPlain();
   template <class Name>
   void Mark(const Domain* domain, const Name& name, const Attributes& attributes);
   template <class Name>
@@ -165,8 +167,34 @@ class ThreadWriter {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return true;
   }
+  // Counts the plain ranges that are open among the others.
+  void Settle();
 
  private:
+  static constexpr uint64_t kPopBytes = 16;
+  static constexpr uint32_t kMostPlain = 32;  // open at a time
+
+  // The writer of a thread that has recorded in this process, as it was left; nullptr: it is in use, or none.
+  static ThreadWriter* EnterPlain();
+  void Exit() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    busy_ = 0;
+  }
+  // Up to where, and when, there may be plain ranges.
+  void ArmPlain() {
+    const bool may = chunk_ != nullptr && last_ticks_ != 0 &&
+                     default_stack_.depth <= DepthStack::kMaxDepth - kMostPlain;
+    plain_end_ = may ? reinterpret_cast<intptr_t>(end_) -
+                           static_cast<intptr_t>(reserve_bytes_ + kMostPlain * kPopBytes + 8)
+                     : 0;
+    plain_until_ = last_ticks_ + (uint64_t{1} << recording::kShortTicksBits);
+    if (next_clock_ < plain_until_) plain_until_ = next_clock_;
+    if (steps_ && next_usage_ < plain_until_) plain_until_ = next_usage_;
+    if (plain_until_ < last_ticks_) plain_until_ = last_ticks_;
+  }
+  // Writes a plain record, without a look at the room; false: not one now.
+  bool WritePlain(recording::RecordType type, uint32_t value);
+
   // Whether the window and the size bound let an event be recorded; counts it when they do not.
   // `name` may be nullptr: memory ran out.
   bool Admit(const CachedString* name, bool opens_range);
@@ -228,6 +256,11 @@ class ThreadWriter {
   bool WriteNamed(recording::RecordType type, const Domain* domain, const Name& name,
                   const Attributes& attributes, uint64_t range_id, CachedString** entry);
 
+  // Plain ranges that are open, inside all others and not counted by these (Settle); no more of them are opened
+  // behind that address of the chunk, nor written at or after these ticks. Set when the writer is left.
+  uint32_t plain_open_;
+  intptr_t plain_end_;
+  uint64_t plain_until_;
   char* cursor_;
   char* end_;      // of the room that may be used now; == cursor_ before the thread is announced
   char* payload_;  // first byte of the chunk's payload
@@ -263,5 +296,62 @@ class ThreadWriter {
   alignas(8) char hook_memory_[kHookBytes];
   StringCache strings_;
 };
+
+extern TRAINPROF_TLS ThreadWriter* t_writer;  // this thread's; see writer_pool.cpp
+
+inline ThreadWriter* ThreadWriter::EnterPlain() {
+  ThreadWriter* writer = t_writer;
+  const uint32_t generation = g_runtime.state->generation.load(std::memory_order_relaxed);
+  if (writer == nullptr || writer->generation_ != generation || !writer->TryEnter()) [[unlikely]] {
+    return nullptr;
+  }
+  return writer;
+}
+
+inline bool ThreadWriter::WritePlain(recording::RecordType type, uint32_t value) {
+  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+  // Both are small, but where the clock went back.
+  if (ticks - last_ticks_ >= plain_until_ - last_ticks_) [[unlikely]] {
+    return false;
+  }
+  *Words() = recording::PackShort(type, value, ticks - last_ticks_);
+  last_ticks_ = ticks;
+  Commit(1);
+  return true;
+}
+
+inline int ThreadWriter::PushPlain(const char* name) {
+  ThreadWriter* writer = EnterPlain();
+  if (writer == nullptr) [[unlikely]] {
+    return kNotPlain;
+  }
+  int level = kNotPlain;
+  const CachedString* entry = writer->strings_.FindRecent(name);
+  const uint32_t open = writer->plain_open_;
+  if (entry != nullptr && entry->plain_id != 0 && open < kMostPlain &&
+      reinterpret_cast<intptr_t>(writer->cursor_) <= writer->plain_end_ &&
+      g_runtime.state->gate.load(std::memory_order_relaxed) == 0 &&
+      writer->WritePlain(recording::RecordType::kShortPush, entry->plain_id)) [[likely]] {
+    writer->plain_open_ = open + 1;
+    level = static_cast<int>(writer->default_stack_.depth + open);
+  }
+  writer->Exit();
+  return level;
+}
+
+inline int ThreadWriter::PopPlain() {
+  ThreadWriter* writer = EnterPlain();
+  if (writer == nullptr) [[unlikely]] {
+    return kNotPlain;
+  }
+  int level = kNotPlain;
+  // Its room was kept when it was pushed.
+  if (writer->plain_open_ > 0 && writer->WritePlain(recording::RecordType::kShortPop, 0))
+      [[likely]] {
+    level = static_cast<int>(writer->default_stack_.depth + --writer->plain_open_);
+  }
+  writer->Exit();
+  return level;
+}
 
 }  // namespace trainprof::collectors

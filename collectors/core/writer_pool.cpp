@@ -10,9 +10,11 @@ extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* argument,
 extern "C" void* __dso_handle;
 
 namespace trainprof::collectors {
-namespace {
 
 TRAINPROF_TLS ThreadWriter* t_writer;
+
+namespace {
+
 TRAINPROF_TLS bool t_attaching;
 TRAINPROF_TLS bool t_hooked;
 
@@ -119,6 +121,7 @@ ThreadWriter* ThreadWriter::Enter() {
     }
     return nullptr;
   }
+  writer->Settle();
   return writer;
 }
 
@@ -126,7 +129,9 @@ ThreadWriter* ThreadWriter::EnterAgain() {
   const bool has_recorded =
       t_writer != nullptr &&
       t_writer->generation_ == g_runtime.state->generation.load(std::memory_order_relaxed);
-  return has_recorded && t_writer->TryEnter() ? t_writer : nullptr;
+  if (!has_recorded || !t_writer->TryEnter()) return nullptr;
+  t_writer->Settle();
+  return t_writer;
 }
 
 }  // namespace trainprof::collectors

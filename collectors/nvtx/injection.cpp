@@ -165,12 +165,8 @@ void NVTX_API DomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_
 }
 
 int NVTX_API RangePushA(const char* text) {
-  return WithWriter(PushOp::kOtherwise, [&](ThreadWriter& writer) {
-    const int level = writer.PushPlain(text);
-    return level != ThreadWriter::kNotPlain
-               ? level
-               : writer.Push(DefaultDomain(), text, Attributes{});
-  });
+  const int level = ThreadWriter::PushPlain(text);
+  return level != ThreadWriter::kNotPlain ? level : RunNarrow<PushOp>(text);
 }
 int NVTX_API RangePushW(const wchar_t* text) { return RunWide<PushOp>(text); }
 int NVTX_API RangePushEx(const nvtxEventAttributes_t* event) {
@@ -184,10 +180,8 @@ int NVTX_API DomainRangePop(nvtxDomainHandle_t domain) {
                          [&](ThreadWriter& writer) { return writer.Pop(DomainOf(domain)); });
 }
 int NVTX_API RangePop() {
-  return WithWriter<int>(NVTX_NO_PUSH_POP_TRACKING, [](ThreadWriter& writer) {
-    const int level = writer.PopPlain();
-    return level != ThreadWriter::kNotPlain ? level : writer.Pop(DefaultDomain());
-  });
+  const int level = ThreadWriter::PopPlain();
+  return level != ThreadWriter::kNotPlain ? level : DomainRangePop(nullptr);
 }
 
 nvtxRangeId_t NVTX_API RangeStartA(const char* text) { return RunNarrow<StartOp>(text); }
