@@ -93,6 +93,8 @@ bool StartProcess() {
     if (in_child != nullptr && state.segment != nullptr) in_child();
     const uint32_t generation = g_runtime.generations.fetch_add(1) + 1;
     state.generation.store(generation, std::memory_order_release);
+    if (g_runtime.clock == recording::ClockKind::kTsc) state.plain.store(generation);
+    if (state.gate.load() != 0) state.plain.store(0);
     return true;
   }
   for (int i = 0; i < kMostYields; ++i) {
@@ -102,9 +104,15 @@ bool StartProcess() {
   return false;
 }
 
+bool RaiseGate(uint32_t bits) {
+  const bool is_new = (g_runtime.state->gate.fetch_or(bits) & bits) != bits;
+  g_runtime.state->plain.store(0);
+  return is_new;
+}
+
 void Fail(const char* what, int negative_errno) {
   ProcessState& state = *g_runtime.state;
-  if ((state.gate.fetch_or(kGateFailed) & kGateFailed) != 0) return;
+  if (!RaiseGate(kGateFailed)) return;
   if (state.segment != nullptr) {
     WriteFailure(state.segment->failure, sizeof state.segment->failure, what, negative_errno);
     state.segment->failed.store(1, std::memory_order_release);

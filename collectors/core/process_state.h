@@ -35,6 +35,7 @@ struct ProcessState {
   // Read at every event.
   std::atomic<uint32_t> generation;  // 0: not started in this process
   std::atomic<uint32_t> gate;        // GateBits
+  std::atomic<uint32_t> plain;       // the generation while the gate is 0 and the clock the TSC; else 0
 
   alignas(64) std::atomic<uint32_t> starting;
   recording::SegmentHeader* segment;   // nullptr: it could not be opened
@@ -110,6 +111,9 @@ void Fail(const char* what, int negative_errno);
 
 // Wakes who follows the program's steps and the window.
 void SignalFollowers();
+
+// Sets bits of the gate; whether one of them is new.
+bool RaiseGate(uint32_t bits);
 
 // Events that were lost before they could be counted in a chunk.
 void CountLost(bool detail);

@@ -157,8 +157,8 @@ SegmentHeader* CreateSegment(uint32_t header_bytes) {
   return nullptr;
 }
 
-void RaiseGate(uint32_t bit) {
-  if ((g_runtime.state->gate.fetch_or(bit) & bit) == 0) SignalFollowers();
+void Restrict(uint32_t bit) {
+  if (RaiseGate(bit)) SignalFollowers();
 }
 
 // Takes room within the bounds: the preferred size, else the smallest. 0: none.
@@ -179,7 +179,7 @@ uint64_t ReserveChunk(const ChunkRequest& request) {
     }
     if (Reserve(size, detail_bound)) return size;
     if (size != smallest) continue;
-    RaiseGate(kGatePhasesOnly);
+    Restrict(kGatePhasesOnly);
     if (request.phase && Reserve(size, control.max_bytes)) return size;
   }
   return 0;
@@ -235,7 +235,7 @@ int RunFileMode() { return static_cast<int>(recording::FileModeIn(RunMode())); }
 void OpenSegment() {
   const uint32_t header_bytes = Alignment();
   if (!Reserve(header_bytes, g_runtime.control->max_bytes)) {
-    g_runtime.state->gate.fetch_or(kGateFull);
+    RaiseGate(kGateFull);
     Fail("the size bound of the run is used up, no segment for this process", -EDQUOT);
     return;
   }
@@ -269,7 +269,7 @@ ClaimResult ClaimChunk(const ChunkRequest& request, ChunkHeader** chunk) {
   const uint64_t size = ReserveChunk(request);
   if (size == 0) {
     if (!request.phase && !g_runtime.options.full) return ClaimResult::kThinned;
-    RaiseGate(kGateFull);
+    Restrict(kGateFull);
     return ClaimResult::kFull;
   }
   const Claiming claiming;

@@ -154,8 +154,13 @@ CachedString* StringCache::Find(const Text& text) {
 
 CachedString* StringCache::FindSlow(const char* text) {
   CachedString* entry = Find(MakeText(text));
-  if (entry != nullptr && text != nullptr && !entry->truncated) {
-    recent_[RecentSlot(text)] = {text, entry};
+  if (entry == nullptr || text == nullptr || entry->truncated) return entry;
+  Recent& recent = recent_[RecentSlot(text)];
+  recent = {{}, text, entry, 0, 0};
+  const uint32_t bytes = entry->length + 1;  // with the zero
+  if (bytes <= kShort) {
+    recent.bytes = static_cast<uint32_t>((uint64_t{1} << bytes) - 1);
+    memcpy(recent.text, entry->text, bytes);
   }
   return entry;
 }

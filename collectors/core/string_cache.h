@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "collectors/core/system.h"
 #include "trace/recording/wire/format.h"
 
@@ -27,8 +31,7 @@ Text MakeText(const char* data, uint32_t length, bool truncated);
 struct CachedString {
   uint64_t hash;
   uint32_t id;  // 0: not defined in the records yet
-  // The id, where it fits a short word and nothing but a record is to be done for a range of that name; else 0.
-  uint32_t plain_id;
+  uint32_t plain_id;  // see FindPlain
   uint32_t length;
   bool truncated;
   bool is_step;     // IsStepName
@@ -54,14 +57,18 @@ class StringCache {
   CachedString* Find(const Text& text);
   // The same for a zero-terminated text; a hit costs one comparison.
   CachedString* Find(const char* text) {
-    CachedString* recent = FindRecent(text);
-    return recent != nullptr ? recent : FindSlow(text);
+    Recent& recent = recent_[RecentSlot(text)];
+    if (recent.address == text && text != nullptr && IsSame(text, *recent.entry)) [[likely]] {
+      recent.plain_id = recent.bytes != 0 ? recent.entry->plain_id : 0;
+      return recent.entry;
+    }
+    return FindSlow(text);
   }
-  // nullptr: not met lately at that address.
-  CachedString* FindRecent(const char* text) {
+  // The id of a text of at most kShort - 1 bytes that Find() has met at that address, where it fits a short word and a
+  // range of that name asks for nothing but its records; else 0, and Find() knows.
+  uint32_t FindPlain(const char* text) const {
     const Recent& recent = recent_[RecentSlot(text)];
-    const bool is_hit = recent.address == text && text != nullptr && IsSame(text, *recent.entry);
-    return is_hit ? recent.entry : nullptr;
+    return recent.address == text && !IsNearPageEnd(text) && StartsAs(text, recent) ? recent.plain_id : 0;
   }
   // The next id is last_id + 1.
   void StartAfter(uint32_t last_id) { last_id_ = last_id; }
@@ -69,9 +76,13 @@ class StringCache {
 
  private:
   static constexpr uint32_t kRecentSlots = 64;
-  struct Recent {
+  static constexpr uint32_t kShort = 32;
+  struct alignas(64) Recent {
+    char text[kShort];
     const char* address;
     CachedString* entry;
+    uint32_t plain_id;
+    uint32_t bytes;  // a bit for each byte of the text, its zero included; 0: more than kShort
   };
   struct Block {
     Block* next;
@@ -82,14 +93,31 @@ class StringCache {
     const auto address = reinterpret_cast<uintptr_t>(text);
     return static_cast<uint32_t>((address >> 3) ^ (address >> 9)) % kRecentSlots;
   }
+  // kShort bytes from there on may lie on two pages.
+  static bool IsNearPageEnd(const char* text) {
+    constexpr uintptr_t kPage = 4096;
+    return reinterpret_cast<uintptr_t>(text) % kPage > kPage - kShort;
+  }
+  // Whether the zero-terminated text is the one of a slot with a plain id. As IsSame() reads what is behind its end.
+  __attribute__((no_sanitize("address"))) static bool StartsAs(const char* text,
+                                                               const Recent& recent) {
+#if defined(__SSE2__)
+    const auto same = [&](uint32_t at) {
+      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + at));
+      const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(recent.text + at));
+      return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
+    };
+    return (recent.bytes & ~(same(0) | same(16) << 16)) == 0;
+#else
+    return IsSame(text, *recent.entry);
+#endif
+  }
   // Whether the zero-terminated text is the entry's. Short ones by words: what a text that has become
   // shorter has behind its end is read, too, but on its own page alone, and decides nothing.
   __attribute__((no_sanitize("address"))) static bool IsSame(const char* text,
                                                              const CachedString& entry) {
-    constexpr uint32_t kShort = 32;
-    constexpr uintptr_t kPage = 4096;
     const uint32_t bytes = entry.length + 1;  // with the zero
-    if (bytes > kShort || reinterpret_cast<uintptr_t>(text) % kPage > kPage - kShort) [[unlikely]] {
+    if (bytes > kShort || IsNearPageEnd(text)) [[unlikely]] {
       return strcmp(text, entry.text) == 0;
     }
     if (bytes < 4) {
@@ -127,7 +155,7 @@ class StringCache {
   char* free_end_;
   size_t mapped_bytes_;
   Block* blocks_;
-  Recent recent_[kRecentSlots];
+  Recent recent_[kRecentSlots];  // plain_id != 0: `bytes` and `text` are set
 };
 
 // A zeroed writer, and behind it the memory of its strings; or nullptr. Never freed.

@@ -174,7 +174,8 @@ class ThreadWriter {
   static constexpr uint64_t kPopBytes = 16;
   static constexpr uint32_t kMostPlain = 32;  // open at a time
 
-  // The writer of a thread that has recorded in this process, as it was left; nullptr: it is in use, or none.
+  // The writer of a thread that has recorded in this process, as it was left; nullptr: none, it is in use, or
+  // events need a closer look (ProcessState::plain).
   static ThreadWriter* EnterPlain();
   void Exit() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -301,15 +302,15 @@ extern TRAINPROF_TLS ThreadWriter* t_writer;  // this thread's; see writer_pool.
 
 inline ThreadWriter* ThreadWriter::EnterPlain() {
   ThreadWriter* writer = t_writer;
-  const uint32_t generation = g_runtime.state->generation.load(std::memory_order_relaxed);
-  if (writer == nullptr || writer->generation_ != generation || !writer->TryEnter()) [[unlikely]] {
+  const uint32_t plain = g_runtime.state->plain.load(std::memory_order_relaxed);
+  if (writer == nullptr || writer->generation_ != plain || !writer->TryEnter()) [[unlikely]] {
     return nullptr;
   }
   return writer;
 }
 
 inline bool ThreadWriter::WritePlain(recording::RecordType type, uint32_t value) {
-  const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+  const uint64_t ticks = recording::ReadTsc();
   // Both are small, but where the clock went back.
   if (ticks - last_ticks_ >= plain_until_ - last_ticks_) [[unlikely]] {
     return false;
@@ -326,12 +327,11 @@ inline int ThreadWriter::PushPlain(const char* name) {
     return kNotPlain;
   }
   int level = kNotPlain;
-  const CachedString* entry = writer->strings_.FindRecent(name);
+  const uint32_t id = writer->strings_.FindPlain(name);
   const uint32_t open = writer->plain_open_;
-  if (entry != nullptr && entry->plain_id != 0 && open < kMostPlain &&
+  if (id != 0 && open < kMostPlain &&
       reinterpret_cast<intptr_t>(writer->cursor_) <= writer->plain_end_ &&
-      g_runtime.state->gate.load(std::memory_order_relaxed) == 0 &&
-      writer->WritePlain(recording::RecordType::kShortPush, entry->plain_id)) [[likely]] {
+      writer->WritePlain(recording::RecordType::kShortPush, id)) [[likely]] {
     writer->plain_open_ = open + 1;
     level = static_cast<int>(writer->default_stack_.depth + open);
   }

@@ -36,7 +36,7 @@ void StartWindow() {
   if (options.capture[0] != 0) closed |= kOutsideCapture;
   state.window_closed.store(closed);
   state.initial_gap.store(closed != 0 ? 1 : 0);
-  state.gate.fetch_or(kGateWindow);
+  RaiseGate(kGateWindow);
 }
 
 WindowVerdict CheckTime() {

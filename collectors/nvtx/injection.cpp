@@ -132,7 +132,7 @@ struct MarkOp {
 };
 
 template <class Op>
-auto RunNarrow(const char* text) {
+[[gnu::noinline]] auto RunNarrow(const char* text) {
   return WithWriter(Op::kOtherwise, [&](ThreadWriter& writer) {
     return Op::Run(writer, DefaultDomain(), text, Attributes{});
   });
@@ -166,7 +166,10 @@ void NVTX_API DomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_
 
 int NVTX_API RangePushA(const char* text) {
   const int level = ThreadWriter::PushPlain(text);
-  return level != ThreadWriter::kNotPlain ? level : RunNarrow<PushOp>(text);
+  if (level != ThreadWriter::kNotPlain) [[likely]] {
+    return level;
+  }
+  return RunNarrow<PushOp>(text);
 }
 int NVTX_API RangePushW(const wchar_t* text) { return RunWide<PushOp>(text); }
 int NVTX_API RangePushEx(const nvtxEventAttributes_t* event) {
@@ -175,13 +178,16 @@ int NVTX_API RangePushEx(const nvtxEventAttributes_t* event) {
 int NVTX_API DomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   return RunEvent<PushOp>(domain, event);
 }
-int NVTX_API DomainRangePop(nvtxDomainHandle_t domain) {
+[[gnu::noinline]] int NVTX_API DomainRangePop(nvtxDomainHandle_t domain) {
   return WithWriter<int>(NVTX_NO_PUSH_POP_TRACKING,
                          [&](ThreadWriter& writer) { return writer.Pop(DomainOf(domain)); });
 }
 int NVTX_API RangePop() {
   const int level = ThreadWriter::PopPlain();
-  return level != ThreadWriter::kNotPlain ? level : DomainRangePop(nullptr);
+  if (level != ThreadWriter::kNotPlain) [[likely]] {
+    return level;
+  }
+  return DomainRangePop(nullptr);
 }
 
 nvtxRangeId_t NVTX_API RangeStartA(const char* text) { return RunNarrow<StartOp>(text); }

@@ -31,10 +31,19 @@ inline int64_t ReadClock(clockid_t clock) {
 
 inline int64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
 
+// The time stamp counter, where ClockKind::kTsc may be; elsewhere 0.
+inline uint64_t ReadTsc() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return 0;
+#endif
+}
+
 inline uint64_t ReadTicks(ClockKind kind) {
 #if defined(__x86_64__)
   if (kind == ClockKind::kTsc) [[likely]] {
-    return __rdtsc();
+    return ReadTsc();
   }
 #endif
   (void)kind;
