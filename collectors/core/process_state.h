@@ -35,7 +35,7 @@ struct ProcessState {
   // Read at every event.
   std::atomic<uint32_t> generation;  // 0: not started in this process
   std::atomic<uint32_t> gate;        // GateBits
-  std::atomic<uint32_t> plain;       // the generation while the gate is 0 and the clock the TSC; else 0
+  std::atomic<uint32_t> plain;  // the generation while the gate is 0 and the clock the TSC; else 0
 
   alignas(64) std::atomic<uint32_t> starting;
   recording::SegmentHeader* segment;   // nullptr: it could not be opened

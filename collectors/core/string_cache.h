@@ -30,7 +30,7 @@ Text MakeText(const char* data, uint32_t length, bool truncated);
 
 struct CachedString {
   uint64_t hash;
-  uint32_t id;  // 0: not defined in the records yet
+  uint32_t id;        // 0: not defined in the records yet
   uint32_t plain_id;  // see FindPlain
   uint32_t length;
   bool truncated;
@@ -68,7 +68,9 @@ class StringCache {
   // range of that name asks for nothing but its records; else 0, and Find() knows.
   uint32_t FindPlain(const char* text) const {
     const Recent& recent = recent_[RecentSlot(text)];
-    return recent.address == text && !IsNearPageEnd(text) && StartsAs(text, recent) ? recent.plain_id : 0;
+    const bool is_hit = recent.plain_id != 0 && recent.address == text && !IsNearPageEnd(text) &&
+                        StartsAs(text, recent);
+    return is_hit ? recent.plain_id : 0;
   }
   // The next id is last_id + 1.
   void StartAfter(uint32_t last_id) { last_id_ = last_id; }
@@ -102,12 +104,13 @@ class StringCache {
   __attribute__((no_sanitize("address"))) static bool StartsAs(const char* text,
                                                                const Recent& recent) {
 #if defined(__SSE2__)
-    const auto same = [&](uint32_t at) {
+    uint32_t same = 0;  // a bit for each byte
+    for (uint32_t at = 0; at < kShort; at += sizeof(__m128i)) {
       const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + at));
       const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(recent.text + at));
-      return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
-    };
-    return (recent.bytes & ~(same(0) | same(16) << 16)) == 0;
+      same |= static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b))) << at;
+    }
+    return (recent.bytes & ~same) == 0;
 #else
     return IsSame(text, *recent.entry);
 #endif

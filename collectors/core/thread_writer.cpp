@@ -192,7 +192,8 @@ bool ThreadWriter::Define(CachedString* entry, const CachedString* used_by) {
   const uint32_t words = entry->RecordWords();
   if (!Room(words, used_by)) return false;
   entry->id = strings_.NextId();
-  if (entry->id < kShortIds && !entry->is_of_loop && !entry->is_capture) entry->plain_id = entry->id;
+  if (entry->id < kShortIds && !entry->is_of_loop && !entry->is_capture)
+    entry->plain_id = entry->id;
   PutString(*entry, Words());
   Commit(words);
   return true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "tests/collectors/recorded_run.h"
 #include "tests/support/sanitized.h"
@@ -175,6 +176,25 @@ TEST(Depth, DeeperThanTheLimitIsCountedAndPopsStayPaired) {
   EXPECT_EQ(trace.quality.CountOf("unmatched_pop"), 1);
   EXPECT_EQ(trace.quality.CountOf("open_range_at_end"), 0);
   EXPECT_EQ(CountRanges(trace, "after"), 1);
+}
+
+// The short way of a range's record (ThreadWriter::PushPlain) and the long one, by turns.
+TEST(Names, OfRandomCallsAreAsTheProgramHadThem) {
+  for (int seed = 1; seed <= (kIsSanitized ? 5 : 20); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RecordedRun run;
+    ASSERT_EQ(run.Run({"random", std::to_string(seed), "3000"}), 0) << run.output();
+    std::vector<std::string> pushed;
+    std::istringstream lines(run.output());
+    for (std::string line; std::getline(lines, line);) pushed.push_back(line);
+    const Trace trace = run.ReadOne();
+    std::vector<std::string> names = RangeNames(trace);
+    EXPECT_EQ(std::erase(names, "in the child"), 1u);
+    ASSERT_EQ(names.size(), pushed.size());
+    for (size_t i = 0; i < names.size(); ++i) ASSERT_EQ(names[i], pushed[i]) << "range " << i;
+    EXPECT_EQ(trace.quality.CountOf("unmatched_pop"), 2) << "one too many in each process";
+    EXPECT_EQ(trace.quality.items().size(), 1u);
+  }
 }
 
 TEST(Names, VeryLongOnesAreCutBetweenCharactersAndCounted) {

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
                                                                   {"deep", Deep},
                                                                   {"long", Long},
                                                                   {"names", Names},
+                                                                  {"random", Random},
                                                                   {"libraries", Libraries},
                                                                   {"hooks", HookRanges},
                                                                   {"tasks", Tasks},

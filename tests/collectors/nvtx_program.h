@@ -45,6 +45,8 @@ int Late(const Arguments& arguments);       // NVTX calls in destructors of thre
 int Deep(const Arguments& arguments);       // N ranges deep
 int Long(const Arguments& arguments);       // names of 10^5 characters
 int Libraries(const Arguments& arguments);  // ranges of the program and of a library of it
+int Random(
+    const Arguments& arguments);  // SEED N: N calls; prints the ranges' names, checks their levels
 // nvtx_program_hooks.cpp
 int HookRanges(
     const Arguments& arguments);        // what Python's hooks call; "unrecorded": not under a run
