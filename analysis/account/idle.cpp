@@ -190,7 +190,7 @@ void IdleSplitter::OfDevice::SplitAround(const Interval& gap, Row op, Periods mi
   if (launch != kNoRow) {
     thread = trace_.api.track[Index(launch)];
     issue = std::clamp(trace_.api.begin[Index(launch)], gap.begin, gap.end);
-    if (trace_.api.end[Index(launch)] <= gap.begin) rest = C::kIdleUnrecorded;
+    if (trace_.api.end(Index(launch)) <= gap.begin) rest = C::kIdleUnrecorded;
   }
   const bool one_thread =
       thread != kNoTrack && rest == C::kIdleUnknown &&

@@ -180,7 +180,7 @@ class Builder {
   void AddWait(const Pending& pending) {
     const HostItem& item = items_.threads[pending.thread].items[pending.index];
     const CallWait& wait = items_.waits[item.wait];
-    const int64_t end = trace_.api.end[item.index].ns;
+    const int64_t end = trace_.api.end(item.index).ns;
     const NodeId call = graph_.node_of_call[item.index];
     const NodeId node = AddNode(NodeKind::kWait, item.index, 0, end);
     AddEdge(call, EdgeKind::kProgram, 0);

@@ -49,7 +49,7 @@ StringId NameOf(const Trace& trace, const HostItems& items, const HostItem& item
 bool WasAtWork(const Trace& trace, TrackId thread, TraceTime at, const Interval& pause) {
   const Row range = InnermostRange(trace.ranges, thread, at);
   return range != kNoRow && trace.ranges.begin[Index(range)] > pause.begin &&
-         std::min(trace.ranges.end[Index(range)], pause.end) > at + kHostPause;
+         std::min(trace.ranges.end(Index(range)), pause.end) > at + kHostPause;
 }
 
 int64_t Quantile(std::vector<int64_t>& values, size_t quarter) {

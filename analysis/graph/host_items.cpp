@@ -25,11 +25,11 @@ std::vector<InputPiece> InputPieces(const Trace& trace, TrackId thread,
     if (!waits[range - first] || times.begin < behind || times.Empty()) continue;
     behind = times.end;
     TraceTime at = times.begin;
-    while (call != outer_calls.end() && trace.api.end[*call] <= at) ++call;
+    while (call != outer_calls.end() && trace.api.end(*call) <= at) ++call;
     for (; call != outer_calls.end() && trace.api.begin[*call] < times.end; ++call) {
       const Interval before{at, trace.api.begin[*call]};
       if (!before.Empty()) pieces.push_back({before, range});
-      at = std::max(at, trace.api.end[*call]);
+      at = std::max(at, trace.api.end(*call));
     }
     if (at < times.end) pieces.push_back({{at, times.end}, range});
     // The call that goes on behind this wait may stand in the next one, too.
@@ -64,7 +64,7 @@ class Finder {
     const auto [first, last] = trace_.api.rows_of(thread);
     for (uint32_t call = first; call < last; ++call) {
       CancelPoint(call);
-      const bool is_inner = !outer.empty() && trace_.api.begin[call] < trace_.api.end[outer.back()];
+      const bool is_inner = !outer.empty() && trace_.api.begin[call] < trace_.api.end(outer.back());
       if (!is_inner) outer.push_back(call);
       items_.outer_call[call] = outer.back();
     }
@@ -76,7 +76,7 @@ class Finder {
     std::optional<CallWait> wait = waits_.Of(Row{call});
     if (!wait) return;
     // A call within one may end behind it: times are rounded, and of a damaged trace anything.
-    wait->from = std::min(wait->from, trace_.api.end[item.index]);
+    wait->from = std::min(wait->from, trace_.api.end(item.index));
     if (item.wait == 0) {
       item.wait = static_cast<uint32_t>(items_.waits.size());
       items_.waits.push_back(*std::move(wait));

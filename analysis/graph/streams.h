@@ -35,7 +35,7 @@ class Streams {
   // Of device_ops, or of syncs.
   uint32_t row(uint32_t item) const { return rows_[item] & ~kIsFunction; }
   TraceTime begin(uint32_t item) const { return Columns(item).begin[row(item)]; }
-  TraceTime end(uint32_t item) const { return Columns(item).end[row(item)]; }
+  TraceTime end(uint32_t item) const { return Columns(item).end(row(item)); }
   // Of api; kNoRow where it is not known.
   Row call(uint32_t item) const {
     return kind(item) == NodeKind::kDeviceOp ? trace_.device_ops.launch[row(item)]

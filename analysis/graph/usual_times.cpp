@@ -59,7 +59,7 @@ std::vector<DeviceTimes> LearnDeviceTimes(const Trace& trace, const Streams& str
         const bool copies = trace.device_ops.kind[streams.row(item)] == DeviceOpKind::kCopy;
         const Duration took = begin - trace.api.begin[Index(call)];
         if (took <= kLongestLaunch) launches[device][copies ? 1 : 0].Add(took.ns);
-      } else if (trace.api.end[Index(call)] <= free && free <= begin && begin - free <= kHandOver) {
+      } else if (trace.api.end(Index(call)) <= free && free <= begin && begin - free <= kHandOver) {
         gaps[device].Add((begin - free).ns);
       }
     }

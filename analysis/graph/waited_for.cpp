@@ -241,7 +241,7 @@ class WaitedFor::Way {
   }
 
   void FromFunction(Row launch) {
-    FromStream(launch, launch == kNoRow ? TraceTime{} : trace_.api.end[Index(launch)] + kHandOver,
+    FromStream(launch, launch == kNoRow ? TraceTime{} : trace_.api.end(Index(launch)) + kHandOver,
                false, false, Holder::kHandOver);
   }
 
@@ -253,7 +253,7 @@ class WaitedFor::Way {
     if (launch != kNoRow) {
       // A copy's call may last until the copy is done, so only its staging is the host's part.
       issued = (copies ? trace_.api.begin[Index(launch)] + Staging(trace_, op)
-                       : trace_.api.end[Index(launch)]) +
+                       : trace_.api.end(Index(launch))) +
                kHandOver;
     }
     FromStream(launch, issued, copies, ops.direction[Index(op)] == CopyDirection::kHostToDevice,

@@ -25,7 +25,7 @@ Row InnermostRange(const RangeTable& ranges, TrackId thread, TraceTime at) {
   const auto after = std::upper_bound(begin + first, begin + last, at);
   if (after == begin + first) return kNoRow;
   Row row{static_cast<uint32_t>(after - begin) - 1};
-  while (row != kNoRow && ranges.end[Index(row)] <= at) row = ranges.parent[Index(row)];
+  while (row != kNoRow && ranges.end(Index(row)) <= at) row = ranges.parent[Index(row)];
   return row;
 }
 
@@ -133,7 +133,7 @@ Row SiteTally::RangeAt(TrackId thread, TraceTime at) {
       std::upper_bound(begin + after_, begin + std::min(last, after_ + step + 1), at) - begin);
   if (after_ == first) return kNoRow;
   Row row{after_ - 1};
-  while (row != kNoRow && ranges.end[Index(row)] <= at) row = ranges.parent[Index(row)];
+  while (row != kNoRow && ranges.end(Index(row)) <= at) row = ranges.parent[Index(row)];
   return row;
 }
 

@@ -13,7 +13,7 @@ constexpr Duration kPairedSyncWithin = Microseconds(50);
 Row SyncBehind(const ApiTable& api, Row call) {
   const uint32_t last = api.rows_of(api.track[Index(call)]).second;
   for (uint32_t next = static_cast<uint32_t>(Index(call)) + 1; next < last; ++next) {
-    if (api.begin[next] > api.end[Index(call)] + kPairedSyncWithin) break;
+    if (api.begin[next] > api.end(Index(call)) + kPairedSyncWithin) break;
     if (api.kind[next] == ApiKind::kSync) return Row{next};
     if (StartsWork(api.kind[next])) break;
   }
@@ -30,13 +30,13 @@ CopyCall CallOf(const Trace& trace, uint32_t op, const std::vector<bool>& blocki
       direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
   const Row sync = is_hosts ? SyncBehind(trace.api, call) : kNoRow;
   const bool completes =
-      sync != kNoRow && trace.api.end[Index(sync)] + kRounding >= trace.device_ops.end[op];
+      sync != kNoRow && trace.api.end(Index(sync)) + kRounding >= trace.device_ops.end(op);
   if (!completes && !blocking[Index(call)]) return copy;
   copy.blocked = when.Length();
   if (!completes) return copy;
   const Duration behind = trace.api.interval(sync).Length();
   copy.sync = sync;
-  copy.wait.end = trace.api.end[Index(sync)];
+  copy.wait.end = trace.api.end(Index(sync));
   if (behind > copy.blocked) copy.waiting = sync;
   copy.blocked += behind;
   return copy;

@@ -96,7 +96,7 @@ class NullStream {
   }
 
   TraceTime EndOf(Row op) const {
-    return op == kNoRow ? TraceTime{INT64_MIN} : ops_.end[Index(op)];
+    return op == kNoRow ? TraceTime{INT64_MIN} : ops_.end(Index(op));
   }
 
   void FindAround(const Launched& work, Row work_before, TraceTime until,

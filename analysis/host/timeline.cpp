@@ -192,7 +192,7 @@ std::vector<bool> FindBlockingCalls(const Trace& trace) {
     const bool must_wait =
         ops.Uses(i, MemoryKind::kPageable) &&
         (ops.direction[i] == CopyDirection::kDeviceToHost || ops.bytes[i] > kPageableAsyncBytes);
-    if (must_wait || trace.api.end[call] + kRounding >= ops.end[i]) blocking[call] = true;
+    if (must_wait || trace.api.end(call) + kRounding >= ops.end(i)) blocking[call] = true;
   }
   return blocking;
 }

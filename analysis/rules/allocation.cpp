@@ -59,7 +59,7 @@ int64_t RetriesIn(const ApiTable& api, const std::vector<Row>& calls) {
   Row last = kNoRow;
   for (const Row call : calls) {
     const bool follows = last != kNoRow && api.track[Index(last)] == api.track[Index(call)] &&
-                         api.begin[Index(call)] <= api.end[Index(last)] + kRetryWithin;
+                         api.begin[Index(call)] <= api.end(Index(last)) + kRetryWithin;
     if (api.kind[Index(call)] == ApiKind::kFree) {
       burst = follows ? burst + 1 : 1;
     } else {

@@ -66,7 +66,7 @@ void Consider(const RankModel& model, const CopyCall& copy, Copies& copies) {
     const Row maker = OpBefore(ranges, outermost);
     if (maker == kNoRow || !MakesTensor(trace.Text(ranges.name[Index(maker)]))) return;
     begin = ranges.begin[Index(maker)];
-    end = std::max(end, ranges.end[Index(outermost)]);
+    end = std::max(end, ranges.end(Index(outermost)));
     copies.maker_seen = true;
   }
   copies.rows.push_back(copy.op);

@@ -52,7 +52,7 @@ bool IsInCall(const ApiTable& api, TrackId thread, TraceTime at) {
   // Calls nest a few deep: the driver's in the runtime's.
   constexpr uint32_t kDeepest = 4;
   for (uint32_t i = row; i > first && row - i < kDeepest; --i) {
-    if (api.end[i - 1] > at) return true;
+    if (api.end(i - 1) > at) return true;
   }
   return false;
 }
@@ -116,8 +116,8 @@ class Searcher {
   TraceTime EndOfPart(const Interval& gap, TraceTime at, Row row, TrackId thread) const {
     const RangeTable& ranges = trace_.ranges;
     TraceTime end = gap.end;
-    if (row != kNoRow) end = std::min(end, ranges.end[Index(row)]);
-    if (row != kNoRow && ranges.end[Index(row)] <= gap.end &&
+    if (row != kNoRow) end = std::min(end, ranges.end(Index(row)));
+    if (row != kNoRow && ranges.end(Index(row)) <= gap.end &&
         ranges.begin[Index(row)] + kRounding >= gap.begin) {
       return end;
     }
@@ -152,12 +152,12 @@ class Searcher {
         std::upper_bound(api.begin.begin() + first, api.begin.begin() + last, part.begin) -
         api.begin.begin());
     Interval around = part;
-    if (after > first) around.begin = std::min(part.begin, api.end[after - 1]);
+    if (after > first) around.begin = std::min(part.begin, api.end(after - 1));
     if (after < last) around.end = std::max(part.end, api.begin[after]);
     const Row range = InnermostRange(trace_.ranges, thread, part.begin);
     if (range != kNoRow && IsWithinStep(range)) {
       around = {std::max(around.begin, std::min(part.begin, trace_.ranges.begin[Index(range)])),
-                std::min(around.end, std::max(part.end, trace_.ranges.end[Index(range)]))};
+                std::min(around.end, std::max(part.end, trace_.ranges.end(Index(range))))};
     }
     return around;
   }

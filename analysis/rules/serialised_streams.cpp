@@ -77,7 +77,7 @@ Run RunFrom(const Trace& trace, Row op, bool is_back, double beside, Duration en
     if (is_back ? row == first : row + 1 == last) break;
     const uint32_t next = is_back ? row - 1 : row + 1;
     const Duration apart =
-        is_back ? ops.begin[row] - ops.end[next] : ops.begin[next] - ops.end[row];
+        is_back ? ops.begin[row] - ops.end(next) : ops.begin[next] - ops.end(row);
     if (apart > kHandOver) break;
     row = next;
   }
@@ -102,9 +102,9 @@ struct Found {
 // stream was free.
 Duration Headroom(const Trace& trace, const StreamWait& wait) {
   const DeviceOpTable& ops = trace.device_ops;
-  TraceTime free = trace.api.end[Index(ops.launch[Index(wait.after)])];
-  if (wait.behind != kNoRow) free = std::max(free, ops.end[Index(wait.behind)]);
-  const TraceTime end = ops.end[Index(wait.before)];
+  TraceTime free = trace.api.end(Index(ops.launch[Index(wait.after)]));
+  if (wait.behind != kNoRow) free = std::max(free, ops.end(Index(wait.behind)));
+  const TraceTime end = ops.end(Index(wait.before));
   return end - std::min(free, end);
 }
 
@@ -125,9 +125,9 @@ void Collect(const RankModel& model, const std::vector<StreamWait>& waits, Found
     // The edge is what held the second one up.
     const TraceTime held_until =
         wait.null == kNoRow
-            ? ops.end[Index(wait.before)]
-            : std::max(ops.end[Index(wait.before)],
-                       wait.null == wait.after ? TraceTime{INT64_MIN} : ops.end[Index(wait.null)]);
+            ? ops.end(Index(wait.before))
+            : std::max(ops.end(Index(wait.before)),
+                       wait.null == wait.after ? TraceTime{INT64_MIN} : ops.end(Index(wait.null)));
     const Duration apart = ops.begin[Index(wait.after)] - held_until;
     if (apart.ns < 0 || apart > kHandOver) continue;
     const Duration room = Headroom(trace, wait);

@@ -45,7 +45,7 @@ std::vector<TraceTime> QueuedUntil(const Trace& trace, const std::vector<Row>& c
     const TraceTime asked = trace.api.begin[Index(launch)];
     const auto behind = std::partition_point(waits.begin(), waits.end(),
                                              [&](const Wait& wait) { return wait.begin <= asked; });
-    if (behind != waits.end()) behind->until = std::max(behind->until, trace.device_ops.end[op]);
+    if (behind != waits.end()) behind->until = std::max(behind->until, trace.device_ops.end(op));
   }
   std::vector<TraceTime> until(calls.size(), TraceTime{INT64_MIN});
   TraceTime last{INT64_MIN};
@@ -73,7 +73,7 @@ std::vector<Row> FindCalls(const RankModel& model) {
   const std::vector<TraceTime> queued = QueuedUntil(model.trace, all);
   std::vector<Row> calls;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (queued[i] <= api.end[Index(all[i])] + kHostPause) calls.push_back(all[i]);
+    if (queued[i] <= api.end(Index(all[i])) + kHostPause) calls.push_back(all[i]);
   }
   const TraceTime last = LastLaunch(api);
   const auto ends = [&](Row call) { return api.begin[Index(call)] > last; };

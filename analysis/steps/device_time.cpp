@@ -187,7 +187,7 @@ void DeviceTimes::FindMainDone() {
   };
   for (const TrackId stream : streams_) {
     const auto [first, last] = ops_.rows_of(stream);
-    for (uint32_t row = first; row < last; ++row) add(stream, places_[row], ops_.end[row]);
+    for (uint32_t row = first; row < last; ++row) add(stream, places_[row], ops_.end(row));
   }
   for (size_t i = 0; i < unknown_.size(); ++i) {
     add(unknown_[i].stream, unknown_places_[i], unknown_[i].interval.end);
@@ -226,7 +226,7 @@ std::vector<Launches> DeviceTimes::LaunchesByPlace() {
     const auto [first, last] = ops_.rows_of(stream);
     for (uint32_t row = first; row < last; ++row) {
       CancelPoint(row);
-      add(stream, places_[row], ops_.end[row]);
+      add(stream, places_[row], ops_.end(row));
     }
   }
   for (size_t i = 0; i < unknown_.size(); ++i) {
@@ -268,7 +268,7 @@ TraceTime WaitingFirst(const Trace& trace, const Launches& launches) {
   if (launches.first == kNone) return kNever;
   const Row call = trace.device_ops.launch[launches.first];
   const TraceTime begin = trace.device_ops.begin[launches.first];
-  if (call == kNoRow || trace.api.end[Index(call)] + kLaunchLatency >= begin) return kNever;
+  if (call == kNoRow || trace.api.end(Index(call)) + kLaunchLatency >= begin) return kNever;
   return begin;
 }
 

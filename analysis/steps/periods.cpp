@@ -94,7 +94,7 @@ bool Periods::Recurs(const Places& at, size_t period) const {
 bool Periods::CoversTheTrace(const Places& at, size_t period) const {
   Duration recurring;
   Duration all;
-  TraceTime end = table().end[ops_.front()];
+  TraceTime end = table().end(ops_.front());
   for (size_t i = 0; i < ops_.size(); ++i) {
     CancelPoint(i);
     const Duration length = table().interval(Row{ops_[i]}).Length();
@@ -102,7 +102,7 @@ bool Periods::CoversTheTrace(const Places& at, size_t period) const {
                         (i + period < ops_.size() && NameAt(i) == NameAt(i + period));
     all += length;
     if (recurs) recurring += length;
-    end = std::max(end, table().end[ops_[i]]);
+    end = std::max(end, table().end(ops_[i]));
   }
   const auto share = [](Duration part, Duration whole) {
     return static_cast<double>(part.ns) / std::max(1.0, static_cast<double>(whole.ns));
@@ -207,7 +207,7 @@ bool Periods::AreFramed(const Places& at, size_t period, bool at_both_ends) {
     return table().kind[ops_[i]] == DeviceOpKind::kKernel && strange[Index(NameAt(i))];
   };
   const auto is_pause = [&](size_t i) {  // before that operation
-    return table().begin[ops_[i]] - table().end[ops_[i - 1]] > reach;
+    return table().begin[ops_[i]] - table().end(ops_[i - 1]) > reach;
   };
   bool behind = false;
   for (size_t i = at.back() + 1; i < ops_.size() && !behind && !is_pause(i); ++i) {

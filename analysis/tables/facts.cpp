@@ -122,7 +122,7 @@ void AddCopy(const Trace& trace, size_t i, FactList& facts) {
   if (ops.Uses(i, MemoryKind::kPageable)) facts.Add("host memory", "pageable");
   if (ops.bytes[i] <= 0) return;
   facts.Add("bytes", fmt::format("{}", ops.bytes[i]));
-  const Duration length = ops.end[i] - ops.begin[i];
+  const Duration length = ops.end(i) - ops.begin[i];
   if (length.ns > 0) {  // bytes a nanosecond are GB/s
     facts.Add("rate", fmt::format("{:.2f} GB/s", static_cast<double>(ops.bytes[i]) /
                                                      static_cast<double>(length.ns)));

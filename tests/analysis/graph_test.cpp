@@ -28,13 +28,13 @@ int64_t RecordedEnd(const Trace& trace, const Graph& graph, NodeId node) {
   const uint32_t row = graph.row[node];
   switch (graph.kind[node]) {
     case NodeKind::kDeviceOp:
-      return trace.device_ops.end[row].ns;
+      return trace.device_ops.end(row).ns;
     case NodeKind::kHostFunction:
-      return trace.syncs.end[row].ns;
+      return trace.syncs.end(row).ns;
     case NodeKind::kWait:
-      return trace.api.end[row].ns;
+      return trace.api.end(row).ns;
     case NodeKind::kCall:
-      return graph.WaitOf(Row{row}) == 0 ? trace.api.end[row].ns : -1;
+      return graph.WaitOf(Row{row}) == 0 ? trace.api.end(row).ns : -1;
     default:
       return -1;
   }
@@ -76,8 +76,8 @@ void ExpectGain(const RandomProgram& program, const Tweak& tweak, const Change& 
   ASSERT_EQ(run.trace.device_ops.size(), truth.trace.device_ops.size());
   for (uint32_t op = 0; op < truth.trace.device_ops.size(); ++op) {
     ASSERT_NEAR(static_cast<double>(ends[graph.node_of_op[op]]),
-                static_cast<double>(truth.trace.device_ops.end[op].ns), allowed)
-        << "operation " << op << ", recorded " << run.trace.device_ops.end[op].ns;
+                static_cast<double>(truth.trace.device_ops.end(op).ns), allowed)
+        << "operation " << op << ", recorded " << run.trace.device_ops.end(op).ns;
   }
 }
 
@@ -150,7 +150,7 @@ TEST(Graph, OfAnyTracePointsBackAndGivesTheRecording) {
     const std::vector<int64_t> ends = Replay(graph, graph.recorded);
     ASSERT_EQ(ends, graph.ends);
     for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
-      ASSERT_EQ(ends[graph.node_of_op[op]], trace.device_ops.end[op].ns) << "operation " << op;
+      ASSERT_EQ(ends[graph.node_of_op[op]], trace.device_ops.end(op).ns) << "operation " << op;
     }
   }
 }

@@ -102,7 +102,7 @@ void Twin::CutIntoCells() {
   for (const EventColumns* table : tables) {
     for (size_t row = 0; row < table->size(); ++row) {
       cuts_.push_back(table->begin[row].ns);
-      cuts_.push_back(table->end[row].ns);
+      cuts_.push_back(table->end(row).ns);
     }
   }
   for (const std::vector<Interval>* window : {&window_, &device_window_}) {
@@ -133,7 +133,7 @@ size_t Twin::OperationAfter(DeviceId device, int64_t moment) const {
   const DeviceOpTable& ops = trace_.device_ops;
   size_t found = kNone;
   for (size_t op = 0; op < ops.size(); ++op) {
-    if (!OnDevice(op, device) || ops.begin[op].ns != moment || ops.end[op] == ops.begin[op]) {
+    if (!OnDevice(op, device) || ops.begin[op].ns != moment || ops.end(op) == ops.begin[op]) {
       continue;
     }
     if (ops.launch[op] != kNoRow) return op;
@@ -153,7 +153,7 @@ size_t Twin::NeededFrom(DeviceId device, int64_t moment) const {
                    [&](size_t a, size_t b) { return ops.begin[a] < ops.begin[b]; });
   next.resize(std::min(next.size(), IdleSplitter::kMostSkipped));
   for (const size_t op : next) {
-    if (ops.end[op] != ops.begin[op] && waits_.IsNeeded(op)) return op;
+    if (ops.end(op) != ops.begin[op] && waits_.IsNeeded(op)) return op;
   }
   return kNone;
 }
@@ -227,7 +227,7 @@ Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0
         }
       }
       const bool is_new = begin + kRounding.ns >= std::min(held.since.ns, g0);
-      if (is_new && trace_.ranges.end[range].ns <= limit + kRounding.ns) {
+      if (is_new && trace_.ranges.end(range).ns <= limit + kRounding.ns) {
         explanation.why = DeviceClass::kIdleHostWork;
       }
       const bool names_work =
@@ -332,7 +332,7 @@ void Twin::ExplainRest(DeviceId device, const Explanation& rest,
     return out.push_back({rest.begin, rest.end, DeviceClass::kIdleLaunchBound});
   }
   const int64_t wait_begin = trace_.api.begin[Index(rest.wait)].ns;
-  const int64_t wait_end = trace_.api.end[Index(rest.wait)].ns;
+  const int64_t wait_end = trace_.api.end(Index(rest.wait)).ns;
   int64_t dry = std::min(wait_end, trace_.extent.begin.ns);
   for (size_t c = 0; c + 1 < cuts_.size() && cuts_[c] < wait_end; ++c) {
     if (!BusyAt(device, cuts_[c])) continue;
@@ -370,7 +370,7 @@ void Twin::ExplainAround(size_t op, int64_t g0, int64_t g1, const std::vector<Un
   if (launch != kNoRow) {
     thread = trace_.api.track[Index(launch)];
     issue = std::clamp(trace_.api.begin[Index(launch)].ns, g0, g1);
-    queued = trace_.api.end[Index(launch)].ns <= g0;
+    queued = trace_.api.end(Index(launch)).ns <= g0;
   }
   for (const Unseen& part : unseen) {
     if (part.thread != thread) thread = kNoTrack;

@@ -13,7 +13,7 @@ bool IsBlocking(const Trace& trace, size_t call) {
   for (size_t op = 0; op < ops.size(); ++op) {
     if (Index(ops.launch[op]) != call || ops.kind[op] != DeviceOpKind::kCopy) continue;
     if (ops.direction[op] == CopyDirection::kDeviceToDevice) continue;
-    if (trace.api.end[call].ns + kRounding.ns >= ops.end[op].ns) return true;
+    if (trace.api.end(call).ns + kRounding.ns >= ops.end(op).ns) return true;
     if (!ops.Uses(op, MemoryKind::kPageable)) continue;
     if (ops.direction[op] == CopyDirection::kDeviceToHost) return true;
     if (ops.bytes[op] > kPageableAsyncBytes) return true;
@@ -78,7 +78,7 @@ HostMoment CoveringMoment(const Trace& trace, TrackId thread, int64_t moment, bo
     const Row of = named && is_plain && meaning != HostActivity::kPython
                        ? Row{static_cast<uint32_t>(row)}
                        : kNoRow;
-    (is_plain ? plain : cause).Offer(table.begin[row].ns, table.end[row].ns, {meaning, of});
+    (is_plain ? plain : cause).Offer(table.begin[row].ns, table.end(row).ns, {meaning, of});
   };
   for (size_t row = 0; row < trace.ranges.size(); ++row) {
     if (trace.ranges.track[row] == thread && Covers(trace.ranges, row, moment)) {
@@ -90,7 +90,7 @@ HostMoment CoveringMoment(const Trace& trace, TrackId thread, int64_t moment, bo
     const ApiKind kind = trace.api.kind[row];
     const bool allocates = kind == ApiKind::kAllocate || kind == ApiKind::kFree;
     const bool sets_up = (kind == ApiKind::kOther || kind == ApiKind::kLaunch) &&
-                         trace.api.end[row].ns - trace.api.begin[row].ns >= kSetupCall.ns;
+                         trace.api.end(row).ns - trace.api.begin[row].ns >= kSetupCall.ns;
     offer(trace.api, row,
           IsBlocking(trace, row) ? HostActivity::kSync
           : allocates            ? HostActivity::kAllocate
@@ -109,8 +109,8 @@ bool IsBetweenWork(const Trace& trace, TrackId thread, int64_t moment) {
   int64_t behind = INT64_MAX;
   const auto look = [&](const EventColumns& table) {
     for (size_t row = 0; row < table.size(); ++row) {
-      if (table.track[row] != thread || table.end[row] == table.begin[row]) continue;
-      for (const int64_t at : {table.begin[row].ns, table.end[row].ns - 1}) {
+      if (table.track[row] != thread || table.end(row) == table.begin[row]) continue;
+      for (const int64_t at : {table.begin[row].ns, table.end(row).ns - 1}) {
         if (CoveringMoment(trace, thread, at, true).activity == HostActivity::kNothing) continue;
         if (at < moment) before = std::max(before, at);
         if (at > moment) behind = std::min(behind, at);

@@ -15,8 +15,8 @@ bool IsNumbered(const Collective* collective) {
 
 bool AreOneCollective(const Trace& trace, size_t a, size_t b) {
   const DeviceOpTable& ops = trace.device_ops;
-  const bool overlap = ops.begin[a] < ops.end[b] && ops.begin[b] < ops.end[a];
-  if (!overlap || std::abs(ops.end[a].ns - ops.end[b].ns) > kSameEnd.ns) return false;
+  const bool overlap = ops.begin[a] < ops.end(b) && ops.begin[b] < ops.end(a);
+  if (!overlap || std::abs(ops.end(a).ns - ops.end(b).ns) > kSameEnd.ns) return false;
   const Collective* const first = trace.CollectiveOf(Row{static_cast<uint32_t>(a)});
   const Collective* const second = trace.CollectiveOf(Row{static_cast<uint32_t>(b)});
   if (!IsNumbered(first) || !IsNumbered(second)) return ops.name[a] == ops.name[b];
@@ -33,7 +33,7 @@ bool IsCollective(const Trace& trace, size_t op) {
 bool WaitsForAnother(const Trace& trace, size_t op, int64_t moment) {
   const DeviceOpTable& ops = trace.device_ops;
   const auto device_of = [&](size_t o) { return trace.tracks[Index(ops.track[o])].device; };
-  const auto apart = [&](size_t o) { return std::abs(ops.end[o].ns - ops.end[op].ns); };
+  const auto apart = [&](size_t o) { return std::abs(ops.end(o).ns - ops.end(op).ns); };
   for (uint32_t d = 0; d < trace.devices.size(); ++d) {
     if (device_of(op) == DeviceId{d}) continue;
     const size_t none = ops.size();

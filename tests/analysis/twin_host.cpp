@@ -5,7 +5,7 @@
 namespace trainprof {
 
 bool Covers(const EventColumns& table, size_t row, int64_t moment) {
-  return table.begin[row].ns <= moment && moment < table.end[row].ns;
+  return table.begin[row].ns <= moment && moment < table.end(row).ns;
 }
 
 bool HoldsAStep(const Trace& trace, size_t range) {
@@ -46,11 +46,11 @@ bool IsForwardBetween(const Trace& trace, TrackId stepping, int64_t moment) {
   };
   for (size_t row = 0; row < ranges.size(); ++row) {
     if (ranges.track[row] == stepping && PhaseOfRow(trace, row) == Phase::kForward &&
-        ranges.begin[row] < ranges.end[row]) {
+        ranges.begin[row] < ranges.end(row)) {
       return false;
     }
-    if (!is_loader(row) || ranges.begin[row] == ranges.end[row]) continue;
-    if (ranges.end[row].ns <= moment) from = std::max(from, ranges.end[row].ns);
+    if (!is_loader(row) || ranges.begin[row] == ranges.end(row)) continue;
+    if (ranges.end(row).ns <= moment) from = std::max(from, ranges.end(row).ns);
     if (ranges.begin[row].ns > moment) asked = std::min(asked, ranges.begin[row].ns);
     if (Covers(ranges, row, moment)) return false;
   }
@@ -89,10 +89,10 @@ HostClass HostClassAt(const Trace& trace, TrackId stepping, int64_t moment) {
     if (ranges.track[row] != stepping) {
       autograd = autograd || (is_op && own == Phase::kBackward);
     } else if (ranges.begin[row].ns > begin ||
-               (ranges.begin[row].ns == begin && ranges.end[row].ns <= end)) {
+               (ranges.begin[row].ns == begin && ranges.end(row).ns <= end)) {
       phase = own;
       begin = ranges.begin[row].ns;
-      end = ranges.end[row].ns;
+      end = ranges.end(row).ns;
     }
   }
   if (phase != Phase::kNone) return kClassOf[static_cast<size_t>(phase)];

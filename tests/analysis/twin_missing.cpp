@@ -7,18 +7,24 @@
 namespace trainprof {
 namespace {
 
+bool AnyHasId(const DeviceOpTable& ops, int64_t id) {
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (ops.correlation[op] == id) return true;
+  }
+  return false;
+}
+
 // A call that starts work, with an id that no operation has. One that takes less than a microsecond copies nothing.
 bool IsMissing(const Trace& trace, size_t call) {
   const ApiKind kind = trace.api.kind[call];
   if (kind != ApiKind::kLaunch && kind != ApiKind::kGraphLaunch && kind != ApiKind::kCopy) {
     return false;
   }
-  if (kind == ApiKind::kCopy && trace.api.end[call].ns - trace.api.begin[call].ns < 1000) {
+  if (kind == ApiKind::kCopy && trace.api.end(call).ns - trace.api.begin[call].ns < 1000) {
     return false;
   }
   const int64_t id = trace.api.correlation[call];
-  const auto& ids = trace.device_ops.correlation;
-  return id != kNoCorrelation && std::find(ids.begin(), ids.end(), id) == ids.end();
+  return id != kNoCorrelation && !AnyHasId(trace.device_ops, id);
 }
 
 // When it is sure that the device has done what a call asked for: its thread waited for the whole
@@ -49,7 +55,7 @@ int64_t DoneBy(const Trace& trace, size_t call, DeviceId device) {
     for (size_t other = 0; other < api.size(); ++other) {
       if (api.track[other] == thread && api.begin[other] >= api.begin[call] &&
           trace.Text(api.name[other]) == "cudaDeviceSynchronize") {
-        done = std::min(done, api.end[other].ns);
+        done = std::min(done, api.end(other).ns);
         break;
       }
     }
@@ -80,8 +86,7 @@ std::vector<Unseen> UnseenOn(const Trace& trace, DeviceId device) {
   }
   const bool any_joined = std::any_of(ops.launch.begin(), ops.launch.end(),
                                       [](Row launch) { return launch != kNoRow; });
-  const bool any_without_id = std::find(ops.correlation.begin(), ops.correlation.end(),
-                                        kNoCorrelation) != ops.correlation.end();
+  const bool any_without_id = AnyHasId(ops, kNoCorrelation);
   if (missing.empty() || (any_without_id && !any_joined)) return {};
   size_t known = 0;
   for (size_t call = 0; call < api.size(); ++call) {

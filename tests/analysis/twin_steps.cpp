@@ -16,7 +16,7 @@ size_t DeviceOf(const Trace& trace, size_t op) {
 }
 
 int64_t LengthOf(const Trace& trace, size_t op) {
-  return (trace.device_ops.end[op] - trace.device_ops.begin[op]).ns;
+  return (trace.device_ops.end(op) - trace.device_ops.begin[op]).ns;
 }
 
 int64_t WorkOf(const Trace& trace, size_t device) {
@@ -114,7 +114,7 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
     std::optional<TraceTime> end;
     for (const size_t op : counted) {
       if (ops.track[op] != MainStream(trace, device) || StepAt(spans, launch[op]) != step) continue;
-      end = std::max(end.value_or(ops.end[op]), ops.end[op]);
+      end = std::max(end.value_or(ops.end(op)), ops.end(op));
     }
     return end;
   };
@@ -126,13 +126,13 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
     while (next < spans.size() && spans[next].begin <= launch[op]) ++next;
     if (next == spans.size()) return false;
     const auto end = main_end(next, device);
-    return end && ops.end[op] > *end;
+    return end && ops.end(op) > *end;
   };
   // When all that was launched before a moment had ended, of what holds steps up.
   const auto done_by = [&](TraceTime moment) {
     TraceTime done{INT64_MIN};
     for (const size_t op : counted) {
-      if (launch[op] < moment && !outlives(op)) done = std::max(done, ops.end[op]);
+      if (launch[op] < moment && !outlives(op)) done = std::max(done, ops.end(op));
     }
     return done;
   };
@@ -161,7 +161,7 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
         if (!first || ops.begin[op] < ops.begin[*first]) first = op;
       }
       if (first && ops.launch[*first] != kNoRow && ops.begin[*first] > begin &&
-          trace.api.end[Index(ops.launch[*first])] + Microseconds(20) < ops.begin[*first]) {
+          trace.api.end(Index(ops.launch[*first])) + Microseconds(20) < ops.begin[*first]) {
         begin = ops.begin[*first];
         if (follows) times[s - 1].end = begin;
       }
@@ -179,7 +179,7 @@ Interval DeviceExtentByBruteForce(const Trace& trace) {
   for (size_t op = 0; op < trace.device_ops.size(); ++op) {
     if (!Counts(trace, op)) continue;
     extent.begin = std::min(extent.begin, trace.device_ops.begin[op]);
-    extent.end = std::max(extent.end, trace.device_ops.end[op]);
+    extent.end = std::max(extent.end, trace.device_ops.end(op));
   }
   const std::vector<Row> missing = LaunchesWithoutRow(trace);
   if (extent.begin >= extent.end || TooManyMissing(trace, missing)) return trace.extent;

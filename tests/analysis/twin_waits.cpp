@@ -124,7 +124,7 @@ NodeId TwinWaits::WaitUpTo(NodeId node) const {
 int64_t TwinWaits::IssuedUntil(NodeId node) const {
   const size_t op = graph_.row[node];
   const size_t call = Index(trace_.device_ops.launch[op]);
-  int64_t issued = trace_.api.end[call].ns;
+  int64_t issued = trace_.api.end(call).ns;
   if (trace_.device_ops.kind[op] == DeviceOpKind::kCopy) {
     issued = trace_.api.begin[call].ns;
     if (trace_.device_ops.direction[op] == CopyDirection::kHostToDevice) {
@@ -197,7 +197,7 @@ Held TwinWaits::BeforeQueued(NodeId node, int64_t known, DeviceId device, int64_
       std::any_of(graph_.residuals.begin(), graph_.residuals.end(),
                   [&](const Residual& residual) { return residual.node == node; });
   const int64_t end = ends_.at(back);
-  const bool was_issued = trace_.api.end[Index(launch)].ns <= from;
+  const bool was_issued = trace_.api.end(Index(launch)).ns <= from;
   if (back != 0 && graph_.edge_kind[edge] != EdgeKind::kLaunch && !is_residual &&
       (was_issued || end > from)) {
     if (moment >= end) {
@@ -210,7 +210,7 @@ Held TwinWaits::BeforeQueued(NodeId node, int64_t known, DeviceId device, int64_
     return Before(back, std::min(known, BeginOf(back)), device, from, moment);
   }
   const size_t call = Index(launch);
-  if (trace_.api.end[call].ns <= from) {
+  if (trace_.api.end(call).ns <= from) {
     if (known - from > kHandOver.ns) held.by = Lost(node);
     return held;
   }
@@ -229,7 +229,7 @@ Held TwinWaits::BeforeQueued(NodeId node, int64_t known, DeviceId device, int64_
     const bool copies = trace_.device_ops.kind[graph_.row[node]] == DeviceOpKind::kCopy;
     if (wait != 0 && !copies) held.wait = Row{graph_.row[wait]};
     held.is_long_call = trace_.api.kind[call] == ApiKind::kLaunch &&
-                        trace_.api.end[call].ns - begin >= kSetupCall.ns;
+                        trace_.api.end(call).ns - begin >= kSetupCall.ns;
     return held;
   }
   return Before(caller, std::min(known, begin), device, from, moment);

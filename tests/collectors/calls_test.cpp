@@ -41,7 +41,7 @@ TEST_F(Everything, PushesNestAndWideTextBecomesUtf8) {
   ASSERT_TRUE(outer && wide);
   EXPECT_EQ(trace_.ranges.parent[Index(*wide)], *outer);
   EXPECT_LE(trace_.ranges.begin[Index(*outer)], trace_.ranges.begin[Index(*wide)]);
-  EXPECT_GE(trace_.ranges.end[Index(*outer)], trace_.ranges.end[Index(*wide)]);
+  EXPECT_GE(trace_.ranges.end(Index(*outer)), trace_.ranges.end(Index(*wide)));
 }
 
 TEST_F(Everything, EventsCarryDomainCategoryColourAndPayload) {
@@ -73,7 +73,7 @@ TEST_F(Everything, PayloadsOfEveryTypeKeepTheirValue) {
 TEST_F(Everything, RangesMayEndOnAnotherThread) {
   const auto row = FindRange(trace_, "crossing");
   ASSERT_TRUE(row);
-  EXPECT_GT(trace_.ranges.end[Index(*row)], trace_.ranges.begin[Index(*row)]);
+  EXPECT_GT(trace_.ranges.end(Index(*row)), trace_.ranges.begin[Index(*row)]);
   EXPECT_EQ(CountRanges(trace_, "registered"), 2);  // the push, and the start with the same name
 }
 

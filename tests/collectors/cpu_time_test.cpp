@@ -25,7 +25,7 @@ Sums SumsWithin(const Trace& t, std::string_view name = {}) {
     for (uint32_t range = 0; range < t.ranges.size() && !within; ++range) {
       const TraceTime before = looks.begin[row] - Nanoseconds(looks.wall_ns[row]);
       within = t.Text(t.ranges.name[range]) == name && t.ranges.begin[range] - before <= kAtEdge &&
-               looks.begin[row] - t.ranges.end[range] <= kAtEdge;
+               looks.begin[row] - t.ranges.end(range) <= kAtEdge;
     }
     if (!within) continue;
     sums.wall_ns += looks.wall_ns[row];

@@ -17,7 +17,7 @@ TEST(Hooks, RangesComeWithTheirTimesStackAndDomain) {
   EXPECT_EQ(trace.ranges.parent[Index(*inner)], *outer) << "written later, but around it";
   EXPECT_GE(trace.ranges.interval(*inner).Length(), Milliseconds(1));
   EXPECT_GE(trace.ranges.interval(*outer).Length(), Milliseconds(2));
-  EXPECT_EQ(trace.ranges.begin[Index(*users)], trace.ranges.end[Index(*outer)])
+  EXPECT_EQ(trace.ranges.begin[Index(*users)], trace.ranges.end(Index(*outer)))
       << "to the nanosecond, as they were handed over";
   EXPECT_EQ(trace.Text(trace.ranges.category[Index(*inner)]), "torch");
   EXPECT_EQ(trace.Text(trace.ranges.category[Index(*users)]), "");

@@ -150,7 +150,7 @@ TEST(ChromeExport, ARecordingReadsBackWithItsTimesAndLaunches) {
   EXPECT_EQ(again.value().base_ns, recording.base_ns);
   EXPECT_EQ(again.value().rank, 2);
   EXPECT_EQ(again.value().ranges.begin, recording.ranges.begin);
-  EXPECT_EQ(again.value().ranges.end, recording.ranges.end);
+  EXPECT_EQ(again.value().ranges.duration, recording.ranges.duration);
   EXPECT_EQ(again.value().device_ops.begin, recording.device_ops.begin);
   EXPECT_EQ(again.value().device_ops.launch, recording.device_ops.launch);
   EXPECT_EQ(again.value().device_ops.bytes, recording.device_ops.bytes);

@@ -17,7 +17,7 @@ std::string CountsOf(const Trace& trace) {
   for (size_t row = 0; row < trace.device_ops.size(); ++row) {
     ++kinds[static_cast<size_t>(trace.device_ops.kind[row])];
     if (trace.device_ops.kind[row] != DeviceOpKind::kKernel) continue;
-    kernel_ns += (trace.device_ops.end[row] - trace.device_ops.begin[row]).ns;
+    kernel_ns += (trace.device_ops.end(row) - trace.device_ops.begin[row]).ns;
   }
   int64_t ops = 0;
   int64_t annotations = 0;

@@ -191,7 +191,7 @@ std::string Everything(const Trace& trace) {
   ForEachTable(trace, [&](Table number, const EventColumns& table) {
     for (uint32_t row = 0; row < table.size(); ++row) {
       all += fmt::format("{} {} {} {} {}", static_cast<int>(number), Index(table.track[row]),
-                         table.begin[row].ns, table.end[row].ns, Index(table.name[row]));
+                         table.begin[row].ns, table.end(row).ns, Index(table.name[row]));
       trace.args.ForEach(table.args[row], [&](const Arg& arg) {
         all += fmt::format(" {}={},{},{},{}", Index(arg.key), static_cast<int>(arg.value.type),
                            Index(arg.value.text), arg.value.integer, arg.value.real);

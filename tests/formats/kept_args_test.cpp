@@ -35,7 +35,7 @@ std::string Columns(const Trace& trace) {
       const Track& track = trace.tracks[Index(table.track[row])];
       std::string line = fmt::format(
           "{} {}/{} {} {} {}", static_cast<int>(number), trace.processes[Index(track.process)].pid,
-          track.tid, table.begin[row].ns, table.end[row].ns, trace.Text(table.name[row]));
+          track.tid, table.begin[row].ns, table.end(row).ns, trace.Text(table.name[row]));
       if constexpr (requires { table.correlation; }) {
         line += fmt::format(" #{}", table.correlation[row]);
       }

@@ -318,7 +318,8 @@ TEST(KinetoImport, RocmCopiesGetTheirBytesFromTheCall) {
   const ImportedFile got = Import(Events(R"json(
     {"ph":"X","cat":"cuda_runtime","name":"hipMemcpyWithStream","pid":9,"tid":9,"ts":1,"dur":9,"args":{"stream":"0x0","correlation":117,"size":"2560"}},
     {"ph":"X","cat":"gpu_memcpy","name":"CopyHostToDevice","pid":2,"tid":0,"ts":3,"dur":2,"args":{"device":2,"stream":0,"correlation":117,"kind":"HtoD"}})json"));
-  EXPECT_EQ(got.trace.device_ops.bytes, std::vector<int64_t>{2560});
+  ASSERT_EQ(got.trace.device_ops.size(), 1u);
+  EXPECT_EQ(got.trace.device_ops.bytes[0], 2560);
   EXPECT_EQ(got.trace.device_ops.direction, std::vector{CopyDirection::kHostToDevice});
   EXPECT_EQ(got.trace.device_ops.launch, std::vector{Row{0}});
   EXPECT_EQ(got.trace.devices[0].id, 2);

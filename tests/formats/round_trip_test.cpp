@@ -81,7 +81,7 @@ void ExpectTheSameRow(const Trace& trace_before, const T& before, const Trace& t
   SCOPED_TRACE(T::kTitle);
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(trace.Text(after.name[0]), T::kTitle);
-  EXPECT_EQ(after.end[0] - after.begin[0], before.end[0] - before.begin[0]);
+  EXPECT_EQ(after.end(0) - after.begin[0], before.end(0) - before.begin[0]);
   EXPECT_EQ(Columns(trace, after), Columns(trace_before, before));
 }
 

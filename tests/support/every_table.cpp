@@ -3,16 +3,6 @@
 #include "trace/build/trace_builder.h"
 
 namespace trainprof {
-namespace {
-
-// The value of the last row.
-template <class Column>
-void Put(Column& column, typename Column::value_type value) {
-  column.resize(column.size() - 1);
-  column.push_back(value);
-}
-
-}  // namespace
 
 Trace TraceWithEveryTable() {
   TraceBuilder builder;
@@ -32,18 +22,18 @@ Trace TraceWithEveryTable() {
         },
         T::OwnColumns(table));
     if constexpr (requires { table.launch_config; }) table.launch_config.back() = kNoLaunchConfig;
-    if constexpr (requires { table.collective; }) Put(table.collective, kNoCollective);
+    if constexpr (requires { table.collective; }) SetBack(table.collective, kNoCollective);
     if constexpr (requires { table.stack; }) {
       FrameText text;
       text.function = T::kTitle;
       text.file = "train.py";
       text.line = ++number;
       const FrameId frame = builder.AddFrame(text);
-      Put(table.stack, builder.AddStack(frame, kNoStack));
+      SetBack(table.stack, builder.AddStack(frame, kNoStack));
     }
-    if constexpr (requires { table.allocation; }) Put(table.allocation, kNoAllocation);
+    if constexpr (requires { table.allocation; }) SetBack(table.allocation, kNoAllocation);
     // No operation is that of the call: its arrow would be a further row.
-    if constexpr (requires { table.correlation; }) table.correlation.back() = ++number;
+    if constexpr (requires { table.correlation; }) SetBack(table.correlation, ++number);
     if constexpr (std::is_same_v<T, FlowTable>) table.phase.back() = 's';
     if constexpr (DescribedTable<T>) {
       ForEachNamedColumn(table, [&]<class C>(std::string_view, std::vector<C>& column) {

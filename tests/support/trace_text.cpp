@@ -174,7 +174,7 @@ class Printer {
     const auto [first, last] = table.rows_of(track);
     for (uint32_t row = first; row < last; ++row) {
       const auto [what, more] = describe(row);
-      out_ += fmt::format("  {} [{},{}) \"{}\"{}{}\n", what, table.begin[row].ns, table.end[row].ns,
+      out_ += fmt::format("  {} [{},{}) \"{}\"{}{}\n", what, table.begin[row].ns, table.end(row).ns,
                           t_.Text(table.name[row]), more, Args(table.args[row]));
     }
   }

@@ -125,11 +125,11 @@ TEST(CommunicationJoin, AgreesWithTheTwin) {
       const TraceTime at = trace.api.begin[Index(ops.launch[op])];
       for (uint32_t range = 0; range < trace.ranges.size(); ++range) {
         if (trace.Text(trace.ranges.name[range]) != "record_param_comms") continue;
-        if (at < trace.ranges.begin[range] || at >= trace.ranges.end[range]) continue;
+        if (at < trace.ranges.begin[range] || at >= trace.ranges.end(range)) continue;
         bool in_operator = false;
         for (uint32_t inner = range + 1; inner < trace.ranges.size(); ++inner) {
           in_operator |= trace.Text(trace.ranges.name[inner]) == "aten::cat" &&
-                         trace.ranges.begin[inner] <= at && at < trace.ranges.end[inner];
+                         trace.ranges.begin[inner] <= at && at < trace.ranges.end(inner);
         }
         if (!in_operator) return true;
       }

@@ -127,9 +127,9 @@ TEST(TraceBuilder, PointsInTimeHaveNoEndToBeWrong) {
   f.builder.AddFlow(At(12, 0, f.thread), 5, 's', 'e');
   const Trace trace = f.Build();
   EXPECT_EQ(trace.quality.CountOf("negative_duration"), 0);
-  EXPECT_EQ(trace.instants.end[0].ns, 10);
-  EXPECT_EQ(trace.counters.end[0].ns, 11);
-  EXPECT_EQ(trace.flows.end[0].ns, 12);
+  EXPECT_EQ(trace.instants.end(0).ns, 10);
+  EXPECT_EQ(trace.counters.end(0).ns, 11);
+  EXPECT_EQ(trace.flows.end(0).ns, 12);
 }
 
 TEST(TraceBuilder, JoinsADeviceOperationToItsLaunch) {

@@ -19,6 +19,9 @@ void ShareOneHeap() {
 #if defined(M_ARENA_MAX)  // other C libraries have one heap anyway
   mallopt(M_ARENA_MAX, 1);
 #endif
+#if defined(M_MMAP_THRESHOLD)
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
 }
 
 // std::thread::hardware_concurrency() may count cores that a container has not.

@@ -14,7 +14,9 @@ unsigned UsableCores();
 
 // Has the threads share one heap, so that what one of them freed the next one takes; before the
 // first thread starts. glibc gives each its own: ten million events opened in the viewer then took
-// 1.1 to 1.7 GB instead of 0.6, and no less time.
+// 1.1 to 1.7 GB instead of 0.6, and no less time. And has large blocks go back to the system when they are freed:
+// glibc's bound for that rises to the largest one freed, and what is freed below it stays. A report of 1.9 million
+// events: 112 MB at most instead of 120, 53 to 44 in a folder of ranks.
 void ShareOneHeap();
 
 // Threads that help with a piece of work. They take no signals: those are for the program's own

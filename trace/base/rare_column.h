@@ -84,6 +84,13 @@ void VisitStored(std::vector<T>& column, Visit visit) {
   visit(column);
 }
 
+// Gives the last row another value; of any column.
+template <class Column>
+void SetBack(Column& column, typename Column::value_type value) {
+  column.resize(column.size() - 1);
+  column.push_back(value);
+}
+
 // The memory that a column's rows take.
 template <class Column>
 size_t StoredBytes(const Column& column) {

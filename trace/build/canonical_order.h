@@ -76,7 +76,7 @@ void OrderEqualRows(const RowOrder& row_order, T& table) {
     CancelPoint(first);
     last = first + 1;
     while (last < rows && table.begin[last] == table.begin[first] &&
-           table.end[last] == table.end[first] && table.track[last] == table.track[first]) {
+           table.end(last) == table.end(first) && table.track[last] == table.track[first]) {
       ++last;
     }
     if (last - first < 2) continue;

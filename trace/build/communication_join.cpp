@@ -27,7 +27,7 @@ void MarkOwnCalls(const Trace& trace, uint32_t range, std::vector<bool>& is_own)
     for (; inner < last_range && ranges.begin[inner] <= api.begin[call]; ++inner) {
       const bool computes =
           ranges.kind[inner] == RangeKind::kCpuOp && ranges.name[inner] != ranges.name[range];
-      if (computes) operator_end = std::max(operator_end, ranges.end[inner]);
+      if (computes) operator_end = std::max(operator_end, ranges.end(inner));
     }
     if (api.begin[call] >= operator_end) is_own[call] = true;
   }

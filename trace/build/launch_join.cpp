@@ -19,7 +19,7 @@ namespace {
 constexpr Duration kClocksAgreeWithin = Milliseconds(1);
 
 Duration WidthOf(const Trace& trace, uint32_t call) {
-  return trace.api.end[call] - trace.api.begin[call];
+  return trace.api.end(call) - trace.api.begin[call];
 }
 
 // Calls f(track, first row, row behind the last) for each track.
@@ -108,7 +108,7 @@ struct IdRange {
 bool JoinByIdAlone(Trace& trace) {
   const ApiTable& api = trace.api;
   IdRange range;
-  for (const int64_t id : api.correlation) range.Add(id);
+  for (size_t row = 0; row < api.size(); ++row) range.Add(api.correlation[row]);
   CallsById calls = range.Calls();
   for (uint32_t row = 0; row < api.size(); ++row) {
     CancelPoint(row);
@@ -284,7 +284,7 @@ class MergedJoin {
       std::copy_if(op.candidates.begin(), op.candidates.end(), std::back_inserter(kept), holds);
       if (!kept.empty()) op.candidates = std::move(kept);
     };
-    const TraceTime end = trace_.device_ops.end[op.row];
+    const TraceTime end = trace_.device_ops.end(op.row);
     keep([&](const Call& call) {
       return !CannotLaunch(trace_.api.kind[call.row]) && trace_.api.begin[call.row] <= end;
     });

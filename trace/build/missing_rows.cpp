@@ -55,7 +55,7 @@ std::map<ProcessId, IntervalSet> Captures(const Trace& trace) {
     if (open != kNone && api.track[row] != api.track[open]) close(TraceTime{INT64_MAX});
     const int8_t what = meaning_of(api.name[row]);
     if (what == 1 && open == kNone) open = row;
-    if (what == 2) close(api.end[row]);
+    if (what == 2) close(api.end(row));
   }
   close(TraceTime{INT64_MAX});
   std::map<ProcessId, IntervalSet> captures;

@@ -18,7 +18,7 @@ Row CallAround(const ApiTable& api, TrackId track, Interval wait) {
   const auto end = static_cast<uint32_t>(behind - api.begin.begin());
   Row found = kNoRow;
   for (uint32_t row = end; row > first && end - row < kMostNested; --row) {
-    if (api.end[row - 1] + kReadTwice >= wait.end) found = Row{row - 1};
+    if (api.end(row - 1) + kReadTwice >= wait.end) found = Row{row - 1};
   }
   return found;
 }

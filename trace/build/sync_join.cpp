@@ -70,7 +70,7 @@ class SyncJoin {
       calls_.push_back({api.correlation[row], trace_.ProcessOf(api.track[row]), row});
     }
     std::sort(calls_.begin(), calls_.end(), [&](const Call& a, const Call& b) {
-      const auto width = [&](const Call& call) { return api.end[call.row] - api.begin[call.row]; };
+      const auto width = [&](const Call& call) { return api.end(call.row) - api.begin[call.row]; };
       if (a.correlation != b.correlation) return a.correlation < b.correlation;
       if (a.process != b.process) return a.process < b.process;
       return std::tuple(width(b), a.row) < std::tuple(width(a), b.row);

@@ -61,7 +61,7 @@ void Permute(std::vector<T>& column, const std::vector<uint32_t>& place,
 // Of two rows of one track: begins earlier, or is longer.
 bool StandsBefore(const EventColumns& table, uint32_t a, uint32_t b) {
   if (table.begin[a] != table.begin[b]) return table.begin[a] < table.begin[b];
-  return table.end[a] > table.end[b];
+  return table.end(a) > table.end(b);
 }
 
 bool IsSorted(const EventColumns& table) {
@@ -130,10 +130,10 @@ int64_t FindParents(RangeTable& ranges) {
   for (uint32_t row = 0; row < ranges.size(); ++row) {
     CancelPoint(row);
     if (!open.empty() && ranges.track[open.back()] != ranges.track[row]) open.clear();
-    while (!open.empty() && ranges.end[open.back()] <= ranges.begin[row]) open.pop_back();
+    while (!open.empty() && ranges.end(open.back()) <= ranges.begin[row]) open.pop_back();
     // A range that runs past its would-be parent is a sibling that overlaps, not a child.
     size_t depth = open.size();
-    while (depth > 0 && ranges.end[open[depth - 1]] < ranges.end[row]) --depth;
+    while (depth > 0 && ranges.end(open[depth - 1]) < ranges.end(row)) --depth;
     if (depth < open.size()) ++overlaps;
     if (depth > 0) ranges.parent[row] = Row{open[depth - 1]};
     open.resize(depth);
@@ -152,7 +152,6 @@ void Rebase(Trace& trace) {
   ForEachTable(trace, [&](Table, EventColumns& table) {
     CancelPoint();
     for (TraceTime& t : table.begin) shift(t);
-    for (TraceTime& t : table.end) shift(t);
   });
   for (OtherEvent& other : trace.others) shift(other.begin);
   for (Gap& gap : trace.gaps) {
@@ -173,11 +172,12 @@ Interval Extent(const Trace& trace) {
       const auto [first, last] = table->rows_of(TrackId{track});
       // The profiler's own rows ("PyTorch Profiler (0)") are no activity.
       if (first == last || trace.tracks[track].kind == TrackKind::kOther) continue;
-      if (!any) extent = {table->begin[first], table->end[first]};
+      if (!any) extent = {table->begin[first], table->end(first)};
       any = true;
       extent.begin = std::min(extent.begin, table->begin[first]);
-      const auto ends = table->end.begin();
-      extent.end = std::max(extent.end, *std::max_element(ends + first, ends + last));
+      for (uint32_t row = first; row < last; ++row) {
+        extent.end = std::max(extent.end, table->end(row));
+      }
     }
   }
   return extent;
@@ -299,7 +299,7 @@ AllocationId TraceBuilder::AddAllocation(const Allocation& allocation) {
 void TraceBuilder::PushTimes(EventColumns& table, TraceTime begin, TraceTime end) {
   const TraceTime kept{Clamped(begin.ns, quality())};
   table.begin.push_back(kept);
-  table.end.push_back(std::max(kept, TraceTime{Clamped(end.ns, quality())}));
+  table.duration.push_back(std::max<int64_t>(0, Clamped(end.ns, quality()) - kept.ns));
   if (end < begin) {
     quality().Count("negative_duration", QualitySeverity::kWarning, 1,
                     "an event that ends before it begins; kept with duration 0");
@@ -389,8 +389,8 @@ void TraceBuilder::Expect(const ExpectedRows& rows) {
         column.Expect(count);
       } else {
         ReserveLarge(column, count);
-        room_ahead_->Add(column);
       }
+      VisitStored(column, [&](auto& stored) { room_ahead_->Add(stored); });
     });
   };
   expect(trace_.ranges, rows.ranges);

@@ -17,6 +17,7 @@
 #include "trace/base/ids.h"
 #include "trace/base/interval_set.h"
 #include "trace/base/names.h"
+#include "trace/base/narrow_column.h"
 #include "trace/base/rare_column.h"
 #include "trace/base/string_table.h"
 #include "trace/base/time.h"
@@ -86,26 +87,29 @@ using StackColumn = RareColumn<StackId, kNoStack>;
 // The columns that all tables share.
 struct EventColumns {
   std::vector<TraceTime> begin;
-  std::vector<TraceTime> end;  // >= begin
+  NarrowColumn duration;  // ns, >= 0
   std::vector<StringId> name;
   std::vector<TrackId> track;
   RareColumn<ArgsId, kNoArgs> args;
   std::vector<uint32_t> track_begin;  // rows of track t: [track_begin[t], track_begin[t + 1])
 
   size_t size() const { return begin.size(); }
-  Interval interval(Row row) const { return {begin[Index(row)], end[Index(row)]}; }
+  TraceTime end(size_t row) const { return begin[row] + Duration{duration[row]}; }
+  Interval interval(Row row) const { return {begin[Index(row)], end(Index(row))}; }
   // The rows of one track as a pair of row numbers [first, last).
   std::pair<uint32_t, uint32_t> rows_of(TrackId track) const {
     return {track_begin[Index(track)], track_begin[Index(track) + 1]};
   }
   // Whether a row is something that happened: it is drawn, searched and selected by itself.
   static constexpr bool kHoldsEvents = true;
-  // Whether rows have a length: of what does not last, begin == end.
+  // Whether rows have a length: of what does not last, the duration is 0.
   static constexpr bool kLasts = true;
   // Of a described table: whether rows stand on streams of devices, or on threads of the host,
   // whatever a file says of the single row.
   static constexpr bool kOnStreams = false;
-  static auto SharedColumns(auto& t) { return std::tie(t.begin, t.end, t.name, t.track, t.args); }
+  static auto SharedColumns(auto& t) {
+    return std::tie(t.begin, t.duration, t.name, t.track, t.args);
+  }
   bool operator==(const EventColumns&) const = default;
 };
 
@@ -135,7 +139,7 @@ struct RangeTable : EventColumns {
 struct ApiTable : EventColumns {
   std::vector<ApiKind> kind;
   CategoryColumn category;
-  std::vector<int64_t> correlation;
+  NarrowColumn correlation;
   StackColumn stack;
   RareColumn<int64_t, 0> queue_full_ns;  // how long it waited for room in a device's queue
 
@@ -151,8 +155,8 @@ struct DeviceOpTable : EventColumns {
   std::vector<DeviceOpKind> kind;
   CategoryColumn category;
   std::vector<CopyDirection> direction;  // copies; kUnknown otherwise
-  std::vector<int64_t> bytes;            // copies and memsets; 0 for kernels or when unknown
-  std::vector<int64_t> correlation;
+  NarrowColumn bytes;                    // copies and memsets; 0 for kernels or when unknown
+  NarrowColumn correlation;
   std::vector<MemoryKind> source;  // copies: what they read; kUnknown otherwise
   std::vector<MemoryKind> target;  // copies and memsets: what they write
   std::vector<LaunchConfigId> launch_config;
@@ -290,7 +294,7 @@ struct CounterTable : EventColumns {
 // Ends of arrows between tracks.
 struct FlowTable : EventColumns {
   CategoryColumn category;
-  std::vector<int64_t> id;
+  NarrowColumn id;
   std::vector<char> phase;  // 's' start, 't' step, 'f' finish
   std::vector<char> bind;   // 'e' when the source says bp:"e", else 0
 
@@ -418,7 +422,7 @@ inline bool HasChromeWords(const Trace& trace) {
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
 // launch, queue_full_ns, a sync's call, record and awaited stream) is not listed.
 
-// Calls visit(column): a std::vector, a RareColumn, or a WordColumn.
+// Calls visit(column): a std::vector, a RareColumn, a WordColumn, or a NarrowColumn.
 template <class T, class Visit>
 void ForEachColumn(T& table, Visit visit) {
   const auto each = [&](auto&... columns) { (visit(columns), ...); };

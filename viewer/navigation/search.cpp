@@ -105,7 +105,7 @@ bool IsHit(const EventColumns& table, uint32_t row, Duration shift, const std::v
            const Query& query) {
   if (query.at && table.begin[row] + shift != *query.at) return false;
   if (!named[Index(table.name[row])]) return false;
-  const Duration length = table.end[row] - table.begin[row];
+  const Duration length = table.end(row) - table.begin[row];
   return length >= query.shortest && length <= query.longest;
 }
 

@@ -105,7 +105,7 @@ std::optional<EventRef> DeviceOpAt(const Lines& lines, uint32_t gpu, Category ca
     if (trace.tracks[track].device != line.device) continue;
     const auto [first, last] = ops.rows_of(TrackId{track});
     for (uint32_t row = first; row < last && ops.begin[row] <= t; ++row) {
-      if (ops.end[row] <= t) continue;
+      if (ops.end(row) <= t) continue;
       const bool fits = categorizer.OfDeviceOp(row) == category;
       const bool later = !best || ops.begin[row] > ops.begin[*best];
       if (best && best_fits != fits ? best_fits : !later) continue;

@@ -43,7 +43,7 @@ inline bool ComesBefore(const Cursor& a, const Cursor& b) {
   const TraceTime begin_a = a.table->begin[a.row];
   const TraceTime begin_b = b.table->begin[b.row];
   if (begin_a != begin_b) return begin_a < begin_b;
-  return a.table->end[a.row] > b.table->end[b.row];
+  return a.table->end(a.row) > b.table->end(b.row);
 }
 
 // Merges tables' rows of one track; the first table's come first where they are equal.

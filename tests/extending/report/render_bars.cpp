@@ -32,7 +32,7 @@ std::string Timeline(const Trace& trace) {
     out +=
         fmt::format("<rect x=\"{:.2f}\" width=\"{:.2f}\" height=\"{}\"><title>{}</title></rect>\n",
                     static_cast<double>((ops.begin[row] - trace.extent.begin).ns) * px_per_ns,
-                    static_cast<double>((ops.end[row] - ops.begin[row]).ns) * px_per_ns, kBar,
+                    static_cast<double>((ops.end(row) - ops.begin[row]).ns) * px_per_ns, kBar,
                     Escaped(trace.Text(ops.name[row])));
   }
   return out + "</svg>\n";

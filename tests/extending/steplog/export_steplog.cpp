@@ -13,7 +13,7 @@ std::string Line(const Trace& trace, std::string_view kind, const EventColumns& 
   return fmt::format("{} {} {} {} {}", kind, trace.tracks[Index(rows.track[row])].tid,
                      trace.Text(rows.name[row]),
                      static_cast<double>(rows.begin[row].ns) * us_per_ns,
-                     static_cast<double>((rows.end[row] - rows.begin[row]).ns) * us_per_ns);
+                     static_cast<double>((rows.end(row) - rows.begin[row]).ns) * us_per_ns);
 }
 
 Result<void> Write(const Trace& trace, const std::string& path, const ExportOptions& options) {

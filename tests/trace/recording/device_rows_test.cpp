@@ -63,7 +63,7 @@ std::string Ops(const Trace& t) {
     const Row launch = t.device_ops.launch[i];
     text += fmt::format(
         "{}: {} {}-{} <- {} {{{}}}\n", t.Text(t.tracks[Index(t.device_ops.track[i])].name),
-        t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns, t.device_ops.end[i].ns,
+        t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns, t.device_ops.end(i).ns,
         launch == kNoRow ? "nothing" : t.Text(t.api.name[Index(launch)]),
         Spelled(t, Table::kDeviceOps, i));
   }

@@ -103,13 +103,13 @@ std::vector<std::string> LinesOf(const Trace& t) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < t.api.size(); ++i) {
     lines.push_back(fmt::format("call {} {} {}-{} {}", t.tracks[Index(t.api.track[i])].tid,
-                                t.Text(t.api.name[i]), t.api.begin[i].ns, t.api.end[i].ns,
+                                t.Text(t.api.name[i]), t.api.begin[i].ns, t.api.end(i).ns,
                                 t.api.correlation[i]));
   }
   for (size_t i = 0; i < t.device_ops.size(); ++i) {
     lines.push_back(fmt::format("op {} {} {}-{} {} {}", t.tracks[Index(t.device_ops.track[i])].tid,
                                 t.Text(t.device_ops.name[i]), t.device_ops.begin[i].ns,
-                                t.device_ops.end[i].ns, t.device_ops.correlation[i],
+                                t.device_ops.end(i).ns, t.device_ops.correlation[i],
                                 t.device_ops.bytes[i]));
   }
   std::sort(lines.begin(), lines.end());

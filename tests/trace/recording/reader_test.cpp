@@ -35,7 +35,7 @@ class Reader : public ::testing::Test {
       if (!text.empty()) text += ", ";
       text += std::string(trace.Text(trace.ranges.name[i])) + " " +
               std::to_string(trace.ranges.begin[i].ns) + "-" +
-              std::to_string(trace.ranges.end[i].ns);
+              std::to_string(trace.ranges.end(i).ns);
     }
     return text;
   }

@@ -105,7 +105,7 @@ std::vector<std::string> SampleRows(const Trace& trace) {
              (frame.is_user ? "*" : "");
       return true;
     });
-    EXPECT_EQ(samples.begin[i], samples.end[i]);
+    EXPECT_EQ(samples.begin[i], samples.end(i));
     rows.push_back(row);
   }
   return rows;

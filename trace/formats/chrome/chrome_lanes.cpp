@@ -51,7 +51,7 @@ void ChromeLanes::Append(const EventColumns& table, Table which, TrackId track,
   const auto old_size = static_cast<ptrdiff_t>(spans.size());
   const auto [first, last] = table.rows_of(track);
   for (uint32_t row = first; row < last; ++row) {
-    spans.push_back({table.begin[row], table.end[row], which, row, track});
+    spans.push_back({table.begin[row], table.end(row), which, row, track});
   }
   std::inplace_merge(spans.begin(), spans.begin() + old_size, spans.end(), before);
 }

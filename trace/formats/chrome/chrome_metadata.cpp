@@ -223,7 +223,7 @@ void ChromeTables::FillCopySizes(Trace& built) const {
     const TrackId thread = built.api.track[Index(ops.launch[row])];
     const Process& process = built.processes[Index(built.ProcessOf(thread))];
     const auto it = api_bytes_of_.find({process.pid, ops.correlation[row]});
-    if (it != api_bytes_of_.end()) ops.bytes[row] = it->second;
+    if (it != api_bytes_of_.end()) ops.bytes.Set(row, it->second);
   }
 }
 

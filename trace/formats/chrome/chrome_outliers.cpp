@@ -59,7 +59,7 @@ void ChromeTables::KeepRow(const T& table, size_t row) {
     event.id = table.id[row];
   } else {
     event.has_duration = true;
-    event.duration_ns = (table.end[row] - table.begin[row]).ns;
+    event.duration_ns = (table.end(row) - table.begin[row]).ns;
   }
   notes_.Add(event.time_ns == 0 ? Note::kZeroTime : Note::kTimeOutlier);
   KeepWithTime(event);

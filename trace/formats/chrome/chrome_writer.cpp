@@ -108,7 +108,7 @@ void ChromeWriter::Complete(Table table, const EventColumns& columns, uint32_t r
   w_.Raw("{\"ph\":\"X\"");
   Common(category, name, place.pid, tid, columns.begin[row]);
   w_.Raw(",\"dur\":");
-  w_.Microseconds((columns.end[row] - columns.begin[row]).ns);
+  w_.Microseconds((columns.end(row) - columns.begin[row]).ns);
   TakeArgs(table, row);
   const auto add = [&](std::string_view key, int64_t value) {
     added_.push_back({key, {.type = ArgValue::Type::kInt, .integer = value}});

@@ -211,7 +211,7 @@ void SpellKernel(const LaunchConfig& config, const Device* device, Spelling& arg
 
 void SpellBytes(const DeviceOpTable& ops, size_t row, Spelling& args) {
   args.Add("bytes", ops.bytes[row]);
-  const Duration length = ops.end[row] - ops.begin[row];
+  const Duration length = ops.end(row) - ops.begin[row];
   if (ops.kind[row] == DeviceOpKind::kCopy && length.ns > 0) {  // bytes a nanosecond are GB/s
     args.Add("memory bandwidth (GB/s)",
              static_cast<double>(ops.bytes[row]) / static_cast<double>(length.ns));

@@ -242,12 +242,12 @@ class RankCopy {
         std::apply([&](auto&... own) { builder_.AddRow(to, event, Copied(own[row])...); },
                    T::OwnColumns(rows));
         if constexpr (requires { to.correlation; })
-          to.correlation.back() = OwnCorrelation(kCorrelationKey, rows.correlation[row]);
+          SetBack(to.correlation, OwnCorrelation(kCorrelationKey, rows.correlation[row]));
         if constexpr (requires { to.waited_record; })
-          to.waited_record.back() = OwnCorrelation(kWaitedRecordKey, rows.waited_record[row]);
+          SetBack(to.waited_record, OwnCorrelation(kWaitedRecordKey, rows.waited_record[row]));
         if constexpr (std::is_same_v<T, FlowTable>) {
           const PlainId plain = WithoutSlot(rows.id[row]);
-          to.id.back() = plain.is_original ? plain.id : flow_id_;
+          SetBack(to.id, plain.is_original ? plain.id : flow_id_);
         }
       }
     });
@@ -256,7 +256,7 @@ class RankCopy {
   Event CopiedEvent(const EventColumns& table, uint32_t row, TrackId copy) {
     CopyArgs(table.args[row]);
     return {.begin = Moved(table.begin[row]),
-            .end = Moved(table.end[row]),
+            .end = Moved(table.end(row)),
             .name = Copied(table.name[row]),
             .track = copy,
             .args = builder_.AddArgs(args_)};
