@@ -16,7 +16,7 @@ struct Sync {
   int64_t waited_record = kNoCorrelation;
 };
 
-struct Builder {
+struct SyncTraceBuilder {
   TraceBuilder trace;
   int64_t now = 0;
 
@@ -48,7 +48,7 @@ struct Builder {
 
 // The wider one is the runtime's.
 TEST(SyncJoin, ACallIsTheOuterOne) {
-  Builder b;
+  SyncTraceBuilder b;
   const TrackId thread = b.Thread(100);
   b.trace.AddApi({.begin = TraceTime{0}, .end = TraceTime{50}, .track = thread}, ApiKind::kSync, 7);
   b.trace.AddApi({.begin = TraceTime{10}, .end = TraceTime{40}, .track = thread}, ApiKind::kSync,
@@ -62,7 +62,7 @@ TEST(SyncJoin, ACallIsTheOuterOne) {
 
 // Two processes count alike; each drives a device.
 TEST(SyncJoin, AnIdOfSeveralProcessesIsThatOfTheDevicesDriver) {
-  Builder b;
+  SyncTraceBuilder b;
   for (const int64_t rank : {0, 1}) {
     const int64_t pid = 100 + rank;
     b.Call(pid, 1);
@@ -85,7 +85,7 @@ TEST(SyncJoin, AnIdOfSeveralProcessesIsThatOfTheDevicesDriver) {
 }
 
 TEST(SyncJoin, AnEventsStreamIsOfTheDeviceThatIsNamed) {
-  Builder b;
+  SyncTraceBuilder b;
   const TrackId here = b.Stream(0, 7);
   const TrackId there = b.Stream(1, 7);
   const Sync wait = {.kind = SyncKind::kStreamWaits, .waited_stream = 7};
@@ -102,7 +102,7 @@ TEST(SyncJoin, AnEventsStreamIsOfTheDeviceThatIsNamed) {
 }
 
 TEST(SyncJoin, OfOneDeviceTheNumberOfTheStreamTells) {
-  Builder b;
+  SyncTraceBuilder b;
   const TrackId waits = b.Stream(0, 7);
   const TrackId awaited = b.Stream(0, 20);
   b.Kernel(awaited, 1);
@@ -115,7 +115,7 @@ TEST(SyncJoin, OfOneDeviceTheNumberOfTheStreamTells) {
 
 // Kineto does not say of which device the stream is.
 TEST(SyncJoin, AStreamThatOneDeviceAloneHasIsThatOne) {
-  Builder b;
+  SyncTraceBuilder b;
   const TrackId waits = b.Stream(0, 7);
   const TrackId awaited = b.Stream(1, 13);
   b.Kernel(waits, 1);
@@ -159,7 +159,7 @@ TEST(SyncJoin, AgreesWithATwin) {
   };
   int64_t joined = 0;
   for (int round = 0; round < 500; ++round) {
-    Builder b;
+    SyncTraceBuilder b;
     const int64_t processes = between(1, 3);
     const int64_t ids = between(1, 30);
     for (int64_t id = 1; id <= ids; ++id) {
