@@ -192,7 +192,7 @@ TEST(MemoryBounds, EventsBeyondTheLimitAreAnErrorThatSaysSo) {
   EXPECT_NE(error.find("byte "), std::string::npos) << error;
   if (testing::kIsSanitized) return;
   // Without a limit of its own the import keeps to the process's.
-  const std::string by_default = ImportWithin(300 * kMiB, file.path(), {}, ErrorOf);
+  const std::string by_default = ImportWithin(100 * kMiB, file.path(), {}, ErrorOf);
   EXPECT_NE(by_default.find("of memory"), std::string::npos) << by_default;
 }
 
@@ -251,7 +251,7 @@ TEST(MemoryBounds, DeepNestingNeedsNoStack) {
     gzip.Add(kEvent);
     gzip.Add("]}");
   }
-  const std::string result = ImportWithin(300 * kMiB, file.path(), {}, ErrorOf);
+  const std::string result = ImportWithin(100 * kMiB, file.path(), {}, ErrorOf);
   EXPECT_NE(result.find("without a \"traceEvents\" list"), std::string::npos) << result;
 }
 
