@@ -51,4 +51,23 @@ void ThreadWriter::Fact(const Text& key, const Text& value) {
   WriteRecord(RecordType::kFact, 0, key_id, &word, kFactWords - 1);
 }
 
+void ThreadWriter::NameCategory(const Domain* domain, uint32_t category, const Text& name) {
+  if (!IsDefined(domain) && !DefineDomain(domain, nullptr)) return;
+  CachedString* entry = strings_.Find(name);
+  if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr)) || !Room(2, nullptr)) return;
+  uint64_t* words = Words();
+  words[0] = PackHead(RecordType::kCategory, 2, domain->number, entry->id);
+  words[1] = category;
+  Commit(2);
+}
+
+void ThreadWriter::NameThread(uint32_t tid, const Text& name) {
+  CachedString* entry = strings_.Find(name);
+  if (entry == nullptr || (entry->id == 0 && !Define(entry, nullptr)) || !Room(2, nullptr)) return;
+  uint64_t* words = Words();
+  words[0] = PackHead(RecordType::kThreadName, 2, 0, entry->id);
+  words[1] = tid;
+  Commit(2);
+}
+
 }  // namespace trainprof::collectors

@@ -191,9 +191,11 @@ TEST(MemoryBounds, EventsBeyondTheLimitAreAnErrorThatSaysSo) {
   EXPECT_NE(error.find("larger than the 100 MiB of memory"), std::string::npos) << error;
   EXPECT_NE(error.find("byte "), std::string::npos) << error;
   if (testing::kIsSanitized) return;
-  // Without a limit of its own the import keeps to the process's.
+  // Without a limit of its own the import keeps to the process's, which it may meet before it has counted so far.
   const std::string by_default = ImportWithin(100 * kMiB, file.path(), {}, ErrorOf);
-  EXPECT_NE(by_default.find("of memory"), std::string::npos) << by_default;
+  EXPECT_TRUE(by_default.find("of memory") != std::string::npos ||
+              by_default.find("does not fit into memory") != std::string::npos)
+      << by_default;
 }
 
 TEST(MemoryBounds, AMillionTracksAreBounded) {

@@ -102,10 +102,8 @@ struct EventColumns {
   }
   // Whether a row is something that happened: it is drawn, searched and selected by itself.
   static constexpr bool kHoldsEvents = true;
-  // Whether rows have a length: of what does not last, the duration is 0.
-  static constexpr bool kLasts = true;
-  // Of a described table: whether rows stand on streams of devices, or on threads of the host,
-  // whatever a file says of the single row.
+  static constexpr bool kLasts = true;  // false: all durations are 0
+  // Of a described table: whether rows stand on streams, or on threads, whatever a file says of one.
   static constexpr bool kOnStreams = false;
   static auto SharedColumns(auto& t) {
     return std::tie(t.begin, t.duration, t.name, t.track, t.args);
@@ -422,7 +420,7 @@ inline bool HasChromeWords(const Trace& trace) {
 // or table is not forgotten anywhere. What is computed from sorted rows (track_begin, parent,
 // launch, queue_full_ns, a sync's call, record and awaited stream) is not listed.
 
-// Calls visit(column): a std::vector, a RareColumn, a WordColumn, or a NarrowColumn.
+// Calls visit(column): a std::vector or a Rare-, Word- or NarrowColumn.
 template <class T, class Visit>
 void ForEachColumn(T& table, Visit visit) {
   const auto each = [&](auto&... columns) { (visit(columns), ...); };
