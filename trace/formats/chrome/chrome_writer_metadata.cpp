@@ -25,10 +25,7 @@ std::string ChromeWriter::Members() {
 
 std::string ChromeWriter::Metadata() {
   w_.Clear();
-  first_event_ = true;
-  keep_buffer_ = true;
   WriteMetadata();
-  keep_buffer_ = false;
   std::string text(w_.text());
   w_.Clear();
   return text;
@@ -84,7 +81,7 @@ void ChromeWriter::WriteMetadata() {
   }
   for (uint32_t i = 0; i < trace_.tracks.size(); ++i) {
     const Track& track = trace_.tracks[i];
-    const ChromeLanes::Place place = PlaceOf(TrackId{i});
+    const ChromeLanes::Place place = layout_.PlaceOf(TrackId{i});
     std::string name(trace_.Text(track.name));
     if (is_recording_ && name.empty()) {
       name =
@@ -93,7 +90,7 @@ void ChromeWriter::WriteMetadata() {
     WriteThread(place, name, track.sort_index);
     if (track.kind == TrackKind::kStream) WriteStream(place, track);
   }
-  for (const ChromeLanes::Lane& lane : lanes_.lanes()) {
+  for (const ChromeLanes::Lane& lane : layout_.lanes().lanes()) {
     const Track& track = trace_.tracks[Index(lane.track)];
     const std::string_view base = trace_.Text(track.name);
     const std::string name =
@@ -101,7 +98,7 @@ void ChromeWriter::WriteMetadata() {
             ? fmt::format("{} {} (lane {})", track.kind == TrackKind::kStream ? "stream" : "thread",
                           track.tid, lane.number + 1)
             : fmt::format("{} (lane {})", base, lane.number + 1);
-    WriteThread({PlaceOf(lane.track).pid, lane.tid}, name, track.sort_index);
+    WriteThread({layout_.PlaceOf(lane.track).pid, lane.tid}, name, track.sort_index);
   }
   if (!is_recording_) return;
   constexpr int64_t kDevicesBelow =
@@ -159,7 +156,7 @@ void ChromeWriter::WriteStream(ChromeLanes::Place place, const Track& track) {
 template <class WriteValue>
 void ChromeWriter::WriteMetadataEvent(ChromeLanes::Place place, std::string_view what,
                                       std::string_view key, WriteValue write_value) {
-  BeginEvent();
+  if (w_.size() != 0) w_.Raw(",\n");
   w_.Raw("{\"ph\":\"M\",\"name\":");
   w_.Quoted(what);
   w_.Raw(",\"pid\":");
@@ -171,7 +168,6 @@ void ChromeWriter::WriteMetadataEvent(ChromeLanes::Place place, std::string_view
   w_.Raw(":");
   write_value();
   w_.Raw("}}");
-  EndEvent();
 }
 
 }  // namespace trainprof

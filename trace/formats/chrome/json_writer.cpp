@@ -44,7 +44,7 @@ bool CopyPlain(std::string_view text, char* to) {
 
 // By words: most texts are short, and memcpy of a size that varies costs more than they do. Not inline: of a choice of
 // two literals GCC 12 knows the size of both, and warns of words that are never read there.
-void JsonWriter::CopyBytes(const char* from, size_t size, char* to) {
+[[gnu::noinline]] void JsonWriter::CopyBytes(const char* from, size_t size, char* to) {
   constexpr size_t kWord = sizeof(uint64_t);
   if (size >= kWord && size <= 8 * kWord) {
     for (size_t at = 0; at + kWord < size; at += kWord) std::memcpy(to + at, from + at, kWord);
@@ -54,6 +54,14 @@ void JsonWriter::CopyBytes(const char* from, size_t size, char* to) {
   }
 }
 
+// Not inline: what is written into room that is there stays short.
+[[gnu::noinline]] void JsonWriter::Grow(size_t more) {
+  const size_t written = size();
+  buffer_.resize((buffer_.size() + more) * 2);
+  at_ = buffer_.data() + written;
+  end_ = buffer_.data() + buffer_.size();
+}
+
 void JsonWriter::Real(double value) {
   if (!std::isfinite(value)) {
     // Reading never makes one; a double computed by a recording could.
@@ -61,32 +69,32 @@ void JsonWriter::Real(double value) {
     return;
   }
   Reserve(kNumberBytes + 2);
-  char* first = Here();
-  char* last = std::to_chars(first, first + kNumberBytes, value).ptr;
-  const std::string_view text(first, static_cast<size_t>(last - first));
-  size_ += text.size();
+  char* const first = at_;
+  at_ = std::to_chars(first, first + kNumberBytes, value).ptr;
+  const std::string_view text(first, static_cast<size_t>(at_ - first));
   if (text.find_first_of(".e") == std::string_view::npos) Raw(".0");
 }
 
 void JsonWriter::Microseconds(int64_t ns) {
   Reserve(kNumberBytes);
+  char* p = at_;
   uint64_t magnitude = static_cast<uint64_t>(ns);
   if (ns < 0) {
     magnitude = 0 - magnitude;
-    buffer_[size_++] = '-';
+    *p++ = '-';
   }
-  char* p = std::to_chars(Here(), Here() + kNumberBytes, magnitude / 1000).ptr;
+  p = std::to_chars(p, p + kNumberBytes, magnitude / 1000).ptr;
   const auto fraction = static_cast<unsigned>(magnitude % 1000);
   p[0] = '.';
   p[1] = static_cast<char>('0' + fraction / 100);
   p[2] = static_cast<char>('0' + fraction / 10 % 10);
   p[3] = static_cast<char>('0' + fraction % 10);
-  size_ = static_cast<size_t>(p + 4 - buffer_.data());
+  at_ = p + 4;
 }
 
 void JsonWriter::Quoted(std::string_view text) {
   Reserve(text.size() + 2);
-  char* p = Here();
+  char* const p = at_;
   if (!CopyPlain(text, p + 1)) {
     std::string quoted;
     json::AppendQuoted(quoted, text);
@@ -95,7 +103,7 @@ void JsonWriter::Quoted(std::string_view text) {
   }
   p[0] = '"';
   p[text.size() + 1] = '"';
-  size_ += text.size() + 2;
+  at_ += text.size() + 2;
 }
 
 void ArgKeys::Spell(StringId key) {
@@ -106,6 +114,7 @@ void ArgKeys::Spell(StringId key) {
   spelled.is_outside = IsChromeField(text);
   if (text.starts_with(kFieldPrefix)) text.remove_prefix(1);
   spelled.is_id = spelled.is_outside && text == "id";
+  spelled.text = ',';
   json::AppendQuoted(spelled.text, text);
   spelled.text += ':';
 }
@@ -121,7 +130,6 @@ void JsonWriter::Arguments(std::span<const Arg> args, ArgKeys& keys, const int64
       ++inside;
       continue;
     }
-    Char(',');
     Raw(key.text);
     if (key.is_id && new_id && id != nullptr) {
       Quoted(std::to_string(*id));
@@ -136,18 +144,17 @@ void JsonWriter::Arguments(std::span<const Arg> args, ArgKeys& keys, const int64
   }
   if (inside == 0 && added.empty()) return;
   Raw(",\"args\":{");
-  bool first = true;
+  size_t comma = 1;  // of the first there is none
   for (const Arg& arg : args) {
     const ArgKeys::Key& key = keys.Of(arg.key);
     if (key.is_outside) continue;
-    if (!first) Char(',');
-    first = false;
-    Raw(key.text);
+    Raw(std::string_view(key.text).substr(comma));
+    comma = 0;
     Value(arg.value, strings);
   }
   for (const auto& [key, value, text] : added) {
-    if (!first) Char(',');
-    first = false;
+    if (comma == 0) Char(',');
+    comma = 0;
     Quoted(key);
     Char(':');
     text.empty() ? Value(value, strings) : Quoted(text);

@@ -28,7 +28,7 @@ class ArgKeys {
   struct Key {
     bool is_outside = false;  // a field of the event, beside "args"
     bool is_id = false;       // the field "id"
-    std::string text;         // quoted, with the colon
+    std::string text;         // a comma, the quoted key, a colon
   };
 
   // Keeps a reference; the table may grow.
@@ -51,27 +51,30 @@ class ArgKeys {
 
 class JsonWriter {
  public:
-  std::string_view text() const { return {buffer_.data(), size_}; }
-  size_t size() const { return size_; }
-  void Clear() { size_ = 0; }
+  JsonWriter() = default;
+  JsonWriter(const JsonWriter&) = delete;
+  JsonWriter& operator=(const JsonWriter&) = delete;
+
+  std::string_view text() const { return {buffer_.data(), size()}; }
+  size_t size() const { return static_cast<size_t>(at_ - buffer_.data()); }
+  void Clear() { at_ = buffer_.data(); }
 
   void Raw(std::string_view text) {
     Reserve(text.size());
     if (__builtin_constant_p(text.size())) {
-      std::memcpy(Here(), text.data(), text.size());
+      std::memcpy(at_, text.data(), text.size());
     } else {
-      CopyBytes(text.data(), text.size(), Here());
+      CopyBytes(text.data(), text.size(), at_);
     }
-    size_ += text.size();
+    at_ += text.size();
   }
   void Char(char c) {
     Reserve(1);
-    buffer_[size_++] = c;
+    *at_++ = c;
   }
   void Integer(int64_t value) {
     Reserve(kNumberBytes);
-    size_ = static_cast<size_t>(std::to_chars(Here(), Here() + kNumberBytes, value).ptr -
-                                buffer_.data());
+    at_ = std::to_chars(at_, at_ + kNumberBytes, value).ptr;
   }
   // Shortest text that reads back as the same double, always with a '.' or an exponent, so that it
   // never reads back as an integer. Not for NaN and infinities.
@@ -91,13 +94,14 @@ class JsonWriter {
 
   static void CopyBytes(const char* from, size_t size, char* to);
 
-  char* Here() { return buffer_.data() + size_; }
   void Reserve(size_t more) {
-    if (buffer_.size() - size_ < more) buffer_.resize((buffer_.size() + more) * 2);
+    if (static_cast<size_t>(end_ - at_) < more) [[unlikely]] Grow(more);
   }
+  void Grow(size_t more);
 
   std::vector<char> buffer_;
-  size_t size_ = 0;
+  char* at_ = nullptr;  // where the text ends
+  char* end_ = nullptr;
 };
 
 }  // namespace trainprof

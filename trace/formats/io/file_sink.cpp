@@ -40,6 +40,18 @@ class FileSink::Blocks {
     }
   }
 
+  void Take(std::string& bytes) {
+    if (bytes.size() < kTakenBytes) {
+      Write(bytes);
+    } else {
+      if (!block_.empty()) HandOver();
+      std::swap(block_, bytes);
+      HandOver();
+      std::swap(block_, bytes);
+    }
+    bytes.clear();
+  }
+
   void Finish() {
     {
       std::unique_lock lock(mutex_);
@@ -51,7 +63,8 @@ class FileSink::Blocks {
 
  private:
   static constexpr size_t kBlockBytes = 1 << 20;
-  static constexpr size_t kMostBlocks = 4;  // on their way
+  static constexpr size_t kTakenBytes = 64 << 10;  // fewer are copied
+  static constexpr size_t kMostBlocks = 4;         // on their way
   static constexpr size_t kCompressedBytes = 256 << 10;
 
   // A small file needs no thread, and there may be none to have.
@@ -137,6 +150,7 @@ FileSink::FileSink(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
 FileSink::~FileSink() = default;
 
 void FileSink::Write(std::string_view bytes) { blocks_->Write(bytes); }
+void FileSink::Take(std::string& bytes) { blocks_->Take(bytes); }
 
 Result<void> FileSink::Commit() {
   blocks_->Finish();

@@ -21,6 +21,8 @@ class FileSink {
   // After a failed write the rest is ignored; Commit() reports it. Without a successful Commit()
   // nothing stays.
   void Write(std::string_view bytes);
+  // The same without a copy where they are many: what is left in `bytes` is empty, and has room.
+  void Take(std::string& bytes);
   Result<void> Commit();
 
  private:
