@@ -95,7 +95,8 @@ class JsonWriter {
   static void CopyBytes(const char* from, size_t size, char* to);
 
   void Reserve(size_t more) {
-    if (static_cast<size_t>(end_ - at_) < more) [[unlikely]] Grow(more);
+    if (static_cast<size_t>(end_ - at_) < more) [[unlikely]]
+      Grow(more);
   }
   void Grow(size_t more);
 
