@@ -1,6 +1,7 @@
 // Export of a Kineto trace to Chrome JSON, plain and gzip, against nlohmann's dump of the same
 // document, and zlib's compression of the same text at its usual level. The file goes to the temporary
-// folder. The clock's time: a file is compressed and written on a thread of its own. The last lines are the ratios.
+// folder. The clock's time: rows become text on all cores, and are compressed and written on a thread of their own. The
+// last lines are the ratios.
 // Exit status: 0 all gates hold, 1 one does not, or not all of them ran.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -78,7 +79,7 @@ TEST(ChromeExport, TimesKeepTheirDigitsBelowAMicrosecond) {
 }
 
 // A recording as the collectors make it: ranges with NVTX domains, no Kineto words.
-Trace Recording() {
+Trace Recording(int64_t steps = 2) {
   TraceBuilder b;
   b.trace().source = SourceKind::kRecording;
   b.trace().rank = 2;
@@ -92,7 +93,7 @@ Trace Recording() {
     return Event{
         .begin = TraceTime{begin}, .end = TraceTime{end}, .name = b.Intern(name), .track = track};
   };
-  for (int64_t step = 0; step < 2; ++step) {
+  for (int64_t step = 0; step < steps; ++step) {
     const int64_t t = step * 1000;
     Event range = at(t, t + 900, "step", thread);
     range.category = b.Intern("trainer");
@@ -102,7 +103,7 @@ Trace Recording() {
                   CopyDirection::kUnknown, 0, 100 + step);
   }
   b.AddDeviceOp(at(600, 700, "Memcpy HtoD (Pinned -> Device)", stream), DeviceOpKind::kCopy,
-                CopyDirection::kHostToDevice, 4096, 200);
+                CopyDirection::kHostToDevice, 4096, 99);
   return std::move(b).Build();
 }
 
@@ -139,6 +140,33 @@ TEST(ChromeExport, RecordingsSpeakKineto) {
             (std::map<std::string, int>{
                 {"cuda_runtime", 2}, {"gpu_memcpy", 1}, {"kernel", 2}, {"user_annotation", 2}}));
   EXPECT_EQ(arrows, 4);
+}
+
+// Its rows are written in pieces, on several threads.
+TEST(ChromeExport, ALongRecordingIsNumberedThroughAndInOrder) {
+  constexpr int64_t kSteps = 5000;
+  const Json document = Exported(Recording(kSteps));
+  ExpectPerfettoRules(document, true);
+  std::map<std::string, std::vector<double>> times;  // of a category, in the order of the file
+  std::vector<std::string> steps;
+  std::map<int64_t, std::string> phases_of_arrow;
+  for (const Json& event : document["traceEvents"]) {
+    const std::string phase = event["ph"];
+    if (phase == "s" || phase == "f") phases_of_arrow[event["id"]] += phase;
+    if (phase != "X") continue;
+    times[event["cat"]].push_back(event["ts"]);
+    if (event["cat"] == "user_annotation") steps.push_back(event["name"]);
+  }
+  ASSERT_EQ(steps.size(), static_cast<size_t>(kSteps));
+  for (int64_t step = 0; step < kSteps; ++step) {
+    ASSERT_EQ(steps[static_cast<size_t>(step)], fmt::format("ProfilerStep#{}", step));
+    ASSERT_EQ(phases_of_arrow[step + 1], "sf");
+  }
+  EXPECT_EQ(phases_of_arrow.size(), static_cast<size_t>(kSteps));
+  for (const char* category : {"user_annotation", "cuda_runtime", "kernel"}) {
+    EXPECT_EQ(times[category].size(), static_cast<size_t>(kSteps)) << category;
+    EXPECT_TRUE(std::is_sorted(times[category].begin(), times[category].end())) << category;
+  }
 }
 
 TEST(ChromeExport, ARecordingReadsBackWithItsTimesAndLaunches) {
