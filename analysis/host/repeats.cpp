@@ -1,8 +1,8 @@
 #include "analysis/host/repeats.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <unordered_map>
 
 #include "trace/base/cancel.h"
 
@@ -21,38 +21,88 @@ uint64_t Reduced(unsigned __int128 value) {
 
 uint64_t Times(uint64_t a, uint64_t b) { return Reduced(static_cast<unsigned __int128>(a) * b); }
 
-// The first run of `length` that at least `least` sequences hold.
-CommonRun RunOf(size_t length, std::span<const std::vector<uint64_t>> sequences, size_t least) {
-  uint64_t power = 1;  // kBase to the power of length - 1
-  for (size_t i = 1; i < length; ++i) power = Times(power, kBase);
-  struct Seen {
-    CommonRun first;
-    size_t last = SIZE_MAX;  // sequence
-  };
-  std::unordered_map<uint64_t, Seen> seen;
-  const auto place = [](const CommonRun& run) { return std::pair(run.sequence, run.begin); };
-  CommonRun best;
-  for (size_t s = 0; s < sequences.size(); ++s) {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < sequences[s].size(); ++i) {
-      CancelPoint(i);
-      const auto token = [&](size_t at) { return sequences[s][at] % kPrime; };
-      if (i >= length) {
-        hash = Reduced(static_cast<unsigned __int128>(hash) + kPrime -
-                       Times(token(i - length), power));
-      }
-      hash = Reduced(static_cast<unsigned __int128>(Times(hash, kBase)) + token(i));
-      if (i + 1 < length) continue;
-      Seen& run = seen[hash];
-      if (run.first.held_by == 0) run.first = {s, i + 1 - length, length, 0};
-      if (run.last == s) continue;
-      run.last = s;
-      ++run.first.held_by;
+// The hashes of all beginnings of a sequence: a run's own is a difference of two of them.
+class Beginnings {
+ public:
+  explicit Beginnings(std::span<const uint64_t> sequence) : hashes_(sequence.size() + 1) {
+    for (size_t i = 0; i < sequence.size(); ++i) {
+      hashes_[i + 1] =
+          Reduced(static_cast<unsigned __int128>(Times(hashes_[i], kBase)) + sequence[i] % kPrime);
     }
   }
-  for (const auto& [hash, run] : seen) {
-    if (run.first.held_by < least) continue;
-    if (best.length == 0 || place(run.first) < place(best)) best = run.first;
+  // How many runs of that length begin in it.
+  size_t Runs(size_t length) const { return length < hashes_.size() ? hashes_.size() - length : 0; }
+  // `power`: kBase to the power of `length`.
+  uint64_t HashOf(size_t begin, size_t length, uint64_t power) const {
+    return Reduced(static_cast<unsigned __int128>(hashes_[begin + length]) + kPrime -
+                   Times(hashes_[begin], power));
+  }
+
+ private:
+  std::vector<uint64_t> hashes_;
+};
+
+// Runs of one length by their hash, and which sequences hold them. Its room is kept from length to length.
+class HeldRuns {
+ public:
+  struct Held {
+    uint64_t hash = 0;
+    uint32_t sequence = 0;  // the first that holds it, and where
+    uint32_t begin = 0;
+    uint32_t last = 0;   // that holds it
+    uint32_t count = 0;  // 0: the slot is free
+  };
+
+  // Forgets all, and has room for so many.
+  void Begin(size_t most) {
+    const size_t slots = std::bit_ceil(2 * most + 2);
+    slots_.assign(slots, {});
+    shift_ = 64 - std::countr_zero(slots);
+  }
+  // That run's, or the free slot where it belongs.
+  Held& Of(uint64_t hash) {
+    size_t at = (hash * 0x9E3779B97F4A7C15) >> shift_;
+    while (slots_[at].count != 0 && slots_[at].hash != hash) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+  std::span<const Held> slots() const { return slots_; }
+
+ private:
+  std::vector<Held> slots_;
+  int shift_ = 63;
+};
+
+// The first run of `length` that at least `least` sequences hold.
+CommonRun RunOf(size_t length, std::span<const Beginnings> sequences, size_t least,
+                HeldRuns& seen) {
+  uint64_t power = 1;
+  for (size_t i = 0; i < length; ++i) power = Times(power, kBase);
+  // A run that so many hold is in one of these: those behind only say who holds it, too.
+  const size_t first_of_all = sequences.size() - least + 1;
+  size_t runs = 0;
+  for (size_t s = 0; s < first_of_all; ++s) runs += sequences[s].Runs(length);
+  seen.Begin(runs);
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    const size_t begins = sequences[s].Runs(length);
+    for (uint32_t i = 0; i < begins; ++i) {
+      CancelPoint(i);
+      const uint64_t hash = sequences[s].HashOf(i, length, power);
+      HeldRuns::Held& run = seen.Of(hash);
+      if (run.count == 0) {
+        if (s < first_of_all) run = {hash, s, i, s, 1};
+      } else if (run.last != s) {
+        run.last = s;
+        ++run.count;
+      }
+    }
+  }
+  CommonRun best;
+  for (const HeldRuns::Held& run : seen.slots()) {
+    if (run.count < least) continue;
+    if (best.length != 0 &&
+        std::pair(best.sequence, best.begin) < std::pair<size_t, size_t>(run.sequence, run.begin))
+      continue;
+    best = {run.sequence, run.begin, length, run.count};
   }
   return best;
 }
@@ -212,12 +262,14 @@ CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, dou
       1, static_cast<size_t>(std::ceil(share * static_cast<double>(sequences.size()) - 1e-9)));
   size_t most = 0;
   for (const auto& sequence : sequences) most = std::max(most, sequence.size());
+  const std::vector<Beginnings> beginnings(sequences.begin(), sequences.end());
+  HeldRuns seen;
   // A part of a run that is held is held: bisection finds the longest.
   CommonRun best;
   size_t low = 1;
   while (low <= most) {
     const size_t length = low + (most - low) / 2;
-    const CommonRun run = RunOf(length, sequences, least);
+    const CommonRun run = RunOf(length, beginnings, least, seen);
     if (run.length > 0) {
       best = run;
       low = length + 1;

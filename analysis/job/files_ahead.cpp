@@ -41,7 +41,7 @@ void FilesAhead::Work() {
 }
 
 bool FilesAhead::MayReadAhead() const {
-  if (is_alone_ || claimed_ == needs_.size() || claimed_ - given_ >= UsableCores()) return false;
+  if (is_alone_ || claimed_ == needs_.size() || claimed_ - given_ > UsableCores()) return false;
   uint64_t needed = 0;
   for (size_t file = given_; file <= claimed_; ++file) needed += needs_[file];
   const uint64_t most = ReadableMemoryBytes();

@@ -22,7 +22,8 @@ class FilesAhead {
   using Load = std::function<Result<Trace>(size_t file)>;
 
   // `needs`: of each file what its trace may take, in bytes, roughly: where that is not at hand no file is read
-  // ahead. At most one a core is read or waits to be taken; one is read by who takes it.
+  // ahead. At most one a core is read, one of them by who takes them, and one more than cores are read or wait to be
+  // taken: no core is idle while the next one to be taken takes long.
   FilesAhead(std::vector<uint64_t> needs, Load load);
   FilesAhead(const FilesAhead&) = delete;
   FilesAhead& operator=(const FilesAhead&) = delete;

@@ -40,6 +40,25 @@ TEST(FilesAhead, GivesAllInTheirOrder) {
   EXPECT_LE(most, UsableCores());
 }
 
+// Two cores, 64 files: who took none read one itself, and the other core had nothing to do until that was done.
+TEST(FilesAhead, NoCoreWaitsForAFileThatTakesLong) {
+  const size_t cores = UsableCores();
+  if (cores == 1) GTEST_SKIP() << "one core: nothing is read ahead";
+  std::atomic<bool> others_are_read = false;
+  bool waited_in_vain = false;
+  FilesAhead ahead(Needs(cores + 1, 1), [&](size_t file) -> Result<Trace> {
+    if (file == cores) others_are_read = true;
+    const auto begin = std::chrono::steady_clock::now();
+    while (file == 0 && !others_are_read && !waited_in_vain) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      waited_in_vain = std::chrono::steady_clock::now() - begin > std::chrono::seconds(30);
+    }
+    return TraceOf(file);
+  });
+  EXPECT_EQ(ahead.Next().value().path, "0");
+  EXPECT_FALSE(waited_in_vain);
+}
+
 TEST(FilesAhead, WhatTheMachineHasNoMemoryForIsReadWhenItIsTaken) {
   std::atomic<int> reading = 0;
   FilesAhead ahead(Needs(8, UINT64_MAX / 16), [&](size_t file) -> Result<Trace> {
