@@ -90,18 +90,18 @@ std::span<const CallWaits::OfCall> CallWaits::RowsOf(const std::vector<OfCall>& 
   return {first, last};
 }
 
-std::optional<CallWait> CallWaits::Of(Row call) const {
+std::optional<CallWait> CallWaits::Of(Row call, Near& near) const {
   const size_t row = Index(call);
   const Interval times = trace_.api.interval(call);
   const HostWait waits = host_waits_[Index(trace_.api.name[row])];
   CallWait wait;
   const auto syncs = RowsOf(syncs_, call);
   if (!syncs.empty()) wait.sync = Row{syncs.front().index};
-  for (const OfCall& sync : syncs) AddSyncTargets(call, Row{sync.index}, wait.targets);
+  for (const OfCall& sync : syncs) AddSyncTargets(call, Row{sync.index}, near, wait.targets);
   if (blocking_[row] && StartsWork(trace_.api.kind[row])) {
     AddOwnTargets(call, wait.targets);
   } else if (syncs.empty() && (blocking_[row] || waits == HostWait::kContext)) {
-    AddContextTargets(call, kNoDevice, wait.targets);
+    AddContextTargets(call, kNoDevice, near, wait.targets);
   } else if (syncs.empty() && IsHeld(call)) {
     wait.kind = EdgeKind::kQueueRoom;
     AddRoom(call, wait.targets);
@@ -131,15 +131,16 @@ void CallWaits::AddLastIssued(const Streams::Stream* stream, TraceTime before,
   if (const auto item = streams_.LastIssuedBefore(*stream, before)) targets.push_back(*item);
 }
 
-void CallWaits::AddSyncTargets(Row call, Row sync, std::vector<uint32_t>& targets) const {
+void CallWaits::AddSyncTargets(Row call, Row sync, Near& near,
+                               std::vector<uint32_t>& targets) const {
   const size_t row = Index(sync);
   const SyncTable& syncs = trace_.syncs;
   if (syncs.kind[row] == SyncKind::kContext) {
-    return AddContextTargets(call, trace_.tracks[Index(syncs.track[row])].device, targets);
+    return AddContextTargets(call, trace_.tracks[Index(syncs.track[row])].device, near, targets);
   }
   const Row record = syncs.kind[row] == SyncKind::kEvent ? syncs.record[row] : call;
   const Streams::Stream* const stream = streams_.Of(syncs.awaited[row]);
-  if (syncs.awaited[row] == kNoTrack) return AddContextTargets(call, kNoDevice, targets);
+  if (syncs.awaited[row] == kNoTrack) return AddContextTargets(call, kNoDevice, near, targets);
   AddLastIssued(stream, trace_.api.begin[Index(record == kNoRow ? call : record)], targets);
 }
 
@@ -147,15 +148,18 @@ void CallWaits::AddOwnTargets(Row call, std::vector<uint32_t>& targets) const {
   for (const OfCall& op : RowsOf(ops_, call)) targets.push_back(op.index);
 }
 
-void CallWaits::AddContextTargets(Row call, DeviceId device, std::vector<uint32_t>& targets) const {
+void CallWaits::AddContextTargets(Row call, DeviceId device, Near& near,
+                                  std::vector<uint32_t>& targets) const {
   const Interval times = trace_.api.interval(call);
   const ProcessId process = trace_.ProcessOf(trace_.api.track[Index(call)]);
-  for (const Streams::Stream& stream : streams_.streams()) {
+  near.resize(streams_.streams().size());
+  for (size_t i = 0; i < near.size(); ++i) {
+    const Streams::Stream& stream = streams_.streams()[i];
     const bool is_its = device != kNoDevice
                             ? stream.device == device
                             : stream.driver == process || stream.driver == kNoProcess;
     if (!is_its) continue;
-    const auto item = streams_.LastIssuedBefore(stream, times.begin);
+    const auto item = streams_.LastIssuedBefore(stream, times.begin, near[i]);
     // A stream that works on behind the call was not waited for.
     if (item && streams_.end(*item) <= times.end + kRounding) targets.push_back(*item);
   }

@@ -14,8 +14,12 @@ class CallWaits {
   // `blocking_calls`: FindBlockingCalls(trace). Keeps references. O(n log n).
   CallWaits(const Trace& trace, const std::vector<bool>& blocking_calls, const Streams& streams);
 
-  // Nothing of a call that waits for nothing. O(streams log n).
-  std::optional<CallWait> Of(Row call) const;
+  // Where the last answers were found, by stream: what the next call of the same thread waits for stands near.
+  using Near = std::vector<uint32_t>;
+
+  // Nothing of a call that waits for nothing. `near`: empty before a thread's first call. O(streams log n); of calls
+  // that follow one another O(streams log distance). May be called on several threads.
+  std::optional<CallWait> Of(Row call, Near& near) const;
 
  private:
   struct OfCall {
@@ -31,12 +35,13 @@ class CallWaits {
   bool IsHeld(Row call) const;
   static std::span<const OfCall> RowsOf(const std::vector<OfCall>& rows, Row call);
 
-  void AddSyncTargets(Row call, Row sync, std::vector<uint32_t>& targets) const;
+  void AddSyncTargets(Row call, Row sync, Near& near, std::vector<uint32_t>& targets) const;
   void AddOwnTargets(Row call, std::vector<uint32_t>& targets) const;
   void AddLastIssued(const Streams::Stream* stream, TraceTime before,
                      std::vector<uint32_t>& targets) const;
   // Of all streams of the device; of all that the process drives, where it is not known.
-  void AddContextTargets(Row call, DeviceId device, std::vector<uint32_t>& targets) const;
+  void AddContextTargets(Row call, DeviceId device, Near& near,
+                         std::vector<uint32_t>& targets) const;
   void AddRoom(Row call, std::vector<uint32_t>& targets) const;
 
   const Trace& trace_;

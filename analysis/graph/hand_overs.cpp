@@ -1,14 +1,15 @@
 #include "analysis/graph/hand_overs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
+#include "analysis/graph/ended_last.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/host/call_sites.h"
 #include "trace/base/cancel.h"
-#include "trace/base/large_columns.h"
-#include "trace/base/sort_runs.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -18,9 +19,10 @@ struct Place {
   uint32_t item = 0;
 };
 
-struct End {
-  TraceTime at;
-  Place place;
+// A stretch before an item, or a wait for input, in which its thread may have waited for another one.
+struct Pause {
+  uint32_t item = 0;
+  Interval time;
 };
 
 struct Candidate {
@@ -50,6 +52,22 @@ bool WasAtWork(const Trace& trace, TrackId thread, TraceTime at, const Interval&
   const Row range = InnermostRange(trace.ranges, thread, at);
   return range != kNoRow && trace.ranges.begin[Index(range)] > pause.begin &&
          std::min(trace.ranges.end(Index(range)), pause.end) > at + kHostPause;
+}
+
+// Long enough to have waited; ascending. Before the first item of a thread there is none that is known.
+std::vector<Pause> PausesOf(const Trace& trace, const HostItems& items, const HostThread& thread) {
+  std::vector<Pause> pauses;
+  TraceTime at{INT64_MAX};
+  for (uint32_t i = 0; i < thread.items.size(); ++i) {
+    CancelPoint(i);
+    const HostItem& item = thread.items[i];
+    if (item.kind == NodeKind::kStep) continue;
+    const Interval times = items.Times(trace, item);
+    const Interval pause = item.kind == NodeKind::kInput ? times : Interval{at, times.begin};
+    at = times.end;
+    if (pause.Length() >= kThreadPause) pauses.push_back({i, pause});
+  }
+  return pauses;
 }
 
 int64_t Quantile(std::vector<int64_t>& values, size_t quarter) {
@@ -90,19 +108,16 @@ bool StopsWhereItHandsOver(const std::vector<int64_t>& silences, int64_t silence
 
 HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
   if (items.threads.size() < 2) return;
-  std::vector<End> ends;
-  size_t count = 0;
-  for (const HostThread& thread : items.threads) count += thread.items.size();
-  ReserveLarge(ends, count);
+  std::vector<std::vector<Pause>> pauses(items.threads.size());
+  std::vector<std::function<void()>> jobs;
   for (uint32_t t = 0; t < items.threads.size(); ++t) {
-    const std::vector<HostItem>& of_thread = items.threads[t].items;
-    for (uint32_t i = 0; i < of_thread.size(); ++i) {
-      CancelPoint(i);
-      if (of_thread[i].kind == NodeKind::kStep) continue;
-      ends.push_back({items.Times(trace, of_thread[i]).end, {t, i}});
-    }
+    jobs.emplace_back([&, t] { pauses[t] = PausesOf(trace, items, items.threads[t]); });
   }
-  SortRuns(ends, [](const End& end) { return end.at; });
+  RunAll(jobs);
+  size_t count = 0;
+  for (const std::vector<Pause>& of_thread : pauses) count += of_thread.size();
+  if (count == 0) return;
+  EndedLast ended(trace, items, count);
   const auto silence_behind = [&](const Place& place) {
     const std::vector<HostItem>& of_thread = items.threads[place.thread].items;
     const TraceTime end = items.Times(trace, of_thread[place.item]).end;
@@ -112,39 +127,25 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
     }
     return std::max<int64_t>(0, (trace.extent.end - end).ns);
   };
-  // Of another thread the last that ended within, its end not before `within.begin`.
-  const auto last_within = [&](uint32_t thread, const Interval& within) -> const End* {
-    auto end = std::partition_point(ends.begin(), ends.end(),
-                                    [&](const End& e) { return e.at <= within.end; });
-    while (end != ends.begin() && (end - 1)->at > within.begin) {
-      --end;
-      if (end->place.thread != thread) return &*end;
-    }
-    return nullptr;
-  };
   std::map<Pair, std::vector<Candidate>> pairs;
   for (uint32_t t = 0; t < items.threads.size(); ++t) {
-    const std::vector<HostItem>& of_thread = items.threads[t].items;
-    TraceTime at{INT64_MAX};  // its first item waits for nothing that is known
-    for (uint32_t i = 0; i < of_thread.size(); ++i) {
-      CancelPoint(i);
-      const HostItem& item = of_thread[i];
-      if (item.kind == NodeKind::kStep) continue;
-      const Interval times = items.Times(trace, item);
-      const bool is_input = item.kind == NodeKind::kInput;
-      const Interval pause = is_input ? times : Interval{at, times.begin};
-      at = times.end;
-      if (pause.Length() < kThreadPause) continue;
-      const End* const end = last_within(t, pause);
-      if (end == nullptr) continue;
-      if (!is_input && WasAtWork(trace, items.threads[t].track, end->at, pause)) continue;
-      const HostItem& other = items.threads[end->place.thread].items[end->place.item];
+    size_t asked = 0;
+    for (const auto& [i, pause] : pauses[t]) {
+      CancelPoint(asked++);
+      const auto end = ended.Within(t, pause);
+      if (!end) continue;
+      const HostItem& item = items.threads[t].items[i];
+      if (item.kind != NodeKind::kInput &&
+          WasAtWork(trace, items.threads[t].track, end->at, pause)) {
+        continue;
+      }
+      const HostItem& other = items.threads[end->thread].items[end->item];
       // The other one began before this one goes on: so it stands before it in the graph.
-      pairs[{end->place.thread, NameOf(trace, items, other), t, NameOf(trace, items, item)}]
-          .push_back({{t, i},
-                      {end->place.thread, end->place.item, (pause.end - end->at).ns},
-                      pause.Length().ns,
-                      silence_behind(end->place)});
+      pairs[{end->thread, NameOf(trace, items, other), t, NameOf(trace, items, item)}].push_back(
+          {{t, i},
+           {end->thread, end->item, (pause.end - end->at).ns},
+           pause.Length().ns,
+           silence_behind({end->thread, end->item})});
     }
   }
   std::map<std::tuple<uint32_t, StringId, uint32_t>, size_t> times;

@@ -1,12 +1,15 @@
 #include "analysis/graph/host_items.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "analysis/graph/call_waits.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -38,51 +41,78 @@ std::vector<InputPiece> InputPieces(const Trace& trace, TrackId thread,
   return pieces;
 }
 
-class Finder {
- public:
-  Finder(const Trace& trace, TrackId stepping, std::vector<TraceTime> marks,
-         const std::vector<bool>& blocking, const Streams& streams)
-      : trace_(trace), stepping_(stepping), waits_(trace, blocking, streams) {
-    items_.marks = std::move(marks);
-    items_.waits.emplace_back();
-    AssignLarge(items_.outer_call, trace.api.size());
-  }
+// What one thread did. Its items name its own inputs, and its waits from 1 on.
+struct Found {
+  std::vector<HostItem> items;
+  std::vector<InputPiece> inputs;
+  std::vector<CallWait> waits;
+};
 
-  HostItems Find() && {
-    for (uint32_t id = 0; id < trace_.tracks.size(); ++id) {
-      const TrackId track{id};
-      const auto [first, last] = trace_.api.rows_of(track);
-      if (first == last && track != stepping_) continue;
-      items_.threads.push_back({track, ItemsOf(track)});
+class ThreadFinder {
+ public:
+  // `outer_call`: this thread's rows of it are set.
+  ThreadFinder(const Trace& trace, TrackId thread, const CallWaits& waits,
+               std::vector<uint32_t>& outer_call)
+      : trace_(trace), thread_(thread), waits_(waits), outer_call_(outer_call) {}
+
+  // `marks`: nullptr of a thread that does not step.
+  Found Find(const std::vector<TraceTime>* marks) && {
+    const std::vector<uint32_t> outer = OuterCalls();
+    AddCalls(outer);
+    size_t middle = found_.items.size();
+    found_.inputs = InputPieces(trace_, thread_, outer);
+    for (uint32_t input = 0; input < found_.inputs.size(); ++input) {
+      found_.items.push_back({NodeKind::kInput, input, 0});
     }
-    return std::move(items_);
+    MergeFrom(middle, {});
+    if (marks == nullptr) return std::move(found_);
+    middle = found_.items.size();
+    for (uint32_t mark = 0; mark < marks->size(); ++mark) {
+      found_.items.push_back({NodeKind::kStep, mark, 0});
+    }
+    // Of what begins together the step does so first.
+    std::rotate(found_.items.begin(), found_.items.begin() + static_cast<ptrdiff_t>(middle),
+                found_.items.end());
+    MergeFrom(marks->size(), *marks);
+    return std::move(found_);
   }
 
  private:
-  std::vector<uint32_t> OuterCalls(TrackId thread) {
+  std::vector<uint32_t> OuterCalls() {
     std::vector<uint32_t> outer;
-    const auto [first, last] = trace_.api.rows_of(thread);
+    const auto [first, last] = trace_.api.rows_of(thread_);
     for (uint32_t call = first; call < last; ++call) {
       CancelPoint(call);
       const bool is_inner = !outer.empty() && trace_.api.begin[call] < trace_.api.end(outer.back());
       if (!is_inner) outer.push_back(call);
-      items_.outer_call[call] = outer.back();
+      outer_call_[call] = outer.back();
     }
     return outer;
   }
 
+  void AddCalls(const std::vector<uint32_t>& outer) {
+    ReserveLarge(found_.items, outer.size());
+    const uint32_t last = trace_.api.rows_of(thread_).second;
+    for (size_t i = 0; i < outer.size(); ++i) {
+      HostItem item{NodeKind::kCall, outer[i], 0};
+      const uint32_t next = i + 1 < outer.size() ? outer[i + 1] : last;
+      for (uint32_t call = outer[i]; call < next; ++call) AddWait(call, item);
+      found_.items.push_back(item);
+    }
+  }
+
   // What a call waits for, and the calls within it: the driver's do the runtime's work.
   void AddWait(uint32_t call, HostItem& item) {
-    std::optional<CallWait> wait = waits_.Of(Row{call});
+    std::optional<CallWait> wait = waits_.Of(Row{call}, near_);
     if (!wait) return;
     // A call within one may end behind it: times are rounded, and of a damaged trace anything.
     wait->from = std::min(wait->from, trace_.api.end(item.index));
     if (item.wait == 0) {
-      item.wait = static_cast<uint32_t>(items_.waits.size());
-      items_.waits.push_back(*std::move(wait));
+      found_.waits.push_back(*std::move(wait));
+      item.wait = static_cast<uint32_t>(found_.waits.size());
       return;
     }
-    CallWait& all = items_.waits[item.wait];
+    CallWait& all = found_.waits[item.wait - 1];
     if (wait->targets.empty()) return;
     if (all.targets.empty()) {
       all = *std::move(wait);
@@ -91,46 +121,38 @@ class Finder {
     all.targets.insert(all.targets.end(), wait->targets.begin(), wait->targets.end());
   }
 
-  std::vector<HostItem> ItemsOf(TrackId thread) {
-    const std::vector<uint32_t> outer = OuterCalls(thread);
-    std::vector<HostItem> items;
-    ReserveLarge(items, outer.size());
-    const uint32_t last = trace_.api.rows_of(thread).second;
-    for (size_t i = 0; i < outer.size(); ++i) {
-      HostItem item{NodeKind::kCall, outer[i], 0};
-      const uint32_t next = i + 1 < outer.size() ? outer[i + 1] : last;
-      for (uint32_t call = outer[i]; call < next; ++call) AddWait(call, item);
-      items.push_back(item);
-    }
-    const auto by_begin = [&](const HostItem& a, const HostItem& b) {
-      return items_.Times(trace_, a).begin < items_.Times(trace_, b).begin;
+  void MergeFrom(size_t middle, std::span<const TraceTime> marks) {
+    const auto begin_of = [&](const HostItem& item) {
+      if (item.kind == NodeKind::kStep) return marks[item.index];
+      return item.kind == NodeKind::kInput ? found_.inputs[item.index].interval.begin
+                                           : trace_.api.begin[item.index];
     };
-    const auto merge_from = [&](size_t middle) {
-      std::inplace_merge(items.begin(), items.begin() + static_cast<ptrdiff_t>(middle), items.end(),
-                         by_begin);
-    };
-    size_t middle = items.size();
-    for (const InputPiece& piece : InputPieces(trace_, thread, outer)) {
-      items.push_back({NodeKind::kInput, static_cast<uint32_t>(items_.inputs.size()), 0});
-      items_.inputs.push_back(piece);
-    }
-    merge_from(middle);
-    if (thread != stepping_) return items;
-    middle = items.size();
-    for (uint32_t mark = 0; mark < items_.marks.size(); ++mark) {
-      items.push_back({NodeKind::kStep, mark, 0});
-    }
-    // Of what begins together the step does so first.
-    std::rotate(items.begin(), items.begin() + static_cast<ptrdiff_t>(middle), items.end());
-    merge_from(items_.marks.size());
-    return items;
+    const auto begin = found_.items.begin();
+    std::inplace_merge(
+        begin, begin + static_cast<ptrdiff_t>(middle), found_.items.end(),
+        [&](const HostItem& a, const HostItem& b) { return begin_of(a) < begin_of(b); });
   }
 
   const Trace& trace_;
-  const TrackId stepping_;
-  const CallWaits waits_;
-  HostItems items_;
+  const TrackId thread_;
+  const CallWaits& waits_;
+  std::vector<uint32_t>& outer_call_;
+  CallWaits::Near near_;
+  Found found_;
 };
+
+// Behind what the threads before it did.
+void Append(TrackId thread, Found found, HostItems& items) {
+  const auto inputs = static_cast<uint32_t>(items.inputs.size());
+  const auto waits = static_cast<uint32_t>(items.waits.size() - 1);
+  for (HostItem& item : found.items) {
+    if (item.kind == NodeKind::kInput) item.index += inputs;
+    if (item.wait != 0) item.wait += waits;
+  }
+  items.inputs.insert(items.inputs.end(), found.inputs.begin(), found.inputs.end());
+  std::move(found.waits.begin(), found.waits.end(), std::back_inserter(items.waits));
+  items.threads.push_back({thread, std::move(found.items)});
+}
 
 }  // namespace
 
@@ -147,7 +169,27 @@ Interval HostItems::Times(const Trace& trace, const HostItem& item) const {
 
 HostItems FindHostItems(const Trace& trace, TrackId stepping, std::vector<TraceTime> marks,
                         const std::vector<bool>& blocking_calls, const Streams& streams) {
-  return Finder(trace, stepping, std::move(marks), blocking_calls, streams).Find();
+  HostItems items;
+  items.marks = std::move(marks);
+  items.waits.emplace_back();
+  AssignLarge(items.outer_call, trace.api.size());
+  std::vector<TrackId> threads;
+  for (uint32_t id = 0; id < trace.tracks.size(); ++id) {
+    const auto [first, last] = trace.api.rows_of(TrackId{id});
+    if (first != last || TrackId{id} == stepping) threads.push_back(TrackId{id});
+  }
+  const CallWaits waits(trace, blocking_calls, streams);
+  std::vector<Found> found(threads.size());
+  std::vector<std::function<void()>> jobs;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    jobs.emplace_back([&, i] {
+      found[i] = ThreadFinder(trace, threads[i], waits, items.outer_call)
+                     .Find(threads[i] == stepping ? &items.marks : nullptr);
+    });
+  }
+  RunAll(jobs);
+  for (size_t i = 0; i < threads.size(); ++i) Append(threads[i], std::move(found[i]), items);
+  return items;
 }
 
 }  // namespace trainprof

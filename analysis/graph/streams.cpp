@@ -4,6 +4,7 @@
 
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/near.h"
 
 namespace trainprof {
 namespace {
@@ -68,6 +69,18 @@ const Streams::Stream* Streams::Of(TrackId track) const {
 
 std::optional<uint32_t> Streams::LastIssuedBefore(const Stream& stream, TraceTime at) const {
   return LastThat(stream.first, stream.last, [&](uint32_t item) { return issued_[item] < at; });
+}
+
+std::optional<uint32_t> Streams::LastIssuedBefore(const Stream& stream, TraceTime at,
+                                                  uint32_t& near) const {
+  const auto begin = issued_.begin();
+  const auto first = begin + stream.first;
+  const auto last = begin + stream.last;
+  const auto found = PartitionNear(first, last, std::clamp(begin + near, first, last),
+                                   [&](TraceTime issued) { return issued < at; });
+  near = static_cast<uint32_t>(found - begin);
+  if (found == first) return std::nullopt;
+  return near - 1;
 }
 
 std::optional<uint32_t> Streams::LastEndedBy(const Stream& stream, TraceTime at) const {

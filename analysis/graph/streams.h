@@ -46,6 +46,9 @@ class Streams {
 
   // Of a stream the last item that was asked for before `at`. O(log n).
   std::optional<uint32_t> LastIssuedBefore(const Stream& stream, TraceTime at) const;
+  // The same from `near` on, where the last answer was found, which it sets; O(log distance).
+  std::optional<uint32_t> LastIssuedBefore(const Stream& stream, TraceTime at,
+                                           uint32_t& near) const;
   // The last item that had ended at `at`. O(log n).
   std::optional<uint32_t> LastEndedBy(const Stream& stream, TraceTime at) const;
 

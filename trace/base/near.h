@@ -1,7 +1,6 @@
 // Search from where the last one ended.
 #pragma once
 
-#include <algorithm>
 #include <iterator>
 
 namespace trainprof {
@@ -34,7 +33,12 @@ Iterator PartitionNear(Iterator first, Iterator last, Iterator near, Predicate i
       high = probe;
     }
   }
-  return std::partition_point(low, high, is_before);
+  // Itself, as of numbers (std::views::iota) std::partition_point counts every one.
+  while (low < high) {
+    const Iterator middle = low + (high - low) / 2;
+    is_before(*middle) ? low = middle + 1 : high = middle;
+  }
+  return low;
 }
 
 }  // namespace trainprof

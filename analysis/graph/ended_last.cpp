@@ -1,0 +1,95 @@
+#include "analysis/graph/ended_last.h"
+
+#include <algorithm>
+#include <functional>
+#include <ranges>
+
+#include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
+#include "trace/base/near.h"
+#include "trace/base/parallel.h"
+#include "trace/base/sort_runs.h"
+
+namespace trainprof {
+
+EndedLast::EndedLast(const Trace& trace, const HostItems& items, size_t asked)
+    : trace_(trace), items_(items) {
+  size_t count = 0;
+  for (const HostThread& thread : items.threads) count += thread.items.size();
+  if (asked > count / std::max<size_t>(items.threads.size(), 1)) {
+    ReserveLarge(all_, count);
+    PutInOrder();
+    return;
+  }
+  of_.resize(items.threads.size());
+  std::vector<std::function<void()>> jobs;
+  for (uint32_t thread = 0; thread < of_.size(); ++thread) {
+    jobs.emplace_back([this, thread] { FindOrder(thread); });
+  }
+  RunAll(jobs);
+}
+
+void EndedLast::PutInOrder() {
+  for (uint32_t thread = 0; thread < items_.threads.size(); ++thread) {
+    const std::vector<HostItem>& of_thread = items_.threads[thread].items;
+    for (uint32_t item = 0; item < of_thread.size(); ++item) {
+      CancelPoint(item);
+      if (of_thread[item].kind == NodeKind::kStep) continue;
+      all_.push_back({EndOf(thread, item), thread, item});
+    }
+  }
+  SortRuns(all_, [](const End& end) { return end.at; });
+}
+
+void EndedLast::FindOrder(uint32_t thread) {
+  const std::vector<HostItem>& of_thread = items_.threads[thread].items;
+  OfThread& of = of_[thread];
+  bool stands_so = true;
+  TraceTime last{INT64_MIN};
+  for (uint32_t item = 0; item < of_thread.size() && stands_so; ++item) {
+    CancelPoint(item);
+    const TraceTime end = EndOf(thread, item);
+    stands_so = of_thread[item].kind != NodeKind::kStep && end >= last;
+    last = end;
+  }
+  of.count = static_cast<uint32_t>(of_thread.size());
+  if (stands_so) return;
+  for (uint32_t item = 0; item < of_thread.size(); ++item) {
+    if (of_thread[item].kind != NodeKind::kStep) of.order.push_back(item);
+  }
+  SortRuns(of.order, [&](uint32_t item) { return EndOf(thread, item); });
+  of.count = static_cast<uint32_t>(of.order.size());
+}
+
+uint32_t EndedLast::EndedAt(uint32_t thread, TraceTime at) {
+  OfThread& of = of_[thread];
+  const auto places = std::views::iota(uint32_t{0}, of.count);
+  const auto first_not =
+      PartitionNear(places.begin(), places.end(), places.begin() + of.ended,
+                    [&](uint32_t place) { return EndOf(thread, ItemAt(thread, place)) <= at; });
+  return of.ended = static_cast<uint32_t>(first_not - places.begin());
+}
+
+std::optional<EndedLast::End> EndedLast::Within(uint32_t thread, const Interval& within) {
+  if (!all_.empty()) {
+    auto end = std::partition_point(all_.begin(), all_.end(),
+                                    [&](const End& e) { return e.at <= within.end; });
+    while (end != all_.begin() && (end - 1)->at > within.begin) {
+      --end;
+      if (end->thread != thread) return *end;
+    }
+    return std::nullopt;
+  }
+  std::optional<End> found;
+  for (uint32_t other = 0; other < of_.size(); ++other) {
+    if (other == thread) continue;
+    const uint32_t ended = EndedAt(other, within.end);
+    if (ended == 0) continue;
+    const uint32_t item = ItemAt(other, ended - 1);
+    const TraceTime at = EndOf(other, item);
+    if (at > within.begin && (!found || at >= found->at)) found = {at, other, item};
+  }
+  return found;
+}
+
+}  // namespace trainprof

@@ -1,0 +1,55 @@
+// Which of several host threads did something last, before a moment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/graph/host_items.h"
+
+namespace trainprof {
+
+class EndedLast {
+ public:
+  // The end of an item of HostItems::threads.
+  struct End {
+    TraceTime at;
+    uint32_t thread = 0;
+    uint32_t item = 0;
+  };
+
+  // `asked`: how often Within() will be called, roughly. Few questions look into each thread by itself; for many all
+  // ends are put into one order first. Keeps references. O(items), for many questions times log(threads).
+  EndedLast(const Trace& trace, const HostItems& items, size_t asked);
+
+  // Of all threads but that one the item that ended last in (within.begin, within.end], but for begins of steps; of
+  // equal ends the last thread's, and its last item's. Cheapest where a thread's questions follow in time.
+  std::optional<End> Within(uint32_t thread, const Interval& within);
+
+ private:
+  struct OfThread {
+    // Items in the order of their ends; empty: as they stand.
+    std::vector<uint32_t> order;
+    uint32_t count = 0;
+    uint32_t ended = 0;  // so many had at the last question's moment
+  };
+
+  TraceTime EndOf(uint32_t thread, uint32_t item) const {
+    return items_.Times(trace_, items_.threads[thread].items[item]).end;
+  }
+  uint32_t ItemAt(uint32_t thread, uint32_t place) const {
+    const std::vector<uint32_t>& order = of_[thread].order;
+    return order.empty() ? place : order[place];
+  }
+  void PutInOrder();
+  void FindOrder(uint32_t thread);
+  // How many items of the thread had ended.
+  uint32_t EndedAt(uint32_t thread, TraceTime at);
+
+  const Trace& trace_;
+  const HostItems& items_;
+  std::vector<OfThread> of_;
+  std::vector<End> all_;  // by time; empty: each thread is looked into
+};
+
+}  // namespace trainprof
