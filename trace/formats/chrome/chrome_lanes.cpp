@@ -2,7 +2,11 @@
 #include "trace/formats/chrome/chrome_lanes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
+
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -29,22 +33,46 @@ ChromeLanes::ChromeLanes(const Trace& trace) {
     used_.emplace(place.pid, place.tid);
     tracks_at[{place.pid, place.tid}].push_back(TrackId{i});
   }
-  std::vector<Span> spans;
-  for (const auto& [place, tracks] : tracks_at) {
-    spans.clear();
-    for (TrackId track : tracks) {
-      ForEachEventTable(trace, [&]<class T>(Table which, const T& table) {
-        // Points in time overlap nothing.
-        if constexpr (!std::is_same_v<T, InstantTable>) Append(table, which, track, spans);
-      });
-    }
-    Assign(spans);
+  // Of each place its rows, where they do not all nest.
+  std::vector<std::vector<Span>> overlapping(tracks_at.size());
+  std::vector<std::function<void()>> jobs;
+  for (const auto& at : tracks_at) {
+    jobs.emplace_back([&, &tracks = at.second, &overlap = overlapping[jobs.size()]] {
+      std::vector<Span> spans = SpansOf(trace, tracks);
+      if (!NestWithin(spans)) overlap = std::move(spans);
+    });
   }
+  RunAll(jobs);
+  for (const std::vector<Span>& spans : overlapping) Assign(spans);
+}
+
+// In the order of begin, longer first.
+std::vector<ChromeLanes::Span> ChromeLanes::SpansOf(const Trace& trace,
+                                                    const std::vector<TrackId>& tracks) {
+  std::vector<Span> spans;
+  for (TrackId track : tracks) {
+    ForEachEventTable(trace, [&]<class T>(Table which, const T& table) {
+      // Points in time overlap nothing.
+      if constexpr (!std::is_same_v<T, InstantTable>) Append(table, which, track, spans);
+    });
+  }
+  return spans;
+}
+
+// Whether one lane is enough.
+bool ChromeLanes::NestWithin(const std::vector<Span>& spans) {
+  std::vector<TraceTime> open;
+  for (const Span& span : spans) {
+    while (!open.empty() && open.back() <= span.begin) open.pop_back();
+    if (!open.empty() && open.back() < span.end) return false;
+    open.push_back(span.end);
+  }
+  return true;
 }
 
 // Appends the track's rows and merges them into the order of begin, longer first.
 void ChromeLanes::Append(const EventColumns& table, Table which, TrackId track,
-                         std::vector<Span>& spans) const {
+                         std::vector<Span>& spans) {
   const auto before = [](const Span& a, const Span& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   };

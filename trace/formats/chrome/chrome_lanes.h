@@ -55,8 +55,10 @@ class ChromeLanes {
   static uint64_t TimeKey(TrackId track, TraceTime time) {
     return uint64_t{Index(track)} * 0x9E3779B97F4A7C15ull ^ static_cast<uint64_t>(time.ns);
   }
-  void Append(const EventColumns& table, Table which, TrackId track,
-              std::vector<Span>& spans) const;
+  static std::vector<Span> SpansOf(const Trace& trace, const std::vector<TrackId>& tracks);
+  static void Append(const EventColumns& table, Table which, TrackId track,
+                     std::vector<Span>& spans);
+  static bool NestWithin(const std::vector<Span>& spans);
   void Assign(const std::vector<Span>& spans);
   int64_t LaneTid(TrackId track, uint32_t lane);
 

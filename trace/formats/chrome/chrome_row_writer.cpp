@@ -21,8 +21,8 @@ ChromeRowWriter::ChromeRowWriter(const ChromeLayout& layout)
   }
 }
 
-std::string_view ChromeRowWriter::Write(const ChromePiece& piece) {
-  w_.Clear();
+void ChromeRowWriter::Write(const ChromePiece& piece, std::string& text) {
+  w_.Begin(text);
   switch (piece.kind) {
     case ChromePiece::Kind::kTable:
       WriteTable(piece);
@@ -34,7 +34,7 @@ std::string_view ChromeRowWriter::Write(const ChromePiece& piece) {
       for (uint32_t row = piece.first; row < piece.last; ++row) WriteOther(trace_.others[row]);
       break;
   }
-  return w_.text();
+  w_.End(text);
 }
 
 void ChromeRowWriter::WriteTable(const ChromePiece& piece) {

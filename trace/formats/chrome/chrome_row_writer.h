@@ -22,8 +22,8 @@ class ChromeRowWriter {
   // by one writer, in their order.
   explicit ChromeRowWriter(const ChromeLayout& layout);
 
-  // The text of its events, valid until the next call.
-  std::string_view Write(const ChromePiece& piece);
+  // The text of its events, in place of what the string holds, whose room it takes.
+  void Write(const ChromePiece& piece, std::string& text);
 
  private:
   // Fields that a recording has in columns only, and Kineto's readers want among the arguments.

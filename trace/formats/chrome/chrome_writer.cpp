@@ -24,7 +24,7 @@ bool ChromeWriter::WriteEvents(bool is_first, int64_t shift_ns) {
   const std::vector<ChromePiece> pieces = layout_.Pieces();
   const auto writer = [&]() -> MakeText {
     return [&pieces, rows = std::make_shared<ChromeRowWriter>(layout_)](
-               size_t piece, std::string& text) { text.assign(rows->Write(pieces[piece])); };
+               size_t piece, std::string& text) { rows->Write(pieces[piece], text); };
   };
   const auto take = [&](std::string& text) {
     if (is_first && !text.empty()) {

@@ -11,7 +11,8 @@ namespace trainprof::exporters {
 namespace {
 
 Result<void> WriteFile(const Trace& trace, const std::string& path, const ExportOptions& options) {
-  Result<std::unique_ptr<FileSink>> sink = FileSink::Open(path, options.overwrite);
+  Result<std::unique_ptr<FileSink>> sink =
+      FileSink::Open(path, options.overwrite, FileSink::WrittenBy::kCaller);
   if (!sink.ok()) return Error{sink.error()};
   ChromeWriter(trace, *sink.value()).Write();
   return sink.value()->Commit();

@@ -1,6 +1,8 @@
 // Numbers and strings as JSON text.
 #include "trace/formats/chrome/json_writer.h"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -10,46 +12,74 @@
 namespace trainprof {
 namespace {
 
-// Whether any of eight characters has to be escaped: a quote, a backslash, or one below the space.
-bool HasEscaped(uint64_t word) {
-  constexpr uint64_t kOnes = 0x0101010101010101;
-  constexpr uint64_t kHighs = 0x8080808080808080;
-  const auto zero_byte = [](uint64_t x) { return (x - kOnes) & ~x & kHighs; };
-  const uint64_t below_space = (word - kOnes * ' ') & ~word & kHighs;
-  return (below_space | zero_byte(word ^ kOnes * '"') | zero_byte(word ^ kOnes * '\\')) != 0;
+using Block [[gnu::vector_size(16)]] = uint8_t;
+
+// Where a character has to be escaped, a quote, a backslash, or one below the space, bits are set.
+Block EscapedIn(Block block) {
+  return std::bit_cast<Block>((block == uint8_t{'"'}) | (block == uint8_t{'\\'}) |
+                              (block < uint8_t{' '}));
+}
+
+bool AnyIn(Block block) {
+  const auto words = std::bit_cast<std::array<uint64_t, 2>>(block);
+  return (words[0] | words[1]) != 0;
 }
 
 // Copies a text in which nothing has to be escaped; false where something does, and what was copied means nothing.
 bool CopyPlain(std::string_view text, char* to) {
   const auto copy = [&](size_t at, size_t size) {
-    // Shorter than a word: filled up with spaces.
-    uint64_t word = 0x2020202020202020;
-    std::memcpy(&word, text.data() + at, size);
-    std::memcpy(to + at, &word, size);
-    return !HasEscaped(word);
+    // Shorter than a block: filled up with spaces.
+    Block block = Block{} + uint8_t{' '};
+    std::memcpy(&block, text.data() + at, size);
+    std::memcpy(to + at, &block, size);
+    return EscapedIn(block);
   };
-  if (text.size() < 8) {
-    for (size_t at = 0; at < text.size(); ++at) {
-      if (!copy(at, 1)) return false;
+  Block escaped{};
+  if (text.size() >= sizeof(Block)) {
+    for (size_t at = 0; at + sizeof(Block) < text.size(); at += sizeof(Block)) {
+      escaped |= copy(at, sizeof(Block));
     }
-    return true;
+    escaped |= copy(text.size() - sizeof(Block), sizeof(Block));  // overlaps the one before
+  } else if (text.size() >= 8) {
+    escaped = copy(0, 8) | copy(text.size() - 8, 8);
+  } else if (text.size() >= 4) {
+    escaped = copy(0, 4) | copy(text.size() - 4, 4);
+  } else {
+    for (size_t at = 0; at < text.size(); ++at) escaped |= copy(at, 1);
   }
-  for (size_t at = 0; at + 8 < text.size(); at += 8) {
-    if (!copy(at, 8)) return false;
+  return !AnyIn(escaped);
+}
+
+// The digits of numbers below 1000, three each.
+constexpr auto kThreeDigits = [] {
+  std::array<char, 3000> digits{};
+  for (size_t i = 0; i < 1000; ++i) {
+    digits[3 * i] = static_cast<char>('0' + i / 100);
+    digits[3 * i + 1] = static_cast<char>('0' + i / 10 % 10);
+    digits[3 * i + 2] = static_cast<char>('0' + i % 10);
   }
-  return copy(text.size() - 8, 8);  // overlaps the one before
+  return digits;
+}();
+
+char* PutThreeDigits(uint64_t number, char* to) {
+  std::memcpy(to, &kThreeDigits[3 * number], 3);
+  return to + 3;
 }
 
 }  // namespace
 
-// By words: most texts are short, and memcpy of a size that varies costs more than they do. Not inline: of a choice of
+// By blocks: most texts are short, and memcpy of a size that varies costs more than they do. Not inline: of a choice of
 // two literals GCC 12 knows the size of both, and warns of words that are never read there.
 [[gnu::noinline]] void JsonWriter::CopyBytes(const char* from, size_t size, char* to) {
+  constexpr size_t kBlock = sizeof(Block);
   constexpr size_t kWord = sizeof(uint64_t);
-  if (size >= kWord && size <= 8 * kWord) {
-    for (size_t at = 0; at + kWord < size; at += kWord) std::memcpy(to + at, from + at, kWord);
-    std::memcpy(to + size - kWord, from + size - kWord, kWord);  // overlaps the one before
-  } else if (size > 0) {                                         // of nothing both may be null
+  if (size >= kBlock && size <= 8 * kBlock) {
+    for (size_t at = 0; at + kBlock < size; at += kBlock) std::memcpy(to + at, from + at, kBlock);
+    std::memcpy(to + size - kBlock, from + size - kBlock, kBlock);  // overlaps the one before
+  } else if (size >= kWord && size < kBlock) {
+    std::memcpy(to, from, kWord);
+    std::memcpy(to + size - kWord, from + size - kWord, kWord);
+  } else if (size > 0) {  // of nothing both may be null
     std::memcpy(to, from, size);
   }
 }
@@ -57,7 +87,8 @@ bool CopyPlain(std::string_view text, char* to) {
 // Not inline: what is written into room that is there stays short.
 [[gnu::noinline]] void JsonWriter::Grow(size_t more) {
   const size_t written = size();
-  buffer_.resize((buffer_.size() + more) * 2);
+  const size_t needed = written + more;
+  buffer_.resize(needed + needed / 8 + kNumberBytes);  // its capacity doubles
   at_ = buffer_.data() + written;
   end_ = buffer_.data() + buffer_.size();
 }
@@ -83,13 +114,18 @@ void JsonWriter::Microseconds(int64_t ns) {
     magnitude = 0 - magnitude;
     *p++ = '-';
   }
-  p = std::to_chars(p, p + kNumberBytes, magnitude / 1000).ptr;
-  const auto fraction = static_cast<unsigned>(magnitude % 1000);
-  p[0] = '.';
-  p[1] = static_cast<char>('0' + fraction / 100);
-  p[2] = static_cast<char>('0' + fraction / 10 % 10);
-  p[3] = static_cast<char>('0' + fraction % 10);
-  at_ = p + 4;
+  // What is known to have three digits comes from a table; the rest of a time is short then.
+  constexpr uint64_t kThousand = 1000;
+  const uint64_t us = magnitude / kThousand;
+  if (us < kThousand * kThousand) {
+    p = std::to_chars(p, p + kNumberBytes, us).ptr;
+  } else {
+    p = std::to_chars(p, p + kNumberBytes, us / (kThousand * kThousand)).ptr;
+    p = PutThreeDigits(us / kThousand % kThousand, p);
+    p = PutThreeDigits(us % kThousand, p);
+  }
+  *p++ = '.';
+  at_ = PutThreeDigits(magnitude % kThousand, p);
 }
 
 void JsonWriter::Quoted(std::string_view text) {
@@ -121,15 +157,12 @@ void ArgKeys::Spell(StringId key) {
 
 void JsonWriter::Arguments(std::span<const Arg> args, ArgKeys& keys, const int64_t* id,
                            std::span<const AddedArg> added, bool new_id) {
+  if (id == nullptr && Inside(args, keys, added, true)) return;
   const StringTable& strings = keys.strings();
   bool id_kept = false;
-  size_t inside = 0;
   for (const Arg& arg : args) {
     const ArgKeys::Key& key = keys.Of(arg.key);
-    if (!key.is_outside) {
-      ++inside;
-      continue;
-    }
+    if (!key.is_outside) continue;
     Raw(key.text);
     if (key.is_id && new_id && id != nullptr) {
       Quoted(std::to_string(*id));
@@ -142,24 +175,38 @@ void JsonWriter::Arguments(std::span<const Arg> args, ArgKeys& keys, const int64
     Raw(",\"id\":");
     Integer(*id);
   }
-  if (inside == 0 && added.empty()) return;
+  Inside(args, keys, added, false);
+}
+
+bool JsonWriter::Inside(std::span<const Arg> args, ArgKeys& keys, std::span<const AddedArg> added,
+                        bool all) {
+  const size_t begin = size();
   Raw(",\"args\":{");
   size_t comma = 1;  // of the first there is none
   for (const Arg& arg : args) {
     const ArgKeys::Key& key = keys.Of(arg.key);
-    if (key.is_outside) continue;
+    if (key.is_outside) {
+      if (!all) continue;
+      at_ = buffer_.data() + begin;
+      return false;
+    }
     Raw(std::string_view(key.text).substr(comma));
     comma = 0;
-    Value(arg.value, strings);
+    Value(arg.value, keys.strings());
   }
   for (const auto& [key, value, text] : added) {
     if (comma == 0) Char(',');
     comma = 0;
     Quoted(key);
     Char(':');
-    text.empty() ? Value(value, strings) : Quoted(text);
+    text.empty() ? Value(value, keys.strings()) : Quoted(text);
   }
-  Char('}');
+  if (comma == 0) {
+    Char('}');
+  } else {
+    at_ = buffer_.data() + begin;
+  }
+  return true;
 }
 
 void JsonWriter::Value(const ArgValue& value, const StringTable& strings) {

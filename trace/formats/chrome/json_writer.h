@@ -1,6 +1,7 @@
 // Appends JSON to a growing buffer: literals are copied, numbers formatted by std::to_chars.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -58,6 +59,21 @@ class JsonWriter {
   std::string_view text() const { return {buffer_.data(), size()}; }
   size_t size() const { return static_cast<size_t>(at_ - buffer_.data()); }
   void Clear() { at_ = buffer_.data(); }
+  // Goes on in the room of that string, which what it held leaves.
+  void Begin(std::string& room) {
+    buffer_.swap(room);
+    buffer_.reserve(most_);
+    at_ = buffer_.data();
+    end_ = at_ + buffer_.size();
+  }
+  // What was written since, without a copy.
+  void End(std::string& text) {
+    most_ = std::max(most_, size());
+    buffer_.resize(size());
+    buffer_.swap(text);
+    buffer_.clear();
+    at_ = end_ = buffer_.data();
+  }
 
   void Raw(std::string_view text) {
     Reserve(text.size());
@@ -92,6 +108,8 @@ class JsonWriter {
  private:
   static constexpr size_t kNumberBytes = 32;
 
+  // ,"args":{...}, where there is something to say. `all`: where a field stands outside, false, and nothing is written.
+  bool Inside(std::span<const Arg> args, ArgKeys& keys, std::span<const AddedArg> added, bool all);
   static void CopyBytes(const char* from, size_t size, char* to);
 
   void Reserve(size_t more) {
@@ -100,9 +118,10 @@ class JsonWriter {
   }
   void Grow(size_t more);
 
-  std::vector<char> buffer_;
-  char* at_ = nullptr;  // where the text ends
-  char* end_ = nullptr;
+  std::string buffer_;         // the text, and room behind it
+  char* at_ = buffer_.data();  // where the text ends
+  char* end_ = at_;
+  size_t most_ = 0;  // of a text so far
 };
 
 }  // namespace trainprof

@@ -1,4 +1,4 @@
-// What is written on the way to an output file: blocks that a thread compresses and writes.
+// What is written on the way to an output file: blocks that one thread at a time compresses and writes.
 #include "trace/formats/io/file_sink.h"
 
 #include <algorithm>
@@ -13,14 +13,15 @@
 
 namespace trainprof {
 
-// Who writes fills blocks, a thread compresses them in order, where the file is compressed, and writes what comes
-// of it: as long as there are blocks on their way, the file is that thread's.
+// Who writes fills blocks; the helper, where there is one, compresses them in order, where the file is compressed, and
+// writes what comes of it: as long as there are blocks on their way, the file is the helper's.
 class FileSink::Blocks {
  public:
   // `encoder` is null where bytes are written as they are.
-  Blocks(OutputFile& file, std::unique_ptr<GzipEncoder> encoder)
+  Blocks(OutputFile& file, std::unique_ptr<GzipEncoder> encoder, WrittenBy written_by)
       : file_(file),
         encoder_(std::move(encoder)),
+        may_have_helper_(written_by == WrittenBy::kOtherThread),
         compressed_(encoder_ == nullptr ? 0 : kCompressedBytes) {}
   ~Blocks() {
     {
@@ -36,20 +37,21 @@ class FileSink::Blocks {
       const std::string_view part = bytes.substr(0, kBlockBytes - block_.size());
       block_ += part;
       bytes.remove_prefix(part.size());
-      if (block_.size() == kBlockBytes) HandOver();
+      if (block_.size() < kBlockBytes) return;
+      HandOver();
+      block_.clear();
     }
   }
 
   void Take(std::string& bytes) {
-    if (bytes.size() < kTakenBytes) {
-      Write(bytes);
-    } else {
-      if (!block_.empty()) HandOver();
-      std::swap(block_, bytes);
+    if (bytes.size() < kTakenBytes) return Write(bytes);
+    if (!block_.empty()) {
       HandOver();
-      std::swap(block_, bytes);
+      block_.clear();
     }
-    bytes.clear();
+    std::swap(block_, bytes);
+    HandOver();
+    std::swap(block_, bytes);
   }
 
   void Finish() {
@@ -67,15 +69,14 @@ class FileSink::Blocks {
   static constexpr size_t kMostBlocks = 4;         // on their way
   static constexpr size_t kCompressedBytes = 256 << 10;
 
-  // A small file needs no thread, and there may be none to have.
+  // Of block_ room is left, with whatever it holds. A small file needs no thread, and there may be none to have.
   void HandOver() {
     if (!is_started_) {
       is_started_ = true;
-      helper_.Start(1, [this] { Work(); });
+      if (may_have_helper_) helper_.Start(1, [this] { Work(); });
     }
     if (helper_.empty()) {
       WriteOut(block_, false);
-      block_.clear();
       return;
     }
     std::unique_lock lock(mutex_);
@@ -99,7 +100,6 @@ class FileSink::Blocks {
       is_busy_ = true;
       lock.unlock();
       WriteOut(block, false);
-      block.clear();
       lock.lock();
       is_busy_ = false;
       spare_.push_back(std::move(block));
@@ -119,6 +119,7 @@ class FileSink::Blocks {
 
   OutputFile& file_;
   std::unique_ptr<GzipEncoder> encoder_;
+  const bool may_have_helper_;
   std::vector<char> compressed_;
   std::string block_;  // the caller's alone
   bool is_started_ = false;
@@ -132,7 +133,8 @@ class FileSink::Blocks {
   Helpers helper_;
 };
 
-Result<std::unique_ptr<FileSink>> FileSink::Open(const std::string& path, bool overwrite) {
+Result<std::unique_ptr<FileSink>> FileSink::Open(const std::string& path, bool overwrite,
+                                                 WrittenBy written_by) {
   const auto existing = overwrite ? OutputFile::Existing::kReplace : OutputFile::Existing::kRefuse;
   Result<std::unique_ptr<OutputFile>> file = OutputFile::Open(path, existing);
   if (!file.ok()) return Error{file.error()};
@@ -142,7 +144,7 @@ Result<std::unique_ptr<FileSink>> FileSink::Open(const std::string& path, bool o
     encoder = MakeGzipEncoder();
     if (encoder == nullptr) return Error{path + ": zlib could not start (out of memory?)"};
   }
-  sink->blocks_ = std::make_unique<Blocks>(*sink->file_, std::move(encoder));
+  sink->blocks_ = std::make_unique<Blocks>(*sink->file_, std::move(encoder), written_by);
   return sink;
 }
 

@@ -1,5 +1,5 @@
 // An output file, plain or gzip by its name's ending; see trace/io/output_file.h for how it is
-// written. Large ones are compressed and written on a thread of their own.
+// written.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,12 @@ namespace trainprof {
 
 class FileSink {
  public:
-  static Result<std::unique_ptr<FileSink>> Open(const std::string& path, bool overwrite);
+  // Who compresses and writes what comes of a large file: a thread beside the one that makes it; or whoever hands it
+  // over, where several threads make it (MakeTextsInOrder): one more than cores takes their time.
+  enum class WrittenBy { kOtherThread, kCaller };
+
+  static Result<std::unique_ptr<FileSink>> Open(const std::string& path, bool overwrite,
+                                                WrittenBy written_by = WrittenBy::kOtherThread);
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;
   ~FileSink();
@@ -21,7 +26,7 @@ class FileSink {
   // After a failed write the rest is ignored; Commit() reports it. Without a successful Commit()
   // nothing stays.
   void Write(std::string_view bytes);
-  // The same without a copy where they are many: what is left in `bytes` is empty, and has room.
+  // The same without a copy where they are many: what is left in `bytes` means nothing, and has room.
   void Take(std::string& bytes);
   Result<void> Commit();
 
