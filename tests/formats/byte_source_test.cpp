@@ -25,15 +25,27 @@ struct Read {
   std::string damage;
 };
 
-Read ReadSource(std::string_view file_content) {
-  const TemporaryFile file("data", file_content);
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.path());
+// Inflated as it is read, and ahead.
+constexpr size_t kThreads[] = {1, 4};
+
+Read ReadSource(const std::string& path, size_t threads) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path, threads);
   EXPECT_TRUE(source.ok());
   Read read;
   char buffer[1000];
   while (const size_t got = source.value()->Read(buffer, sizeof(buffer)))
     read.text.append(buffer, got);
   read.damage = source.value()->damage();
+  return read;
+}
+
+// Both ways give the same.
+Read ReadSource(std::string_view file_content) {
+  const TemporaryFile file("data", file_content);
+  Read read = ReadSource(file.path(), kThreads[0]);
+  const Read ahead = ReadSource(file.path(), kThreads[1]);
+  EXPECT_TRUE(read.text == ahead.text);
+  EXPECT_EQ(read.damage, ahead.damage);
   return read;
 }
 
@@ -73,20 +85,22 @@ TEST(ByteSource, KeepsWhatCameBeforeTheDamage) {
 TEST(ByteSource, APeekedSourceBeginsWithWhatWasLookedAt) {
   const std::string text = LargeText();
   for (const std::string& content : {text, Gzip(text)}) {
-    const TemporaryFile file("data", content);
-    PeekedSource source(std::move(OpenByteSource(file.path())).value(), 6);
-    EXPECT_EQ(source.head(), "line 0");
-    std::string read(text.size() + 1, '\0');
-    size_t filled = 0;
-    while (const size_t got = source.Read(read.data() + filled, read.size() - filled))
-      filled += got;
-    read.resize(filled);
-    EXPECT_TRUE(read == text);
+    for (const size_t threads : kThreads) {
+      const TemporaryFile file("data", content);
+      PeekedSource source(std::move(OpenByteSource(file.path(), threads)).value(), 6);
+      EXPECT_EQ(source.head(), "line 0");
+      std::string read(text.size() + 1, '\0');
+      size_t filled = 0;
+      while (const size_t got = source.Read(read.data() + filled, read.size() - filled))
+        filled += got;
+      read.resize(filled);
+      EXPECT_TRUE(read == text);
+    }
   }
 }
 
 // What a FIFO's reader gets; the writer comes later, in two pieces.
-TEST(ByteSource, AFifoIsReadToItsEnd) {
+void ExpectThatAFifoIsReadToItsEnd(size_t threads) {
   const std::string text = LargeText();
   for (const std::string& content : {text, Gzip(text)}) {
     const TemporaryFile beside("data");
@@ -99,7 +113,7 @@ TEST(ByteSource, AFifoIsReadToItsEnd) {
       std::this_thread::sleep_for(std::chrono::milliseconds(120));
       out << content.substr(1);
     });
-    PeekedSource source(std::move(OpenByteSource(fifo)).value(), 6);
+    PeekedSource source(std::move(OpenByteSource(fifo, threads)).value(), 6);
     std::string read(text.size() + 1, '\0');
     size_t filled = 0;
     while (const size_t got = source.Read(read.data() + filled, read.size() - filled))
@@ -111,7 +125,10 @@ TEST(ByteSource, AFifoIsReadToItsEnd) {
   }
 }
 
-TEST(ByteSource, WaitingForAStreamCanBeCancelled) {
+TEST(ByteSource, AFifoIsReadToItsEnd) { ExpectThatAFifoIsReadToItsEnd(1); }
+TEST(ByteSource, AFifoIsReadAheadToItsEnd) { ExpectThatAFifoIsReadToItsEnd(4); }
+
+void ExpectThatWaitingForAStreamCanBeCancelled(size_t threads) {
   const TemporaryFile beside("data");
   const std::string fifo = beside.folder() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -123,13 +140,18 @@ TEST(ByteSource, WaitingForAStreamCanBeCancelled) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       cancel = true;
     });
-    const Result<Trace> trace = ImportTrace(fifo, {.progress = {}, .cancel = &cancel});
+    const Result<Trace> trace =
+        ImportTrace(fifo, {.progress = {}, .cancel = &cancel, .threads = threads});
     soon.join();
     ASSERT_FALSE(trace.ok());
     EXPECT_EQ(trace.error(), fifo + ": cancelled");
   }
   close(no_end);
   std::remove(fifo.c_str());
+}
+
+TEST(ByteSource, WaitingForAStreamCanBeCancelled) {
+  for (const size_t threads : kThreads) ExpectThatWaitingForAStreamCanBeCancelled(threads);
 }
 
 TEST(ByteSource, SaysWhatIsNoTrace) {

@@ -62,7 +62,7 @@ namespace {
 
 // Opens the file once: a stream cannot be read twice.
 Result<Trace> Import(const std::string& path, const ImportOptions& options) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path, options.threads);
   if (!opened.ok()) return Error{opened.error()};
   PeekedSource source(std::move(opened).value(), kSniffBytes);
   if (source.head().empty()) {

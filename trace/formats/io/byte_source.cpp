@@ -1,4 +1,4 @@
-// Plain and gzip byte sources. Inflating happens block by block on a thread of its own; at most
+// Plain and gzip byte sources. Where cores are left, inflating happens block by block on a thread of its own; at most
 // kQueueBlocks wait between the two, so that memory stays bounded.
 #include "trace/formats/io/byte_source.h"
 
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "trace/base/cancel.h"
+#include "trace/base/parallel.h"
 #include "trace/formats/io/gzip.h"
 #include "trace/io/input_file.h"
 
@@ -158,13 +159,30 @@ class Inflater {
   std::string damage_;
 };
 
-// Inflates ahead of the reader on its own thread.
+// Inflates as it is read, on the reader's thread.
 class GzipSource : public ByteSource {
  public:
   explicit GzipSource(std::unique_ptr<Bytes> file)
+      : inflater_(std::move(file), [] {
+          CancelPoint();
+          return false;
+        }) {}
+
+  size_t Read(char* out, size_t capacity) override { return inflater_.Read(out, capacity); }
+  std::string damage() const override { return inflater_.damage(); }
+  uint64_t file_bytes_read() const override { return inflater_.bytes_read(); }
+
+ private:
+  Inflater inflater_;
+};
+
+// Inflates ahead of the reader on its own thread.
+class GzipSourceAhead : public ByteSource {
+ public:
+  explicit GzipSourceAhead(std::unique_ptr<Bytes> file)
       : inflater_(std::move(file), [this] { return stop_.load(); }),
         producer_([this] { Produce(); }) {}
-  ~GzipSource() override {
+  ~GzipSourceAhead() override {
     {
       std::lock_guard lock(mutex_);
       stop_ = true;
@@ -261,7 +279,7 @@ class GzipSource : public ByteSource {
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, size_t threads) {
   Result<std::unique_ptr<InputFile>> file = InputFile::Open(path);
   if (!file.ok()) return Error{file.error()};
   auto bytes = std::make_unique<Bytes>(std::move(file).value());
@@ -270,7 +288,11 @@ Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
     return Error{fmt::format("{}: cannot read: {}", path, std::strerror(errno))};
   }
   std::unique_ptr<ByteSource> source;
-  if (is_gzip) {
+  // Two have enough to do with what is read.
+  constexpr size_t kBusyThreads = 2;
+  if (is_gzip && (threads == 0 ? UsableCores() : threads) > kBusyThreads) {
+    source = std::make_unique<GzipSourceAhead>(std::move(bytes));
+  } else if (is_gzip) {
     source = std::make_unique<GzipSource>(std::move(bytes));
   } else {
     source = std::make_unique<PlainSource>(std::move(bytes));

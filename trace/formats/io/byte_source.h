@@ -1,8 +1,8 @@
 // Where an importer's bytes come from: a plain file or stream, or a gzip one of one or more members
-// that is inflated on a second thread while the first parses. Waiting for a stream is a cancel
-// point (trace/base/cancel.h).
+// that is inflated as it is read, or ahead. Waiting for a stream is a cancel point (trace/base/cancel.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,8 +25,9 @@ class ByteSource {
   virtual uint64_t file_bytes_read() const = 0;
 };
 
-// Opens `path` (trace/io/input_file.h); gzip is recognised by its magic bytes.
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
+// Opens `path` (trace/io/input_file.h); gzip is recognised by its magic bytes. `threads` that its reader may take, 0: one
+// a core. Of more than two one inflates ahead; on two cores a third thread took more time than it gave.
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, size_t threads = 0);
 
 // A source whose first bytes were looked at: what importers sniff.
 class PeekedSource : public ByteSource {
