@@ -7,10 +7,12 @@
 #include <new>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
 #include "trace/base/parallel.h"
+#include "trace/base/sort_runs.h"
 #include "trace/build/canonical_order.h"
 #include "trace/build/communication_join.h"
 #include "trace/build/launch_join.h"
@@ -73,9 +75,16 @@ bool IsSorted(const EventColumns& table) {
   return true;
 }
 
+// Less where StandsBefore: compared without a branch.
+unsigned __int128 KeyOf(const EventColumns& table, uint32_t row) {
+  const auto begin = static_cast<uint64_t>(table.begin[row].ns) ^ uint64_t { 1 } << 63;
+  return static_cast<unsigned __int128>(begin) << 64 |
+         ~static_cast<uint64_t>(int64_t{table.duration[row]});
+}
+
 // The place of each row in the order of (track, begin, longer first), ties as they came: buckets by track, each sorted
-// unless its rows came in order. `track_begin` is filled already; `scratch` has room for all rows.
-std::vector<uint32_t> SortedPlaces(const EventColumns& table, std::vector<uint64_t>& scratch) {
+// unless its rows came in order. They come in a few runs, as a rule. `track_begin` is filled already.
+std::vector<uint32_t> SortedPlaces(const EventColumns& table) {
   const size_t tracks = table.track_begin.size() - 1;
   std::vector<uint32_t> place(table.size());
   std::vector<uint32_t> next = table.track_begin;
@@ -90,20 +99,19 @@ std::vector<uint32_t> SortedPlaces(const EventColumns& table, std::vector<uint64
     last[track] = row;
   }
   if (std::find(is_sorted.begin(), is_sorted.end(), false) == is_sorted.end()) return place;
-  for (uint32_t row = 0; row < table.size(); ++row) {
-    if (!is_sorted[Index(table.track[row])]) scratch[place[row]] = row;
-  }
-  size_t asked = 0;
-  const auto before = [&](uint64_t a, uint64_t b) {
-    CancelPoint(++asked);
-    return StandsBefore(table, static_cast<uint32_t>(a), static_cast<uint32_t>(b));
-  };
+  std::vector<std::vector<uint32_t>> rows(tracks);
   for (size_t track = 0; track < tracks; ++track) {
-    if (is_sorted[track]) continue;
-    const uint32_t first = table.track_begin[track];
-    const uint32_t end = table.track_begin[track + 1];
-    std::stable_sort(scratch.begin() + first, scratch.begin() + end, before);
-    for (uint32_t at = first; at < end; ++at) place[scratch[at]] = at;
+    if (!is_sorted[track]) {
+      rows[track].reserve(table.track_begin[track + 1] - table.track_begin[track]);
+    }
+  }
+  for (uint32_t row = 0; row < table.size(); ++row) {
+    if (const size_t track = Index(table.track[row]); !is_sorted[track]) rows[track].push_back(row);
+  }
+  for (size_t track = 0; track < tracks; ++track) {
+    std::vector<uint32_t> sorted = std::move(rows[track]);
+    SortRuns(sorted, [&](uint32_t row) { return KeyOf(table, row); });
+    for (uint32_t at = table.track_begin[track]; const uint32_t row : sorted) place[row] = at++;
   }
   return place;
 }
@@ -114,10 +122,9 @@ void SortRows(T& table, size_t track_count) {
   for (TrackId track : table.track) ++table.track_begin[Index(track) + 1];
   std::partial_sum(table.track_begin.begin(), table.track_begin.end(), table.track_begin.begin());
   if (IsSorted(table)) return;
+  const std::vector<uint32_t> place = SortedPlaces(table);
   std::vector<uint64_t> scratch;
-  ReserveLarge(scratch, table.size());
-  scratch.resize(table.size());
-  const std::vector<uint32_t> place = SortedPlaces(table, scratch);
+  AssignLarge(scratch, table.size());
   ForEachStored(table, [&](auto& column) { Permute(column, place, scratch); });
 }
 
@@ -438,15 +445,20 @@ int64_t TraceBuilder::SortTables(EqualRows equal_rows) {
   const RowOrder by_content(trace_);
   size_t rows = 0;
   int64_t overlaps = 0;
-  std::vector<std::function<void()>> jobs;
+  std::vector<std::pair<size_t, std::function<void()>>> job_of;  // by rows
   ForEachTable(trace_, [&]<class T>(Table, T& table) {
     rows += table.size();
-    jobs.push_back([&] {
+    job_of.emplace_back(table.size(), [&] {
       SortRows(table, trace_.tracks.size());
       if (equal_rows == EqualRows::kByContent) OrderEqualRows(by_content, table);
       if constexpr (std::is_same_v<T, RangeTable>) overlaps = FindParents(table);
     });
   });
+  // The longest first: begun last, it would keep one core alone.
+  std::stable_sort(job_of.begin(), job_of.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::function<void()>> jobs;
+  for (auto& [size, job] : job_of) jobs.push_back(std::move(job));
   constexpr size_t kWorthThreads = 1 << 16;  // rows that take longer to sort than threads to start
   if (rows >= kWorthThreads) {
     RunAll(jobs);
