@@ -229,7 +229,8 @@ TEST(TraceBuilderTwin, AgreesOnLaunches) {
     for (int tid = 0; tid < kTracks; ++tid) {
       builder.FindOrAddThread(builder.FindOrAddProcess(is_recording ? tid % 2 : 1), tid);
     }
-    const int64_t steps[] = {1, int64_t{1} << 58, 4, 1'000'003};  // 4: ids of one place in its row
+    // 4: ids of one place in its row; 300: of several pages.
+    const int64_t steps[] = {1, int64_t{1} << 58, 4, 1'000'003, 300};
     const int64_t step = steps[round % std::size(steps)];
     const auto correlation = [&] {
       if (random.Between(0, 5) == 0) return kNoCorrelation;

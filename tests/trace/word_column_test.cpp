@@ -55,7 +55,9 @@ TEST(WordColumn, DoesAsAVectorDoes) {
         plain.push_back(word);
       }
       ASSERT_EQ(column.size(), plain.size()) << seed;
-      if (!plain.empty()) ASSERT_EQ(column.back(), plain.back()) << seed;
+      if (!plain.empty()) {
+        ASSERT_EQ(column.back(), plain.back()) << seed;
+      }
     }
     for (size_t row = 0; row < plain.size(); ++row) ASSERT_EQ(column[row], plain[row]) << seed;
     VisitStored(column, [&](auto& rows) { ASSERT_EQ(rows.size(), plain.size()) << seed; });

@@ -30,21 +30,47 @@ void ForEachRun(const EventColumns& table, F f) {
   }
 }
 
-// Correlation id -> call. A process counts its ids up from 1, so that an array from the lowest to
-// the highest serves, unless they lie far apart.
+// Of ids that follow one another so many are kept together: correlation ids of a process, which counts them up.
+constexpr int kPageBits = 10;
+constexpr size_t kPage = size_t{1} << kPageBits;
+
+// The ids that a process, or several, gave to its calls.
+struct IdRange {
+  int64_t lowest = INT64_MAX;
+  int64_t highest = INT64_MIN;
+  size_t ids = 0;
+  size_t pages = 0;  // at most
+  int64_t last_page = INT64_MIN;
+
+  void Add(int64_t id) {
+    if (id == kNoCorrelation) return;
+    lowest = std::min(lowest, id);
+    highest = std::max(highest, id);
+    ++ids;
+    pages += id >> kPageBits == last_page ? 0 : 1;
+    last_page = id >> kPageBits;
+  }
+};
+
+// Correlation id -> call. Pages of ids, found by their number, unless the ids lie too far apart for that: then they
+// stand in a hash table.
 class CallsById {
  public:
-  // At most `ids` numbers from `lowest` to `highest` will be added.
-  CallsById(int64_t lowest, int64_t highest, size_t ids) {
-    constexpr uint64_t kMostPerId = 8;  // 4 bytes each; a slot takes 16, one in five is free
-    if (ids == 0) return;
-    lowest_ = lowest;
-    const uint64_t span = static_cast<uint64_t>(highest) - static_cast<uint64_t>(lowest);
-    if (span / kMostPerId <= ids) {
-      ReserveLarge(dense_, span + 1);
-      dense_.resize(span + 1, kNone);
+  // No others will be added.
+  explicit CallsById(const IdRange& range) {
+    constexpr size_t kMostBytesPerId = 32;  // a slot takes 16, one in five is free
+    if (range.ids == 0) return;
+    first_page_ = range.lowest >> kPageBits;
+    const uint64_t numbers =
+        static_cast<uint64_t>(range.highest >> kPageBits) - static_cast<uint64_t>(first_page_) + 1;
+    const size_t most = kMostBytesPerId * std::max(range.ids, kPage);
+    if (numbers <= most / 8 &&
+        4 * (numbers + kPage * std::min<size_t>(numbers, range.pages)) <= most) {
+      AssignLarge(page_of_, numbers);
+      ReserveLarge(calls_, kPage * (1 + std::min<size_t>(numbers, range.pages)));
+      calls_.resize(kPage, kNone);
     } else {
-      const size_t slots = std::bit_ceil(ids + ids / 4 + 1);  // one is always free
+      const size_t slots = std::bit_ceil(range.ids + range.ids / 4 + 1);  // one is always free
       ReserveLarge(sparse_, slots);
       sparse_.resize(slots);
     }
@@ -52,13 +78,23 @@ class CallsById {
 
   // The call of that id, kNone for a new one: to be assigned then.
   uint32_t& At(int64_t id) {
-    if (!dense_.empty()) return dense_[Offset(id)];
-    Slot& slot = sparse_[SlotOf(id)];
-    slot.id = id;
-    return slot.call;
+    if (page_of_.empty()) {
+      Slot& slot = sparse_[SlotOf(id)];
+      slot.id = id;
+      return slot.call;
+    }
+    uint32_t& page = page_of_[PageNumber(id)];
+    if (page == 0) {
+      page = static_cast<uint32_t>(calls_.size() >> kPageBits);
+      calls_.resize(calls_.size() + kPage, kNone);
+    }
+    return calls_[PlaceIn(page, id)];
   }
   Row Find(int64_t id) const {
-    if (!dense_.empty()) return Offset(id) < dense_.size() ? Row{dense_[Offset(id)]} : kNoRow;
+    if (!page_of_.empty()) {
+      const uint64_t number = PageNumber(id);
+      return number < page_of_.size() ? Row{calls_[PlaceIn(page_of_[number], id)]} : kNoRow;
+    }
     return sparse_.empty() ? kNoRow : Row{sparse_[SlotOf(id)].call};
   }
 
@@ -70,8 +106,11 @@ class CallsById {
     uint32_t call = kNone;  // the slot is free
   };
 
-  uint64_t Offset(int64_t id) const {
-    return static_cast<uint64_t>(id) - static_cast<uint64_t>(lowest_);
+  uint64_t PageNumber(int64_t id) const {
+    return static_cast<uint64_t>(id >> kPageBits) - static_cast<uint64_t>(first_page_);
+  }
+  static size_t PlaceIn(uint32_t page, int64_t id) {
+    return size_t{page} << kPageBits | (static_cast<uint64_t>(id) & (kPage - 1));
   }
   // Where the id is, or the free slot where it belongs. Ids that follow one another stand so.
   size_t SlotOf(int64_t id) const {
@@ -83,24 +122,10 @@ class CallsById {
   }
 
   static constexpr uint64_t kIdsTogether = 4;  // in one line of a cache
-  int64_t lowest_ = 0;
-  std::vector<uint32_t> dense_;  // from lowest_
-  std::vector<Slot> sparse_;     // a power of two
-};
-
-// The ids that a process, or several, gave to its calls.
-struct IdRange {
-  int64_t lowest = INT64_MAX;
-  int64_t highest = INT64_MIN;
-  size_t ids = 0;
-
-  void Add(int64_t id) {
-    if (id == kNoCorrelation) return;
-    lowest = std::min(lowest, id);
-    highest = std::max(highest, id);
-    ++ids;
-  }
-  CallsById Calls() const { return CallsById(lowest, highest, ids); }
+  int64_t first_page_ = 0;
+  std::vector<uint32_t> page_of_;  // by number from first_page_; 0: none of its ids is known
+  std::vector<uint32_t> calls_;    // by page, the first of which is nobody's
+  std::vector<Slot> sparse_;       // a power of two
 };
 
 // Joins by the id alone. Runtime calls win over the driver calls that they make (same id, nested):
@@ -109,7 +134,7 @@ bool JoinByIdAlone(Trace& trace) {
   const ApiTable& api = trace.api;
   IdRange range;
   for (size_t row = 0; row < api.size(); ++row) range.Add(api.correlation[row]);
-  CallsById calls = range.Calls();
+  CallsById calls(range);
   for (uint32_t row = 0; row < api.size(); ++row) {
     CancelPoint(row);
     if (api.correlation[row] == kNoCorrelation) continue;
@@ -138,7 +163,7 @@ void JoinByProcess(Trace& trace) {
     for (uint32_t row = first; row < last; ++row) range.Add(api.correlation[row]);
   });
   std::vector<CallsById> calls_of;
-  for (const IdRange& range : ranges) calls_of.push_back(range.Calls());
+  for (const IdRange& range : ranges) calls_of.emplace_back(range);
   ForEachRun(api, [&](TrackId track, uint32_t first, uint32_t last) {
     CallsById& calls = calls_of[Index(trace.ProcessOf(track))];
     for (uint32_t row = first; row < last; ++row) {
