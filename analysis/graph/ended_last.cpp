@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <ranges>
 
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
@@ -63,11 +62,10 @@ void EndedLast::FindOrder(uint32_t thread) {
 
 uint32_t EndedLast::EndedAt(uint32_t thread, TraceTime at) {
   OfThread& of = of_[thread];
-  const auto places = std::views::iota(uint32_t{0}, of.count);
-  const auto first_not =
-      PartitionNear(places.begin(), places.end(), places.begin() + of.ended,
-                    [&](uint32_t place) { return EndOf(thread, ItemAt(thread, place)) <= at; });
-  return of.ended = static_cast<uint32_t>(first_not - places.begin());
+  of.ended = static_cast<uint32_t>(PlaceNear(0, of.count, of.ended, [&](size_t place) {
+    return EndOf(thread, ItemAt(thread, static_cast<uint32_t>(place))) <= at;
+  }));
+  return of.ended;
 }
 
 std::optional<EndedLast::End> EndedLast::Within(uint32_t thread, const Interval& within) {

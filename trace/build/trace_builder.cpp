@@ -77,8 +77,8 @@ bool IsSorted(const EventColumns& table) {
 
 // Less where StandsBefore: compared without a branch.
 unsigned __int128 KeyOf(const EventColumns& table, uint32_t row) {
-  const auto begin = static_cast<uint64_t>(table.begin[row].ns) ^ uint64_t { 1 } << 63;
-  return static_cast<unsigned __int128>(begin) << 64 |
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  return static_cast<unsigned __int128>(static_cast<uint64_t>(table.begin[row].ns) ^ kSign) << 64 |
          ~static_cast<uint64_t>(int64_t{table.duration[row]});
 }
 
