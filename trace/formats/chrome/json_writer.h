@@ -59,7 +59,7 @@ class JsonWriter {
   std::string_view text() const { return {buffer_.data(), size()}; }
   size_t size() const { return static_cast<size_t>(at_ - buffer_.data()); }
   void Clear() { at_ = buffer_.data(); }
-  // Goes on in the room of that string, which what it held leaves.
+  // Begins a text in the room of that string; what the string held goes.
   void Begin(std::string& room) {
     buffer_.swap(room);
     buffer_.reserve(most_);
