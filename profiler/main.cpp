@@ -9,11 +9,13 @@
 #include "profiler/cli/outputs.h"
 #include "trace/base/exit_codes.h"
 #include "trace/base/parallel.h"
+#include "trace/base/spare_blocks.h"
 #include "trace/io/print.h"
 
 int main(int argc, char** argv) {
   using trainprof::Print;
   trainprof::ShareOneHeap();
+  trainprof::KeepSpareBlocks();
   try {
     const int code =
         trainprof::cli::Dispatch(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

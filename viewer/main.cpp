@@ -15,6 +15,7 @@
 #include "trace/base/exit_codes.h"
 #include "trace/base/nearest.h"
 #include "trace/base/parallel.h"
+#include "trace/base/spare_blocks.h"
 #include "trace/io/end_signals.h"
 #include "trace/io/output_file.h"
 #include "trace/io/print.h"
@@ -271,6 +272,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   trainprof::ShareOneHeap();
+  trainprof::KeepSpareBlocks();
   try {
     return trainprof::Main(argc, argv);
   } catch (const std::exception& error) {

@@ -24,6 +24,7 @@
 #include "analysis/graph/build.h"
 #include "analysis/job/analysis.h"
 #include "trace/base/parallel.h"
+#include "trace/base/spare_blocks.h"
 #include "trace/build/trace_builder.h"
 
 namespace trainprof {
@@ -214,7 +215,8 @@ bool MeasureApart(size_t events, uint32_t threads, bool waits_once, int rounds) 
 }  // namespace trainprof
 
 int main(int argc, char** argv) {
-  trainprof::ShareOneHeap();  // as the programs do
+  trainprof::ShareOneHeap();
+  trainprof::KeepSpareBlocks();  // as the programs do
   std::vector<double> millions = {1, 10, 50};
   if (argc > 1) millions = {std::atof(argv[1])};
   bool holds = true;

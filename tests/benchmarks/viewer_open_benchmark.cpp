@@ -22,6 +22,7 @@
 
 #include "tests/benchmarks/large_recording.h"
 #include "trace/base/parallel.h"
+#include "trace/base/spare_blocks.h"
 #include "trace/recording/read/reader.h"
 #include "viewer/document/document.h"
 #include "viewer/timeline/frame.h"
@@ -187,6 +188,7 @@ int Run() {
 }  // namespace trainprof
 
 int main() {
-  trainprof::ShareOneHeap();  // as the viewer's
+  trainprof::ShareOneHeap();
+  trainprof::KeepSpareBlocks();  // as the viewer's
   return trainprof::Run();
 }
