@@ -101,16 +101,21 @@ Phase PhaseOf(const Trace& trace, Row row) {
 std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
   const auto [first, last] = trace.ranges.rows_of(thread);
   std::vector<bool> waits(last - first, false);
-  // The closest range around each row that is named as a wait.
-  std::vector<Row> around(last - first, kNoRow);
+  // The closest range around each row that is named as a wait; empty before the first of them.
+  std::vector<Row> around;
   for (uint32_t i = first; i < last; ++i) {
     CancelPoint(i);
+    const bool is_named = PhaseOf(trace, Row{i}) == Phase::kInputWait;
+    if (around.empty()) {
+      if (!is_named) continue;
+      around.assign(last - first, kNoRow);
+    }
     const Row parent = trace.ranges.parent[i];
     if (parent != kNoRow) {
       const size_t at = Index(parent) - first;
       around[i - first] = waits[at] ? parent : around[at];
     }
-    waits[i - first] = PhaseOf(trace, Row{i}) == Phase::kInputWait;
+    waits[i - first] = is_named;
     if (trace.ranges.kind[i] != RangeKind::kUserAnnotation ||
         !trace.Facts(trace.ranges.name[i]).is_step) {
       continue;

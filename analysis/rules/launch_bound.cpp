@@ -51,13 +51,14 @@ std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
 double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<Duration> lengths;
+  ReserveLarge(lengths, ops.size());
   IntervalReader window(model.device_steps.device_window);
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
     if (ops.kind[op] != DeviceOpKind::kKernel) continue;
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
     if (window.TotalWithin(ops.interval(Row{op})).ns == 0) continue;
-    AddLarge(lengths, ops.interval(Row{op}).Length());
+    lengths.push_back(ops.interval(Row{op}).Length());
   }
   if (lengths.empty()) return 0;
   const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
