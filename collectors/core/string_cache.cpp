@@ -76,7 +76,7 @@ void StringCache::ReleaseBlocks() {
 void StringCache::Reset() {
   ReleaseBlocks();
   memset(own_, 0, kFirstSlots * sizeof(CachedString*));
-  memset(static_cast<void*>(recent_), 0, sizeof recent_);
+  for (Recent& recent : recent_) recent = {};
   slots_ = reinterpret_cast<CachedString**>(own_);
   slot_count_ = kFirstSlots;
   used_ = 0;
@@ -123,7 +123,7 @@ CachedString* StringCache::Add(const Text& text, uint32_t slot) {
   if (entry == nullptr) return nullptr;
   entry->hash = text.hash;
   entry->id = 0;
-  entry->plain_id = 0;
+  entry->plain_push = 0;
   entry->length = text.length;
   entry->truncated = text.truncated;
   memcpy(entry->text, text.data, text.length);
@@ -155,8 +155,10 @@ CachedString* StringCache::Find(const Text& text) {
 CachedString* StringCache::FindSlow(const char* text) {
   CachedString* entry = Find(MakeText(text));
   if (entry == nullptr || text == nullptr || entry->truncated) return entry;
-  Recent& recent = recent_[RecentSlot(text)];
-  recent = {{}, text, entry, 0, 0};
+  Recent& recent = RecentOf(text);
+  recent = {};
+  recent.address = text;
+  recent.entry = entry;
   const uint32_t bytes = entry->length + 1;  // with the zero
   if (bytes <= kShort) {
     recent.bytes = static_cast<uint32_t>((uint64_t{1} << bytes) - 1);

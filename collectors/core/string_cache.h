@@ -30,8 +30,8 @@ Text MakeText(const char* data, uint32_t length, bool truncated);
 
 struct CachedString {
   uint64_t hash;
-  uint32_t id;        // 0: not defined in the records yet
-  uint32_t plain_id;  // see FindPlain
+  uint32_t id;          // 0: not defined in the records yet
+  uint32_t plain_push;  // 0: none; see FindPlain
   uint32_t length;
   bool truncated;
   bool is_step;     // IsStepName
@@ -57,20 +57,18 @@ class StringCache {
   CachedString* Find(const Text& text);
   // The same for a zero-terminated text; a hit costs one comparison.
   CachedString* Find(const char* text) {
-    Recent& recent = recent_[RecentSlot(text)];
+    Recent& recent = RecentOf(text);
     if (recent.address == text && text != nullptr && IsSame(text, *recent.entry)) [[likely]] {
-      recent.plain_id = recent.bytes != 0 ? recent.entry->plain_id : 0;
+      recent.LearnPlain();
       return recent.entry;
     }
     return FindSlow(text);
   }
-  // The id of a text of at most kShort - 1 bytes that Find() has met at that address, where it fits a short word and a
-  // range of that name asks for nothing but its records; else 0, and Find() knows.
-  uint32_t FindPlain(const char* text) const {
-    const Recent& recent = recent_[RecentSlot(text)];
-    const bool is_hit = recent.plain_id != 0 && recent.address == text && !IsNearPageEnd(text) &&
-                        StartsAs(text, recent);
-    return is_hit ? recent.plain_id : 0;
+  // The short record, its ticks left out, that opens a range whose name is a text of at most kShort - 1 bytes that Find()
+  // has met at that address, where nothing else is asked for; else nullptr, and Find() knows more.
+  const uint32_t* FindPlain(const char* text) const {
+    const Recent& recent = RecentOf(text);
+    return recent.plain_address == text && StartsAs(text, recent) ? &recent.plain_push : nullptr;
   }
   // The next id is last_id + 1.
   void StartAfter(uint32_t last_id) { last_id_ = last_id; }
@@ -80,20 +78,34 @@ class StringCache {
   static constexpr uint32_t kRecentSlots = 64;
   static constexpr uint32_t kShort = 32;
   struct alignas(64) Recent {
-    char text[kShort];
-    const char* address;
-    CachedString* entry;
-    uint32_t plain_id;
-    uint32_t bytes;  // a bit for each byte of the text, its zero included; 0: more than kShort
+    char text[kShort] = {};
+    const char* plain_address = NoAddress();  // there is no plain id
+    const char* address = nullptr;
+    CachedString* entry = nullptr;
+    uint32_t plain_push = 0;
+    uint32_t bytes = 0;  // a bit for each byte of the text, its zero included; 0: more than kShort
+
+    void LearnPlain() {
+      if (bytes == 0 || entry->plain_push == 0 || IsNearPageEnd(address)) return;
+      plain_push = entry->plain_push;
+      plain_address = address;
+    }
   };
+  // Where no text is.
+  static const char* NoAddress() { return reinterpret_cast<const char*>(uintptr_t{1}); }
   struct Block {
     Block* next;
     size_t size;
   };
 
-  static uint32_t RecentSlot(const char* text) {
-    const auto address = reinterpret_cast<uintptr_t>(text);
-    return static_cast<uint32_t>((address >> 3) ^ (address >> 9)) % kRecentSlots;
+  // By its bytes' place in the table: so the compiler works it out once.
+  const Recent& RecentOf(const char* text) const {
+    static_assert((kRecentSlots & (kRecentSlots - 1)) == 0 && sizeof(Recent) == 64);
+    const uintptr_t at = reinterpret_cast<uintptr_t>(text) * 8 % (kRecentSlots * sizeof(Recent));
+    return *reinterpret_cast<const Recent*>(reinterpret_cast<const char*>(recent_) + at / 64 * 64);
+  }
+  Recent& RecentOf(const char* text) {
+    return const_cast<Recent&>(static_cast<const StringCache*>(this)->RecentOf(text));
   }
   // kShort bytes from there on may lie on two pages.
   static bool IsNearPageEnd(const char* text) {
@@ -104,13 +116,17 @@ class StringCache {
   __attribute__((no_sanitize("address"))) static bool StartsAs(const char* text,
                                                                const Recent& recent) {
 #if defined(__SSE2__)
-    uint32_t same = 0;  // a bit for each byte
-    for (uint32_t at = 0; at < kShort; at += sizeof(__m128i)) {
+    // A bit for each byte of 16 that differs.
+    const auto others = [&](uint32_t at) {
       const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + at));
       const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(recent.text + at));
-      same |= static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b))) << at;
+      return ~static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
+    };
+    const uint32_t left = recent.bytes & others(0);  // all that lie behind the first 16 among them
+    if (left == 0) [[likely]] {
+      return true;
     }
-    return (recent.bytes & ~same) == 0;
+    return (left & 0xFFFF) == 0 && (left >> 16 & others(16)) == 0;
 #else
     return IsSame(text, *recent.entry);
 #endif
@@ -158,7 +174,7 @@ class StringCache {
   char* free_end_;
   size_t mapped_bytes_;
   Block* blocks_;
-  Recent recent_[kRecentSlots];  // plain_id != 0: `bytes` and `text` are set
+  Recent recent_[kRecentSlots];
 };
 
 // A zeroed writer, and behind it the memory of its strings; or nullptr. Never freed.

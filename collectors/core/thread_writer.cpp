@@ -193,7 +193,7 @@ bool ThreadWriter::Define(CachedString* entry, const CachedString* used_by) {
   if (!Room(words, used_by)) return false;
   entry->id = strings_.NextId();
   if (entry->id < kShortIds && !entry->is_of_loop && !entry->is_capture)
-    entry->plain_id = entry->id;
+    entry->plain_push = recording::PackShort(RecordType::kShortPush, entry->id);
   PutString(*entry, Words());
   Commit(words);
   return true;
@@ -282,7 +282,8 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
   const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
   if (type == RecordType::kPush && words == 2 && domain->number == 0 && FitsShort(ticks) &&
       found->id < kShortIds) {
-    out[0] = recording::PackShort(RecordType::kShortPush, found->id, ticks - last_ticks_);
+    out[0] = recording::WithTicks(recording::PackShort(RecordType::kShortPush, found->id),
+                                  ticks - last_ticks_);
     Commit(1);
   } else {
     out[0] = PackHead(type, words, domain->number, found->id);
@@ -298,7 +299,7 @@ bool ThreadWriter::WriteNamed(RecordType type, const Domain* domain, const Name&
 }
 
 void ThreadWriter::Settle() {
-  for (; plain_open_ > 0; --plain_open_) {
+  while (default_stack_.depth < plain_level_) {
     DepthStack::Assign(default_stack_.recorded, default_stack_.depth, true);
     DepthStack::Assign(default_stack_.capture, default_stack_.depth, false);
     ++default_stack_.depth;
@@ -357,7 +358,8 @@ int ThreadWriter::Pop(const Domain* domain) {
     uint64_t* words = Words();  // its room was kept when the range was pushed
     reserve_bytes_ -= kPopBytes;
     if (FitsShort(ticks)) [[likely]] {
-      words[0] = recording::PackShort(RecordType::kShortPop, domain->number, ticks - last_ticks_);
+      words[0] = recording::WithTicks(recording::PackShort(RecordType::kShortPop, domain->number),
+                                      ticks - last_ticks_);
       Commit(1);
     } else {
       words[0] = PackHead(RecordType::kPop, 2, domain->number, 0);
@@ -429,15 +431,17 @@ void ThreadWriter::Create(uint32_t number, uint32_t generation, void* string_mem
   strings_.Init(string_memory);
   number_ = number;
   generation_ = generation;
+  ready_ = generation;
   chunk_bytes_ = kFirstChunkBytes;
 }
 
 void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   Settle();  // its ranges stay open here, too
-  plain_end_ = 0;
+  plain_most_ = 0;
   strings_.Reset();
   number_ = number;
   generation_ = generation;
+  ready_ = generation;
   chunk_bytes_ = kFirstChunkBytes;
   sequence_ = 0;
   // The parent's chunk stays mapped: it is the parent's, and signal handlers may still point there.
@@ -448,7 +452,6 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
   last_ticks_ = 0;
   next_clock_ = 0;
   next_usage_ = 0;
-  busy_ = 0;
   announced_ = false;
   set_next_free(nullptr);
   memset(domain_defined_, 0, sizeof domain_defined_);
@@ -466,7 +469,7 @@ void ThreadWriter::BecomeChilds(uint32_t number, uint32_t generation) {
 
 void ThreadWriter::ThreadEnds() {
   Settle();
-  plain_end_ = 0;
+  plain_most_ = 0;
   for (DepthStack* stack = &default_stack_; stack != nullptr;
        stack = stack == &default_stack_ ? other_stacks_ : stack->next) {
     const uint32_t levels =
@@ -476,6 +479,7 @@ void ThreadWriter::ThreadEnds() {
     }
     stack->depth = 0;
   }
+  plain_level_ = 0;
   depth_ = 0;
   step_depth_ = 0;
   reserve_bytes_ = 0;

@@ -91,17 +91,16 @@ class ThreadWriter {
   static ThreadWriter* Enter();
   void Leave() {
     ArmPlain();
-    Exit();
+    Exit(generation_);
   }
   // The same for a thread that has recorded before; nullptr for others.
   static ThreadWriter* EnterAgain();
 
   // A range in the default domain of which nothing is to be recorded but when it begins and ends, as nearly always:
-  // its name has been met at that address, no window is configured, nothing else is due. The level, as Push and
-  // Pop give it; kNotPlain: nothing was done, and is to be done by those.
-  static constexpr int kNotPlain = -10;
-  static int PushPlain(const char* name);
-  static int PopPlain();
+  // its name has been met at that address, no window is configured, nothing else is due. *level is what Push and Pop
+  // give. False: nothing was done, and is to be done by those.
+  static bool PushPlain(const char* name, int* level);
+  static bool PopPlain(int* level);
 
   // For what hooks remember of the thread: zeros at first, and in forked children.
   static constexpr size_t kHookBytes = 1280;
@@ -162,8 +161,8 @@ class ThreadWriter {
   void set_next_free(ThreadWriter* next) { next_free_.store(next, std::memory_order_relaxed); }
   // False when the writer is in use further down this thread's stack.
   bool TryEnter() {
-    if (busy_ != 0) return false;
-    busy_ = 1;
+    if (ready_ == kBusy) return false;
+    ready_ = kBusy;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return true;
   }
@@ -171,30 +170,33 @@ class ThreadWriter {
   void Settle();
 
  private:
+  static constexpr uint32_t kBusy = UINT32_MAX;  // no generation
   static constexpr uint64_t kPopBytes = 16;
   static constexpr uint32_t kMostPlain = 32;  // open at a time
 
   // The writer of a thread that has recorded in this process, as it was left; nullptr: none, it is in use, or
   // events need a closer look (ProcessState::plain).
-  static ThreadWriter* EnterPlain();
-  void Exit() {
+  static ThreadWriter* EnterPlain(uint32_t* generation);
+  void Exit(uint32_t generation) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    busy_ = 0;
+    ready_ = generation;
   }
-  // Up to where, and when, there may be plain ranges.
+  // How many, up to where, and when, there may be plain ranges.
   void ArmPlain() {
-    const bool may = chunk_ != nullptr && last_ticks_ != 0 &&
-                     default_stack_.depth <= DepthStack::kMaxDepth - kMostPlain;
-    plain_end_ = may ? reinterpret_cast<intptr_t>(end_) -
-                           static_cast<intptr_t>(reserve_bytes_ + kMostPlain * kPopBytes + 8)
-                     : 0;
+    const uint32_t depth = default_stack_.depth;
+    const bool may =
+        chunk_ != nullptr && last_ticks_ != 0 && depth <= DepthStack::kMaxDepth - kMostPlain;
+    plain_level_ = depth;
+    plain_most_ = may ? depth + kMostPlain : 0;
+    plain_end_ = reinterpret_cast<intptr_t>(end_) -
+                 static_cast<intptr_t>(reserve_bytes_ + kMostPlain * kPopBytes + 8);
     plain_until_ = last_ticks_ + (uint64_t{1} << recording::kShortTicksBits);
     if (next_clock_ < plain_until_) plain_until_ = next_clock_;
     if (steps_ && next_usage_ < plain_until_) plain_until_ = next_usage_;
     if (plain_until_ < last_ticks_) plain_until_ = last_ticks_;
   }
   // Writes a plain record, without a look at the room; false: not one now.
-  bool WritePlain(recording::RecordType type, uint32_t value);
+  bool WritePlain(uint32_t record);
 
   // Whether the window and the size bound let an event be recorded; counts it when they do not.
   // `name` may be nullptr: memory ran out.
@@ -257,19 +259,22 @@ class ThreadWriter {
   bool WriteNamed(recording::RecordType type, const Domain* domain, const Name& name,
                   const Attributes& attributes, uint64_t range_id, CachedString** entry);
 
-  // Plain ranges that are open, inside all others and not counted by these (Settle); no more of them are opened
-  // behind that address of the chunk, nor written at or after these ticks. Set when the writer is left.
-  uint32_t plain_open_;
+  // What a plain range needs, in one line of the cache. plain_level_: ranges that are open in the default domain, those
+  // that its stack counts and, inside them, plain ones, which it does not count (Settle). No more of them are opened at
+  // plain_most_, behind plain_end_ of the chunk, nor written at or after plain_until_. Set when the writer is left.
+  uint32_t plain_level_;
+  uint32_t plain_most_;
   intptr_t plain_end_;
   uint64_t plain_until_;
+  uint64_t last_ticks_;  // of the last timed record in this chunk; 0: none
   char* cursor_;
-  char* end_;      // of the room that may be used now; == cursor_ before the thread is announced
   char* payload_;  // first byte of the chunk's payload
   recording::ChunkHeader* chunk_;
   uint32_t generation_;
-  volatile uint32_t busy_;
+  uint32_t ready_;  // generation_; kBusy: it is in use
+
+  char* end_;  // of the room that may be used now; == cursor_ before the thread is announced
   uint64_t reserve_bytes_;  // for pops of open recorded ranges
-  uint64_t last_ticks_;     // of the last timed record in this chunk; 0: none
   uint64_t next_clock_;     // ticks at which a clock record is due
   uint64_t next_usage_;     // the same of what a thread that steps has used
   uint32_t depth_;          // open ranges in all domains
@@ -300,58 +305,78 @@ class ThreadWriter {
 
 extern TRAINPROF_TLS ThreadWriter* t_writer;  // this thread's; see writer_pool.cpp
 
-inline ThreadWriter* ThreadWriter::EnterPlain() {
+inline ThreadWriter* ThreadWriter::EnterPlain(uint32_t* generation) {
   ThreadWriter* writer = t_writer;
-  const uint32_t plain = g_runtime.state->plain.load(std::memory_order_relaxed);
-  if (writer == nullptr || writer->generation_ != plain || !writer->TryEnter()) [[unlikely]] {
+  *generation = g_runtime.state->plain.load(std::memory_order_relaxed);
+  if (writer == nullptr || writer->ready_ != *generation) [[unlikely]] {
     return nullptr;
   }
+  writer->ready_ = kBusy;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   return writer;
 }
 
-inline bool ThreadWriter::WritePlain(recording::RecordType type, uint32_t value) {
+// Has the line of that address brought here to be written; any address will do.
+inline void PrefetchToWrite(const char* address) {
+#if defined(__x86_64__)
+  // Not __builtin_prefetch: of the oldest machines' instructions that is one that has it brought to be read.
+  asm volatile("prefetchw %0" : : "m"(*address));
+#else
+  __builtin_prefetch(address, 1);
+#endif
+}
+
+inline bool ThreadWriter::WritePlain(uint32_t record) {
   const uint64_t ticks = recording::ReadTsc();
-  // Both are small, but where the clock went back.
-  if (ticks - last_ticks_ >= plain_until_ - last_ticks_) [[unlikely]] {
+  uint64_t since;
+  const bool went_back = __builtin_sub_overflow(ticks, last_ticks_, &since);
+  if (went_back || ticks >= plain_until_) [[unlikely]] {
     return false;
   }
-  *Words() = recording::PackShort(type, value, ticks - last_ticks_);
+  // The lines that are written next have been read by the supervisor's core, and are to be had back in time.
+  PrefetchToWrite(cursor_ + 512);
+  *Words() = recording::WithTicks(record, since);
   last_ticks_ = ticks;
   Commit(1);
   return true;
 }
 
-inline int ThreadWriter::PushPlain(const char* name) {
-  ThreadWriter* writer = EnterPlain();
+inline bool ThreadWriter::PushPlain(const char* name, int* level) {
+  uint32_t generation;
+  ThreadWriter* writer = EnterPlain(&generation);
   if (writer == nullptr) [[unlikely]] {
-    return kNotPlain;
+    return false;
   }
-  int level = kNotPlain;
-  const uint32_t id = writer->strings_.FindPlain(name);
-  const uint32_t open = writer->plain_open_;
-  if (id != 0 && open < kMostPlain &&
-      reinterpret_cast<intptr_t>(writer->cursor_) <= writer->plain_end_ &&
-      writer->WritePlain(recording::RecordType::kShortPush, id)) [[likely]] {
-    writer->plain_open_ = open + 1;
-    level = static_cast<int>(writer->default_stack_.depth + open);
+  const uint32_t* record = writer->strings_.FindPlain(name);
+  const uint32_t open = writer->plain_level_;
+  const bool is_written = record != nullptr && open < writer->plain_most_ &&
+                          reinterpret_cast<intptr_t>(writer->cursor_) <= writer->plain_end_ &&
+                          writer->WritePlain(*record);
+  if (is_written) [[likely]] {
+    writer->plain_level_ = open + 1;
+    *level = static_cast<int>(open);
   }
-  writer->Exit();
-  return level;
+  writer->Exit(generation);
+  return is_written;
 }
 
-inline int ThreadWriter::PopPlain() {
-  ThreadWriter* writer = EnterPlain();
+inline bool ThreadWriter::PopPlain(int* level) {
+  uint32_t generation;
+  ThreadWriter* writer = EnterPlain(&generation);
   if (writer == nullptr) [[unlikely]] {
-    return kNotPlain;
+    return false;
   }
-  int level = kNotPlain;
   // Its room was kept when it was pushed.
-  if (writer->plain_open_ > 0 && writer->WritePlain(recording::RecordType::kShortPop, 0))
-      [[likely]] {
-    level = static_cast<int>(writer->default_stack_.depth + --writer->plain_open_);
+  const uint32_t open = writer->plain_level_;
+  const bool is_written =
+      open > writer->default_stack_.depth &&
+      writer->WritePlain(recording::PackShort(recording::RecordType::kShortPop, 0));
+  if (is_written) [[likely]] {
+    writer->plain_level_ = open - 1;
+    *level = static_cast<int>(open - 1);
   }
-  writer->Exit();
-  return level;
+  writer->Exit(generation);
+  return is_written;
 }
 
 }  // namespace trainprof::collectors

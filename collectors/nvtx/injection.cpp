@@ -165,8 +165,8 @@ void NVTX_API DomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_
 }
 
 int NVTX_API RangePushA(const char* text) {
-  const int level = ThreadWriter::PushPlain(text);
-  if (level != ThreadWriter::kNotPlain) [[likely]] {
+  int level;
+  if (ThreadWriter::PushPlain(text, &level)) [[likely]] {
     return level;
   }
   return RunNarrow<PushOp>(text);
@@ -183,8 +183,8 @@ int NVTX_API DomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttribu
                          [&](ThreadWriter& writer) { return writer.Pop(DomainOf(domain)); });
 }
 int NVTX_API RangePop() {
-  const int level = ThreadWriter::PopPlain();
-  if (level != ThreadWriter::kNotPlain) [[likely]] {
+  int level;
+  if (ThreadWriter::PopPlain(&level)) [[likely]] {
     return level;
   }
   return DomainRangePop(nullptr);

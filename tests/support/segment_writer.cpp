@@ -107,12 +107,12 @@ void SegmentWriter::Pop(uint64_t ticks, uint32_t domain) {
 void SegmentWriter::ShortPush(const std::string& name, uint64_t ticks) {
   const uint32_t id = String(name);
   if (MustBeLong()) return Push(name, ticks);
-  Raw({PackShort(RecordType::kShortPush, id, ticks - last_ticks_)});
+  Raw({WithTicks(PackShort(RecordType::kShortPush, id), ticks - last_ticks_)});
   last_ticks_ = ticks;
 }
 void SegmentWriter::ShortPop(uint64_t ticks, uint32_t domain) {
   if (MustBeLong()) return Pop(ticks, domain);
-  Raw({PackShort(RecordType::kShortPop, domain, ticks - last_ticks_)});
+  Raw({WithTicks(PackShort(RecordType::kShortPop, domain), ticks - last_ticks_)});
   last_ticks_ = ticks;
 }
 void SegmentWriter::Start(const std::string& name, uint64_t ticks, uint64_t id) {

@@ -195,9 +195,11 @@ constexpr RecordHead UnpackHead(uint64_t word) {
 
 constexpr int kShortValueBits = 20;
 constexpr int kShortTicksBits = 36;  // 14 to 68 s
-constexpr uint64_t PackShort(RecordType type, uint32_t value, uint64_t ticks_since) {
-  return static_cast<uint64_t>(type) | static_cast<uint64_t>(value) << 8 |
-         ticks_since << (8 + kShortValueBits);
+constexpr uint32_t PackShort(RecordType type, uint32_t value) {
+  return static_cast<uint32_t>(type) | value << 8;
+}
+constexpr uint64_t WithTicks(uint32_t short_record, uint64_t ticks_since) {
+  return short_record | ticks_since << (8 + kShortValueBits);
 }
 constexpr bool IsShort(uint64_t word) { return (word & 0x80) != 0; }
 constexpr uint32_t ShortValue(uint64_t word) {
