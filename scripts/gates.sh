@@ -48,7 +48,9 @@ command_of() {
     analysis) command=("$bin/analysis_benchmark" 10) ;;
     report)
       command=(python3 tests/benchmarks/report_benchmark.py "$bin/trainprof")
-      [[ ! -x .venv-hta/bin/python ]] || command+=(--hta .venv-hta/bin/python) ;;
+      [[ ! -x .venv-hta/bin/python ]] || command+=(--hta .venv-hta/bin/python)
+      ! command -v tracy-import-chrome >/dev/null || command+=(--tracy tracy-import-chrome)
+      ! command -v trace_processor_shell >/dev/null || command+=(--perfetto trace_processor_shell) ;;
     nvtx) command=("$bin/nvtx_overhead_benchmark") ;;
     cupti) command=("$bin/cupti_overhead_benchmark") ;;
     read) command=("$bin/recording_read_benchmark") ;;

@@ -4,7 +4,7 @@
 #
 #   scripts/install_packages.sh [--check|--list] GROUP... [--optional GROUP...]
 #                                                      GROUPs: build fast trainer viewer test browser lint fuzz
-#                                                      wheel
+#                                                      wheel peers
 #
 # Installs what is missing, as root or where sudo asks no password. Otherwise, and with --check, it
 # prints the one line to run. Without the groups after --optional it can go on: what is missing there is
@@ -35,6 +35,8 @@ set -euo pipefail
   readonly wheel="libbz2-dev liblzma-dev libglfw3 python3=python3 python3-venv ca-certificates"
   # Whatever version the Debian has; scripts/fuzz.sh also takes a clang++-14 or later from elsewhere.
   readonly fuzz="clang++=clang libclang-rt-dev"
+  # What the benchmarks compare with, beyond the libraries of the tests.
+  readonly peers="liblttng-ust-dev lttng=lttng-tools"
 }
 
 readonly oldest_cmake="3.25"
@@ -111,7 +113,7 @@ main() {
       --list) list=true ;;
       --optional) words=optional ;;
       -h | --help) usage; return 0 ;;
-      build | fast | trainer | viewer | test | browser | lint | fuzz | wheel)
+      build | fast | trainer | viewer | test | browser | lint | fuzz | wheel | peers)
         if [[ $words == required ]]; then
           read -ra required -d '' <<<"${required[*]} ${!group}" || true
         else

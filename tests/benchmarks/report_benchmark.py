@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """What `trainprof report` of a large Kineto trace takes: time and memory, what a second core gives, a folder of 64
-ranks, and, where an interpreter has it, HolisticTraceAnalysis' load and its four reports of the same file.
+ranks, and, where they are given, HolisticTraceAnalysis' load and its four reports of the same file, what Tracy and
+Perfetto take to load it, and another build of trainprof.
 
   python3 tests/benchmarks/report_benchmark.py build/release/bin/trainprof
   python3 tests/benchmarks/report_benchmark.py build/release/bin/trainprof --rounds 9 --hta .venv-hta/bin/python
+  python3 tests/benchmarks/report_benchmark.py build/release/bin/trainprof --tracy tracy-import-chrome \\
+      --perfetto trace_processor_shell --before ../before/build/release/bin/trainprof
 
 The trace is one of the corpus (TRAINPROF_CORPUS, or --corpus), its events repeated with later times and other ids until
 the file is as large as asked; --keep FOLDER keeps what was made. All that is compared runs in turn, --rounds times;
@@ -106,6 +109,23 @@ def ranks_of(path, folder):
     return folder
 
 
+def for_tracy(path):
+    """A copy without the few events whose process or thread has a name instead of a number: Tracy's importer refuses them."""
+    target = path.with_name("tracy.json")
+    if not target.exists():
+        with open(path, encoding="utf-8") as source, open(target, "w", encoding="utf-8") as file:
+            file.write(next(source))
+            separator = ""
+            for line in source:
+                is_event = line.startswith("{")
+                if is_event and ('"pid":"' in line or '"tid":"' in line):
+                    continue
+                file.write((separator if is_event else "\n") + line.rstrip(",\n"))
+                separator = ",\n"
+            file.write("\n")
+    return target
+
+
 def once(command, cores):
     """Seconds and peak bytes of the whole process."""
     begin = time.monotonic()
@@ -142,6 +162,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="keep the traces there, or take them from there")
     parser.add_argument("--hta", metavar="PYTHON", help="an interpreter that has HolisticTraceAnalysis")
+    parser.add_argument("--tracy", metavar="PROGRAM", help="Tracy's tracy-import-chrome")
+    parser.add_argument("--perfetto", metavar="PROGRAM", help="Perfetto's trace_processor_shell")
+    parser.add_argument("--before", metavar="PROGRAM", help="an earlier build of trainprof")
     options = parser.parse_args()
     if options.corpus is None or not (pathlib.Path(options.corpus) / SOURCE).exists():
         print("report_benchmark: no corpus: set TRAINPROF_CORPUS", file=sys.stderr)
@@ -175,6 +198,12 @@ def compare(options, folder):
     for name, path in (("JSON", large), ("gz", packed), ("ranks", ranks)):
         contenders[name, 1] = ([*report, str(path)], set(cores[:1]))
         contenders[name, 2] = ([*report, str(path)], set(cores[:2]))
+        if options.before:
+            contenders[f"{name} before", 2] = ([options.before, "report", str(path)], set(cores[:2]))
+    if options.tracy:
+        contenders["Tracy", 2] = ([options.tracy, str(for_tracy(large)), str(folder / "large.tracy")], set(cores[:2]))
+    if options.perfetto:
+        contenders["Perfetto", 2] = ([options.perfetto, "-Q", "select count(*) from slice", str(large)], set(cores[:2]))
     load = os.getloadavg()[0]
     runs = {key: [] for key in contenders}
     for _ in range(options.rounds):
@@ -185,7 +214,7 @@ def compare(options, folder):
     print(f"{large.stat().st_size / MEGABYTE:.0f} MB JSON, {packed.stat().st_size / MEGABYTE:.0f} MB gz, {events} events, "
           f"{len(cores)} cores, load before {load:.2f}; medians of {options.rounds}")
     for (name, count), value in seconds.items():
-        print(f"  {name:<6} {count} core{'s' if count > 1 else ' '}  {value:7.3f} s  peak {peak[name, count] / MEGABYTE:7.1f} MB")
+        print(f"  {name:<12} {count} core{'s' if count > 1 else ' '}  {value:7.3f} s  peak {peak[name, count] / MEGABYTE:7.1f} MB")
     gates = Gates()
     if len(cores) > 1:
         gates.at_least("second core, JSON", seconds["JSON", 1] / seconds["JSON", 2], SECOND_CORE_JSON)
@@ -194,6 +223,13 @@ def compare(options, folder):
     for name in ("JSON", "gz"):
         an_event = peak[name, 2] / events
         gates.say(f"peak of report, {name}: {an_event:.1f} B/event", f"{MOST_BYTES_AN_EVENT} B", an_event <= MOST_BYTES_AN_EVENT)
+    for name in ("JSON", "gz", "ranks"):
+        if options.before:
+            print(f"  {name} against the earlier build: {seconds[f'{name} before', 2] / seconds[name, 2]:.2f}x")
+    for name in ("Tracy", "Perfetto"):
+        if (name, 2) in seconds:
+            print(f"  our whole report against {name}'s load, JSON: {seconds[name, 2] / seconds['JSON', 2]:.1f}x in time, "
+                  f"{peak[name, 2] / peak['JSON', 2]:.1f}x in memory")
     if options.hta:
         done = subprocess.run([options.hta, "-c", HTA, str(packed)], capture_output=True, text=True, check=True)
         hta = float(done.stdout.split()[-1])
