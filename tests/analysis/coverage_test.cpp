@@ -111,11 +111,23 @@ TEST(Doubts, AWindowThatNeverOpenedIsNamed) {
 
 TEST(Doubts, AProgramThatDiedMustHaveMadeAStep) {
   JobAnalysis job = JobOf({Healthy()});
-  job.run = {.known = true, .ended = true, .exit_code = 137, .signal = 9, .missing_files = {}};
+  job.run = {.known = true,
+             .ended = true,
+             .exit_code = 137,
+             .signal = 9,
+             .missing_files = {},
+             .damaged_files = {},
+             .no_manifest = {}};
   EXPECT_EQ(Ids(job), "");
   job.ranks[0].steps.steps.clear();
   EXPECT_EQ(Ids(job), "died_before_a_step");
-  job.run = {.known = true, .ended = true, .exit_code = 0, .signal = {}, .missing_files = {}};
+  job.run = {.known = true,
+             .ended = true,
+             .exit_code = 0,
+             .signal = {},
+             .missing_files = {},
+             .damaged_files = {},
+             .no_manifest = {}};
   EXPECT_EQ(Ids(job), "");
 }
 
