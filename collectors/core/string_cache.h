@@ -112,21 +112,25 @@ class StringCache {
     constexpr uintptr_t kPage = 4096;
     return reinterpret_cast<uintptr_t>(text) % kPage > kPage - kShort;
   }
+#if defined(__SSE2__)
+  // A bit for each byte of 16 that differs.
+  __attribute__((no_sanitize("address"))) static uint32_t Others(const char* text,
+                                                                 const char* aligned) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+    const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(aligned));
+    return ~static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
+  }
+#endif
   // Whether the zero-terminated text is the one of a slot with a plain id. As IsSame() reads what is behind its end.
   __attribute__((no_sanitize("address"))) static bool StartsAs(const char* text,
                                                                const Recent& recent) {
 #if defined(__SSE2__)
-    // A bit for each byte of 16 that differs.
-    const auto others = [&](uint32_t at) {
-      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + at));
-      const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(recent.text + at));
-      return ~static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
-    };
-    const uint32_t left = recent.bytes & others(0);  // all that lie behind the first 16 among them
+    // All that lie behind the first 16 are among them.
+    const uint32_t left = recent.bytes & Others(text, recent.text);
     if (left == 0) [[likely]] {
       return true;
     }
-    return (left & 0xFFFF) == 0 && (left >> 16 & others(16)) == 0;
+    return (left & 0xFFFF) == 0 && (left >> 16 & Others(text + 16, recent.text + 16)) == 0;
 #else
     return IsSame(text, *recent.entry);
 #endif

@@ -213,8 +213,8 @@ class Faults(TrainprofTest):
         memory = b"CUPTI takes up to 102 MB of GPU memory a context: 32 buffers of 3.2 MB, 1 at once\n"
         self.assertIn(b"\n" + memory, result.stderr)
         self.assertIn(b"  recording them, " + memory, text.stdout)
-        # A release's programs have no lines to name.
-        self.assertEqual(kinds - {"stack_not_symbolised"}, set())
+        # A release's programs have no lines to name; on a busy machine CUPTI takes long to start.
+        self.assertEqual(kinds - {"stack_not_symbolised", "slow_cupti_setup"}, set())
         self.assertIn("ok    GPU recording", self.doctor(""))
 
 
