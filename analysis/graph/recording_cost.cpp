@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "trace/base/cancel.h"
+#include "trace/base/parallel.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/tables/environment.h"
 
@@ -18,13 +17,8 @@ namespace {
 constexpr Duration kCall = Microseconds(1);
 // Where the recording does not tell what one took: what a walk costs some programs.
 constexpr Duration kStack = Microseconds(10);
-
-// Takes `ns` of the node's time, as far as it has some; what is left.
-int64_t TakeFrom(NodeId node, int64_t ns, Costs& costs) {
-  const int64_t taken = std::min(ns, costs.Duration(node));
-  if (taken > 0) costs.SetDuration(node, costs.Duration(node) - taken);
-  return ns - taken;
-}
+// Of nodes: so many that a thread is worth its start.
+constexpr size_t kAtOnce = size_t{1} << 17;
 
 // The slowed time that `at` lies in; nullptr where there is none.
 const SlowedTime* SlowedAt(const RecordingCost& cost, TraceTime at) {
@@ -60,6 +54,37 @@ void LeaveOutMeasured(const RecordingCost& cost, const Trace& trace, const Graph
   }
 }
 
+// What recording a call takes of the times of its nodes.
+struct Taken {
+  int64_t of_call = 0;
+  NodeId last = 0;      // the call, or its wait where a stack is taken; 0: nothing
+  int64_t of_last = 0;  // beside of_call
+  int64_t behind = 0;   // the rest, of the thread's own time behind `last`
+};
+
+// Nothing of a node that is no call, or that is measured.
+Taken TakenOf(NodeId node, const RecordingCost& cost, const Trace& trace, const Graph& graph,
+              const Costs& costs) {
+  if (graph.kind[node] != NodeKind::kCall) return {};
+  const uint32_t row = graph.row[node];
+  if (!cost.measured.empty() && SlowedAt(cost, trace.api.begin[row]) != nullptr) return {};
+  Taken taken{std::min(cost.call.ns, costs.Duration(node)), node, 0, 0};
+  taken.behind = cost.call.ns - taken.of_call;
+  if (trace.api.stack[row] == kNoStack) return taken;
+  const NodeId wait = graph.WaitOf(Row{row});
+  if (wait != 0) taken.last = wait;
+  const int64_t rest = costs.Duration(taken.last) - (wait != 0 ? 0 : taken.of_call);
+  const int64_t wanted = taken.behind + cost.stack.ns;
+  taken.of_last = std::min(wanted, rest);
+  taken.behind = wanted - taken.of_last;
+  return taken;
+}
+
+// The node of the call that a node is of.
+NodeId CallOf(const Graph& graph, NodeId node) {
+  return graph.kind[node] == NodeKind::kWait ? graph.node_of_call[graph.row[node]] : node;
+}
+
 }  // namespace
 
 RecordingCost RecordingCostOf(const Trace& trace) {
@@ -77,31 +102,32 @@ RecordingCost RecordingCostOf(const Trace& trace) {
 void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph, Costs& costs) {
   if (!cost.Any()) return;
   LeaveOutMeasured(cost, trace, graph, costs);
-  std::vector<std::pair<NodeId, int64_t>> behind;
-  for (NodeId node = 1; node < graph.size(); ++node) {
-    CancelPoint(node);
-    if (graph.kind[node] != NodeKind::kCall) continue;
-    const uint32_t row = graph.row[node];
-    if (SlowedAt(cost, trace.api.begin[row]) != nullptr) continue;
-    int64_t left = TakeFrom(node, cost.call.ns, costs);
-    NodeId last = node;
-    if (trace.api.stack[row] != kNoStack) {
-      // It is taken when the call has waited.
-      if (const NodeId wait = graph.WaitOf(Row{row}); wait != 0) last = wait;
-      left = TakeFrom(last, left + cost.stack.ns, costs);
+  // The lags first: what goes of them follows from the nodes' times as they still are.
+  RunParts(graph.size(), kAtOnce, [&](size_t first, size_t last) {
+    for (auto node = static_cast<NodeId>(first); node < last; ++node) {
+      CancelPoint(node);
+      for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
+        if (graph.edge_kind[edge] != EdgeKind::kProgram || costs.lag[edge] == kNever) continue;
+        const int64_t lag = costs.Lag(edge);
+        if (lag <= 0) continue;
+        const NodeId from = graph.from[edge];
+        const Taken taken = TakenOf(CallOf(graph, from), cost, trace, graph, costs);
+        if (taken.last == from && taken.behind > 0) {
+          costs.SetLag(edge, std::max<int64_t>(0, lag - taken.behind));
+        }
+      }
     }
-    if (left > 0) behind.emplace_back(last, left);
-  }
-  if (behind.empty()) return;
-  std::sort(behind.begin(), behind.end());
-  for (EdgeId edge = 0; edge < graph.from.size(); ++edge) {
-    CancelPoint(edge);
-    if (graph.edge_kind[edge] != EdgeKind::kProgram || costs.lag[edge] == kNever) continue;
-    const auto it =
-        std::lower_bound(behind.begin(), behind.end(), std::pair(graph.from[edge], int64_t{0}));
-    if (it == behind.end() || it->first != graph.from[edge] || costs.Lag(edge) <= 0) continue;
-    costs.SetLag(edge, std::max<int64_t>(0, costs.Lag(edge) - it->second));
-  }
+  });
+  RunParts(graph.size(), kAtOnce, [&](size_t first, size_t last) {
+    for (auto node = static_cast<NodeId>(first); node < last; ++node) {
+      CancelPoint(node);
+      const Taken taken = TakenOf(node, cost, trace, graph, costs);
+      if (taken.of_call > 0) costs.SetDuration(node, costs.Duration(node) - taken.of_call);
+      if (taken.of_last > 0) {
+        costs.SetDuration(taken.last, costs.Duration(taken.last) - taken.of_last);
+      }
+    }
+  });
 }
 
 }  // namespace trainprof

@@ -28,7 +28,7 @@ struct RecordingCost {
 // As long as nothing is measured. Nothing where it is not known: of what others recorded.
 RecordingCost RecordingCostOf(const Trace& trace);
 
-// Takes it out of a graph's costs. O((V + E) log measured), where it is not nothing.
+// Takes it out of a graph's costs. O((V + E) log(measured + waits)), on all cores, where it is not nothing.
 void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph, Costs& costs);
 
 }  // namespace trainprof
