@@ -49,10 +49,20 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The lanes of the first lines, as many as a screen shows.
+// The lanes of the first lines, as many as a screen shows; each frame asks for them until they are there.
 std::vector<FrameLane> FirstLanes(const Lines& lines, LaneStore& store) {
+  uint32_t visible = 0;
+  for (size_t lanes = 0; visible < lines.lines().size() && lanes < kVisibleLanes; ++visible) {
+    lanes += lines.lines()[visible].lanes;
+  }
+  for (bool is_whole = false; !is_whole;) {
+    is_whole = true;
+    for (uint32_t line = 0; line < visible; ++line) is_whole = store.Ask(line) && is_whole;
+    store.Trim(SIZE_MAX);
+    if (!is_whole) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   std::vector<FrameLane> lanes;
-  for (uint32_t line = 0; line < lines.lines().size() && lanes.size() < kVisibleLanes; ++line) {
+  for (uint32_t line = 0; line < visible; ++line) {
     for (const Lane& lane : store.LanesOf(line)) lanes.push_back(&lane);
   }
   return lanes;

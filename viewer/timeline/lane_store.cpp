@@ -1,11 +1,14 @@
 #include "viewer/timeline/lane_store.h"
 
 #include <algorithm>
+#include <functional>
+
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
 
-// What the thread makes between two looks at what is wanted: 25 milliseconds, or one line.
+// What the thread makes between two looks at what is wanted, on each core: 25 milliseconds, or one line.
 constexpr size_t kEffortOfAJob = 500'000;
 
 // Does not own them.
@@ -23,10 +26,15 @@ Categorizer CategorizerOf(const Lines& lines, uint32_t line) {
 }
 
 std::vector<LineContents> MakeAll(const Lines& lines, const std::vector<Order>& orders) {
-  std::vector<LineContents> made;
-  for (const Order& order : orders) {
-    made.push_back(MakeContents(lines, order.line, order.form, CategorizerOf(lines, order.line)));
+  std::vector<LineContents> made(orders.size());
+  std::vector<std::function<void()>> jobs;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    jobs.emplace_back([&, i] {
+      const auto [line, form] = orders[i];
+      made[i] = MakeContents(lines, line, form, CategorizerOf(lines, line));
+    });
   }
+  RunAll(jobs);
   return made;
 }
 
@@ -114,11 +122,12 @@ void LaneStore::MakeNext() {
   if (job_.busy()) return;
   being_made_.clear();
   std::vector<Order> orders;
+  const size_t most_effort = kEffortOfAJob * UsableCores();
   size_t effort = 0;
   for (const Asked& asked : asked_) {
     const auto [line, form] = asked.what;
     effort += EffortFor(*lines_, line);
-    if (!orders.empty() && effort > kEffortOfAJob) break;
+    if (orders.size() >= UsableCores() && effort > most_effort) break;
     orders.push_back({line, form});
     being_made_.push_back(asked.what);
   }
