@@ -28,5 +28,23 @@ TEST(CorrelationSet, HoldsWhatWasAddedAndNothingElse) {
   }
 }
 
+TEST(CorrelationSet, IsWithinTwoWhenEachIdIsInOne) {
+  CorrelationSet ids;
+  CorrelationSet even;
+  CorrelationSet odd;
+  EXPECT_TRUE(ids.IsWithin(even, odd)) << "nothing is in nothing";
+  for (uint32_t id = 1; id < 20'000; ++id) {
+    ids.Add(id);
+    if (id != 12'345) (id % 2 == 0 ? even : odd).Add(id);
+  }
+  EXPECT_FALSE(ids.IsWithin(even, odd));
+  EXPECT_FALSE(ids.IsWithin(even, even));
+  EXPECT_TRUE(even.IsWithin(ids, odd));
+  odd.Add(12'345);
+  EXPECT_TRUE(ids.IsWithin(even, odd));
+  ids.Add(UINT32_MAX);
+  EXPECT_FALSE(ids.IsWithin(even, odd));
+}
+
 }  // namespace
 }  // namespace trainprof::recording

@@ -32,6 +32,21 @@ class CorrelationSet {
     return ((*page)[id % kPageBits / 64] >> id % 64 & 1) != 0;
   }
   bool empty() const { return pages_.empty(); }
+  // Whether each of them is in one of those.
+  bool IsWithin(const CorrelationSet& a, const CorrelationSet& b) const {
+    const auto bits = [](const CorrelationSet& set, uint32_t number) {
+      const auto found = set.pages_.find(number);
+      return found == set.pages_.end() ? Page{} : found->second;
+    };
+    for (const auto& [number, page] : pages_) {
+      const Page of_a = bits(a, number);
+      const Page of_b = bits(b, number);
+      for (size_t i = 0; i < page.size(); ++i) {
+        if ((page[i] & ~(of_a[i] | of_b[i])) != 0) return false;
+      }
+    }
+    return true;
+  }
 
  private:
   static constexpr uint32_t kPageBits = 4096;

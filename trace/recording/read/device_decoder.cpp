@@ -19,10 +19,14 @@ constexpr int64_t kKnowsSlices = 130301;    // CUPTI's own version, of 13.3 upda
 }  // namespace
 
 DeviceDecoder::DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base,
-                             ProcessId process, size_t calls, CallStacks& stacks,
-                             TraceBuilder& builder)
-    : info_(info), scan_(scan), base_(base), process_(process), stacks_(stacks), builder_(builder) {
-  ReserveLarge(launches_, calls);
+                             ProcessId process, CallStacks& stacks, TraceBuilder& builder)
+    : info_(info),
+      scan_(scan),
+      base_(base),
+      process_(process),
+      stacks_(stacks),
+      builder_(builder),
+      first_call_(static_cast<uint32_t>(builder.trace().api.size())) {
   for (const auto& [ordinal, device] : scan_.devices) {
     device_of_ordinal_[ordinal] = FindOrAddDevice(device);
   }

@@ -25,10 +25,9 @@ namespace trainprof::recording {
 
 class DeviceDecoder {
  public:
-  // Keeps references. Adds the segment's devices to the trace, which has its gaps. `calls`: how many
-  // are to come, about.
+  // Keeps references. Adds the segment's devices to the trace, which has its gaps.
   DeviceDecoder(const SegmentInfo& info, const SegmentScan& scan, HostTime base, ProcessId process,
-                size_t calls, CallStacks& stacks, TraceBuilder& builder);
+                CallStacks& stacks, TraceBuilder& builder);
 
   // One chunk of rows, with all strings of its writer. False: its rows are none of ours.
   bool Add(const Chunk& chunk, const RowRuns& runs, const WriterStrings& names);
@@ -52,10 +51,10 @@ class DeviceDecoder {
     uint32_t device = 0;
   };
   struct Launch {
-    int64_t begin_ns = 0;
+    TraceTime begin;
     uint32_t correlation = 0;
-    uint32_t tid : 31 = 0;
-    uint32_t of_graph : 1 = 0;
+    TrackId thread{};
+    bool of_graph = false;
   };
 
   // Rows of a chunk that look the same.
@@ -108,7 +107,9 @@ class DeviceDecoder {
   EventRecord RecordWaitedFor(const DeviceRow& wait) const;
   void AddMemory(const DeviceRow& row);
   void AddCalls(Look& look, CallRow& row, const Run& run, const WriterStrings& names);
-  void NoteCall(const CallRow& row, const Look& look);
+  // It will be that row of api.
+  void NoteCall(const CallRow& row, const Look& look, size_t place);
+  std::vector<Launch> Launches() const;
   int64_t TakeCaptured(std::vector<Launch>& launches) const;
   void NoteFailure(StringId call, uint32_t result, size_t calls);
   ArgsId CallArgs(const CallRow& row);
@@ -172,7 +173,9 @@ class DeviceDecoder {
       events_;                                                 // (event, context), then correlation
   std::map<std::pair<uint32_t, bool>, int64_t> memory_total_;  // by ordinal; of the host or not
   std::map<uint32_t, uint32_t> allocating_thread_;             // correlation -> tid
-  std::vector<Launch> launches_;                               // calls that start work on a device
+  const uint32_t first_call_;                                  // row of api
+  CorrelationSet launched_;                                    // calls that start work on a device
+  std::vector<uint32_t> failed_launches_;                      // rows of api
   std::vector<Launch> host_launches_;                          // that start a host function
   CorrelationSet answered_;                                    // what devices did
   CorrelationSet host_functions_;                              // that have their time

@@ -110,7 +110,7 @@ void DeviceDecoder::AddCalls(Look& look, CallRow& row, const Run& run, const Wri
     run.Fill(i, row);
     if (IsRepeated(row)) continue;
     ++calls;
-    NoteCall(row, look);
+    NoteCall(row, look, builder_.trace().api.size() + times_.size());
     const StackId stack = stacks_.Of(row.correlation);
     if (stack == kNoStack) {
       times_.push_back(TimesOf(row));
@@ -135,16 +135,19 @@ void DeviceDecoder::NoteFailure(StringId call, uint32_t result, size_t calls) {
   if (failures_.size() < kMost || failures_.contains(key)) failures_[key] += calls;
 }
 
-void DeviceDecoder::NoteCall(const CallRow& row, const Look& look) {
+void DeviceDecoder::NoteCall(const CallRow& row, const Look& look, size_t place) {
   const ApiKind kind = look.kind;
   ++call_rows_;
   last_call_ns_ = std::max(last_call_ns_, row.end_ns);
-  if (StartsKernels(kind) && row.result == 0 && row.correlation != 0) {
-    launches_.push_back({row.begin_ns, row.correlation, row.tid & INT32_MAX,
-                         kind == ApiKind::kGraphLaunch ? 1U : 0U});
+  if (StartsKernels(kind) && row.correlation != 0) {
+    if (row.result == 0) {
+      launched_.Add(row.correlation);
+    } else {
+      failed_launches_.push_back(static_cast<uint32_t>(place));
+    }
   }
   if (look.launches_host_function && row.result == 0 && row.correlation != 0) {
-    host_launches_.push_back({row.begin_ns, row.correlation, row.tid & INT32_MAX, 0});
+    host_launches_.push_back({At(row.begin_ns), row.correlation, look.common.track, false});
   }
   if (look.capture == CaptureEdge::kBegin && row.result == 0) ++capture_edges_[row.correlation];
   if (look.capture == CaptureEdge::kEnd) --capture_edges_[row.correlation];

@@ -304,27 +304,45 @@ int64_t DeviceDecoder::TakeCaptured(std::vector<Launch>& launches) const {
   return static_cast<int64_t>(before - launches.size());
 }
 
+// Of calls that start work on a device, those that did not fail; in the order of the rows.
+std::vector<DeviceDecoder::Launch> DeviceDecoder::Launches() const {
+  const ApiTable& api = builder_.trace().api;
+  std::vector<Launch> launches;
+  auto failed = failed_launches_.begin();
+  for (auto row = first_call_; row < api.size(); ++row) {
+    if (!StartsKernels(api.kind[row]) || api.correlation[row] == kNoCorrelation) continue;
+    failed = std::lower_bound(failed, failed_launches_.end(), row);
+    if (failed != failed_launches_.end() && *failed == row) continue;
+    launches.push_back({api.begin[row], static_cast<uint32_t>(api.correlation[row]), api.track[row],
+                        api.kind[row] == ApiKind::kGraphLaunch});
+  }
+  return launches;
+}
+
 // Every launch is answered by a record of the device, or there is a reason why not. Those behind
 // the last that was answered are on their way, or died with the process; what they do is unknown. CUPTI has buffers for
 // each thread, and delivers them one by one: of a killed process each thread's last answer counts, as long as it is no
 // older than CUPTI lets one become.
 void DeviceDecoder::CountMissingKernels() {
-  constexpr int64_t kOldestBuffer = 2'000'000'000;  // flushed once a second
+  if (launched_.IsWithin(answered_, host_functions_)) return;
+  constexpr Duration kOldestBuffer = Seconds(2);  // flushed once a second
+  constexpr TraceTime kNever{INT64_MIN / 2};
+  const std::vector<Launch> launches = Launches();
   std::vector<Launch> missing;
-  int64_t last_answered = INT64_MIN;
-  std::map<uint32_t, int64_t> last_of_thread;
+  TraceTime last_answered = kNever;
+  std::map<TrackId, TraceTime> last_of_thread;
   Interval unknown{TraceTime{INT64_MAX}, TraceTime{INT64_MIN}};
   const auto is_unknown = [&](const Launch& launch) {
-    unknown.begin = std::min(unknown.begin, At(launch.begin_ns));
-    unknown.end = std::max(unknown.end, At(launch.begin_ns) + Nanoseconds(1));
+    unknown.begin = std::min(unknown.begin, launch.begin);
+    unknown.end = std::max(unknown.end, launch.begin + Nanoseconds(1));
   };
-  for (const Launch& launch : launches_) {
+  for (const Launch& launch : launches) {
     const bool is_answered =
         answered_.Contains(launch.correlation) || host_functions_.Contains(launch.correlation);
     if (is_answered) {
-      last_answered = std::max(last_answered, launch.begin_ns);
-      int64_t& last = last_of_thread.try_emplace(launch.tid, INT64_MIN).first->second;
-      last = std::max(last, launch.begin_ns);
+      last_answered = std::max(last_answered, launch.begin);
+      TraceTime& last = last_of_thread.try_emplace(launch.thread, kNever).first->second;
+      last = std::max(last, launch.begin);
     } else if (in_flight_.Contains(launch.correlation)) {
       is_unknown(launch);
     } else {
@@ -335,22 +353,22 @@ void DeviceDecoder::CountMissingKernels() {
   builder_.quality().Count("captured_launches", kInfo, TakeCaptured(missing),
                            "launches that became nodes of CUDA graphs");
   const bool is_behind_nothing = answered_.empty() && in_flight_.empty();
-  if (is_behind_nothing || (info_.clean_exit && missing.size() == launches_.size())) {
+  if (is_behind_nothing || (info_.clean_exit && missing.size() == launches.size())) {
     builder_.quality().Count("launches_without_kernel", kDataLoss,
                              static_cast<int64_t>(missing.size()),
-                             fmt::format("{} launches but 0 kernel records: {}", launches_.size(),
+                             fmt::format("{} launches but 0 kernel records: {}", launches.size(),
                                          CauseOfMissingKernels()));
     return;
   }
   const auto is_delivered = [&](const Launch& launch) {
-    if (info_.clean_exit) return launch.begin_ns <= last_answered;
-    const auto last = last_of_thread.find(launch.tid);
-    return launch.begin_ns <= last_answered - kOldestBuffer ||
-           (last != last_of_thread.end() && launch.begin_ns <= last->second);
+    if (info_.clean_exit) return launch.begin <= last_answered;
+    const auto last = last_of_thread.find(launch.thread);
+    return launch.begin <= last_answered - kOldestBuffer ||
+           (last != last_of_thread.end() && launch.begin <= last->second);
   };
   const auto behind = std::partition(missing.begin(), missing.end(), is_delivered);
-  const auto kernels = std::partition(missing.begin(), behind,
-                                      [](const Launch& launch) { return launch.of_graph != 0; });
+  const auto kernels =
+      std::partition(missing.begin(), behind, [](const Launch& launch) { return launch.of_graph; });
   builder_.quality().Count(
       "graph_launches_without_nodes", kDataLoss, kernels - missing.begin(),
       "launches of CUDA graphs of which CUPTI reported no node: made while it recorded "
@@ -358,15 +376,14 @@ void DeviceDecoder::CountMissingKernels() {
       "of the recording (--full has none)");
   builder_.quality().Count("launches_without_kernel", kDataLoss, behind - kernels,
                            fmt::format("of {} launches, without a kernel record: {}",
-                                       launches_.size(), CauseOfMissingKernels()));
+                                       launches.size(), CauseOfMissingKernels()));
   if (behind != missing.end()) {
     const auto [first, last] = std::minmax_element(
-        behind, missing.end(),
-        [](const Launch& a, const Launch& b) { return a.begin_ns < b.begin_ns; });
+        behind, missing.end(), [](const Launch& a, const Launch& b) { return a.begin < b.begin; });
     builder_.quality().Count(
         "undelivered_at_end", kWarning, missing.end() - behind,
         fmt::format("launches of the last {:.3f} s whose kernels CUPTI had not delivered{}",
-                    static_cast<double>((At(last->begin_ns) - At(first->begin_ns)).ns) * 1e-9,
+                    static_cast<double>((last->begin - first->begin).ns) * 1e-9,
                     info_.clean_exit
                         ? ""
                         : ": of a killed process calls are there up to its end, device "

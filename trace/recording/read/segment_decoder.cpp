@@ -47,8 +47,7 @@ class Decoder {
     NameCells();
     AddGaps();
     CallStacks stacks(segment_, scan_, builder_);
-    const size_t calls = RowsOf(segment_, scan_).calls;
-    DeviceDecoder device(segment_.info(), scan_, base_, process_, calls, stacks, builder_);
+    DeviceDecoder device(segment_.info(), scan_, base_, process_, stacks, builder_);
     device_ = &device;
     stacks.AddOpenings(process_);
     DecodeChunks();
