@@ -11,6 +11,7 @@
 
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
+#include "trace/base/parallel.h"
 
 namespace trainprof {
 namespace {
@@ -128,6 +129,19 @@ class CallsById {
   std::vector<Slot> sparse_;       // a power of two
 };
 
+// `calls_of(row)`: the calls of which one may have launched that operation.
+template <class CallsOf>
+void FindLaunches(DeviceOpTable& ops, const CallsOf& calls_of) {
+  constexpr size_t kAtOnce = size_t{1} << 18;  // rows that are worth the start of a thread
+  RunParts(ops.size(), kAtOnce, [&](size_t first, size_t last) {
+    for (size_t row = first; row < last; ++row) {
+      CancelPoint(row);
+      if (ops.correlation[row] == kNoCorrelation) continue;
+      ops.launch[row] = calls_of(row).Find(ops.correlation[row]);
+    }
+  });
+}
+
 // Joins by the id alone. Runtime calls win over the driver calls that they make (same id, nested):
 // the widest call is the launch. False: an id occurs in two processes, nothing was joined.
 bool JoinByIdAlone(Trace& trace) {
@@ -146,11 +160,7 @@ bool JoinByIdAlone(Trace& trace) {
     if (trace.ProcessOf(api.track[row]) != trace.ProcessOf(api.track[call])) return false;
     if (WidthOf(trace, row) > WidthOf(trace, call)) call = row;
   }
-  DeviceOpTable& ops = trace.device_ops;
-  for (uint32_t row = 0; row < ops.size(); ++row) {
-    CancelPoint(row);
-    if (ops.correlation[row] != kNoCorrelation) ops.launch[row] = calls.Find(ops.correlation[row]);
-  }
+  FindLaunches(trace.device_ops, [&](size_t) -> const CallsById& { return calls; });
   return true;
 }
 
@@ -173,14 +183,8 @@ void JoinByProcess(Trace& trace) {
       if (call == CallsById::kNone || WidthOf(trace, row) > WidthOf(trace, call)) call = row;
     }
   });
-  DeviceOpTable& ops = trace.device_ops;
-  ForEachRun(ops, [&](TrackId track, uint32_t first, uint32_t last) {
-    const CallsById& calls = calls_of[Index(trace.ProcessOf(track))];
-    for (uint32_t row = first; row < last; ++row) {
-      CancelPoint(row);
-      if (ops.correlation[row] == kNoCorrelation) continue;
-      ops.launch[row] = calls.Find(ops.correlation[row]);
-    }
+  FindLaunches(trace.device_ops, [&](size_t row) -> const CallsById& {
+    return calls_of[Index(trace.ProcessOf(trace.device_ops.track[row]))];
   });
 }
 

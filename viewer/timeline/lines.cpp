@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <tuple>
+#include <vector>
 
+#include "trace/base/parallel.h"
 #include "viewer/timeline/line_events.h"
 
 namespace trainprof {
@@ -93,21 +96,43 @@ class LineMaker {
     AddThreads();
     AddDevices();
     AddSeries(LineKind::kCounter, out_.line_of_rank_.back(), nullptr);
+    CountLanes();
   }
 
  private:
+  // Of all lines whose events may be nested.
+  void CountLanes() {
+    constexpr size_t kWorthThreads = 1 << 17;  // events
+    std::vector<std::function<void()>> jobs;
+    for (const uint32_t line : to_count_) {
+      jobs.emplace_back([this, line] { CountLanesOf(out_.lines_[line]); });
+    }
+    to_count_.clear();
+    if (trace_->ranges.size() + trace_->api.size() + trace_->device_ops.size() >= kWorthThreads) {
+      RunAll(jobs);
+    } else {
+      for (const auto& job : jobs) job();
+    }
+  }
+
+  void CountLanesOf(Line& line) const {
+    DepthPlacer placer;
+    uint32_t too_deep = 0;
+    VisitEvents(out_, line, [&](const Interval& interval, Table, uint32_t) {
+      if (placer.Place(interval) == kDeepestLane) ++too_deep;
+    });
+    line.too_deep = too_deep;
+    line.lanes = std::max(placer.lanes(), 1u);
+  }
+
   uint32_t Add(Line line, uint32_t parent) {
     const auto index = static_cast<uint32_t>(out_.lines_.size());
     line.rank = rank_;
     line.parent = parent;
     line.level = parent == kNoLine ? 0 : static_cast<uint8_t>(out_.lines_[parent].level + 1);
-    if (line.lanes > 0 && line.kind != LineKind::kGpu && line.kind != LineKind::kIdle) {
-      DepthPlacer placer;
-      VisitEvents(out_, line, [&](const Interval& interval, Table, uint32_t) {
-        if (placer.Place(interval) == kDeepestLane) ++line.too_deep;
-      });
-      line.lanes = std::max(placer.lanes(), 1u);
-    }
+    const bool may_nest =
+        line.lanes > 0 && line.kind != LineKind::kGpu && line.kind != LineKind::kIdle;
+    if (may_nest) to_count_.push_back(index);
     out_.lines_.push_back(line);
     return index;
   }
@@ -227,6 +252,7 @@ class LineMaker {
   Lines& out_;
   uint32_t rank_ = 0;
   const Trace* trace_ = nullptr;
+  std::vector<uint32_t> to_count_;  // lines
 };
 
 Lines::Lines(std::vector<RankView> ranks, const Lines* before) {
