@@ -258,6 +258,17 @@ TEST_F(DeviceLosses, WhatAThreadLacksForLongIsLost) {
   EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 1);
 }
 
+// The process was killed while its first kernels ran: the time since the last delivery is none yet.
+TEST_F(DeviceLosses, WhatWasNeverAnsweredIsNotLostInTheMiddle) {
+  writer_.header().clean_exit.store(0);
+  const uint32_t name = writer_.String("cudaLaunchKernel");
+  for (uint32_t i = 1; i <= 2; ++i) writer_.Row(CallOf(100 * i, 100 * i + 5, i, name));
+  writer_.Row(RowOf(DeviceRowType::kInFlight, 100, 100, 1));
+  const Trace t = Read();
+  EXPECT_EQ(t.quality.CountOf("launches_without_kernel"), 0);
+  EXPECT_EQ(t.quality.CountOf("undelivered_at_end"), 1);
+}
+
 // NVTX ranges of a running or killed process reach to its last moment, what CUPTI tells does not.
 TEST_F(DeviceLosses, StepsBehindTheLastDeliveryAreAGap) {
   writer_.header().clean_exit.store(0);
