@@ -189,8 +189,9 @@ Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
 inline constexpr int64_t kPageableAsyncBytes = 64 << 10;
 
 // Per row of trace.api: did the call wait for the device? Synchronisation calls do. A copy's call
-// does when it must (above), or when it returned (with kRounding) no earlier than its copy ended;
-// device-to-device copies never do.
+// does when it must (above), or when it returned (with kRounding) no earlier than its copy ended,
+// unless that was done at once and the manual says that such a call does not wait; device-to-device
+// copies never do.
 std::vector<bool> FindBlockingCalls(const Trace& trace);
 
 }  // namespace trainprof

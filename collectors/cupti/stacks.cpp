@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collectors/cupti/session.h"
+#include "collectors/cupti/small_copies.h"
 #include "collectors/python/own_stack.h"
 #include "collectors/python/script.h"
 #include "collectors/unwind/modules.h"
@@ -39,6 +40,7 @@ constinit Site g_sites[kSites]{};
 constinit CallSet g_launches{};
 
 TRAINPROF_TLS WalkBudget t_budget;
+TRAINPROF_TLS SmallCopies t_small_copies;
 TRAINPROF_TLS uint64_t t_runtime_call;  // correlation of the runtime's call that is open, + 1
 TRAINPROF_TLS uint64_t t_last_end;      // the same, of the call that ended last
 TRAINPROF_TLS OpenCall* t_open_call;    // where the call that is open stands; or nullptr
@@ -47,20 +49,21 @@ TRAINPROF_TLS bool t_walking;           // a walk interrupted by a signal handle
 
 struct Caller {
   int64_t now;
-  OwnStack python;  // count 0: the thread runs none
+  OwnStack python;       // count 0: the thread runs none
+  bool site_had_enough;  // SiteMayGoOn said so
 };
+
 bool AlwaysGoOn(uint64_t, void*) { return true; }
 
 // Whether this site's small copies may have another stack.
 bool SiteMayGoOn(uint64_t site, void* context) {
-  const auto& caller = *static_cast<const Caller*>(context);
+  auto& caller = *static_cast<Caller*>(context);
   site ^= caller.python.hash;
   Site& place = g_sites[(site >> 20) % kSites];
   const int64_t time = caller.now;
-  if (place.taken.load(std::memory_order_relaxed) >= kFirstOfSite &&
-      time - place.last_ns.load(std::memory_order_relaxed) < kSitePauseNs) {
-    return false;
-  }
+  caller.site_had_enough = place.taken.load(std::memory_order_relaxed) >= kFirstOfSite &&
+                           time - place.last_ns.load(std::memory_order_relaxed) < kSitePauseNs;
+  if (caller.site_had_enough) return false;
   place.taken.fetch_add(1, std::memory_order_relaxed);
   place.last_ns.store(time, std::memory_order_relaxed);
   return true;
@@ -105,6 +108,7 @@ void NoteCost(uint64_t ns, std::atomic<uint64_t>& median) {
 void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool was_long) {
   Caller caller;
   caller.now = MonotonicNs();
+  caller.site_had_enough = false;
   if (t_walking || !t_budget.Fill(kBudget, caller.now)) {
     session.stacks_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -122,6 +126,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
     }
     if (frames.scanned) session.stacks_scanned.fetch_add(1, std::memory_order_relaxed);
   }
+  if (!was_long) t_small_copies.NoteLook(caller.site_had_enough);
   // A later scan would take what is left of them for frames.
   memset(static_cast<void*>(&frames), 0, sizeof frames);
   asm volatile("" : : "r"(&frames) : "memory");
@@ -149,7 +154,7 @@ void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_Ca
   *call.correlationData = 0;  // taken once, should its end be told twice
   const int64_t is_long = g_launches.Has(domain, cbid) ? kLongLaunchNs : kLongCallNs;
   const bool was_long = MonotonicNs() - begin > is_long;
-  if (!was_long && !IsSmallCopyToDevice(domain, cbid, call)) return;
+  if (!was_long && (!IsSmallCopyToDevice(domain, cbid, call) || t_small_copies.Pass())) return;
   TakeStack(session, domain, call.correlationId, was_long);
 }
 

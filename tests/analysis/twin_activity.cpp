@@ -6,14 +6,21 @@ namespace trainprof {
 namespace {
 
 // A synchronisation call, or one that issued a copy (not device-to-device) and had to wait for it
-// (pageable memory, from the device or more than kPageableAsyncBytes) or did not end before it.
+// (pageable memory, from the device or more than kPageableAsyncBytes) or did not end before it; an asynchronous one of
+// memory that is known, where that took more than 20 us from its begin.
 bool IsBlocking(const Trace& trace, size_t call) {
   if (trace.api.kind[call] == ApiKind::kSync) return true;
+  const std::string_view name = trace.Text(trace.api.name[call]);
+  const bool is_async = name.find("Async") != name.npos;
   const DeviceOpTable& ops = trace.device_ops;
   for (size_t op = 0; op < ops.size(); ++op) {
     if (Index(ops.launch[op]) != call || ops.kind[op] != DeviceOpKind::kCopy) continue;
     if (ops.direction[op] == CopyDirection::kDeviceToDevice) continue;
-    if (trace.api.end(call).ns + kRounding.ns >= ops.end(op).ns) return true;
+    const bool is_known = ops.Uses(op, MemoryKind::kPageable) || ops.Uses(op, MemoryKind::kPinned);
+    const bool took_long = ops.end(op).ns > trace.api.begin[call].ns + 20'000;
+    if (trace.api.end(call).ns + kRounding.ns >= ops.end(op).ns) {
+      if (took_long || !is_async || !is_known) return true;
+    }
     if (!ops.Uses(op, MemoryKind::kPageable)) continue;
     if (ops.direction[op] == CopyDirection::kDeviceToHost) return true;
     if (ops.bytes[op] > kPageableAsyncBytes) return true;
