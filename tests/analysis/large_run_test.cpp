@@ -10,7 +10,7 @@ namespace trainprof {
 namespace {
 
 // 40 steps of 7,000 launches each, with a wait, a pause and host work of the user's in each: enough calls, gaps and
-// nodes for two parts of each (analysis/account/idle.cpp, analysis/graph).
+// nodes for two parts of each (analysis/account/idle.cpp, analysis/graph, trace/build/launch_join.cpp).
 // `has_looks`: another thread's use of the CPU was looked at once.
 Trace LongRun(bool has_looks = false) {
   TraceBuilder builder;
@@ -70,11 +70,14 @@ TEST(LargeRuns, SeveralCoresSayWhatOneSays) {
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
   EXPECT_EQ(UsableCores(), 1u);
+  const Trace built_by_one = LongRun();
   const RankAnalysis of_one = Analyze(trace);
   ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
   EXPECT_FALSE(of_one.findings.empty());
   EXPECT_GT(of_one.devices.at(0).busy.ns, 0);
   EXPECT_EQ(of_several, of_one);
+  EXPECT_TRUE(built_by_one.device_ops == trace.device_ops) << "and joined to the same calls";
+  EXPECT_NE(trace.device_ops.launch.back(), kNoRow);
 }
 
 // A look at the CPU of a thread that did nothing has gaps split in their order, one by one.

@@ -209,5 +209,17 @@ class ReportSchema(unittest.TestCase):
                     self.report(path)
 
 
+class Readme(unittest.TestCase):
+    # Its first lines are a report of a sample, shortened: lines are left out, and what "(...)" or "..." stands for.
+    def test_its_figures_are_those_of_the_sample(self):
+        text = (SOURCE / "README.md").read_text()
+        command, lines = text.split("$ trainprof ", 1)[1].split("```", 1)[0].split("\n", 1)
+        report = " ".join(run(*command.split()[:1], SOURCE / command.split()[1]).stdout.split())
+        shown = [part for line in lines.splitlines() for part in line.removesuffix("...").split(";")]
+        self.assertGreater(len(shown), 8)
+        for part in shown:
+            self.assertIn(" ".join(part.split()), report)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

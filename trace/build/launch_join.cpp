@@ -132,7 +132,7 @@ class CallsById {
 // `calls_of(row)`: the calls of which one may have launched that operation.
 template <class CallsOf>
 void FindLaunches(DeviceOpTable& ops, const CallsOf& calls_of) {
-  constexpr size_t kAtOnce = size_t{1} << 18;  // rows that are worth the start of a thread
+  constexpr size_t kAtOnce = size_t{1} << 17;  // rows that are worth the start of a thread
   RunParts(ops.size(), kAtOnce, [&](size_t first, size_t last) {
     for (size_t row = first; row < last; ++row) {
       CancelPoint(row);
