@@ -47,4 +47,8 @@ double JointGain(const RankModel& model, std::span<const Change* const> changes)
 // steps is then not known.
 void LowerTo(const Gain& most, Gain& gain);
 
+// Whether it may well be that neither of two gains of one recording is more than the other. What runs differ by they
+// share.
+bool MayBeEqual(const Gain& a, const Gain& b);
+
 }  // namespace trainprof

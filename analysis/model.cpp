@@ -112,6 +112,7 @@ RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warm
     };
     RunAll(stages);
     accounts = AccountDevices(trace, device_steps, activities, *graph, order);
+    FindOwnInput(activities);
   }
   host_is_contended = IsHostContended();
   Replay();  // behind the accounts: together they would need more room than anything else
@@ -143,6 +144,21 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
     if (2 * use.waited.ns > std::max(time.Length(), use.silent).ns) waits.push_back(time);
   }
   unnamed_waits = IntervalSet::Union(std::move(waits));
+}
+
+void RankModel::FindOwnInput(const ThreadActivities& activities) {
+  for (NodeId node = 1; node < graph->size(); ++node) {
+    CancelPoint(node);
+    if (graph->kind[node] != NodeKind::kInput) continue;
+    const Row range{graph->row[node]};
+    const Interval wait = trace.ranges.interval(range);
+    const auto uses = UseDuring(activities.Of(trace.ranges.track[Index(range)]).cpu, wait);
+    const bool computed = !uses.empty() && Computed(SumOf(uses), wait.Length());
+    if (computed || MakesBatchItself(trace.Text(trace.ranges.name[Index(range)]))) {
+      own_input.push_back(range);
+    }
+  }
+  std::sort(own_input.begin(), own_input.end());
 }
 
 void RankModel::OpenHost(const Steps& counted) {

@@ -44,7 +44,8 @@ struct Change {
   // Of kDropHostWork: times that no range holds, and which go, too.
   std::vector<ThreadSpan> spans{};
   // Rows of trace.device_ops. Of kDropDependencies: work of the null stream that leaves it for a stream
-  // which neither waits for others nor holds them up. Of kKeepReplicas: gradients that come back.
+  // which neither waits for others nor holds them up. Of kKeepReplicas: gradients that come back. Of kDropHostWork:
+  // copies to the host that it works on; they may run beside other work, then.
   std::vector<Row> ops{};
 };
 

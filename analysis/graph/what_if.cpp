@@ -74,6 +74,9 @@ class Editor {
       case Edit::kFeedInput:
         return FeedInput(change);
       case Edit::kDropHostWork:
+        for (const Row op : change.ops) {
+          if (assumption_.saved_copies_overlap) DetachOp(op);
+        }
         return DropHostWork(change);
       case Edit::kLaunchAsGraph:
         return LaunchAsGraph(change.rows);
@@ -454,6 +457,8 @@ class Editor {
       if (graph_.kind[node] != NodeKind::kInput) continue;
       // Sooner nobody is woken: the batch was there.
       if (graph_.recorded.Duration(node) < kThreadPause.ns) continue;
+      const auto& own = assumption_.own_input;
+      if (std::binary_search(own.begin(), own.end(), Row{graph_.row[node]})) continue;
       ForEachEdge(node, [&](EdgeId edge) {
         if (graph_.edge_kind[edge] != EdgeKind::kLoader) return;
         const int64_t own = std::min(costs_.Duration(node), kTakeBatchNs);

@@ -16,6 +16,8 @@ struct Assumption {
   const RecordingCost* without_recording = nullptr;
   // Batches that were waited for come no earlier than they came: workers are as fast as they are.
   bool loader_is_limited = false;
+  // But for these waits, in which the thread made the batch itself: rows of trace.ranges, in order.
+  std::span<const Row> own_input{};
   // The host's own work takes that many times as long: what is done beside it needs processors, too.
   double contention = 1;
   // What the host did before calls that go (kDropWork) goes with them: it made what they copied.
@@ -24,6 +26,8 @@ struct Assumption {
   int64_t pinned_bytes_per_us = 24'000;
   // Copies that became pinned run in a stream of their own, beside other work.
   bool pinned_copies_overlap = false;
+  // Copies to the host for work that moves off the loop (kDropHostWork) run in a stream of their own.
+  bool saved_copies_overlap = false;
   // Nothing lies between the nodes of a graph, where as much did between launches.
   bool closes_graph = false;
   // Times in which nothing shows that the host worked: it waited for the device, somehow.

@@ -90,15 +90,6 @@ bool IsWorthSaying(const RankModel& model, const Change& change, Finding& findin
   return true;
 }
 
-// Whether it may well be that neither gives more than the other.
-bool IsTheSame(const Gain& a, const Gain& b) {
-  const auto lies_in = [](const Gain& one, const Gain& other) {
-    return one.expected_ms_per_step >= other.low_ms_per_step &&
-           one.expected_ms_per_step <= other.high_ms_per_step;
-  };
-  return lies_in(a, b) && lies_in(b, a);
-}
-
 // Largest gain first; of two that give the same, as far as is known, that which `goes_before` says.
 template <class GoesBefore>
 std::vector<size_t> OrderOf(const std::vector<Finding>& findings, GoesBefore goes_before) {
@@ -108,7 +99,7 @@ std::vector<size_t> OrderOf(const std::vector<Finding>& findings, GoesBefore goe
     return findings[a].gain.expected_ms_per_step > findings[b].gain.expected_ms_per_step;
   });
   for (size_t i = 0; i + 1 < order.size(); ++i) {
-    const bool is_same = IsTheSame(findings[order[i]].gain, findings[order[i + 1]].gain);
+    const bool is_same = MayBeEqual(findings[order[i]].gain, findings[order[i + 1]].gain);
     if (is_same && goes_before(order[i + 1], order[i])) std::swap(order[i], order[i + 1]);
   }
   return order;

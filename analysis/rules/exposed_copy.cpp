@@ -1,7 +1,8 @@
 // copies and memsets that no kernel hides, by direction and kind  =>  let them run beside compute,
 // or make fewer
 //
-// Large copies to the device from pageable memory whose call blocks are pageable-copy's.
+// Large copies to the device from pageable memory whose call blocks are pageable-copy's, those of a checkpoint
+// host-work's where it speaks of the checkpoint.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "analysis/host/copy_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
+#include "analysis/saves.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 
@@ -203,6 +205,7 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
   const std::vector<CopyCall> calls =
       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls);
   for (const CopyCall& copy : calls) call_of[Index(copy.op)] = &copy;
+  const std::vector<Row> saved = OpsOf(FindSavedCopies(model));
   std::map<Kind, Group> groups;
   std::map<Kind, std::vector<Interval>> times;
   for (uint32_t op = 0; op < ops.size(); ++op) {
@@ -212,6 +215,7 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
     if (!model.InDeviceWindow(ops.interval(Row{op}))) continue;
     const CopyCall* const copy = call_of[op];
     if (copy != nullptr && IsOfAnotherRule(ops, *copy)) continue;
+    if (std::binary_search(saved.begin(), saved.end(), Row{op})) continue;
     const bool waits = copy != nullptr && copy->Waits();
     if (!waits && device.exposed_copy.TotalWithin(ops.interval(Row{op})).ns == 0) continue;
     const Kind kind = KindOf(ops, op, waits);

@@ -2,7 +2,8 @@
 // often
 //
 // What counts is the copy's own call, or a stream sync right behind it; aten::item on a CPU tensor
-// copies nothing and is not counted. Nor is what a thread waits for that feeds no device. The cost is the drain, not the wait: while the host waits the
+// copies nothing and is not counted. Nor is what a thread waits for that feeds no device, nor a checkpoint's copies
+// where host-work speaks of the checkpoint. The cost is the drain, not the wait: while the host waits the
 // device works; afterwards it stands idle until the host has issued more.
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "analysis/host/copy_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
+#include "analysis/saves.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 
@@ -22,11 +24,13 @@ constexpr double kErrorDrainShare = 0.10;  // of the steps' time, lost to the dr
 
 std::vector<CopyCall> FindSyncs(const RankModel& model) {
   const std::vector<bool> feeds = FindFeeders(model.trace, model.device_steps);
+  const std::vector<Row> saved = OpsOf(FindSavedCopies(model));
   std::vector<CopyCall> syncs =
       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls);
   std::erase_if(syncs, [&](const CopyCall& copy) {
     return !copy.Waits() || !feeds[Index(model.trace.api.track[Index(copy.call)])] ||
-           model.trace.device_ops.direction[Index(copy.op)] != CopyDirection::kDeviceToHost;
+           model.trace.device_ops.direction[Index(copy.op)] != CopyDirection::kDeviceToHost ||
+           std::binary_search(saved.begin(), saved.end(), copy.op);
   });
   return syncs;
 }

@@ -1,5 +1,7 @@
 // the device stands idle while the host works on something else: Python, garbage collection, files,
 // what the user's own range names; or while another thread has its core  =>  move it off the loop
+//
+// Of a checkpoint the copies to the host belong to it: that they are waited for, and what they take of the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
+#include "analysis/saves.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 
@@ -112,6 +115,16 @@ class Searcher {
     return row;
   }
 
+  // Whether its thread called the runtime within.
+  bool HoldsCalls(Row range) const {
+    const ApiTable& api = trace_.api;
+    const Interval when = trace_.ranges.interval(range);
+    const auto [first, last] = api.rows_of(trace_.ranges.track[Index(range)]);
+    const auto next =
+        std::lower_bound(api.begin.begin() + first, api.begin.begin() + last, when.begin);
+    return next != api.begin.begin() + last && *next < when.end;
+  }
+
   // Until when the same is to be said as of `at`: to the end of the range, or to the next one within it.
   TraceTime EndOfPart(const Interval& gap, TraceTime at, Row row, TrackId thread) const {
     const RangeTable& ranges = trace_.ranges;
@@ -169,7 +182,8 @@ class Searcher {
     const bool unknown = why == DeviceClass::kIdleUnknown;
     // Of a range that does much else, a forward pass, say, only the place is named.
     const bool mostly =
-        row != kNoRow && part.Length() + part.Length() >= trace_.ranges.interval(row).Length();
+        row != kNoRow &&
+        (2 * part.Length().ns >= trace_.ranges.interval(row).Length().ns || !HoldsCalls(row));
     // Nor does a thread that calls nothing tell anything where calls are missing.
     if (unknown &&
         (!mostly || !model_.launch_doubt.empty() || IsInCall(trace_.api, thread, middle))) {
@@ -330,27 +344,61 @@ Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind ki
           {Edit::kDropHostWork, std::move(work.rows), kNoDevice, false, {}, std::move(work.spans)}};
 }
 
+// What is copied to be saved.
+void AddCopies(const RankModel& model, const DeviceAccount& device,
+               const std::vector<CopyCall>& copies, Diagnosis& of) {
+  if (copies.empty()) return;
+  const DeviceOpTable& ops = model.trace.device_ops;
+  std::vector<Interval> times;
+  int64_t bytes = 0;
+  int64_t waits = 0;
+  for (const CopyCall& copy : copies) {
+    of.change.ops.push_back(copy.op);
+    bytes += ops.bytes[Index(copy.op)];
+    if (model.trace.tracks[Index(ops.track[Index(copy.op)])].device == device.device) {
+      times.push_back(ops.interval(copy.op));
+    }
+    if (!copy.Waits()) continue;
+    ++waits;
+    of.change.calls.push_back(copy.call);
+    if (copy.sync != kNoRow) of.change.calls.push_back(copy.sync);
+    const Site site = model.sites.FindCall(copy.waiting);
+    if (!site.file.empty())
+      AddSite(of.finding.where, site);  // else it is the range's, which is there
+  }
+  const Duration exposed = IntervalSet::Union(std::move(times))
+                               .IntersectWith(device.exposed_copy)
+                               .IntersectWith(model.device_steps.device_window)
+                               .Total();
+  Finding& finding = of.finding;
+  finding.cost += exposed;
+  finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
+  finding.title +=
+      fmt::format("; {} of {:.1f} MB to the host{} run beside no kernel for {:.2f}",
+                  Counted(static_cast<int64_t>(copies.size()), "copy", "copies"),
+                  static_cast<double>(bytes) / static_cast<double>(copies.size()) * 1e-6,
+                  waits == 0 ? "" : " that it waits for", model.PerStepMs(exposed));
+}
+
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (model.device_steps.count() == 0) {
     return Skipped{"no steps were found: what the host does at start-up looks the same"};
   }
-  const DeviceAccount& device = *DeviceWithMost(
-      model, {DeviceClass::kIdlePython, DeviceClass::kIdleIo, DeviceClass::kIdleHostWork,
-              DeviceClass::kIdlePreempted, DeviceClass::kIdleUnknown});
+  const DeviceAccount& device = *DeviceOfHostWork(model);
   std::vector<Diagnosis> findings;
   for (auto& [kind, work] : Searcher(model).In(device)) {
     if (model.ShareOfWindow(work.total) < kLeastShare) continue;
     findings.push_back(FindingOf(model, device, kind, std::move(work)));
+    if (kind == Kind::kIo) AddCopies(model, device, FindSavedCopies(model), findings.back());
   }
   return findings;
 }
 
-constexpr ExplainedClass kExplains[] = {{DeviceClass::kIdlePython},
-                                        {DeviceClass::kIdleIo},
-                                        {DeviceClass::kIdleHostWork},
-                                        {DeviceClass::kIdlePreempted},
-                                        {DeviceClass::kIdleUnknown, true}};
+constexpr ExplainedClass kExplains[] = {
+    {DeviceClass::kIdlePython},        {DeviceClass::kIdleIo},
+    {DeviceClass::kIdleHostWork},      {DeviceClass::kIdlePreempted},
+    {DeviceClass::kIdleUnknown, true}, {DeviceClass::kExposedCopy, true}};
 
 }  // namespace
 

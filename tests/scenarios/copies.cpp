@@ -115,7 +115,7 @@ const Registered offload("offload", "copies its weights to the host, in the kern
 const Registered cpu_tensors(
     "cpu_tensors", "makes small tensors on the host and copies them", [](Run& run) {
       const double device_us = run.Draw(500, 900);
-      const Net net({.device_us = device_us, .kernels = 24, .op_us = device_us / 26});
+      const Net net({.device_us = device_us, .kernels = 24, .op_us = device_us / 32});
       const int64_t tensors = run.DrawInt(8, 20);
       const double make_us = run.Draw(15, 40);
       const auto bytes = static_cast<size_t>(run.DrawInt(1024, 16384));

@@ -410,6 +410,11 @@ constexpr bool IsForkedStart(std::string_view function, std::string_view file) {
 // The file of a function without Python code: its name is the call as its caller's source spells it.
 inline constexpr std::string_view kBuiltInFile = "<built-in>";
 
+// A wait for a batch that who waits makes itself: torch's loader without workers.
+constexpr bool MakesBatchItself(std::string_view wait) {
+  return wait.find("_SingleProcessDataLoaderIter") != wait.npos;
+}
+
 // Saving, loading, logging. torch/utils/checkpoint.py, which computes activations again, is no I/O:
 // a checkpoint must be saved or loaded to count.
 constexpr bool IsIoName(std::string_view name) {

@@ -62,6 +62,55 @@ TEST(HostWork, OfAThreadThatComputedSilentlyTheWholeStretchGoes) {
             "error count=5 cost=5.833 gain=6.914..7.114 where=:0  x5");
 }
 
+// In every other step the device was busy for more than half of it: still it did nothing but that, in all of them.
+TEST(HostWork, ARangeThatCallsNothingIsWorkAsAWhole) {
+  EXPECT_EQ(OutcomeOf("host-work", R"(
+    thread 1
+    repeat 6 every 20000
+      step 0 10000 step
+      annotation 1000 9000 tokenize
+      call 9010 9020 cudaLaunchKernel | corr=1
+      step 10000 20000 step
+      annotation 11000 19000 tokenize
+      call 19010 19020 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 6 every 20000
+      kernel 9025 14000 gemm | corr=1
+      kernel 19025 26000 gemm | corr=2
+    end)"),
+            "error count=11 cost=3.750 gain=2.840..5.208 where=:0 tokenize x11");
+}
+
+constexpr char kSave[] = R"(
+    thread 1
+    repeat 40 every 10000
+      step 0 10000 step
+      call 10 20 cudaLaunchKernel | corr=1
+      annotation 30 9000 {0}
+      call 40 3010 cudaMemcpyAsync | corr=2
+    end
+    stream 0 7
+    repeat 40 every 10000
+      kernel 25 2000 gemm | corr=1
+      copy 2000 3000 Memcpy DtoH (Device -> Pageable) | corr=2 bytes={1}
+    end)";
+
+// Were the file written elsewhere, from memory that the copy went to beside the next step, all of it would go.
+TEST(HostWork, ACheckpointsCopiesBelongToIt) {
+  const std::string script = fmt::format(kSave, "save_checkpoint", 8 << 20);
+  EXPECT_EQ(OutcomeOf("host-sync", script), "passed");
+  EXPECT_EQ(OutcomeOf("exposed-copy", script), "passed");
+  EXPECT_EQ(OutcomeOf("host-work", script),
+            "error count=39 cost=6.815 gain=6.834..8.451 where=:0 save_checkpoint x39");
+}
+
+// Nor is what is read for a log a checkpoint.
+TEST(HostWork, AValueThatIsLoggedIsRead) {
+  const std::string script = fmt::format(kSave, "SummaryWriter.add_scalar", 4);
+  EXPECT_NE(OutcomeOf("host-sync", script), "passed");
+}
+
 // It holds all steps and says nothing of the gap.
 TEST(HostWork, ARangeAroundTheLoopIsNoEvidence) {
   EXPECT_EQ(OutcomeOf("host-work", R"(
