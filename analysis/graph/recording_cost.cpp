@@ -30,6 +30,23 @@ const SlowedTime* SlowedAt(const RecordingCost& cost, TraceTime at) {
   return at < it->interval.end ? &*it : nullptr;
 }
 
+// What is left of the host's own time that began at `at` and was of `recorded`, of which `lag` is left: only as far
+// as it lies in slowed times it was slower.
+int64_t WithoutSlowness(const RecordingCost& cost, TraceTime at, int64_t recorded, int64_t lag) {
+  const Interval span{at, at + Duration{std::max(recorded, lag)}};
+  auto slowed =
+      std::partition_point(cost.measured.begin(), cost.measured.end(),
+                           [&](const SlowedTime& time) { return time.interval.end <= at; });
+  double gone = 0;
+  for (; slowed != cost.measured.end() && slowed->interval.begin < span.end; ++slowed) {
+    gone +=
+        static_cast<double>(Intersect(slowed->interval, span).Length().ns) * (1 - slowed->share);
+  }
+  if (gone == 0) return lag;
+  return std::llround(static_cast<double>(lag) *
+                      (1 - gone / static_cast<double>(span.Length().ns)));
+}
+
 int64_t Part(int64_t ns, double share) {
   return static_cast<int64_t>(std::llround(static_cast<double>(ns) * share));
 }
@@ -49,8 +66,8 @@ void LeaveOutMeasured(const RecordingCost& cost, const Trace& trace, const Graph
     if (graph.edge_kind[edge] != EdgeKind::kProgram || costs.lag[edge] == kNever) continue;
     const int64_t lag = costs.Lag(edge);
     if (lag <= 0) continue;
-    const SlowedTime* slowed = SlowedAt(cost, TraceTime{graph.ends[graph.from[edge]]});
-    if (slowed != nullptr) costs.SetLag(edge, Part(lag, slowed->share));
+    costs.SetLag(edge, WithoutSlowness(cost, TraceTime{graph.ends[graph.from[edge]]},
+                                       graph.recorded.Lag(edge), lag));
   }
 }
 

@@ -9,6 +9,19 @@ namespace {
 // torch issues the sync that completes a copy within this time on the same thread.
 constexpr Duration kPairedSyncWithin = Microseconds(50);
 
+// Something else may take the processor in between, of a read that has its value already.
+constexpr Duration kHeldUpWithin = Milliseconds(1);
+
+// The stream's sync that is the thread's next call, of a read whose own call waited: it waits for nothing more, but
+// would if that had not. Else kNoRow.
+Row HeldUpSyncBehind(const Trace& trace, Row call) {
+  const ApiTable& api = trace.api;
+  const auto next = static_cast<uint32_t>(Index(call)) + 1;
+  if (next >= api.rows_of(api.track[Index(call)]).second) return kNoRow;
+  const bool is_sync = HostWaitOf(trace.Text(api.name[next])) == HostWait::kStream;
+  return is_sync && api.begin[next] <= api.end(Index(call)) + kHeldUpWithin ? Row{next} : kNoRow;
+}
+
 // The sync that follows `call` on its thread at once, or kNoRow.
 Row SyncBehind(const ApiTable& api, Row call) {
   const uint32_t last = api.rows_of(api.track[Index(call)]).second;
@@ -28,7 +41,10 @@ CopyCall CallOf(const Trace& trace, uint32_t op, const std::vector<bool>& blocki
   const CopyDirection direction = trace.device_ops.direction[op];
   const bool is_hosts =
       direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
-  const Row sync = is_hosts ? SyncBehind(trace.api, call) : kNoRow;
+  Row sync = is_hosts ? SyncBehind(trace.api, call) : kNoRow;
+  if (sync == kNoRow && direction == CopyDirection::kDeviceToHost && blocking[Index(call)]) {
+    sync = HeldUpSyncBehind(trace, call);
+  }
   const bool completes =
       sync != kNoRow && trace.api.end(Index(sync)) + kRounding >= trace.device_ops.end(op);
   if (!completes && !blocking[Index(call)]) return copy;

@@ -138,6 +138,12 @@ void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
     const double all = std::max(together, joint[i]);
     gain.further_ms_per_step = std::min(gain.expected_ms_per_step, all - together);
     together = all;
+    // To write launches anew is the most work of all: not for what goes with something else.
+    const bool is_last_resort = made[i]->edit == Edit::kLaunchAsGraph;
+    if (is_last_resort &&
+        gain.further_ms_per_step < kNoteShare * model.device_steps.MeanMilliseconds()) {
+      sorted[findings[i]].severity = Severity::kNote;
+    }
   }
   analysis.findings = std::move(sorted);
 }

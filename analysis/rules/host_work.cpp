@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
@@ -84,6 +85,7 @@ class Searcher {
     }
     TakeSampled(IntervalSet::Union(std::move(unnamed)), thread, found);
     for (auto& [kind, work] : found) {
+      if (kind != Kind::kOperator) AddOthersOfTheName(thread, work);
       std::sort(work.rows.begin(), work.rows.end());
       work.rows.erase(std::unique(work.rows.begin(), work.rows.end()), work.rows.end());
     }
@@ -154,6 +156,27 @@ class Searcher {
         return Kind::kPython;
       default:
         return Kind::kOperator;
+    }
+  }
+
+  // What moves off the loop does so in all steps, whether or not the device was idle meanwhile: the thread's other
+  // ranges of these names, of such as do nothing but this work.
+  void AddOthersOfTheName(TrackId thread, Work& work) const {
+    const RangeTable& ranges = trace_.ranges;
+    const auto is_all_work = [&](Row row) {
+      return trace_.Facts(ranges.name[Index(row)]).is_io != 0 || !HoldsCalls(row);
+    };
+    std::set<StringId> names;
+    for (const Row row : work.rows) {
+      if (is_all_work(row)) names.insert(ranges.name[Index(row)]);
+    }
+    if (names.empty()) return;
+    const auto [first, last] = ranges.rows_of(thread);
+    for (uint32_t i = first; i < last; ++i) {
+      CancelPoint(i);
+      const Row row{i};
+      if (!names.contains(ranges.name[i]) || !model_.InWindow(ranges.interval(row))) continue;
+      if (IsWithinStep(row) && is_all_work(row)) work.rows.push_back(row);
     }
   }
 

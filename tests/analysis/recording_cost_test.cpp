@@ -11,6 +11,7 @@
 #include "analysis/steps/steps.h"
 #include "tests/analysis/random_program.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/trace_script.h"
 
 namespace trainprof {
 namespace {
@@ -51,9 +52,16 @@ void LeaveOutInTurn(const RecordingCost& cost, const Trace& trace, const Graph& 
     if (graph.edge_kind[edge] != EdgeKind::kProgram || costs.lag[edge] == kNever) continue;
     if (costs.Lag(edge) <= 0) continue;
     const int64_t at = graph.ends[graph.from[edge]];
+    const int64_t length = std::max(graph.recorded.Lag(edge), costs.Lag(edge));
+    double gone = 0;
     for (const SlowedTime& slowed : cost.measured) {
-      if (slowed.interval.begin.ns > at || at >= slowed.interval.end.ns) continue;
-      costs.SetLag(edge, std::llround(static_cast<double>(costs.Lag(edge)) * slowed.share));
+      const int64_t within =
+          std::min(slowed.interval.end.ns, at + length) - std::max(slowed.interval.begin.ns, at);
+      if (within > 0) gone += static_cast<double>(within) * (1 - slowed.share);
+    }
+    const double share = 1 - gone / static_cast<double>(length);
+    if (gone > 0) {
+      costs.SetLag(edge, std::llround(static_cast<double>(costs.Lag(edge)) * share));
     }
     costs.SetLag(edge, std::max<int64_t>(0, costs.Lag(edge) - behind[graph.from[edge]]));
   }
@@ -102,6 +110,33 @@ TEST(RecordingCost, IsTakenAsCallByCall) {
     }
   }
   EXPECT_GT(stacks_of_waits, 100);
+}
+
+// The forward pass was slower for being recorded; what the host did behind it, before its next call, was not.
+TEST(RecordingCost, OfAPauseOnlyThePartInASlowedTimeIsLess) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 2 every 2000
+      step 0 2000 step
+      annotation 0 100 forward
+      call 80 90 cudaLaunchKernel | corr=1
+      annotation 100 1090 tokenize
+      call 1090 1100 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 2 every 2000
+      kernel 95 200 a | corr=1
+      kernel 1110 1200 b | corr=2
+    end)");
+  const Graph graph = BuildGraph(trace, FindSteps(trace), FindBlockingCalls(trace));
+  const NodeId call = graph.node_of_call[Index(Row{1})];
+  const EdgeId pause = graph.first_edge[call];
+  ASSERT_EQ(graph.recorded.Lag(pause), 1'000'000);
+  const TraceTime begin = trace.ranges.begin[0];
+  const RecordingCost cost{{}, {}, {{{begin, begin + Microseconds(100)}, 0.5}}};
+  Costs costs = graph.recorded;
+  LeaveOut(cost, trace, graph, costs);
+  EXPECT_EQ(costs.Lag(pause), 995'000) << "half of the 10 us until the forward pass ended";
 }
 
 }  // namespace

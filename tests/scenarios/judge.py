@@ -31,9 +31,9 @@ def is_starved(truth):
 
 
 def claim(finding, step_ms):
-    """The share of the step that a finding promises, as expected."""
+    """The share of the step that a finding promises, as expected: beside those before it."""
     gain = finding["gain_ms_per_step"]
-    return gain.get("expected", gain["high"]) / step_ms
+    return gain.get("further", gain.get("expected", gain["high"])) / step_ms
 
 
 def is_alarm(finding, step_ms):

@@ -32,7 +32,8 @@ KINDS = {
     "serialised": Kind(("serialised-streams",), ()),  # the device is busy: no class tells
     "host-function": Kind(("host-function", "device-wait"),
                           ("idle_host_function", "idle_dependency")),
-    "device-wait": Kind(("device-wait",), ("idle_other_device", "idle_dependency")),
+    "device-wait": Kind(("device-wait",), ("idle_other_device", "idle_dependency"),
+                        ("exposed-copy",)),  # while all devices wait for what one sends, no kernel hides it
     "data-parallel": Kind(("data-parallel",), ("idle_other_device", "exposed_copy"),
                           ("device-wait", "exposed-copy")),
     "communication": Kind(("exposed-communication",), ("exposed_communication",)),

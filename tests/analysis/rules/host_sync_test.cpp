@@ -25,6 +25,30 @@ TEST(HostSync, BlockingDeviceToHostCopiesAreChargedTheirDrain) {
             "error count=5 cost=0.135 gain=0.128..0.148 where=train.py:9 main x5");
 }
 
+// In one step something else had the processor between the copy and the sync of an .item(): with the copy goes the sync.
+TEST(HostSync, OfAReadThatWasHeldUpTheSyncBehindIsPart) {
+  const auto gain = [](int held_up_us) {
+    return OutcomeOf("host-sync", fmt::format(R"(
+      thread 1
+      repeat 20 every 1000
+        step 0 1000 step
+        call 10 20 cudaLaunchKernel | corr=1
+        call 30 405 cudaMemcpyAsync | corr=2
+        call {} {} cudaStreamSynchronize
+        call 800 810 cudaLaunchKernel | corr=3
+      end
+      stream 0 7
+      repeat 20 every 1000
+        kernel 25 390 gemm | corr=1
+        copy 390 400 Memcpy DtoH (Device -> Pageable) | corr=2 bytes=4
+        kernel 815 1000 gemm | corr=3
+      end)",
+                                              405 + held_up_us, 407 + held_up_us));
+  };
+  EXPECT_EQ(gain(200), gain(2));
+  EXPECT_NE(gain(200), "passed");
+}
+
 // The copy returned at once; the wait, and with it the stack, is the synchronisation behind it.
 TEST(HostSync, ANativeStackOfTheWaitNamesTheLine) {
   EXPECT_EQ(OutcomeOf("host-sync", R"(

@@ -135,6 +135,31 @@ TEST(LaunchBound, AFullQueueIsFine) {
             "passed");
 }
 
+// While the loop makes its batch itself, launching takes as much of the step again as it takes the host; with batches that
+// are there the device is hardly ever dry.
+TEST(LaunchBound, WhatGoesWithSomethingElseIsANote) {
+  const auto severity_behind = [](int batch_us) {
+    std::string calls;
+    std::string kernels;
+    for (int i = 0; i < 10; ++i) {
+      const int at = batch_us + 100 * i;
+      calls += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", at + 85, at + 95, i + 1);
+      kernels += fmt::format("kernel {} {} k | corr={}\n", at + 100, at + 199, i + 1);
+    }
+    const RankAnalysis analysis = Analyze(TraceFromScript(
+        fmt::format("thread 1\nrepeat 20 every {0}\nstep 0 {0} step\nannotation 0 {1} "
+                    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n{2}end\n"
+                    "stream 0 7\nrepeat 20 every {0}\n{3}end",
+                    batch_us + 1000, batch_us, calls, kernels)));
+    for (const Finding& finding : analysis.findings) {
+      if (finding.rule == "launch-bound") return std::string(Name(finding.severity));
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(severity_behind(8000), "note") << "0.1 ms of 9 are left to gain";
+  EXPECT_EQ(severity_behind(1000), "warning") << "0.1 ms of 2";
+}
+
 TEST(LaunchBound, WithoutDeviceWorkItIsNotChecked) {
   EXPECT_EQ(OutcomeOf("launch-bound", "thread 1\nstep 0 100 step"),
             "skipped: the trace holds no device work");
