@@ -173,8 +173,9 @@ double FloorMs(const RankModel& model, const Change& change) {
       change.edit == Edit::kOverlapCopies || change.edit == Edit::kOverlapCommunication;
   if (!overlaps && change.edit != Edit::kDropHostWork) return 0;
   std::vector<Interval> times;
-  for (const Row op : overlaps ? change.rows : change.ops)
+  for (const Row op : overlaps ? change.rows : change.ops) {
     times.push_back(model.trace.device_ops.interval(op));
+  }
   return model.PerStepMs(
       IntervalSet::Union(std::move(times)).TotalWithin(model.device_steps.device_window));
 }

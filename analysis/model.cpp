@@ -153,7 +153,7 @@ void RankModel::FindOwnInput(const ThreadActivities& activities) {
     const Row range{graph->row[node]};
     const Interval wait = trace.ranges.interval(range);
     const auto uses = UseDuring(activities.Of(trace.ranges.track[Index(range)]).cpu, wait);
-    const bool computed = !uses.empty() && Computed(SumOf(uses), wait.Length());
+    const bool computed = !uses.empty() && SumOf(uses).waited.ns * 2 <= wait.Length().ns;
     if (computed || MakesBatchItself(trace.Text(trace.ranges.name[Index(range)]))) {
       own_input.push_back(range);
     }

@@ -60,8 +60,8 @@ struct RankModel {
   std::vector<int64_t> steps_without_silence;
   // Of such times, those in which the thread waited as looks at its use of the CPU show, for what nothing tells.
   IntervalSet unnamed_waits;
-  // Waits for input in which the thread made the batch itself, as their name says or looks at its use of the CPU
-  // show: rows of trace.ranges, in order. No worker's pace limits these.
+  // Waits for input in which the thread made the batch itself, as their name says or looks at its use of the CPU show,
+  // by which it waited for less than half of that: rows of trace.ranges, in order. No worker's pace limits these.
   std::vector<Row> own_input;
   // The steps' times if no node of a graph were missing; empty where none may be.
   std::vector<int64_t> steps_with_all_nodes;

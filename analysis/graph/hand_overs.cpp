@@ -8,6 +8,7 @@
 #include "analysis/graph/ended_last.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/host/call_sites.h"
+#include "analysis/host/cpu_use.h"
 #include "trace/base/cancel.h"
 #include "trace/base/parallel.h"
 
@@ -133,7 +134,7 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
     for (const auto& [i, pause] : pauses[t]) {
       CancelPoint(asked++);
       const auto end = ended.Within(t, pause);
-      if (!end) continue;
+      if (!end || NeverWaited(trace.cpu_times, items.threads[t].track, pause)) continue;
       const HostItem& item = items.threads[t].items[i];
       if (item.kind != NodeKind::kInput &&
           WasAtWork(trace, items.threads[t].track, end->at, pause)) {

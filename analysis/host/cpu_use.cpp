@@ -100,6 +100,19 @@ CpuUse SumOf(std::span<const Segment<CpuUse>> uses) {
   return sum;
 }
 
+bool NeverWaited(const CpuTimeTable& looks, TrackId thread, const Interval& time) {
+  const auto [first, last] = looks.rows_of(thread);
+  const auto behind =
+      std::upper_bound(looks.begin.begin() + first, looks.begin.begin() + last, time.begin);
+  TraceTime known = time.begin;
+  for (auto row = static_cast<uint32_t>(behind - looks.begin.begin()); row < last; ++row) {
+    if (Between(looks, row).begin > known + kRounding || looks.waits[row] != 0) return false;
+    known = looks.begin[row];
+    if (known + kRounding >= time.end) return true;
+  }
+  return false;
+}
+
 bool Computed(const CpuUse& use, Duration time) {
   return (use.waited + use.preempted).ns * 2 <= std::max(time, use.silent).ns;
 }

@@ -51,6 +51,10 @@ std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const I
 
 CpuUse SumOf(std::span<const Segment<CpuUse>> uses);
 
+// Whether looks that enclose it show that the thread never gave the CPU up meanwhile: so nobody woke it. False where
+// none do. O(log looks + those within).
+bool NeverWaited(const CpuTimeTable& looks, TrackId thread, const Interval& time);
+
 // Whether the thread computed for most of that time, or of all silence between the looks.
 bool Computed(const CpuUse& use, Duration time);
 

@@ -117,11 +117,12 @@ class Searcher {
     return row;
   }
 
-  // Whether its thread called the runtime within.
+  // Whether its thread called the runtime within, or may have: calls are missing.
   bool HoldsCalls(Row range) const {
     const ApiTable& api = trace_.api;
     const Interval when = trace_.ranges.interval(range);
     const auto [first, last] = api.rows_of(trace_.ranges.track[Index(range)]);
+    if (first == last || !model_.launch_doubt.empty()) return true;
     const auto next =
         std::lower_bound(api.begin.begin() + first, api.begin.begin() + last, when.begin);
     return next != api.begin.begin() + last && *next < when.end;
@@ -386,8 +387,8 @@ void AddCopies(const RankModel& model, const DeviceAccount& device,
     of.change.calls.push_back(copy.call);
     if (copy.sync != kNoRow) of.change.calls.push_back(copy.sync);
     const Site site = model.sites.FindCall(copy.waiting);
-    if (!site.file.empty())
-      AddSite(of.finding.where, site);  // else it is the range's, which is there
+    if (site.file.empty()) continue;  // it is the range's, which is there
+    AddSite(of.finding.where, site);
   }
   const Duration exposed = IntervalSet::Union(std::move(times))
                                .IntersectWith(device.exposed_copy)

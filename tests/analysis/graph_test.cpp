@@ -318,10 +318,12 @@ TEST(Graph, ALoggerHandsOverToNobody) {
 
 // It launches many kernels, and the other thread goes on 40 us behind the last one.
 TEST(Graph, AThreadThatStopsHandsOver) {
-  EXPECT_EQ(HandOversIn(R"(
+  const auto with_look = [](const char* look) {
+    return HandOversIn(fmt::format(R"(
       thread 1
       repeat 6 every 10000
         step 0 10000 step
+        {}
         call 20 23 cudaLaunchKernel | corr=1
         call 3450 3453 cudaLaunchKernel | corr=5
       end
@@ -338,8 +340,14 @@ TEST(Graph, AThreadThatStopsHandsOver) {
         kernel 2000 3000 backward | corr=3
         kernel 3460 4000 backward | corr=4
         kernel 4000 4500 adam | corr=5
-      end)"),
-            11);  // but the first time that the second thread goes on
+      end)",
+                                   look)
+                           .c_str());
+  };
+  EXPECT_EQ(with_look(""), 11) << "but the first time that the second thread goes on";
+  EXPECT_EQ(with_look("cpu 0 10000 | used=9000 waits=1"), 11);
+  EXPECT_EQ(with_look("cpu 0 10000 | used=9000 interruptions=3"), 5)
+      << "it never waited: nobody woke it";
 }
 
 // -- The replay against an event simulator: a node begins when the last of what it waits for has come.
