@@ -5,7 +5,7 @@ import sys
 
 RANKS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 SLOW = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-STEPS = 24
+STEPS = 64  # enough samples of stacks, also beside other programs
 SECONDS = 0.001  # to make a sample
 SLOW_SECONDS = 0.005
 
