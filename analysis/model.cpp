@@ -152,10 +152,14 @@ void RankModel::FindOwnInput(const ThreadActivities& activities) {
     if (graph->kind[node] != NodeKind::kInput) continue;
     const Row range{graph->row[node]};
     const Interval wait = trace.ranges.interval(range);
-    const auto uses = UseDuring(activities.Of(trace.ranges.track[Index(range)]).cpu, wait);
-    const bool computed = !uses.empty() && SumOf(uses).waited.ns * 2 <= wait.Length().ns;
-    if (computed || MakesBatchItself(trace.Text(trace.ranges.name[Index(range)]))) {
+    const TrackId thread = trace.ranges.track[Index(range)];
+    const auto [first, last] = trace.cpu_times.rows_of(thread);
+    if (MakesBatchItself(trace.Text(trace.ranges.name[Index(range)]))) {
       own_input.push_back(range);
+    } else if (first < last) {
+      const auto uses = UseDuring(activities.Of(thread).cpu, wait);
+      const bool computed = !uses.empty() && 2 * SumOf(uses).waited.ns <= wait.Length().ns;
+      if (computed) own_input.push_back(range);
     }
   }
   std::sort(own_input.begin(), own_input.end());

@@ -375,7 +375,7 @@ void AddCopies(const RankModel& model, const DeviceAccount& device,
   const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<Interval> times;
   int64_t bytes = 0;
-  int64_t waits = 0;
+  bool waits = false;
   for (const CopyCall& copy : copies) {
     of.change.ops.push_back(copy.op);
     bytes += ops.bytes[Index(copy.op)];
@@ -383,7 +383,7 @@ void AddCopies(const RankModel& model, const DeviceAccount& device,
       times.push_back(ops.interval(copy.op));
     }
     if (!copy.Waits()) continue;
-    ++waits;
+    waits = true;
     of.change.calls.push_back(copy.call);
     if (copy.sync != kNoRow) of.change.calls.push_back(copy.sync);
     const Site site = model.sites.FindCall(copy.waiting);
@@ -401,7 +401,7 @@ void AddCopies(const RankModel& model, const DeviceAccount& device,
       fmt::format("; {} of {:.1f} MB to the host{} run beside no kernel for {:.2f}",
                   Counted(static_cast<int64_t>(copies.size()), "copy", "copies"),
                   static_cast<double>(bytes) / static_cast<double>(copies.size()) * 1e-6,
-                  waits == 0 ? "" : " that it waits for", model.PerStepMs(exposed));
+                  waits ? " that it waits for" : "", model.PerStepMs(exposed));
 }
 
 RuleOutcome Check(const RankModel& model) {

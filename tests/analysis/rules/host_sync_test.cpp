@@ -25,7 +25,7 @@ TEST(HostSync, BlockingDeviceToHostCopiesAreChargedTheirDrain) {
             "error count=5 cost=0.135 gain=0.128..0.148 where=train.py:9 main x5");
 }
 
-// In one step something else had the processor between the copy and the sync of an .item(): with the copy goes the sync.
+// Something else had the processor for 200 us between the copy and the sync of each .item(): with the copy goes the sync.
 TEST(HostSync, OfAReadThatWasHeldUpTheSyncBehindIsPart) {
   const auto gain = [](int held_up_us) {
     return OutcomeOf("host-sync", fmt::format(R"(
