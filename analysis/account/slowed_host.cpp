@@ -92,6 +92,22 @@ Median MedianWithin(const IntervalSet& times, const Steps& steps) {
   return MedianOf(std::move(values));
 }
 
+// What recording the calls that begin in these times is assumed to take, all in all.
+double AssumedNs(const Trace& trace, const Graph& graph, const IntervalSet& times) {
+  const RecordingCost assumed = RecordingCostOf(trace);
+  IntervalReader within(times);
+  double ns = 0;
+  for (size_t row = 0; row < trace.api.size(); ++row) {
+    CancelPoint(row);
+    const TraceTime begin = trace.api.begin[row];
+    if (graph.node_of_call[row] == 0) continue;
+    if (within.TotalWithin({begin, begin + Nanoseconds(1)}).ns == 0) continue;
+    ns += static_cast<double>(assumed.call.ns);
+    if (trace.api.stack[row] != kNoStack) ns += static_cast<double>(assumed.stack.ns);
+  }
+  return ns;
+}
+
 }  // namespace
 
 SlowedHost CompareHost(const Trace& trace, const Graph& graph, const HostAccount& host,
@@ -111,11 +127,15 @@ SlowedHost CompareHost(const Trace& trace, const Graph& graph, const HostAccount
     const Median recorded = MedianWithin(part, detail);
     const Median alone = MedianWithin(part, others);
     const double more = recorded.ns - alone.ns;
-    if (more <= kErrors * std::hypot(recorded.error, alone.error)) continue;
-    const double wait = waited / static_cast<double>(detail.divisor());
-    const double share = std::max(0.0, alone.ns - wait) / std::max(1.0, recorded.ns - wait);
+    const double chance = kErrors * std::hypot(recorded.error, alone.error);
+    const auto steps = static_cast<double>(detail.divisor());
+    // Of what nobody can see it is known as well, where it is less than would be assumed.
+    if (more <= chance && AssumedNs(trace, graph, with) / steps <= more + chance) continue;
+    const double wait = waited / steps;
+    const double share =
+        std::min(1.0, std::max(0.0, alone.ns - wait) / std::max(1.0, recorded.ns - wait));
     if (share < kLeastShare) continue;
-    slowed.per_step += Nanoseconds(std::llround(more));
+    if (more > chance) slowed.per_step += Nanoseconds(std::llround(more));
     for (const Interval& interval : with.intervals()) slowed.times.push_back({interval, share});
   }
   std::ranges::sort(slowed.times, {}, [](const SlowedTime& time) { return time.interval.begin; });

@@ -11,8 +11,9 @@ namespace trainprof {
 
 struct SlowedHost {
   Duration per_step;  // of the thread that steps, in a step with detail
-  std::vector<SlowedTime>
-      times;  // as in RecordingCost; empty where nothing is known, or to be seen
+  // As in RecordingCost; empty where nothing is known. Of phases that are no slower, with nothing gone, where
+  // RecordingCostOf assumes more than can be.
+  std::vector<SlowedTime> times;
 
   // Of either kind of step, before medians are compared.
   static constexpr size_t kFewest = 10;

@@ -191,12 +191,30 @@ TEST(SlowedHost, IsWhatPhasesTakeLongerWhereTheyAreRecorded) {
   ASSERT_EQ(model.device_steps.count(), 30U) << "without those of warm-up";
   EXPECT_EQ(model.recording_of_step, Microseconds(200));
   EXPECT_EQ(model.detail_check.recording, Microseconds(200));
-  ASSERT_EQ(model.recording_cost.measured.size(), 2 * model.device_steps.count())
-      << "forward and backward alone";
-  EXPECT_NEAR(model.recording_cost.measured[0].share, 200.0 / 300, 0.001);
+  ASSERT_EQ(model.recording_cost.measured.size(), 3 * model.device_steps.count());
+  EXPECT_NEAR(model.recording_cost.measured[0].share, 200.0 / 300, 0.001) << "forward";
+  EXPECT_NEAR(model.recording_cost.measured[1].share, 200.0 / 300, 0.001) << "backward";
+  EXPECT_EQ(model.recording_cost.measured[2].share, 1) << "the optimizer is no slower";
   // Replayed without, a step takes what those without take.
   EXPECT_NEAR(StepReplay::MeanOf(model.steps_without_recording), 605'000, 0.02 * 605'000);
   EXPECT_FALSE(model.detail_check.is_unlike) << "805 us and 605, and recording is why";
+}
+
+// A phase that takes as long with its calls recorded as without is no shorter for what calls are assumed to take.
+TEST(SlowedHost, IsNotAssumedWherePhasesAreNoSlower) {
+  const Trace trace = TraceFromScript(SlowedByRecording(200));
+  const RankModel model(trace);
+  EXPECT_EQ(model.recording_of_step, Microseconds(100)) << "of the backward pass";
+  const Row launch = [&] {  // the first of a counted step: it stands in the forward pass
+    Row row{};
+    while (trace.api.begin[Index(row)] < model.device_steps.steps.front().span.begin) {
+      row = Row{static_cast<uint32_t>(Index(row)) + 1};
+    }
+    return row;
+  }();
+  Costs costs = model.graph->recorded;
+  LeaveOut(model.recording_cost, trace, *model.graph, costs);
+  EXPECT_EQ(costs.Duration(model.graph->node_of_call[Index(launch)]), 8'000);
 }
 
 TEST(SlowedHost, IsNoGain) {
