@@ -105,16 +105,43 @@ std::vector<size_t> OrderOf(const std::vector<Finding>& findings, GoesBefore goe
   return order;
 }
 
+// Of a joint gain each further change is a few replays, and behind some nobody looks.
+constexpr size_t kMostJoint = 5;
+
+// To write launches anew is the most work of all, and needs what a capture does not take to go first.
+bool IsLastResort(const Change& change) { return change.edit == Edit::kLaunchAsGraph; }
+
+// Behind those others beside which it gives too little to be worth that.
+void PutLastResortBehind(const RankModel& model, const std::vector<Change>& changes,
+                         const std::vector<Finding>& findings, std::vector<size_t>& order) {
+  const double least = kNoteShare * model.device_steps.MeanMilliseconds();
+  const auto is_worth_more = [&](size_t i) {
+    return IsReplay(changes[i]) && !IsLastResort(changes[i]) &&
+           findings[i].gain.expected_ms_per_step >= least;
+  };
+  const auto it = std::ranges::find_if(order, [&](size_t i) { return IsLastResort(changes[i]); });
+  auto last = it;
+  std::vector<const Change*> others;
+  for (auto at = order.begin(); at != order.end() && others.size() + 1 < kMostJoint; ++at) {
+    if (!is_worth_more(*at)) continue;
+    others.push_back(&changes[*at]);
+    if (at > it) last = at;
+  }
+  if (last == it) return;
+  const double without = JointGain(model, others);
+  others.push_back(&changes[*it]);
+  if (JointGain(model, others) - without < least) std::rotate(it, it + 1, last + 1);
+}
+
 // In that order, of the same gain the change that is less work first (Edit), and then that of what costs more; of
 // each what it gives beyond those before it.
 void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
                  RankAnalysis& analysis) {
-  // Each further one is a few replays, and behind some nobody looks.
-  constexpr size_t kMostJoint = 5;
-  const auto order = OrderOf(analysis.findings, [&](size_t a, size_t b) {
+  auto order = OrderOf(analysis.findings, [&](size_t a, size_t b) {
     if (changes[a].edit != changes[b].edit) return changes[a].edit < changes[b].edit;
     return analysis.findings[a].cost > analysis.findings[b].cost;
   });
+  if (IsTrusted(model)) PutLastResortBehind(model, changes, analysis.findings, order);
   std::vector<Finding> sorted;
   std::vector<const Change*> made;
   std::vector<size_t> findings;  // of `sorted`, whose changes these are
@@ -138,9 +165,7 @@ void OrderByGain(const RankModel& model, const std::vector<Change>& changes,
     const double all = std::max(together, joint[i]);
     gain.further_ms_per_step = std::min(gain.expected_ms_per_step, all - together);
     together = all;
-    // To write launches anew is the most work of all: not for what goes with something else.
-    const bool is_last_resort = made[i]->edit == Edit::kLaunchAsGraph;
-    if (is_last_resort &&
+    if (IsLastResort(*made[i]) &&
         gain.further_ms_per_step < kNoteShare * model.device_steps.MeanMilliseconds()) {
       sorted[findings[i]].severity = Severity::kNote;
     }

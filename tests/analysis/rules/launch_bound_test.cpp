@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/analysis/rules/findings_text.h"
@@ -163,6 +164,38 @@ TEST(LaunchBound, WhatGoesWithSomethingElseIsANote) {
 TEST(LaunchBound, WithoutDeviceWorkItIsNotChecked) {
   EXPECT_EQ(OutcomeOf("launch-bound", "thread 1\nstep 0 100 step"),
             "skipped: the trace holds no device work");
+}
+
+// A step of 16 kernels whose host waits for the device between forward and backward. Launched as a graph they would save
+// as much as without the wait, and a little more: but a capture does not take the wait.
+TEST(LaunchBound, StandsBehindTheSyncBesideWhichItGivesNothing) {
+  const auto step_of = [](int from, int first, int count, int host_at, int device_at) {
+    std::string calls;
+    std::string kernels;
+    for (int i = 0; i < count; ++i) {
+      const int at = host_at + 25 * i;
+      calls += fmt::format("call {} {} cudaLaunchKernel | corr={}\n", at, at + 5, from + first + i);
+      kernels += fmt::format("kernel {} {} gemm | corr={}\n", device_at + 41 * i,
+                             device_at + 41 * i + 40, from + first + i);
+    }
+    return std::pair(calls, kernels);
+  };
+  std::string host;
+  std::string device;
+  for (int step = 0; step < 20; ++step) {
+    const int at = 730 * step;
+    const auto [forward, forward_kernels] = step_of(100 * step, 1, 8, at + 20, at + 30);
+    const auto [backward, backward_kernels] = step_of(100 * step, 9, 8, at + 384, at + 394);
+    host += fmt::format("step {} {} step\n", at, at + 730) + forward +
+            fmt::format("call {} {} cudaStreamSynchronize | corr={}\n", at + 220, at + 360,
+                        100 * step + 50) +
+            backward;
+    device += forward_kernels + backward_kernels;
+  }
+  const RankAnalysis rank = Analyze(TraceFromScript("thread 1\n" + host + "stream 0 7\n" + device));
+  ASSERT_GE(rank.findings.size(), 2U);
+  EXPECT_EQ(rank.findings[0].rule, "sync-call");
+  EXPECT_EQ(rank.findings[1].rule, "launch-bound");
 }
 
 }  // namespace
