@@ -41,7 +41,7 @@ def parse(arguments):
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--plain", type=int, default=2, help="runs for the truth, each state")
-    parser.add_argument("--quiet", action="store_true", help="with priority over all other programs")
+    parser.add_argument("--quiet", action="store_true", help="with priority over all other programs, processors kept awake")
     parser.add_argument("--loaded", type=int, default=0, metavar="N", help="beside N busy loops, and, where allowed, little else")
     parser.add_argument("--disturbed", type=float, default=0, metavar="SHARE",
                         help="take that share of each processor in bursts (SCHED_FIFO)")
