@@ -82,11 +82,12 @@ class IdleSplitter::OfDevice {
   void AddHost(const Interval& gap, const Held& held);
   void AddMoments(const Interval& gap, const Interval& within, const Held& held);
   void AddMoment(const Interval& gap, const Interval& piece, const HostMoment& moment,
-                 const Held& held);
+                 const Interval& stretch, const Held& held);
   void AddStepping(const Interval& gap, const Interval& within, const Held& held);
   bool IsNoPhase(Row range) const;
   DeviceClass ClassOfRange(const Interval& gap, Row range, const Held& held) const;
-  DeviceClass WithCpu(TrackId thread, const Interval& piece, bool is_silent, DeviceClass c);
+  DeviceClass WithCpu(TrackId thread, const Interval& piece, const Interval& stretch,
+                      bool is_silent, DeviceClass c);
   const ThreadActivities::Thread& ActivitiesOf(TrackId thread);
   void Emit(const Interval& interval, DeviceClass c);
   void EmitRest(const Part& part);
@@ -292,31 +293,35 @@ void IdleSplitter::OfDevice::AddHost(const Interval& gap, const Held& held) {
 
 void IdleSplitter::OfDevice::AddMoments(const Interval& gap, const Interval& within,
                                         const Held& held) {
-  VisitWithin(ActivitiesOf(held.thread).activity, within,
-              [&](const Interval& piece, const HostMoment& moment) {
-                if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
-                  return AddStepping(gap, piece, held);
-                }
-                AddMoment(gap, piece, moment, held);
-              });
+  VisitWholeWithin(
+      ActivitiesOf(held.thread).activity, within,
+      [&](const Interval& piece, const HostMoment& moment, const Interval& stretch) {
+        if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
+          return AddStepping(gap, piece, held);
+        }
+        AddMoment(gap, piece, moment, stretch, held);
+      });
 }
 
 void IdleSplitter::OfDevice::AddStepping(const Interval& gap, const Interval& within,
                                          const Held& held) {
   if (steps_.thread == kNoTrack) {
-    return AddMoment(gap, within, {}, held);
+    return AddMoment(gap, within, {}, within, held);
   }
   Held stepping = held;
   stepping.thread = steps_.thread;
-  VisitWithin(ActivitiesOf(steps_.thread).activity, within,
-              [&](const Interval& piece, const HostMoment& moment) {
-                AddMoment(gap, piece, moment, stepping);
-              });
+  VisitWholeWithin(ActivitiesOf(steps_.thread).activity, within,
+                   [&](const Interval& piece, const HostMoment& moment, const Interval& stretch) {
+                     AddMoment(gap, piece, moment, stretch, stepping);
+                   });
 }
 
+// `piece`, within the gap, is of a stretch of that moment, of which what lies in the trace counts.
 void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piece,
-                                       const HostMoment& moment, const Held& held) {
-  const Duration length = piece.Length();
+                                       const HostMoment& moment, const Interval& stretch,
+                                       const Held& held) {
+  const Interval all = Intersect(stretch, extent_);
+  const Duration length = all.Length();
   Part part{piece, C::kIdleUnknown, false, true};
   switch (moment.activity) {
     case HostActivity::kInputWait:
@@ -329,7 +334,7 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
       part.why = C::kIdleIo;
       break;
     case HostActivity::kRankWait:
-      part.is_rest = length < kRankPause;
+      part.is_rest = piece.Length() < kRankPause;
       part.why = C::kIdleCollective;
       break;
     case HostActivity::kPython:
@@ -348,7 +353,7 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
     case HostActivity::kSync:
       // A sync returns soon after its device went idle. A longer wait on an idle device is for
       // something that is not in the trace.
-      part.is_rest = length <= kSyncReturn;
+      part.is_rest = piece.Length() <= kSyncReturn;
       break;
     case HostActivity::kSetup:
       break;
@@ -359,7 +364,9 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
   }
   const bool is_silent = part.why == C::kIdleUnknown && moment.activity != HostActivity::kSync;
   const bool is_own = is_silent || part.why == C::kIdlePython || part.why == C::kIdleHostWork;
-  if (!part.is_rest && is_own) part.why = WithCpu(held.thread, piece, is_silent, part.why);
+  if (!part.is_rest && is_own) {
+    part.why = WithCpu(held.thread, piece, all, is_silent, part.why);
+  }
   parts_.push_back(part);
 }
 
@@ -378,15 +385,16 @@ DeviceClass IdleSplitter::OfDevice::ClassOfRange(const Interval& gap, Row range,
 }
 
 // The same class, where looks at the thread's use of the CPU say no more.
-DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piece, bool is_silent,
+DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piece,
+                                            const Interval& stretch, bool is_silent,
                                             DeviceClass c) {
-  if (thread == kNoTrack || piece.Length() < kSilentStretch) return c;
-  const std::span uses = UseDuring(ActivitiesOf(thread).cpu, piece);
+  if (thread == kNoTrack || stretch.Length() < kSilentStretch) return c;
+  const std::span uses = UseDuring(ActivitiesOf(thread).cpu, stretch);
   if (uses.empty()) return c;
   // What one piece was preempted for no other was.
   Duration left;
   for (const Segment<CpuUse>& use : uses) left += use.value.preempted - preempted_[&use];
-  if (left.ns * 2 > piece.Length().ns) {
+  if (left.ns * 2 > stretch.Length().ns) {
     left = piece.Length();
     for (const Segment<CpuUse>& use : uses) {
       Duration& taken = preempted_[&use];
@@ -396,7 +404,7 @@ DeviceClass IdleSplitter::OfDevice::WithCpu(TrackId thread, const Interval& piec
     }
     return C::kIdlePreempted;
   }
-  return is_silent && Computed(SumOf(uses), piece.Length()) ? C::kIdleHostWork : c;
+  return is_silent && Computed(SumOf(uses), stretch.Length()) ? C::kIdleHostWork : c;
 }
 
 const ThreadActivities::Thread& IdleSplitter::OfDevice::ActivitiesOf(TrackId thread) {

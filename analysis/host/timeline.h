@@ -127,24 +127,39 @@ Timeline<Value> Flatten(const std::vector<Labelled<Value>>& events) {
   return timeline;
 }
 
-// Calls visit(Interval, Value) for each part of `within`, in order and without holes; what no
-// segment covers has the value {}. O(log n + parts).
+// Calls visit(Interval part, Value, Interval whole) for each part of `within`, in order and without holes; what no
+// segment covers has the value {}. `whole` is what the part is of, beyond `within` as well: before the first
+// segment and behind the last one it has no end. O(log n + parts).
 template <class Value, class Visitor>
-void VisitWithin(const Timeline<Value>& timeline, const Interval& within, Visitor visit) {
+void VisitWholeWithin(const Timeline<Value>& timeline, const Interval& within, Visitor visit) {
   size_t low = 0;
   size_t high = timeline.size();
   while (low < high) {
     const size_t middle = (low + high) / 2;
     (timeline[middle].interval.end <= within.begin) ? low = middle + 1 : high = middle;
   }
+  constexpr TraceTime kNoBegin{INT64_MIN / 2};
+  constexpr TraceTime kNoEnd{INT64_MAX / 2};
+  const auto hole = [&](size_t before) {
+    return Interval{before == 0 ? kNoBegin : timeline[before - 1].interval.end,
+                    before == timeline.size() ? kNoEnd : timeline[before].interval.begin};
+  };
   TraceTime at = within.begin;
   for (; low < timeline.size() && timeline[low].interval.begin < within.end; ++low) {
     const Interval part = Intersect(timeline[low].interval, within);
-    if (at < part.begin) visit(Interval{at, part.begin}, Value{});
-    visit(part, timeline[low].value);
+    if (at < part.begin) visit(Interval{at, part.begin}, Value{}, hole(low));
+    visit(part, timeline[low].value, timeline[low].interval);
     at = part.end;
   }
-  if (at < within.end) visit(Interval{at, within.end}, Value{});
+  if (at < within.end) visit(Interval{at, within.end}, Value{}, hole(low));
+}
+
+// The same without `whole`.
+template <class Value, class Visitor>
+void VisitWithin(const Timeline<Value>& timeline, const Interval& within, Visitor visit) {
+  VisitWholeWithin(
+      timeline, within,
+      [&](const Interval& part, const Value& value, const Interval&) { visit(part, value); });
 }
 
 // Calls visit(Interval, is_api, row) for ranges and API calls of a thread, by begin, outer first; of a

@@ -201,6 +201,25 @@ TEST(DeviceAccount, LooksAtTheCpuTellWhatASilentHostDid) {
             std::string(kAround) + "idle_unknown 6010");
 }
 
+// The host was silent for 2.8 ms, of which the device worked for 1.9: who issues too slowly is not silent for so long.
+TEST(DeviceAccount, ASilenceThatBeganBeforeTheGapCountsAsAWhole) {
+  const auto with = [](const std::string& look) {
+    const std::string script = R"(
+    thread 1
+    step 0 4000 step
+    call 10 20 cudaLaunchKernel | corr=1
+    cpu 0 4000 )" + look + R"(
+    call 2820 2830 cudaLaunchKernel | corr=2
+    stream 0 7
+    kernel 25 1925 gemm | corr=1
+    kernel 2835 4000 gemm | corr=2)";
+    return DeviceText(script.c_str());
+  };
+  constexpr const char* kAround = "compute 3065, idle_launch_bound 40, ";
+  EXPECT_EQ(with("| used=3990"), std::string(kAround) + "idle_host_work 895");
+  EXPECT_EQ(with("| used=100 waits=1"), std::string(kAround) + "idle_unknown 895");
+}
+
 // The silence of 6 ms lies over two looks, which tell of it together.
 TEST(DeviceAccount, LooksTellTogetherOfWhatLiesOverThem) {
   const auto with = [](const std::string& first, const std::string& second) {

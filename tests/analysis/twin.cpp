@@ -177,8 +177,13 @@ std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) co
 
 // How long the thread was at that, before and behind the piece as well.
 int64_t Twin::StretchOf(const Piece& piece) const {
+  if (piece.thread == kNoTrack) return piece.end - piece.begin;
+  const int64_t first = std::min(cuts_.front(), trace_.extent.begin.ns);
+  const int64_t last = std::max(cuts_.back(), trace_.extent.end.ns);
   for (const Piece& all : PiecesOf(piece.thread, cuts_.front(), cuts_.back())) {
-    if (all.begin <= piece.begin && piece.end <= all.end) return all.end - all.begin;
+    if (piece.begin < all.begin || all.end < piece.end) continue;
+    const int64_t begin = all.begin == cuts_.front() ? first : all.begin;
+    return (all.end == cuts_.back() ? last : all.end) - begin;
   }
   return 0;
 }
@@ -205,10 +210,10 @@ Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0
       break;
     case HostActivity::kPython:
       explanation.why = DeviceClass::kIdlePython;
-      explanation.is_rest = length < kPythonStretch.ns;
+      explanation.is_rest = StretchOf(piece) < kPythonStretch.ns;
       break;
     case HostActivity::kNothing:
-      explanation.is_rest = length < kSilentStretch.ns;
+      explanation.is_rest = StretchOf(piece) < kSilentStretch.ns;
       break;
     case HostActivity::kSync:
       explanation.is_rest = length <= kSyncReturn.ns;
@@ -233,7 +238,7 @@ Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0
       const bool names_work =
           explanation.why == DeviceClass::kIdleHostWork &&
           PhaseOfUserName(trace_.Text(trace_.ranges.name[range])) == Phase::kNone;
-      explanation.is_rest = length < (names_work ? kHostPause.ns : kSilentStretch.ns);
+      explanation.is_rest = StretchOf(piece) < (names_work ? kHostPause.ns : kSilentStretch.ns);
     }
   }
   return explanation;

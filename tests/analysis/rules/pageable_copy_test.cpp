@@ -19,7 +19,7 @@ TEST(PageableCopy, LargeBlockingCopiesFire) {
       copy 200 2100 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=19000000
       kernel 2165 10000 gemm | corr=2
     end)"),
-            "warning count=5 cost=2.045 gain=0.478..2.095 where=train.py:12 main x5");
+            "warning count=5 cost=1.969 gain=0.478..2.095 where=train.py:12 main x5");
 }
 
 TEST(PageableCopy, ANativeStackNamesTheLine) {
@@ -35,7 +35,7 @@ TEST(PageableCopy, ANativeStackNamesTheLine) {
       copy 200 2100 Memcpy HtoD (Pageable -> Device) | corr=1 bytes=19000000
       kernel 2165 10000 gemm | corr=2
     end)"),
-            "warning count=5 cost=2.045 gain=0.478..2.095 where=/home/me/train.cpp:12 load_batch "
+            "warning count=5 cost=1.965 gain=0.478..2.095 where=/home/me/train.cpp:12 load_batch "
             "x5");
 }
 
