@@ -70,7 +70,7 @@ def repeated(event, times_later, span):
 
 
 def make(document, path, megabytes):
-    """Writes a trace of about that size; how many events it has."""
+    """Writes the trace as often as comes nearest to that size; how many events it has."""
     events = document["traceEvents"]
     times = [event["ts"] for event in events if event.get("ph") == "X"]
     span = max(times) - min(times) + 1e6
@@ -79,13 +79,15 @@ def make(document, path, megabytes):
     with open(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(head)[:-1] + ', "traceEvents": [\n')
         times_later = 0
-        while file.tell() < megabytes * MEGABYTE:
+        of_one = 0
+        while file.tell() + of_one / 2 < megabytes * MEGABYTE:
             for event in events:
                 if times_later > 0 and event.get("ph") == "M":
                     continue
                 file.write((",\n" if count else "") + json.dumps(repeated(event, times_later, span), separators=(",", ":")))
                 count += 1
             times_later += 1
+            of_one = file.tell() / times_later
         file.write("\n]}\n")
     return count
 
