@@ -129,7 +129,7 @@ SlowedHost CompareHost(const Trace& trace, const Graph& graph, const HostAccount
     const double more = recorded.ns - alone.ns;
     const double chance = kErrors * std::hypot(recorded.error, alone.error);
     const auto steps = static_cast<double>(detail.divisor());
-    // Of what nobody can see it is known as well, where it is less than would be assumed.
+    // That a phase is no slower is known as well, where it would be assumed to be.
     if (more <= chance && AssumedNs(trace, graph, with) / steps <= more + chance) continue;
     const double wait = waited / steps;
     const double share =

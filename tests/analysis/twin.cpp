@@ -112,6 +112,7 @@ void Twin::CutIntoCells() {
     }
   }
   for (const int64_t cut : waits_.Cuts()) cuts_.push_back(cut);
+  for (const TraceTime end : {trace_.extent.begin, trace_.extent.end}) cuts_.push_back(end.ns);
   std::sort(cuts_.begin(), cuts_.end());
   cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
 }
@@ -178,12 +179,8 @@ std::vector<Piece> Twin::PiecesOf(TrackId thread, int64_t begin, int64_t end) co
 // How long the thread was at that, before and behind the piece as well.
 int64_t Twin::StretchOf(const Piece& piece) const {
   if (piece.thread == kNoTrack) return piece.end - piece.begin;
-  const int64_t first = std::min(cuts_.front(), trace_.extent.begin.ns);
-  const int64_t last = std::max(cuts_.back(), trace_.extent.end.ns);
   for (const Piece& all : PiecesOf(piece.thread, cuts_.front(), cuts_.back())) {
-    if (piece.begin < all.begin || all.end < piece.end) continue;
-    const int64_t begin = all.begin == cuts_.front() ? first : all.begin;
-    return (all.end == cuts_.back() ? last : all.end) - begin;
+    if (all.begin <= piece.begin && piece.end <= all.end) return all.end - all.begin;
   }
   return 0;
 }
