@@ -320,8 +320,8 @@ void IdleSplitter::OfDevice::AddStepping(const Interval& gap, const Interval& wi
 void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piece,
                                        const HostMoment& moment, const Interval& stretch,
                                        const Held& held) {
-  const Interval all = Intersect(stretch, extent_);
-  const Duration length = all.Length();
+  const Interval whole = Intersect(stretch, extent_);
+  const Duration length = whole.Length();
   Part part{piece, C::kIdleUnknown, false, true};
   switch (moment.activity) {
     case HostActivity::kInputWait:
@@ -365,7 +365,7 @@ void IdleSplitter::OfDevice::AddMoment(const Interval& gap, const Interval& piec
   const bool is_silent = part.why == C::kIdleUnknown && moment.activity != HostActivity::kSync;
   const bool is_own = is_silent || part.why == C::kIdlePython || part.why == C::kIdleHostWork;
   if (!part.is_rest && is_own) {
-    part.why = WithCpu(held.thread, piece, all, is_silent, part.why);
+    part.why = WithCpu(held.thread, piece, whole, is_silent, part.why);
   }
   parts_.push_back(part);
 }

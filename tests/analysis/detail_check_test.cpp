@@ -205,16 +205,14 @@ TEST(SlowedHost, IsNotAssumedWherePhasesAreNoSlower) {
   const Trace trace = TraceFromScript(SlowedByRecording(200));
   const RankModel model(trace);
   EXPECT_EQ(model.recording_of_step, Microseconds(100)) << "of the backward pass";
-  const Row launch = [&] {  // the first of a counted step: it stands in the forward pass
-    Row row{};
-    while (trace.api.begin[Index(row)] < model.device_steps.steps.front().span.begin) {
-      row = Row{static_cast<uint32_t>(Index(row)) + 1};
-    }
-    return row;
-  }();
+  // The first call of a counted step: it stands in the forward pass.
+  const auto& begins = trace.api.begin;
+  const auto launch =
+      std::lower_bound(begins.begin(), begins.end(), model.device_steps.steps.front().span.begin) -
+      begins.begin();
   Costs costs = model.graph->recorded;
   LeaveOut(model.recording_cost, trace, *model.graph, costs);
-  EXPECT_EQ(costs.Duration(model.graph->node_of_call[Index(launch)]), 8'000);
+  EXPECT_EQ(costs.Duration(model.graph->node_of_call[static_cast<size_t>(launch)]), 8'000);
 }
 
 TEST(SlowedHost, IsNoGain) {
