@@ -17,6 +17,12 @@ std::string NormalPath(std::string_view file) {
   return std::filesystem::path(file).lexically_normal().string();
 }
 
+void SetPlaceOf(const Trace& trace, const CallFrame& frame, Site& site) {
+  site.file = NormalPath(trace.Text(frame.file));
+  site.line = frame.line;
+  site.function = trace.Text(frame.function);
+}
+
 }  // namespace
 
 Row InnermostRange(const RangeTable& ranges, TrackId thread, TraceTime at) {
@@ -40,18 +46,16 @@ bool SiteFinder::UserFrameOf(Row range, Site& site) const {
 }
 
 void SiteFinder::SetPlace(const CallFrame& frame, Site& site) const {
-  site.file = NormalPath(trace_.Text(frame.file));
-  site.line = frame.line;
-  site.function = trace_.Text(frame.function);
+  SetPlaceOf(trace_, frame, site);
 }
 
-bool SiteFinder::FindInStack(Row call, Site& site) const {
+bool SiteInStack(const Trace& trace, StackId stack, Site& site) {
   bool found = false;
   StringId op = kEmptyString;
-  trace_.stacks.ForEachFrame(trace_.api.stack[Index(call)], [&](const CallFrame& frame) {
+  trace.stacks.ForEachFrame(stack, [&](const CallFrame& frame) {
     if (!frame.HasPlace()) return true;
     if (frame.is_user) {
-      SetPlace(frame, site);
+      SetPlaceOf(trace, frame, site);
       site.function = ShortFunctionName(site.function);
       found = true;
     } else if (frame.function != kEmptyString) {
@@ -60,9 +64,15 @@ bool SiteFinder::FindInStack(Row call, Site& site) const {
     return !found;
   });
   if (!found) return false;
-  site.op = ShortFunctionName(trace_.Text(op));
+  site.op = ShortFunctionName(trace.Text(op));
   site.count = 1;
   return true;
+}
+
+bool SiteFinder::FindInStacks(Row call, Site& site) const {
+  if (SiteInStack(trace_, trace_.api.stack[Index(call)], site)) return true;
+  const Row same = callers_.Of(call);
+  return same != kNoRow && SiteInStack(trace_, trace_.api.stack[Index(same)], site);
 }
 
 Site SiteFinder::FindRange(Row range) const {
@@ -79,9 +89,10 @@ Site SiteFinder::FindRange(Row range) const {
 
 Site SiteFinder::FindCall(Row call) const {
   Site site;
-  if (FindInStack(call, site)) return site;
+  if (SiteInStack(trace_, trace_.api.stack[Index(call)], site)) return site;
   // Of a program without stacks, or a Python one: its own frames are ranges.
-  return Find(trace_.api.track[Index(call)], trace_.api.begin[Index(call)]);
+  Site around = Find(trace_.api.track[Index(call)], trace_.api.begin[Index(call)]);
+  return around.file.empty() && FindInStacks(call, site) ? site : around;
 }
 
 Site SiteFinder::Find(TrackId thread, TraceTime at) const {
@@ -146,7 +157,7 @@ size_t SiteTally::IndexOf(const Site& site) {
   return found_.size() - 1;
 }
 
-void SiteTally::Add(TrackId thread, TraceTime at) {
+size_t SiteTally::IndexAt(TrackId thread, TraceTime at) {
   const RangeTable& ranges = trace_.ranges;
   uint64_t met = 0;
   for (Row row = RangeAt(thread, at); row != kNoRow; row = ranges.parent[Index(row)]) {
@@ -156,21 +167,41 @@ void SiteTally::Add(TrackId thread, TraceTime at) {
   }
   const auto [it, is_new] = site_of_met_.try_emplace(met, kNoSite);
   if (is_new) it->second = IndexOf(sites_.Find(thread, at));
-  ++found_[it->second].count;
+  return it->second;
 }
 
-void SiteTally::AddCall(Row call) {
-  const StackId stack = trace_.api.stack[Index(call)];
-  const TrackId thread = trace_.api.track[Index(call)];
-  const TraceTime at = trace_.api.begin[Index(call)];
-  if (stack == kNoStack) return Add(thread, at);
+size_t SiteTally::IndexInStack(Row call) {
+  const StackId stack = call == kNoRow ? kNoStack : trace_.api.stack[Index(call)];
+  if (stack == kNoStack) return kNoSite;
   const auto [it, is_new] = site_of_stack_.try_emplace(stack, kNoSite);
   if (is_new) {
     Site site;
-    if (sites_.FindInStack(call, site)) it->second = IndexOf(site);
+    if (SiteInStack(trace_, stack, site)) it->second = IndexOf(site);
   }
-  if (it->second == kNoSite) return Add(thread, at);
-  ++found_[it->second].count;
+  return it->second;
+}
+
+void SiteTally::Count(size_t index) {
+  if (found_[index].count++ == 0) order_.push_back(index);
+}
+
+void SiteTally::Add(TrackId thread, TraceTime at) { Count(IndexAt(thread, at)); }
+
+void SiteTally::AddCall(Row call) {
+  size_t at = IndexInStack(call);
+  if (at == kNoSite) {
+    at = IndexAt(trace_.api.track[Index(call)], trace_.api.begin[Index(call)]);
+    const size_t same = found_[at].file.empty() ? IndexInStack(sites_.callers_.Of(call)) : kNoSite;
+    if (same != kNoSite) at = same;
+  }
+  Count(at);
+}
+
+std::vector<Site> SiteTally::Take() && {
+  std::vector<Site> sites;
+  sites.reserve(order_.size());
+  for (const size_t index : order_) sites.push_back(std::move(found_[index]));
+  return sites;
 }
 
 void SortSites(std::vector<Site>& sites) {

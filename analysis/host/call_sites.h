@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/host/openings.h"
+#include "analysis/host/same_callers.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -28,12 +29,12 @@ struct Site {
 };
 
 // Finds sites by the stack that a call itself recorded, else by the ranges around it: recorded
-// Python frames, an operator's stack, else names. The user's frame is the innermost
+// Python frames, an operator's stack; else by the stacks of calls of its kind, else by names. The user's frame is the innermost
 // outside of torch, CUDA, the system's libraries and installed packages.
 class SiteFinder {
  public:
   explicit SiteFinder(const Trace& trace)
-      : trace_(trace), openings_(trace) {}  // trace must outlive it
+      : trace_(trace), openings_(trace), callers_(trace) {}  // trace must outlive it
 
   // O(log n + depth of nesting).
   Site Find(TrackId thread, TraceTime at) const;
@@ -41,16 +42,22 @@ class SiteFinder {
   Site FindRange(Row range) const;
   // Of a row of trace.api.
   Site FindCall(Row call) const;
-  // By the call's own stack alone; false: that tells of no place of the user's.
-  bool FindInStack(Row call, Site& site) const;
+  // By the call's own stack alone, or those of calls of the same kind (SameCallers); false: they tell of no place of
+  // the user's.
+  bool FindInStacks(Row call, Site& site) const;
 
  private:
+  friend class SiteTally;
   bool UserFrameOf(Row range, Site& site) const;
   void SetPlace(const CallFrame& frame, Site& site) const;
 
   const Trace& trace_;
   Openings openings_;
+  SameCallers callers_;
 };
+
+// By the frames of one stack; false: none of them is a place of the user's.
+bool SiteInStack(const Trace& trace, StackId stack, Site& site);
 
 // Adds `site` to a list, merging equal places; keeps the list short by the count at the end.
 void AddSite(std::vector<Site>& sites, const Site& site);
@@ -64,7 +71,7 @@ class SiteTally {
   void Add(TrackId thread, TraceTime at);
   void AddCall(Row call);  // of trace.api
   // In the order in which they came first.
-  std::vector<Site> Take() && { return std::move(found_); }
+  std::vector<Site> Take() &&;
 
  private:
   static constexpr size_t kNoSite = SIZE_MAX;
@@ -85,10 +92,14 @@ class SiteTally {
 
   Row RangeAt(TrackId thread, TraceTime at);
   size_t IndexOf(const Site& site);
+  size_t IndexAt(TrackId thread, TraceTime at);
+  size_t IndexInStack(Row call);
+  void Count(size_t index);
 
   const Trace& trace_;
   const SiteFinder& sites_;
-  std::vector<Site> found_;
+  std::vector<Site> found_;    // some may count nothing
+  std::vector<size_t> order_;  // of those that do
   std::unordered_map<Met, uint64_t, HashOfMet> met_;
   std::unordered_map<uint64_t, size_t> site_of_met_;   // by that number
   std::unordered_map<StackId, size_t> site_of_stack_;  // kNoSite: that of its ranges

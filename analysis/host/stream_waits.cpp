@@ -148,6 +148,15 @@ std::vector<StreamWait> FindNullStreamWaits(const Trace& trace) {
   return waits;
 }
 
+Site SiteOf(const StreamWait& wait, const Trace& trace, const SiteFinder& sites) {
+  Site asked;
+  if (wait.sync != kNoRow && sites.FindInStacks(trace.syncs.call[Index(wait.sync)], asked)) {
+    return asked;
+  }
+  const Row launched = wait.null == kNoRow ? wait.after : wait.null;
+  return sites.FindCall(trace.device_ops.launch[Index(launched)]);
+}
+
 std::vector<Row> FindHostFunctions(const Trace& trace, DeviceId device) {
   std::vector<Row> rows;
   for (uint32_t row = 0; row < trace.syncs.size(); ++row) {

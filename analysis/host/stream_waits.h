@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analysis/host/call_sites.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -24,6 +25,9 @@ std::vector<StreamWait> FindStreamWaits(const Trace& trace);
 // stream was asked for before it and what another one was behind it, and each of them and that work.
 // Of several streams before it that which ended last. O(n log n + null stream's work x streams).
 std::vector<StreamWait> FindNullStreamWaits(const Trace& trace);
+
+// Where the wait was asked for, if that call's stack tells, else where what waited was launched.
+Site SiteOf(const StreamWait& wait, const Trace& trace, const SiteFinder& sites);
 
 // Rows of syncs: functions of the host that a stream of this device waited for.
 std::vector<Row> FindHostFunctions(const Trace& trace, DeviceId device);

@@ -10,6 +10,7 @@
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
+#include "trace/base/names.h"
 
 namespace trainprof::rules {
 namespace {
@@ -65,7 +66,7 @@ OtherDevices WaitedFor(const RankModel& model, DeviceId device) {
     if (!model.InDeviceWindow(trace.device_ops.interval(wait.after))) continue;
     others.rows.push_back(wait.sync);
     others.numbers.push_back(NumberOf(model, awaited));
-    AddSite(others.where, model.sites.FindCall(trace.device_ops.launch[Index(wait.after)]));
+    AddSite(others.where, SiteOf(wait, trace, model.sites));
   }
   std::sort(others.numbers.begin(), others.numbers.end());
   others.numbers.erase(std::unique(others.numbers.begin(), others.numbers.end()),
@@ -127,9 +128,7 @@ Diagnosis OfHostFunction(const RankModel& model, const DeviceAccount& device) {
       NumberOf(model, device.device), model.PerStepMs(finding.cost), model.Unit());
   for (uint32_t call = 0; call < model.trace.api.size(); ++call) {
     CancelPoint(call);
-    if (model.trace.Text(model.trace.api.name[call]).find("LaunchHostFunc") ==
-        std::string_view::npos)
-      continue;
+    if (!LaunchesHostFunction(model.trace.Text(model.trace.api.name[call]))) continue;
     if (!model.InWindow(model.trace.api.interval(Row{call}))) continue;
     AddSite(finding.where, model.sites.FindCall(Row{call}));
   }

@@ -202,8 +202,7 @@ RuleOutcome Check(const RankModel& model) {
       "the trace does not show whether a kernel needs what the one before it made");
   for (const auto& [wait, headroom] : found.waits) {
     CancelPoint();
-    const Row at = wait.null == kNoRow ? wait.after : wait.null;
-    AddSite(finding.where, model.sites.FindCall(ops.launch[Index(at)]));
+    AddSite(finding.where, SiteOf(wait, model.trace, model.sites));
   }
   KeepWorst(found.waits, [](const Held& a, const Held& b) { return a.headroom > b.headroom; });
   for (const auto& [wait, headroom] : found.waits) {

@@ -1,4 +1,4 @@
-// Which calls of the CUDA runtime and driver are recorded, and which of them may block: numbers of
+// Which calls of the CUDA runtime and driver are recorded, and whose stacks are taken: numbers of
 // CUPTI's tables (cbids), which keep their meaning from version to version.
 #pragma once
 
@@ -9,10 +9,12 @@
 namespace trainprof::collectors {
 
 enum class CallUse : uint8_t {
-  kQuick,  // returns at once, as a rule
-  kWaits,  // or copies: its stack is taken when it takes long
+  kQuick,   // returns at once, as a rule
+  kWaits,   // its stack is taken when it takes long
+  kCopies,  // the same, and of quick ones that of the first of each site
+  kOrders,  // makes a stream wait, for an event or for a function: as copies
   kLaunch,  // of kernels: a record of the device answers it; its stack where it takes very long, at first
-  kHostLaunch,  // of a function of the host, which a record answers from CUPTI 13.1 on
+  kHostLaunch,  // of a function of the host, which a record answers from CUPTI 13.1 on: as copies
 };
 
 struct Call {
@@ -28,10 +30,6 @@ const Call* RecordedCalls(uint32_t* count);
 
 // nullptr: it is none of them.
 const char* NameOfRecorded(recording::CallDomain domain, uint32_t cbid);
-
-// Where a copy's arguments give its direction and size (both families begin alike).
-enum class CopyArguments : uint8_t { kNone, kRuntime, kDriverToDevice };
-CopyArguments ArgumentsOf(recording::CallDomain domain, uint32_t cbid);
 
 inline constexpr uint32_t kMostCbids = 1024;
 

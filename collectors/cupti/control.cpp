@@ -126,7 +126,10 @@ void SwitchCallbacksOf(Session& session, CallUse use, bool on) {
 constexpr int64_t kFirstLaunchesNs = 10 * recording::kNsPerSecond;
 
 void SwitchCallbacks(Session& session, bool on) {
-  SwitchCallbacksOf(session, CallUse::kWaits, on);
+  for (const CallUse use :
+       {CallUse::kWaits, CallUse::kCopies, CallUse::kOrders, CallUse::kHostLaunch}) {
+    SwitchCallbacksOf(session, use, on);
+  }
   const int64_t until = session.launches_until_ns;
   const bool launches = on && (until == 0 || MonotonicNs() < until);
   if (launches != session.watches_launches) SwitchCallbacksOf(session, CallUse::kLaunch, launches);

@@ -1,4 +1,4 @@
-// Calls that have begun and not returned, as callbacks tell of those that may wait (CallUse::kWaits):
+// Calls that have begun and not returned, as callbacks tell of all but launches:
 // CUPTI has a record of a call only once it returns. They stand in the file of the buffers, so that they
 // outlive a killed process: a thread that hangs is the one to be seen then.
 #pragma once

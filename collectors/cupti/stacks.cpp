@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "collectors/cupti/quick_calls.h"
 #include "collectors/cupti/session.h"
-#include "collectors/cupti/small_copies.h"
 #include "collectors/python/own_stack.h"
 #include "collectors/python/script.h"
 #include "collectors/unwind/modules.h"
@@ -23,13 +23,11 @@ constexpr int64_t kLongLaunchNs =
     1'000'000;  // which loads or compiles, or waits for room in the queue
 // Walking may take this part of a thread's time, and so much at once after a quiet while.
 constexpr WalkBudget::Limits kBudget = {100, 5'000'000};
-// Copies from pageable memory of up to so much are copied by the call itself.
-constexpr uint64_t kSmallCopyBytes = 64 * 1024;
-// Of the small copies of one site the first few keep their stack, then one in so much time.
+// Of the quick calls of one site the first few keep their stack, then one in so much time.
 constexpr uint32_t kFirstOfSite = 8;
 constexpr int64_t kSitePauseNs = 10'000'000;
 
-// Small copies by site; two sites in one place share its limit. Not wiped in a child: harmless.
+// Quick calls by site; two sites in one place share its limit. Not wiped in a child: harmless.
 struct Site {
   std::atomic<uint32_t> taken;
   std::atomic<int64_t> last_ns;
@@ -38,9 +36,10 @@ constexpr uint32_t kSites = 1024;
 constinit Site g_sites[kSites]{};
 
 constinit CallSet g_launches{};
+constinit CallSet g_looked_at{};  // though they are quick
 
 TRAINPROF_TLS WalkBudget t_budget;
-TRAINPROF_TLS SmallCopies t_small_copies;
+TRAINPROF_TLS QuickCalls t_quick_calls;
 TRAINPROF_TLS uint64_t t_runtime_call;  // correlation of the runtime's call that is open, + 1
 TRAINPROF_TLS uint64_t t_last_end;      // the same, of the call that ended last
 TRAINPROF_TLS OpenCall* t_open_call;    // where the call that is open stands; or nullptr
@@ -55,7 +54,7 @@ struct Caller {
 
 bool AlwaysGoOn(uint64_t, void*) { return true; }
 
-// Whether this site's small copies may have another stack.
+// Whether this site's quick calls may have another stack.
 bool SiteMayGoOn(uint64_t site, void* context) {
   auto& caller = *static_cast<Caller*>(context);
   site ^= caller.python.hash;
@@ -67,32 +66,6 @@ bool SiteMayGoOn(uint64_t site, void* context) {
   place.taken.fetch_add(1, std::memory_order_relaxed);
   place.last_ns.store(time, std::memory_order_relaxed);
   return true;
-}
-
-bool IsSmallCopyToDevice(CallDomain domain, uint32_t cbid, const CUpti_CallbackData& call) {
-  uint64_t bytes = 0;
-  switch (ArgumentsOf(domain, cbid)) {
-    case CopyArguments::kRuntime: {
-      // cudaMemcpy and cudaMemcpyAsync begin alike.
-      const auto& arguments = *static_cast<const cudaMemcpy_v3020_params*>(call.functionParams);
-      // Where the addresses decide (cudaMemcpyDefault), it may be one on the device, and asking would be a call.
-      if (arguments.kind != cudaMemcpyHostToDevice) return false;
-      bytes = arguments.count;
-      break;
-    }
-    case CopyArguments::kDriverToDevice: {
-      struct Arguments {  // of cuMemcpyHtoD and cuMemcpyHtoDAsync
-        uint64_t target;
-        const void* source;
-        size_t bytes;
-      };
-      bytes = static_cast<const Arguments*>(call.functionParams)->bytes;
-      break;
-    }
-    case CopyArguments::kNone:
-      return false;
-  }
-  return bytes > 0 && bytes <= kSmallCopyBytes;
 }
 
 // Moves the median of what walks cost: the first ones, which meet new modules and cold tables, take many times as long
@@ -126,7 +99,7 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
     }
     if (frames.scanned) session.stacks_scanned.fetch_add(1, std::memory_order_relaxed);
   }
-  if (!was_long) t_small_copies.NoteLook(caller.site_had_enough);
+  if (!was_long) t_quick_calls.NoteLook(caller.site_had_enough);
   // A later scan would take what is left of them for frames.
   memset(static_cast<void*>(&frames), 0, sizeof frames);
   asm volatile("" : : "r"(&frames) : "memory");
@@ -154,7 +127,7 @@ void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_Ca
   *call.correlationData = 0;  // taken once, should its end be told twice
   const int64_t is_long = g_launches.Has(domain, cbid) ? kLongLaunchNs : kLongCallNs;
   const bool was_long = MonotonicNs() - begin > is_long;
-  if (!was_long && (!IsSmallCopyToDevice(domain, cbid, call) || t_small_copies.Pass())) return;
+  if (!was_long && (!g_looked_at.Has(domain, cbid) || t_quick_calls.Pass())) return;
   TakeStack(session, domain, call.correlationId, was_long);
 }
 
@@ -164,7 +137,11 @@ bool PrepareStacks() {
   uint32_t count = 0;
   const Call* calls = RecordedCalls(&count);
   for (uint32_t i = 0; i < count; ++i) {
-    if (calls[i].use == CallUse::kLaunch) g_launches.Add(calls[i].domain, calls[i].cbid);
+    const Call& call = calls[i];
+    if (call.use == CallUse::kLaunch) g_launches.Add(call.domain, call.cbid);
+    const bool is_quick = call.use == CallUse::kCopies || call.use == CallUse::kOrders ||
+                          call.use == CallUse::kHostLaunch;
+    if (is_quick) g_looked_at.Add(call.domain, call.cbid);
   }
   return PrepareModules();
 }

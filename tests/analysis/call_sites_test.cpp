@@ -117,6 +117,7 @@ TEST(CallSites, PathsAreNormal) {
 TEST(CallSites, ATallyCountsAsOneByOne) {
   const char* const kStacks[] = {"", " stack=/home/me/a.cpp(1): f", " stack=/home/me/b.cpp(2): g",
                                  " stack=/opt/libtorch/lib/libc10.so(+0x5): c10::h"};
+  const char* const kCalls[] = {"cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamWaitEvent"};
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -130,7 +131,7 @@ TEST(CallSites, ATallyCountsAsOneByOne) {
         if (draw(1))
           script += fmt::format("python {} {} train.py({}): f\n", at + 1, at + 14, draw(3));
         if (draw(1)) {
-          script += fmt::format("call {} {} cudaLaunchKernel | corr={}{}\n", at + 2, at + 9,
+          script += fmt::format("call {} {} {} | corr={}{}\n", at + 2, at + 9, kCalls[draw(2)],
                                 at + 10000 * thread, kStacks[draw(3)]);
         }
       }

@@ -195,7 +195,7 @@ int Fork(long) {
   return status == 0 ? 0 : 5;
 }
 
-// Blocking calls from two functions of their own, and small copies in a loop.
+// Blocking calls, copies, and what makes a stream wait, each from a function of its own.
 [[gnu::noinline]] void ReadsTheLoss(void* device) {
   float loss = 0;
   vgpuNextKernelTakes(100'000);
@@ -216,13 +216,32 @@ int Fork(long) {
   asm volatile("" : : "r"(bytes) : "memory");
 }
 
+[[gnu::noinline]] void WaitsForAnEvent(cudaStream_t stream, cudaEvent_t event) {
+  Check(cudaEventRecord(event, nullptr), "record");
+  Check(cudaStreamWaitEvent(stream, event, 0), "wait");
+  asm volatile("" : : "r"(&stream) : "memory");
+}
+
+void DoesNothing(void*) {}
+
+[[gnu::noinline]] void CallsTheHost(cudaStream_t stream) {
+  Check(cudaLaunchHostFunc(stream, DoesNothing, nullptr), "host function");
+  asm volatile("" : : "r"(&stream) : "memory");
+}
+
 int Stacks(long count) {
   void* device = nullptr;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
   Check(cudaMalloc(&device, 1024), "malloc");
+  Check(cudaStreamCreate(&stream), "stream");
+  Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
   for (long i = 0; i < count; ++i) {
     ReadsTheLoss(device);
     MakesTensorsOnTheHost(device);
     CopiesOnTheDevice(device);
+    WaitsForAnEvent(stream, event);
+    CallsTheHost(stream);
   }
   Check(cudaDeviceSynchronize(), "synchronize");
   return 0;

@@ -80,7 +80,7 @@ def site_matches(finding, habit):
         if file and habit["file"] and line is not None and habit["file"].endswith(file.split("/")[-1]):
             if habit["lines"][0] <= line <= habit["lines"][1]:
                 return True
-        if habit["range"] and habit["range"] in where.get("function", ""):
+        if habit["range"] and habit["range"] in (where.get("function"), where.get("op")):
             return True
     return False
 

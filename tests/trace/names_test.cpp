@@ -361,6 +361,14 @@ TEST(Names, TellsCommunicationKernels) {
   EXPECT_FALSE(IsCommunicationKernel(""));
 }
 
+TEST(Names, KnowsTheCallsThatPutAHostFunctionIntoAStream) {
+  for (const char* call : {"cudaLaunchHostFunc", "cuLaunchHostFunc", "cudaLaunchHostFunc_v10000",
+                           "hipLaunchHostFunc", "cudaStreamAddCallback"}) {
+    EXPECT_TRUE(LaunchesHostFunction(call)) << call;
+  }
+  EXPECT_FALSE(LaunchesHostFunction("cudaLaunchKernel"));
+}
+
 TEST(Names, TellsTheDirectionOfCopies) {
   const auto direction = [](const char* name) { return static_cast<int>(CopyDirectionOf(name)); };
   EXPECT_EQ(direction("Memcpy HtoD (Pageable -> Device)"), int(CopyDirection::kHostToDevice));

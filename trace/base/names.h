@@ -383,7 +383,7 @@ constexpr HostWait HostWaitOf(std::string_view name) {
 
 // The stream calls a function of the host when its turn has come.
 constexpr bool LaunchesHostFunction(std::string_view call) {
-  return call.starts_with("cudaLaunchHostFunc") || call.starts_with("cuLaunchHostFunc");
+  return call.find("LaunchHostFunc") != call.npos || call.find("StreamAddCallback") != call.npos;
 }
 
 // Where a stream's work begins, or ends, to go into a CUDA graph instead of a device.

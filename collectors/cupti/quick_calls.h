@@ -1,5 +1,5 @@
-// Which small copies are worth a look at where they come from: a walk up to the site costs some microseconds, and the
-// copy's call takes as many.
+// Which of the calls that return at once are worth a look at where they come from: a walk up to the site costs some
+// microseconds, and a copy's call takes as many.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 namespace trainprof::collectors {
 
 // Zeros look at the next one. One thread uses it.
-struct SmallCopies {
+struct QuickCalls {
   // Where all sites have had their stacks, up to so many are passed over between two looks.
   static constexpr uint32_t kMostPassed = 31;
 
   uint32_t to_pass;
   uint32_t in_vain;  // looks in a row at a site that had its stacks
-  uint32_t random;   // so that a loop of as many copies does not show the same one each time
+  uint32_t random;   // so that a loop of as many calls does not show the same one each time
 
-  // Whether the next copy is passed over.
+  // Whether the next call is passed over.
   bool Pass() {
     if (to_pass == 0) return false;
     --to_pass;
