@@ -11,23 +11,38 @@ Interval Between(const CpuTimeTable& looks, uint32_t row) {
   return {looks.begin[row] - Duration{looks.wall_ns[row]}, looks.begin[row]};
 }
 
-// Who neither waited nor was interrupted had it all the time: the system's clock ticks coarsely.
+// Who neither waited nor was interrupted had it all the time, whatever is counted.
 bool WasPreempted(const CpuTimeTable& looks, uint32_t row) {
   return looks.waits[row] == 0 && looks.interruptions[row] != 0;
 }
 
-// By look what the thread did not have of the CPU. Some systems count at ticks: what seems to be more than all of
-// it was had before, where the looks follow each other.
+// Systems count what a thread used when it gives its processor up, and at ticks, which are at most so far apart.
+constexpr int64_t kTickNs = 10'000'000;
+
+// By look what the thread did not have of the CPU. What was used, and not yet counted at a look, is counted in a later
+// one: so what a thread had that never lost its processor is counted less there, and what seems to be more than all of
+// the time was had before, where the looks follow each other.
 std::vector<Duration> LessOf(const CpuTimeTable& looks, uint32_t first, uint32_t last) {
+  std::vector<int64_t> left(last - first);  // below 0: had before
+  const auto follows = [&](uint32_t row) {
+    return row > first && Between(looks, row).begin <= looks.begin[row - 1] + kRounding;
+  };
+  int64_t not_counted = 0;
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    if (!follows(row)) not_counted = 0;
+    const int64_t balance = looks.wall_ns[row] - looks.cpu_ns[row] + not_counted;
+    const bool had_all = looks.waits[row] == 0 && looks.interruptions[row] == 0;
+    left[row - first] = had_all ? std::min<int64_t>(0, balance) : balance;
+    not_counted = had_all ? std::clamp<int64_t>(balance, 0, kTickNs) : 0;
+  }
   std::vector<Duration> less(last - first);
   int64_t had_before = 0;
   for (uint32_t row = last; row-- > first;) {
     CancelPoint(row);
-    const int64_t left = looks.wall_ns[row] - looks.cpu_ns[row] - had_before;
-    less[row - first] = Duration{std::max<int64_t>(0, left)};
-    const bool follows =
-        row > first && Between(looks, row).begin <= looks.begin[row - 1] + kRounding;
-    had_before = follows ? std::max<int64_t>(0, -left) : 0;
+    const int64_t here = left[row - first] - had_before;
+    less[row - first] = Duration{std::clamp<int64_t>(here, 0, looks.wall_ns[row])};
+    had_before = follows(row) ? std::max<int64_t>(0, -here) : 0;
   }
   return less;
 }

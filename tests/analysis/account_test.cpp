@@ -243,6 +243,29 @@ TEST(DeviceAccount, LooksTellTogetherOfWhatLiesOverThem) {
   EXPECT_EQ(with("| used=0 waits=1", "| used=3000"), std::string(kAround) + "idle_unknown 6010");
 }
 
+// Nor is what it counts at a tick, or as it takes the processor away, all of that look's time: the thread had none of
+// the 4 ms in which somebody else had it.
+TEST(DeviceAccount, WhatWasUsedAndNotCountedYetIsCountedLater) {
+  const auto with = [](const std::string& before, const std::string& look) {
+    const std::string script = R"(
+    thread 1
+    step 0 8000 step
+    cpu 0 1900 )" + before + R"(
+    cpu 1900 3800 )" + before + R"(
+    cpu 3800 8000 )" + look + R"(
+    call 7810 7820 cudaLaunchKernel | corr=1
+    stream 0 7
+    kernel 0 3900 gemm
+    kernel 7825 8000 gemm | corr=1)";
+    return DeviceText(script.c_str());
+  };
+  constexpr const char* kAround = "compute 4075, idle_launch_bound 15, ";
+  EXPECT_EQ(with("| used=0", "| used=4000 interruptions=1"),
+            std::string(kAround) + "idle_preempted 3910");
+  EXPECT_EQ(with("| used=1900", "| used=4000 interruptions=1"),
+            std::string(kAround) + "idle_host_work 3910");
+}
+
 // What of the CPU was not used is as long as the wait for the device: there was no other one.
 TEST(DeviceAccount, ARecordedWaitIsNoneOfTheSilenceBehindIt) {
   const auto with = [](const std::string& look) {

@@ -108,6 +108,11 @@ def judge_habit(habit, runs, findings):
     return result
 
 
+def tells_of_others(finding, truth):
+    """Whether it says that other programs took the processor from one that did not run alone: true, and no habit's."""
+    return not truth["quiet"] and finding["title"].startswith("Preempted host")
+
+
 def false_alarms(habits, findings, step_ms):
     """Rules that no habit with a real gain accounts for. A symptom is one where nothing is lost."""
     allowed = set()
@@ -122,9 +127,10 @@ def judge_run(runs, state, report):
     truth = runs["watched"][state]["truth"]
     step_ms = mean_ms(runs["plain"][state])
     findings = report["findings"]
+    own = [f for f in findings if not tells_of_others(f, truth)]
     habits = [judge_habit(h, runs, findings) for h in truth["habits"]] if state == "on" else []
     real = sorted((h for h in habits if h["loss"] > REAL), key=lambda h: -h["loss"])
-    causes = [f["rule"] for f in findings if f["rule"] not in SYMPTOMS]
+    causes = [f["rule"] for f in own if f["rule"] not in SYMPTOMS]
     # Of two habits worth about the same either may come first.
     leaders = [h for h in real if h["loss"] > 0.8 * real[0]["loss"]]
     reported = reported_step_ms(report)
@@ -146,8 +152,8 @@ def judge_run(runs, state, report):
         "joint_gain_ms": step_ms - mean_ms(runs["plain"]["off"]),
         "found": [[f["rule"], f["severity"], f["gain_ms_per_step"]["low"], f["gain_ms_per_step"]["high"]]
                   for f in findings],
-        "right": right, "false": [] if starved else false_alarms(habits, findings, step_ms),
-        "is_silent": not any(is_alarm(f, step_ms) for f in findings),
+        "right": right, "false": [] if starved else false_alarms(habits, own, step_ms),
+        "is_silent": not any(is_alarm(f, step_ms) for f in own),
         "epoch": truth["epoch"], "logger": truth["logger"], "quiet": truth["quiet"],
         "check": report.get("check", {}).get("result"), "verdict": report["verdict"],
     }

@@ -13,9 +13,9 @@ def truth(mean_ms, habits=(), steady=True):
                         "lines": [10, 15]} for name, kind, place in habits]}
 
 
-def finding(rule, low, high, severity="warning", file=None, line=None, function="", **gain):
-    return {"rule": rule, "severity": severity, "confidence": 1.0, "gain_ms_per_step": {"low": low, "high": high, **gain},
-            "where": [{"file": file, "line": line, "function": function}]}
+def finding(rule, low, high, severity="warning", file=None, line=None, function="", op="", title="", **gain):
+    return {"rule": rule, "severity": severity, "confidence": 1.0, "title": title, "gain_ms_per_step": {"low": low, "high": high, **gain},
+            "where": [{"file": file, "line": line, "function": function, "op": op}]}
 
 
 def report(findings, step_ms=3.0, lost=(), **rank):
@@ -105,6 +105,16 @@ class Runs(unittest.TestCase):
         run = judge.judge_run(of_both(), "on", report([finding("input-bound", 1, 2), finding("launch-bound", 0, 1)]))
         self.assertEqual((run["right"], run["false"]), (["input-bound"], []))
 
+    def test_beside_other_programs_it_is_no_alarm_that_they_take_the_processor(self):
+        said = report([finding("host-work", 0.0, 1.0, title="Preempted host: the GPU stands idle")])
+        for quiet in (True, False):
+            both = of_loader()
+            both["watched"]["off"]["truth"]["quiet"] = quiet
+            run = judge.judge_run(both, "off", said)
+            self.assertEqual((run["is_silent"], run["false"]), (not quiet, ["host-work"] if quiet else []))
+            other = judge.judge_run(both, "off", report([finding("host-work", 0.0, 1.0, title="Host work")]))
+            self.assertEqual((other["is_silent"], other["false"]), (False, ["host-work"]))
+
     def test_the_step_is_compared_with_the_watched_run_itself(self):
         run = judge.judge_run(of_loader(), "on", report([], 1.5))
         self.assertAlmostEqual(run["step_error"], -0.5)
@@ -114,7 +124,8 @@ class Runs(unittest.TestCase):
 
     def test_a_site_is_the_line_or_the_range(self):
         for where, right in (({"file": "loop.cpp", "line": 12}, True), ({"file": "loop.cpp", "line": 16}, False),
-                             ({"file": "other.cpp", "line": 12}, False), ({"function": "data_wait"}, True)):
+                             ({"file": "other.cpp", "line": 12}, False), ({"function": "data_wait"}, True),
+                             ({"file": "other.cpp", "line": 12, "op": "data_wait"}, True)):
             run = judge.judge_run(of_loader(), "on", report([finding("input-bound", 0, 2, **where)]))
             self.assertEqual(run["habits"][0]["site"], right, where)
 
