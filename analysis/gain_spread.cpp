@@ -31,14 +31,17 @@ double LeastOfMost(std::span<const double> down) {
   return 0;
 }
 
-// What most of the distances are; 0 where they differ.
-int64_t DistanceOf(std::span<const int64_t> numbers) {
+// What most of the distances of some of the steps are; 0 where they differ, or where those are only a part of the time:
+// the last ones, one behind the other, are no period.
+int64_t DistanceOf(std::span<const int64_t> numbers, std::span<const int64_t> all) {
   if (numbers.size() < 3) return 0;
   std::vector<int64_t> apart;
   for (size_t i = 1; i < numbers.size(); ++i) apart.push_back(numbers[i] - numbers[i - 1]);
   std::nth_element(apart.begin(), apart.begin() + static_cast<ptrdiff_t>(apart.size() / 2),
                    apart.end());
   const int64_t usual = apart[apart.size() / 2];
+  const int64_t outside = std::max(numbers.front() - all.front(), all.back() - numbers.back());
+  if (outside >= 2 * usual) return 0;
   const auto same = static_cast<double>(std::count(apart.begin(), apart.end(), usual));
   return same >= kMost * static_cast<double>(apart.size()) ? usual : 0;
 }
@@ -67,7 +70,7 @@ GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numb
   if (rare.size() < kLeastRare || count > kFew * static_cast<double>(gains.size())) return spread;
   spread.rare_steps = static_cast<int64_t>(rare.size());
   spread.rare_ms = sum / count;
-  spread.every = DistanceOf(rare);
+  spread.every = DistanceOf(rare, numbers);
   return spread;
 }
 

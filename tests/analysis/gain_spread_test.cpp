@@ -52,6 +52,18 @@ TEST(GainSpread, HereAndThereIsRareAtNoDistance) {
   EXPECT_EQ(spread.every, 0);
 }
 
+// The last ones of a loop that its loader slows down by and by: "once in 1 steps" was four times what they gave.
+TEST(GainSpread, APartOfTheTimeIsNoPeriod) {
+  std::vector<double> gains(40, 0);
+  for (size_t i = 30; i < 40; ++i) gains[i] = 5;
+  EXPECT_EQ(Of(gains).rare_steps, 10);
+  EXPECT_EQ(Of(gains).every, 0);
+  gains.assign(40, 0);
+  for (size_t i = 0; i < 20; i += 2) gains[i] = 5;
+  EXPECT_EQ(Of(gains).rare_steps, 10);
+  EXPECT_EQ(Of(gains).every, 0);
+}
+
 TEST(GainSpread, OnceOrTwiceIsChance) {
   std::vector<double> gains(30, 0);
   gains[7] = 50;
