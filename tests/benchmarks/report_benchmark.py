@@ -70,24 +70,32 @@ def repeated(event, times_later, span):
 
 
 def make(document, path, megabytes):
-    """Writes the trace as often as comes nearest to that size; how many events it has."""
+    """Writes the trace as often as that size takes, of the last time the first part alone; how many events it has."""
     events = document["traceEvents"]
-    times = [event["ts"] for event in events if event.get("ph") == "X"]
-    span = max(times) - min(times) + 1e6
+    times = sorted(event["ts"] for event in events if "ts" in event)
+    span = times[-1] - times[0] + 1e6
     head = {key: value for key, value in document.items() if key != "traceEvents"}
+    size = megabytes * MEGABYTE
     count = 0
     with open(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(head)[:-1] + ', "traceEvents": [\n')
         times_later = 0
-        of_one = 0
-        while file.tell() + of_one / 2 < megabytes * MEGABYTE:
+        until = times[-1]
+        while file.tell() < size:
+            before = file.tell()
             for event in events:
                 if times_later > 0 and event.get("ph") == "M":
                     continue
+                if event.get("ts", until) > until:
+                    continue
                 file.write((",\n" if count else "") + json.dumps(repeated(event, times_later, span), separators=(",", ":")))
                 count += 1
+            if until < times[-1]:
+                break
             times_later += 1
-            of_one = file.tell() / times_later
+            left = (size - file.tell()) / (file.tell() - before)
+            if left < 1:
+                until = times[max(0, int(left * len(times)))]
         file.write("\n]}\n")
     return count
 
