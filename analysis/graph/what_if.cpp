@@ -101,6 +101,16 @@ class Editor {
     }
   }
 
+  bool HasLag(EdgeId edge, EdgeKind kind) const {
+    return graph_.edge_kind[edge] == kind && costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
+  }
+
+  void DropLags(NodeId node, EdgeKind kind) {
+    ForEachEdge(node, [&](EdgeId edge) {
+      if (HasLag(edge, kind)) costs_.SetLag(edge, 0);
+    });
+  }
+
   void DropWait(Row call) {
     const NodeId wait = graph_.WaitOf(call);
     if (wait == 0) return;
@@ -117,11 +127,12 @@ class Editor {
     if (const NodeId wait = graph_.WaitOf(call); wait != 0) costs_.SetDuration(wait, 0);
   }
 
-  // Beside its stream: what stands behind it there does not wait for it.
+  // Beside its stream: what stands behind it there does not wait for it, and follows what stands before it.
   void DetachOp(Row op) {
     const NodeId node = graph_.node_of_op[Index(op)];
     if (node == 0) return;
     costs_.SetDuration(node, 0);
+    DropLags(node, EdgeKind::kStream);
     if (const Row call = trace_.device_ops.launch[Index(op)]; call != kNoRow) DropWait(call);
   }
 
@@ -137,15 +148,8 @@ class Editor {
     const Row call = trace_.device_ops.launch[Index(op)];
     if (call == kNoRow) return;
     DropCall(call);
-    if (assumption_.drops_preparation) DropWorkBefore(call);
-  }
-
-  void DropWorkBefore(Row call) {
     const NodeId node = graph_.node_of_call[Index(call)];
-    if (node == 0) return;
-    ForEachEdge(node, [&](EdgeId edge) {
-      if (IsOwnWork(edge)) costs_.SetLag(edge, 0);
-    });
+    if (assumption_.drops_preparation && node != 0) DropLags(node, EdgeKind::kProgram);
   }
 
   void PinCopies(const std::vector<Row>& ops) {
@@ -206,10 +210,7 @@ class Editor {
       if (!feeders.contains(ThreadOf(node))) continue;
       if (graph_.kind[node] == NodeKind::kInput) costs_.SetDuration(node, 0);
       ForEachEdge(node, [&](EdgeId edge) {
-        const bool is_work =
-            IsOwnWork(edge) || (graph_.edge_kind[edge] == EdgeKind::kHandOver &&
-                                costs_.lag[edge] != kNever && costs_.Lag(edge) > 0);
-        if (is_work) costs_.SetLag(edge, 0);
+        if (IsOwnWork(edge) || HasLag(edge, EdgeKind::kHandOver)) costs_.SetLag(edge, 0);
       });
     }
   }
@@ -229,10 +230,7 @@ class Editor {
     }
   }
 
-  bool IsOwnWork(EdgeId edge) const {
-    return graph_.edge_kind[edge] == EdgeKind::kProgram && costs_.lag[edge] != kNever &&
-           costs_.Lag(edge) > 0;
-  }
+  bool IsOwnWork(EdgeId edge) const { return HasLag(edge, EdgeKind::kProgram); }
 
   using Longer = std::vector<std::pair<EdgeId, int64_t>>;  // lags to be
 
@@ -373,11 +371,7 @@ class Editor {
       if (graph_.kind[node] != NodeKind::kDeviceOp) continue;
       const Row call = trace_.device_ops.launch[graph_.row[node]];
       if (call == kNoRow || !launched[Index(call)]) continue;
-      ForEachEdge(node, [&](EdgeId edge) {
-        const bool is_gap = graph_.edge_kind[edge] == EdgeKind::kStream &&
-                            costs_.lag[edge] != kNever && costs_.Lag(edge) > 0;
-        if (is_gap) costs_.SetLag(edge, 0);
-      });
+      DropLags(node, EdgeKind::kStream);
     }
   }
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "analysis/busy_words.h"
 #include "analysis/host/program.h"
@@ -20,6 +22,9 @@ constexpr double kWarnBelow = 0.50;
 constexpr double kErrorBelow = 0.20;
 // Of a busier device this share of the time must be left unexplained.
 constexpr double kLeastUnexplained = 0.05;
+// Of so many steps, one or two that the others are unlike are chance: something else that the machine did.
+constexpr size_t kLeastSteps = 10;
+constexpr size_t kOdd = 2;
 
 // What a device that is not busy for long enough leaves over.
 struct Rest {
@@ -27,6 +32,7 @@ struct Rest {
   double busy_high = 0;  // share of the window
   Duration idle;
   Duration unexplained;
+  Duration odd;  // of that, by chance
 };
 
 // The idle classes of an account, largest first, and those of them that no finding speaks for.
@@ -68,14 +74,34 @@ Duration NamedIdle(const RankModel& model, const DeviceAccount& account) {
   return named;
 }
 
+// Of the idle time that has no cause, what the odd steps have more of than any other step.
+Duration OfOddSteps(const RankModel& model, const DeviceAccount& account) {
+  const std::vector<Step>& steps = model.device_steps.steps;
+  if (steps.size() < kLeastSteps) return {};
+  std::vector<Interval> unknown;
+  for (size_t i = 0; i < account.idle.size(); ++i) {
+    CancelPoint(i);
+    const Segment<DeviceClass>& s = account.idle[i];
+    if (s.value == DeviceClass::kIdleUnknown) unknown.push_back(s.interval);
+  }
+  const IntervalSet all = IntervalSet::Union(std::move(unknown));
+  std::vector<Duration> by_step;
+  for (const Step& step : steps) by_step.push_back(all.TotalWithin(step.device));
+  std::partial_sort(by_step.begin(), by_step.begin() + kOdd + 1, by_step.end(), std::greater<>());
+  Duration odd;
+  for (size_t i = 0; i < kOdd; ++i) odd += by_step[i] - by_step[kOdd];
+  return odd;
+}
+
 Rest RestOf(const RankModel& model, const DeviceAccount& account,
             std::span<const Finding> findings) {
   const Duration unrecorded = account.Of(DeviceClass::kIdleUnrecorded);
   const Duration busy = account.BusyWithin(model.device_steps.device_window);
-  Rest rest{&account, model.ShareOfWindow(busy + unrecorded), {}, {}};
+  Rest rest{&account, model.ShareOfWindow(busy + unrecorded), {}, {}, {}};
   for (const DeviceClass c : CausesOf(account)) rest.idle += account.Of(c);
   const Duration explained = std::max(ExplainedBy(findings, account), NamedIdle(model, account));
   rest.unexplained = rest.idle - std::min(rest.idle, explained);
+  rest.odd = std::min(rest.unexplained, OfOddSteps(model, account));
   return rest;
 }
 
@@ -84,7 +110,8 @@ bool IsStarved(const RankModel& model, const Rest& rest) {
   const double unexplained = model.ShareOfWindow(rest.unexplained);
   if (rest.busy_high < kWarnBelow) return unexplained >= kLeastShare;
   const Duration unrecorded = rest.device->Of(DeviceClass::kIdleUnrecorded);
-  return unexplained >= kLeastUnexplained && model.ShareOfWindow(unrecorded) < kLeastUnexplained;
+  return unexplained - model.ShareOfWindow(rest.odd) >= kLeastUnexplained &&
+         model.ShareOfWindow(unrecorded) < kLeastUnexplained;
 }
 
 void AddEvidence(const RankModel& model, const DeviceAccount& account, Finding& finding) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/graph/step_replay.h"
 #include "analysis/rule.h"
 #include "tests/support/trace_script.h"
 
@@ -64,6 +65,32 @@ TEST(Change, OfAnIdleDeviceNamesIt) {
   const Change change = ChangeOf("low-utilisation", trace);
   EXPECT_EQ(change.edit, Edit::kFillIdle);
   EXPECT_EQ(change.device, DeviceId{0});
+}
+
+// What is gone has no gap before it: of a device without a pause that took as much time as the copies did.
+TEST(Change, OfWorkThatIsDroppedTakesItsHandOverToo) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 12 every 10
+      step 0 10 ProfilerStep#1
+      call 1 2 cudaLaunchKernel | corr=1
+      call 3 4 cudaMemcpyAsync | corr=2
+      call 5 6 cudaLaunchKernel | corr=3
+    end
+    stream 0 7
+    repeat 12 every 100
+      kernel 3 43 gemm | corr=1
+      copy 46 57 Memcpy HtoD (Pageable -> Device) | corr=2 bytes=4
+      kernel 60 100 gemm | corr=3
+    end)");
+  const RankModel model(trace);
+  Change change{Edit::kDropWork, {}, kNoDevice};
+  for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
+    if (trace.device_ops.kind[row] == DeviceOpKind::kCopy) change.rows.push_back(Row{row});
+  }
+  const Change* const changes[] = {&change};
+  const std::vector<int64_t> after = model.step_replay->After(changes, {});
+  for (const int64_t ns : after) EXPECT_EQ(ns, 100'000 - 11'000 - 3'000);
 }
 
 }  // namespace
