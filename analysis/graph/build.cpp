@@ -172,7 +172,7 @@ class Builder {
     }
     if (!is_call) graph_.recorded.Drop(AddEdge(0, EdgeKind::kLoader, 0));
     if (is_call) graph_.node_of_call[item.index] = node;
-    last_host_node_ = last_of_thread_[pending.thread] = node;
+    SetLast(pending.thread, node);
     // What waits for this item waits for its end.
     if (item.wait == 0) node_of_item_[pending.thread][pending.index] = node;
   }
@@ -210,7 +210,12 @@ class Builder {
     }
     if (begin < end) graph_.recorded.SetDuration(node, end - begin);
     node_of_item_[pending.thread][pending.index] = node;
-    last_host_node_ = last_of_thread_[pending.thread] = node;
+    SetLast(pending.thread, node);
+  }
+
+  void SetLast(uint32_t thread, NodeId node) {
+    last_of_thread_[thread] = node;
+    if (items_.threads[thread].issues) last_issuing_ = node;
   }
 
   // Beside the thread's chain: a step may begin within a call.
@@ -288,9 +293,9 @@ class Builder {
         {from, EdgeKind::kLaunch, usual, std::max(usual, issued) + kHandOver, kNoRow});
   }
 
-  // Somebody asked for it, and most likely who did so before.
+  // Somebody asked for it, and most likely who did something last of those that ask for any.
   void AddUnknownLaunch(uint32_t item) {
-    const NodeId last = last_host_node_;
+    const NodeId last = last_issuing_;
     if (last == 0) return;
     const TraceTime begin = streams_.begin(item);
     causes_.push_back({last, EdgeKind::kInferredLaunch,
@@ -482,7 +487,7 @@ class Builder {
 
   Graph graph_;
   std::vector<NodeId> last_of_thread_;
-  NodeId last_host_node_ = 0;                      // of all threads
+  NodeId last_issuing_ = 0;                        // of all threads that ask a device for work
   std::vector<std::vector<NodeId>> node_of_item_;  // by thread and item; its last one
   std::vector<NodeId> node_of_stream_item_;
   std::vector<NodeId> node_of_mark_;

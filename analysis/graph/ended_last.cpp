@@ -33,7 +33,7 @@ void EndedLast::PutInOrder() {
     const std::vector<HostItem>& of_thread = items_.threads[thread].items;
     for (uint32_t item = 0; item < of_thread.size(); ++item) {
       CancelPoint(item);
-      if (of_thread[item].kind == NodeKind::kStep) continue;
+      if (!Counts(of_thread[item])) continue;
       all_.push_back({EndOf(thread, item), thread, item});
     }
   }
@@ -48,13 +48,13 @@ void EndedLast::FindOrder(uint32_t thread) {
   for (uint32_t item = 0; item < of_thread.size() && stands_so; ++item) {
     CancelPoint(item);
     const TraceTime end = EndOf(thread, item);
-    stands_so = of_thread[item].kind != NodeKind::kStep && end >= last;
+    stands_so = Counts(of_thread[item]) && end >= last;
     last = end;
   }
   of.count = static_cast<uint32_t>(of_thread.size());
   if (stands_so) return;
   for (uint32_t item = 0; item < of_thread.size(); ++item) {
-    if (of_thread[item].kind != NodeKind::kStep) of.order.push_back(item);
+    if (Counts(of_thread[item])) of.order.push_back(item);
   }
   SortRuns(of.order, [&](uint32_t item) { return EndOf(thread, item); });
   of.count = static_cast<uint32_t>(of.order.size());

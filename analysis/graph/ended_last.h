@@ -22,8 +22,9 @@ class EndedLast {
   // ends are put into one order first. Keeps references. O(items), for many questions times log(threads).
   EndedLast(const Trace& trace, const HostItems& items, size_t asked);
 
-  // Of all threads but that one the item that ended last in (within.begin, within.end], but for begins of steps; of
-  // equal ends the last thread's, and its last item's. Cheapest where a thread's questions follow in time.
+  // Of all threads but that one the item that ended last in (within.begin, within.end], but for begins of steps, and
+  // for queries: who asks whether something is done wakes nobody. Of equal ends the last thread's, and its last item's.
+  // Cheapest where a thread's questions follow in time.
   std::optional<End> Within(uint32_t thread, const Interval& within);
 
  private:
@@ -40,6 +41,10 @@ class EndedLast {
   uint32_t ItemAt(uint32_t thread, uint32_t place) const {
     const std::vector<uint32_t>& order = of_[thread].order;
     return order.empty() ? place : order[place];
+  }
+  bool Counts(const HostItem& item) const {
+    return item.kind == NodeKind::kInput ||
+           (item.kind == NodeKind::kCall && trace_.api.kind[item.index] != ApiKind::kQuery);
   }
   void PutInOrder();
   void FindOrder(uint32_t thread);

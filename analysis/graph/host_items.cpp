@@ -46,6 +46,7 @@ struct Found {
   std::vector<HostItem> items;
   std::vector<InputPiece> inputs;
   std::vector<CallWait> waits;
+  bool issues = false;
 };
 
 class ThreadFinder {
@@ -83,6 +84,7 @@ class ThreadFinder {
     const auto [first, last] = trace_.api.rows_of(thread_);
     for (uint32_t call = first; call < last; ++call) {
       CancelPoint(call);
+      found_.issues = found_.issues || StartsWork(trace_.api.kind[call]);
       const bool is_inner = !outer.empty() && trace_.api.begin[call] < trace_.api.end(outer.back());
       if (!is_inner) outer.push_back(call);
       outer_call_[call] = outer.back();
@@ -151,7 +153,7 @@ void Append(TrackId thread, Found found, HostItems& items) {
   }
   items.inputs.insert(items.inputs.end(), found.inputs.begin(), found.inputs.end());
   std::move(found.waits.begin(), found.waits.end(), std::back_inserter(items.waits));
-  items.threads.push_back({thread, std::move(found.items)});
+  items.threads.push_back({thread, std::move(found.items), found.issues});
 }
 
 }  // namespace
@@ -189,6 +191,10 @@ HostItems FindHostItems(const Trace& trace, TrackId stepping, std::vector<TraceT
   }
   RunAll(jobs);
   for (size_t i = 0; i < threads.size(); ++i) Append(threads[i], std::move(found[i]), items);
+  const auto issues = [](const HostThread& thread) { return thread.issues; };
+  if (std::none_of(items.threads.begin(), items.threads.end(), issues)) {
+    for (HostThread& thread : items.threads) thread.issues = true;
+  }
   return items;
 }
 

@@ -34,6 +34,7 @@ struct CallWait {
 struct HostThread {
   TrackId track = kNoTrack;
   std::vector<HostItem> items;  // in time order; they overlap only where a file's events do
+  bool issues = false;          // it asks a device for work; where no thread does, all may have
 };
 
 struct HostItems {

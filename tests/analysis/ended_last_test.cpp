@@ -11,7 +11,7 @@
 namespace trainprof {
 namespace {
 
-// Threads of calls and steps; of some the ends do not follow in time, as in a damaged file.
+// Threads of calls, queries and steps; of some the ends do not follow in time, as in a damaged file.
 struct SomeRun {
   Trace trace;
   HostItems items;
@@ -29,8 +29,8 @@ SomeRun RandomThreads(std::mt19937_64& random) {
     int64_t at = static_cast<int64_t>(random() % 5);
     for (size_t call = random() % 30; call > 0; --call) {
       const auto lasts = static_cast<int64_t>(random() % 4);
-      builder.AddApi({{at}, {at + (overlaps ? 4 * lasts : lasts)}, name, thread}, ApiKind::kLaunch,
-                     0);
+      const ApiKind kind = random() % 5 == 0 ? ApiKind::kQuery : ApiKind::kLaunch;
+      builder.AddApi({{at}, {at + (overlaps ? 4 * lasts : lasts)}, name, thread}, kind, 0);
       at += lasts + static_cast<int64_t>(random() % 3);
     }
   }
@@ -61,7 +61,8 @@ std::optional<EndedLast::End> EndedLastByForce(const SomeRun& run, uint32_t thre
   for (uint32_t t = 0; t < run.items.threads.size(); ++t) {
     const std::vector<HostItem>& of_thread = run.items.threads[t].items;
     for (uint32_t item = 0; item < of_thread.size() && t != thread; ++item) {
-      if (of_thread[item].kind == NodeKind::kStep) continue;
+      const HostItem& of = of_thread[item];
+      if (of.kind == NodeKind::kStep || run.trace.api.kind[of.index] == ApiKind::kQuery) continue;
       const TraceTime end = run.items.Times(run.trace, of_thread[item]).end;
       if (end <= within.begin || end > within.end) continue;
       if (!found || end >= found->at) found = {end, t, item};

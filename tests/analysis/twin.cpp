@@ -242,7 +242,7 @@ Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0
 }
 
 // Waits for input of the stepping thread come first. Then each stretch by the thread's activity; where it
-// has none, by the stepping thread's.
+// has none, or that tells nothing, by the stepping thread's.
 void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1,
                        std::vector<Explanation>& out) const {
   int64_t at = held.interval.begin.ns;
@@ -254,8 +254,13 @@ void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1,
       return;
     }
     for (const Piece& piece : PiecesOf(held.thread, at, end)) {
-      if (piece.moment.activity != HostActivity::kNothing || held.thread == stepping_) {
-        out.push_back(ExplanationOf(piece, held, g0, g1));
+      const HostActivity activity = piece.moment.activity;
+      const Explanation explanation = ExplanationOf(piece, held, g0, g1);
+      const bool tells = activity == HostActivity::kOwnRange
+                             ? explanation.why != DeviceClass::kIdleUnknown
+                             : activity != HostActivity::kNothing;
+      if (tells || held.thread == stepping_) {
+        out.push_back(explanation);
         continue;
       }
       for (const Piece& inner : PiecesOf(stepping_, piece.begin, piece.end)) {
