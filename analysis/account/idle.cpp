@@ -296,10 +296,9 @@ void IdleSplitter::OfDevice::AddMoments(const Interval& gap, const Interval& wit
   VisitWholeWithin(
       ActivitiesOf(held.thread).activity, within,
       [&](const Interval& piece, const HostMoment& moment, const Interval& stretch) {
-        const bool tells = moment.activity == HostActivity::kOwnRange
-                               ? ClassOfRange(gap, moment.range, held) != C::kIdleUnknown
-                               : moment.activity != HostActivity::kNothing;
-        if (!tells && held.thread != steps_.thread) return AddStepping(gap, piece, held);
+        if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
+          return AddStepping(gap, piece, held);
+        }
         AddMoment(gap, piece, moment, stretch, held);
       });
 }

@@ -25,8 +25,8 @@ namespace trainprof {
 //    (host/timeline.h): input wait, allocation, I/O; for kRankPause, other ranks; for 1 ms, Python; for
 //    1 ms (kHostPause where it names no phase), inside a range of the user's that began behind T's last
 //    call or in the gap and ended in its step, or inside one operator that issues nothing for
-//    kOperatorStretch, host work. For less than that, and inside calls: rest. With nothing recorded, or
-//    within a range that encloses all this, what the stepping thread was doing; for 1 ms, host work where looks at the thread's use of the CPU show that
+//    kOperatorStretch, host work. For less than that, and inside calls: rest. With nothing recorded what
+//    the stepping thread was doing; for 1 ms, host work where looks at the thread's use of the CPU show that
 //    it computed, else unknown. Such a stretch of Python, of a range, of nothing, may begin before the gap and
 //    end behind it: who is silent for so long does not issue slowly. A wait of more than kSyncReturn for a
 //    device that is idle: unknown. Of host work, Python and what is unknown, preempted is what looks show that

@@ -2,7 +2,6 @@
 #include "analysis/graph/build.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <set>
@@ -58,12 +57,13 @@ class Builder {
       times_ = LearnDeviceTimes(trace, streams_, waits_);
       functions_ = UnansweredFunctions(trace);
     };
-    RunAll(std::array<std::function<void()>, 2>{find_host, find_usual});
+    const std::function<void()> both[] = {find_host, find_usual};
+    RunAll(both);
   }
 
   Graph Build() && {
-    states_.resize(streams_.streams().size());
-    for (StreamState& state : states_) state.ordered.assign(states_.size(), 0);
+    const size_t streams = streams_.streams().size();
+    states_.assign(streams, {.ordered = std::vector<uint32_t>(streams, 0)});
     NodeOrder order(trace_, streams_, items_);
     MakeRoom(order.size() + 1);
     AddNode(NodeKind::kStart, 0, 0, 0);
@@ -99,9 +99,8 @@ class Builder {
     graph_.Reserve(nodes);
     AssignLarge(graph_.node_of_op, trace_.device_ops.size());
     AssignLarge(graph_.node_of_call, trace_.api.size());
-    node_of_item_.resize(items_.threads.size());
-    for (size_t t = 0; t < items_.threads.size(); ++t) {
-      AssignLarge(node_of_item_[t], items_.threads[t].items.size());
+    for (const HostThread& thread : items_.threads) {
+      AssignLarge(node_of_item_.emplace_back(), thread.items.size());
     }
     AssignLarge(node_of_stream_item_, streams_.size());
     last_of_thread_.assign(items_.threads.size(), 0);
@@ -166,9 +165,9 @@ class Builder {
                                 lasts ? (own_end - times.begin).ns : 0, own_end.ns);
     AddProgram(pending.thread, times.begin, is_call && woken != nullptr);
     if (woken != nullptr) {
-      AddEdge(node_of_item_[woken->thread][woken->item], EdgeKind::kHandOver,
-              (is_call ? times.begin : times.end).ns -
-                  graph_.ends[node_of_item_[woken->thread][woken->item]]);
+      const NodeId from = node_of_item_[woken->thread][woken->item];
+      AddEdge(from, EdgeKind::kHandOver,
+              (is_call ? times.begin : times.end).ns - graph_.ends[from]);
     }
     if (!is_call) graph_.recorded.Drop(AddEdge(0, EdgeKind::kLoader, 0));
     if (is_call) graph_.node_of_call[item.index] = node;
@@ -209,8 +208,8 @@ class Builder {
       begin = std::max(begin, graph_.ends[graph_.from[edge]] + graph_.recorded.Lag(edge));
     }
     if (begin < end) graph_.recorded.SetDuration(node, end - begin);
-    node_of_item_[pending.thread][pending.index] = node;
     SetLast(pending.thread, node);
+    node_of_item_[pending.thread][pending.index] = node;
   }
 
   void SetLast(uint32_t thread, NodeId node) {
@@ -239,10 +238,10 @@ class Builder {
     AddNullStream(item, stream, state);
     if (is_op) AddEngine(item, stream);
 
-    const TraceTime begin = streams_.begin(item);
-    const TraceTime end = streams_.end(item);
     if (is_op) AddFunctionBefore(item, stream);
-    const NodeId node = AddNode(streams_.kind(item), streams_.row(item), (end - begin).ns, end.ns);
+    const TraceTime end = streams_.end(item);
+    const NodeId node =
+        AddNode(streams_.kind(item), streams_.row(item), (end - streams_.begin(item)).ns, end.ns);
     SetCauses(node, item, stream);
     node_of_stream_item_[item] = node;
     state.last = node;
@@ -280,10 +279,9 @@ class Builder {
     const bool is_op = streams_.kind(item) == NodeKind::kDeviceOp;
     const bool copies = is_op && trace_.device_ops.kind[streams_.row(item)] == DeviceOpKind::kCopy;
     const Interval times = trace_.api.interval(call);
-    const TraceTime usual =
-        std::max(times.begin, TraceTime{graph_.kind[from] == NodeKind::kWait ? graph_.ends[from]
-                                                                             : times.begin.ns}) +
-        TimesOf(stream.device).launch[copies ? 1 : 0];
+    TraceTime usual = times.begin;
+    if (graph_.kind[from] == NodeKind::kWait) usual = std::max(usual, TraceTime{graph_.ends[from]});
+    usual = usual + TimesOf(stream.device).launch[copies ? 1 : 0];
     // A copy to the device may begin as late as its call ends, which prepares it; what is longer than
     // staging takes explains no idle time (idle.h). Other copies' calls wait for them.
     const bool prepares =
@@ -295,11 +293,10 @@ class Builder {
 
   // Somebody asked for it, and most likely who did something last of those that ask for any.
   void AddUnknownLaunch(uint32_t item) {
-    const NodeId last = last_issuing_;
-    if (last == 0) return;
+    if (last_issuing_ == 0) return;
     const TraceTime begin = streams_.begin(item);
-    causes_.push_back({last, EdgeKind::kInferredLaunch,
-                       std::min(begin, TraceTime{graph_.ends[last]}), begin, kNoRow});
+    const TraceTime asked = std::min(begin, TraceTime{graph_.ends[last_issuing_]});
+    causes_.push_back({last_issuing_, EdgeKind::kInferredLaunch, asked, begin, kNoRow});
   }
 
   void AddPredecessor(uint32_t item, const StreamState& state, const Streams::Stream& stream) {
@@ -431,7 +428,7 @@ class Builder {
       if (late == nullptr && !causes_.empty()) {
         late = &*std::max_element(causes_.begin(), causes_.end(),
                                   [](const Cause& a, const Cause& b) { return a.usual < b.usual; });
-        is_residual = !IsBehindGap(explained, begin);
+        is_residual = !IsBehindGap({explained, begin});
       }
     }
     if (causes_.empty()) AddEdge(0, EdgeKind::kBegin, begin.ns);
@@ -439,10 +436,8 @@ class Builder {
       const TraceTime at = &cause == late ? begin : std::min(cause.usual, begin);
       const EdgeId edge = AddEdge(cause.from, cause.kind, at.ns - graph_.ends[cause.from]);
       if (cause.sync != kNoRow) graph_.sync_of.emplace_back(edge, cause.sync);
-      if (&cause == late && is_residual) {
-        graph_.residuals.push_back(
-            {node, edge, (begin - explained).ns, IsBehindGraph(item, stream)});
-      }
+      if (&cause != late || !is_residual) continue;
+      graph_.residuals.push_back({node, edge, (begin - explained).ns, IsBehindGraph(item, stream)});
     }
   }
 
@@ -452,10 +447,9 @@ class Builder {
            graph_launches_.AnyWithin(streams_.issued(item - 1), streams_.issued(item));
   }
 
-  bool IsBehindGap(TraceTime from, TraceTime to) const {
-    return std::any_of(trace_.gaps.begin(), trace_.gaps.end(), [&](const Gap& gap) {
-      return gap.interval.end > from && gap.interval.begin < to;
-    });
+  bool IsBehindGap(const Interval& wait) const {
+    return std::any_of(trace_.gaps.begin(), trace_.gaps.end(),
+                       [&](const Gap& gap) { return !Intersect(gap.interval, wait).Empty(); });
   }
 
   // -- Steps.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {
@@ -20,12 +21,19 @@ NodeOrder::NodeOrder(const Trace& trace, const Streams& streams, const HostItems
       items_(items),
       size_(streams.size() + items.waits.size() - 1),  // the first wait is nobody's
       threads_(items.threads.size()),
-      merge_(items.threads.size() + streams.streams().size()) {
+      merge_(items.threads.size() + streams.streams().size(),
+             [this](uint32_t a, uint32_t b) { return ComesBefore(next_[a], next_[b]); }) {
   for (const HostThread& thread : items.threads) size_ += thread.items.size();
   for (const Streams::Stream& stream : streams.streams()) of_streams_.push_back({stream.first});
   next_.resize(threads_.size() + of_streams_.size());
   for (uint32_t track = 0; track < next_.size(); ++track) merge_.Set(track, Pull(track));
   merge_.Start();
+}
+
+// Of what stands at one place, of operations that which was asked for first.
+bool NodeOrder::ComesBefore(const Pending& a, const Pending& b) const {
+  if (a.kind != NodeKind::kDeviceOp || b.kind != NodeKind::kDeviceOp) return false;
+  return AskedForBefore(trace_, streams_.row(a.index), streams_.row(b.index));
 }
 
 void NodeOrder::FindNext(std::vector<Pending>& nodes) {

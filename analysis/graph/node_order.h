@@ -61,6 +61,7 @@ class NodeOrder {
     int64_t at = INT64_MIN;
   };
 
+  bool ComesBefore(const Pending& a, const Pending& b) const;
   // The next kAtOnce, or what is left.
   void FindNext(std::vector<Pending>& nodes);
   bool PullThread(uint32_t thread, Pending& pending);

@@ -1,5 +1,7 @@
 #include "analysis/graph/other_streams.h"
 
+#include <utility>
+
 #include "analysis/graph/latencies.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
@@ -21,7 +23,8 @@ std::optional<uint32_t> OtherStreams::EndedJustBefore(uint32_t item, const Strea
     if (!ended || streams_.end(*ended) + kHandOver < begin) continue;
     if (streams_.end(*ended) <= explained || nodes_[*ended] == 0) continue;
     if (are_known && streams_.call(*ended) != call) continue;
-    if (!found || streams_.end(*found) < streams_.end(*ended)) found = ended;
+    const auto place = [&](uint32_t i) { return std::pair(streams_.end(i), streams_.begin(i)); };
+    if (!found || place(*found) < place(*ended)) found = ended;
   }
   return found;
 }
@@ -29,20 +32,22 @@ std::optional<uint32_t> OtherStreams::EndedJustBefore(uint32_t item, const Strea
 std::optional<uint32_t> OtherStreams::HeldDeviceUntil(uint32_t item, const Streams::Stream& stream,
                                                       TraceTime explained) const {
   const TraceTime begin = streams_.begin(item);
+  std::optional<uint32_t> found;
   for (const Streams::Stream& other : streams_.streams()) {
     if (&other == &stream || other.device != stream.device) continue;
     const auto ended = streams_.LastEndedBy(other, begin);
     const uint32_t running = ended ? *ended + 1 : other.first;
     if (running == other.last || streams_.begin(running) >= begin) continue;
     if (nodes_[running] == 0) continue;
+    if (found && streams_.end(*found) <= streams_.end(running)) continue;
     uint32_t first = running;
     while (first > other.first && streams_.begin(first) > explained + kHandOver &&
            streams_.begin(first) - streams_.end(first - 1) <= kHandOver) {
       --first;
     }
-    if (streams_.begin(first) <= explained + kHandOver) return running;
+    if (streams_.begin(first) <= explained + kHandOver) found = running;
   }
-  return std::nullopt;
+  return found;
 }
 
 std::set<Row> UnansweredFunctions(const Trace& trace) {

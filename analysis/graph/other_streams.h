@@ -23,7 +23,7 @@ class OtherStreams {
                                           TraceTime explained) const;
 
   // Of the device what ran when a kernel began, where that stream was busy all the while the kernel could
-  // have begun: it needs processors that others have until their last blocks.
+  // have begun: it needs processors that others have until their last blocks. Of several what ends first.
   std::optional<uint32_t> HeldDeviceUntil(uint32_t item, const Streams::Stream& stream,
                                           TraceTime explained) const;
 

@@ -11,10 +11,13 @@ namespace trainprof {
 namespace {
 
 // Of one device, from its streams' rows, [first, last) each.
-std::vector<uint32_t> Merged(const DeviceOpTable& ops,
+std::vector<uint32_t> Merged(const Trace& trace,
                              std::vector<std::pair<uint32_t, uint32_t>> streams) {
+  const DeviceOpTable& ops = trace.device_ops;
   size_t count = 0;
-  Tournament merge(streams.size());
+  Tournament merge(streams.size(), [&](uint32_t a, uint32_t b) {
+    return AskedForBefore(trace, streams[a].first, streams[b].first);
+  });
   const auto key_of = [&](const std::pair<uint32_t, uint32_t>& rows) {
     return rows.first < rows.second ? ops.begin[rows.first].ns : Tournament::kDone;
   };
@@ -36,6 +39,16 @@ std::vector<uint32_t> Merged(const DeviceOpTable& ops,
 
 }  // namespace
 
+bool AskedForBefore(const Trace& trace, uint32_t a, uint32_t b) {
+  const DeviceOpTable& ops = trace.device_ops;
+  const auto place = [&](uint32_t op) {
+    const Row call = ops.launch[op];
+    const TraceTime asked = call == kNoRow ? TraceTime{INT64_MAX} : trace.api.begin[Index(call)];
+    return std::pair(asked, ops.end(op));
+  };
+  return place(a) < place(b);
+}
+
 std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace) {
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> streams(trace.devices.size() + 1);
   for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
@@ -44,7 +57,7 @@ std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace) {
     streams[std::min(Index(trace.tracks[track].device), trace.devices.size())].push_back(rows);
   }
   std::vector<std::vector<uint32_t>> rows;
-  for (auto& of_device : streams) rows.push_back(Merged(trace.device_ops, std::move(of_device)));
+  for (auto& of_device : streams) rows.push_back(Merged(trace, std::move(of_device)));
   return rows;
 }
 

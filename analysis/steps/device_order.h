@@ -8,9 +8,14 @@
 
 namespace trainprof {
 
+// Of two rows of trace.device_ops, whether the first was asked for before the second: what no recorded call asked for
+// comes last, and of what one call asked for, what ended first comes first. Says which of two streams that
+// begin together stands first, however these are numbered.
+bool AskedForBefore(const Trace& trace, uint32_t a, uint32_t b);
+
 // Rows of trace.device_ops by the index of their device; behind the devices those of none.
-// Operations that begin together are in the order of the table. O(n log(streams)). Can be
-// cancelled.
+// Operations that begin together are in the order in which they were asked for, then in that of the table.
+// O(n log(streams)). Can be cancelled.
 std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace);
 
 // Made once, when it is first asked for: not every trace's steps need it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
 #include "trace/build/missing_rows.h"
 
@@ -119,7 +120,12 @@ void DeviceTimes::FindStreams() {
     if (!trains(TrackId{track}) || (first == last && kernels[track].ns == 0)) continue;
     streams_.push_back(TrackId{track});
     TrackId& main = main_stream_[DeviceOf(TrackId{track})];
-    if (main == kNoTrack || kernels[track] > kernels[Index(main)]) main = TrackId{track};
+    const auto place = [&](uint32_t of) {
+      const auto rows = ops_.rows_of(TrackId{of});
+      const TraceTime begin = rows.first < rows.second ? ops_.begin[rows.first] : TraceTime{};
+      return std::pair(-kernels[of].ns, begin);
+    };
+    if (main == kNoTrack || place(track) < place(Index(main))) main = TrackId{track};
     counted_ += last - first;
     TraceTime& first_known = first_known_[DeviceOf(TrackId{track})];
     for (uint32_t row = first; row < last; ++row) {
@@ -171,8 +177,9 @@ void DeviceTimes::PlaceStream(TrackId stream, std::vector<Launches>& all) {
     places_[row] = PlaceOf(launched);
     Launches& here = all[places_[row]];
     here.last = std::max(here.last, launched);
-    const bool is_first = here.first == kNone || std::pair(ops_.begin[row], row) <
-                                                     std::pair(ops_.begin[here.first], here.first);
+    const bool is_first =
+        here.first == kNone || ops_.begin[row] < ops_.begin[here.first] ||
+        (ops_.begin[row] == ops_.begin[here.first] && AskedForBefore(trace_, row, here.first));
     if (is_first) here.first = row;
   }
 }

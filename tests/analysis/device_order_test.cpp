@@ -24,7 +24,7 @@ TEST(DeviceOrder, StreamsOfADeviceAreMergedByBegin) {
     for (const uint32_t row : rows) text += trace.Text(trace.device_ops.name[row]);
     names.push_back(text);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"acbde", "f", ""}));
+  EXPECT_EQ(names, (std::vector<std::string>{"acdbe", "f", ""}));
 }
 
 }  // namespace

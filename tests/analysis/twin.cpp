@@ -67,6 +67,7 @@ class Twin {
   std::vector<Interval> device_window_;
   std::vector<int64_t> cuts_;                      // cell i is [cuts_[i], cuts_[i + 1])
   std::vector<std::vector<HostMoment>> activity_;  // by track, by cell
+  std::vector<std::vector<size_t>> order_;         // by device: its operations
 };
 
 Twin::Twin(const Trace& trace, const Graph& graph, TrackId stepping,
@@ -77,6 +78,9 @@ Twin::Twin(const Trace& trace, const Graph& graph, TrackId stepping,
       has_steps_(!step_ranges.empty()) {
   FindWindows(step_ranges, on_device);
   CutIntoCells();
+  for (uint32_t device = 0; device < trace_.devices.size(); ++device) {
+    order_.push_back(OpsInOrderByBruteForce(trace_, DeviceId{device}));
+  }
   activity_.resize(trace_.tracks.size());
   for (size_t t = 0; t < trace_.tracks.size(); ++t) {
     for (size_t c = 0; c + 1 < cuts_.size(); ++c) {
@@ -133,10 +137,8 @@ bool Twin::BusyAt(DeviceId device, int64_t moment) const {
 size_t Twin::OperationAfter(DeviceId device, int64_t moment) const {
   const DeviceOpTable& ops = trace_.device_ops;
   size_t found = kNone;
-  for (size_t op = 0; op < ops.size(); ++op) {
-    if (!OnDevice(op, device) || ops.begin[op].ns != moment || ops.end(op) == ops.begin[op]) {
-      continue;
-    }
+  for (const size_t op : order_[Index(device)]) {
+    if (ops.begin[op].ns != moment || ops.end(op) == ops.begin[op]) continue;
     if (ops.launch[op] != kNoRow) return op;
     if (found == kNone) found = op;
   }
@@ -146,14 +148,10 @@ size_t Twin::OperationAfter(DeviceId device, int64_t moment) const {
 // The first that takes time and begins there or later, and for which somebody waits; of the next so many.
 size_t Twin::NeededFrom(DeviceId device, int64_t moment) const {
   const DeviceOpTable& ops = trace_.device_ops;
-  std::vector<size_t> next;
-  for (size_t op = 0; op < ops.size(); ++op) {
-    if (OnDevice(op, device) && ops.begin[op].ns >= moment) next.push_back(op);
-  }
-  std::stable_sort(next.begin(), next.end(),
-                   [&](size_t a, size_t b) { return ops.begin[a] < ops.begin[b]; });
-  next.resize(std::min(next.size(), IdleSplitter::kMostSkipped));
-  for (const size_t op : next) {
+  size_t next = 0;
+  for (const size_t op : order_[Index(device)]) {
+    if (ops.begin[op].ns < moment) continue;
+    if (++next > IdleSplitter::kMostSkipped) break;
     if (ops.end(op) != ops.begin[op] && waits_.IsNeeded(op)) return op;
   }
   return kNone;
@@ -242,29 +240,23 @@ Explanation Twin::ExplanationOf(const Piece& piece, const Held& held, int64_t g0
 }
 
 // Waits for input of the stepping thread come first. Then each stretch by the thread's activity; where it
-// has none, or that tells nothing, by the stepping thread's.
+// has none, by the stepping thread's.
 void Twin::ExplainHost(const Held& held, int64_t g0, int64_t g1,
                        std::vector<Explanation>& out) const {
   int64_t at = held.interval.begin.ns;
-  const auto explain_until = [&](int64_t end) {
-    if (held.thread == kNoTrack) {
-      for (const Piece& piece : PiecesOf(stepping_, at, end)) {
-        out.push_back(ExplanationOf(piece, held, g0, g1));
-      }
-      return;
+  const auto explain_stepping = [&](int64_t from, int64_t to) {
+    for (const Piece& piece : PiecesOf(stepping_, from, to)) {
+      out.push_back(ExplanationOf(piece, held, g0, g1));
     }
+  };
+  const auto explain_until = [&](int64_t end) {
+    if (held.thread == kNoTrack) return explain_stepping(at, end);
     for (const Piece& piece : PiecesOf(held.thread, at, end)) {
-      const HostActivity activity = piece.moment.activity;
-      const Explanation explanation = ExplanationOf(piece, held, g0, g1);
-      const bool tells = activity == HostActivity::kOwnRange
-                             ? explanation.why != DeviceClass::kIdleUnknown
-                             : activity != HostActivity::kNothing;
+      const bool tells = piece.moment.activity != HostActivity::kNothing;
       if (tells || held.thread == stepping_) {
-        out.push_back(explanation);
-        continue;
-      }
-      for (const Piece& inner : PiecesOf(stepping_, piece.begin, piece.end)) {
-        out.push_back(ExplanationOf(inner, held, g0, g1));
+        out.push_back(ExplanationOf(piece, held, g0, g1));
+      } else {
+        explain_stepping(piece.begin, piece.end);
       }
     }
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "trace/build/missing_rows.h"
 
@@ -34,20 +35,32 @@ bool Counts(const Trace& trace, size_t op) {
   return 100 * WorkOf(trace, DeviceOf(trace, op)) >= busiest;
 }
 
-// The stream of the device with most kernel time; of several, the first.
+// By begin, then by that of the call that asked for it, then by end.
+std::tuple<int64_t, int64_t, int64_t> PlaceOf(const Trace& trace, size_t op) {
+  const DeviceOpTable& ops = trace.device_ops;
+  const Row call = ops.launch[op];
+  const int64_t asked = call == kNoRow ? INT64_MAX : trace.api.begin[Index(call)].ns;
+  return {ops.begin[op].ns, asked, ops.end(op).ns};
+}
+
+// The stream of the device with most kernel time; of several, the one that began first.
 TrackId MainStream(const Trace& trace, size_t device) {
   TrackId main = kNoTrack;
   int64_t most = -1;
+  int64_t began = INT64_MAX;
   for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
     int64_t kernels = 0;
+    int64_t first = INT64_MAX;
     bool any = false;
     for (size_t op = 0; op < trace.device_ops.size(); ++op) {
       if (trace.device_ops.track[op] != TrackId{t} || DeviceOf(trace, op) != device) continue;
       any = true;
+      first = std::min(first, trace.device_ops.begin[op].ns);
       if (trace.device_ops.kind[op] == DeviceOpKind::kKernel) kernels += LengthOf(trace, op);
     }
-    if (!any || kernels <= most) continue;
+    if (!any || kernels < most || (kernels == most && first >= began)) continue;
     most = kernels;
+    began = first;
     main = TrackId{t};
   }
   return main;
@@ -158,7 +171,7 @@ std::vector<Interval> DeviceTimesByBruteForce(const Trace& trace,
       std::optional<size_t> first;
       for (const size_t op : counted) {
         if (!span.Contains(launch[op])) continue;
-        if (!first || ops.begin[op] < ops.begin[*first]) first = op;
+        if (!first || PlaceOf(trace, op) < PlaceOf(trace, *first)) first = op;
       }
       if (first && ops.launch[*first] != kNoRow && ops.begin[*first] > begin &&
           trace.api.end(Index(ops.launch[*first])) + Microseconds(20) < ops.begin[*first]) {
@@ -194,6 +207,26 @@ Interval DeviceExtentByBruteForce(const Trace& trace) {
     if (is_last) extent.end = trace.extent.end;
   }
   return extent;
+}
+
+std::vector<size_t> OpsInOrderByBruteForce(const Trace& trace, DeviceId device) {
+  const DeviceOpTable& ops = trace.device_ops;
+  std::vector<size_t> left;
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (trace.tracks[Index(ops.track[op])].device == device) left.push_back(op);
+  }
+  const auto place = [&](size_t op) { return PlaceOf(trace, op); };
+  std::vector<size_t> order;
+  while (!left.empty()) {
+    size_t first = 0;
+    for (size_t i = 1; i < left.size(); ++i) {
+      const bool is_next_of_stream = ops.track[left[i - 1]] != ops.track[left[i]];
+      if (is_next_of_stream && place(left[i]) < place(left[first])) first = i;
+    }
+    order.push_back(left[first]);
+    left.erase(left.begin() + static_cast<ptrdiff_t>(first));
+  }
+  return order;
 }
 
 }  // namespace trainprof

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace trainprof {
@@ -20,8 +21,13 @@ class Tournament {
   // The key of a sequence that has ended; no other's.
   static constexpr int64_t kDone = INT64_MAX;
 
-  explicit Tournament(size_t sequences)
+  // Of two sequences whose keys are the same, whether the first one's next is first: a strict weak order.
+  using Before = std::function<bool(uint32_t, uint32_t)>;
+
+  // `before`: null: of equal keys that of the sequence with the least number is first.
+  explicit Tournament(size_t sequences, Before before = {})
       : leaves_(std::bit_ceil(static_cast<uint32_t>(std::max<size_t>(sequences, 1)))),
+        before_(std::move(before)),
         keys_(leaves_, kDone),
         first_(2 * size_t{leaves_}) {}
 
@@ -34,7 +40,7 @@ class Tournament {
   }
 
   bool Done() const { return keys_[First()] == kDone; }
-  // The sequence whose key is least; of several the one with the least number.
+  // The sequence whose key is least; of several what `before` says, or the one with the least number.
   uint32_t First() const { return first_[1]; }
   // Its next key, not less than the last. O(log(sequences)).
   void Advance(int64_t key) {
@@ -48,11 +54,16 @@ class Tournament {
 
  private:
   uint32_t FirstOf(uint32_t a, uint32_t b) const {
-    const bool is_a = keys_[a] < keys_[b] || (keys_[a] == keys_[b] && a < b);
-    return is_a ? a : b;
+    if (keys_[a] != keys_[b]) return keys_[a] < keys_[b] ? a : b;
+    if (before_ && keys_[a] != kDone) {
+      if (before_(a, b)) return a;
+      if (before_(b, a)) return b;
+    }
+    return std::min(a, b);
   }
 
   uint32_t leaves_;  // a power of two
+  Before before_;
   std::vector<int64_t> keys_;
   std::vector<uint32_t>
       first_;  // of a match the winner: at i that of 2 i and 2 i + 1; leaves stand behind
