@@ -17,15 +17,9 @@ namespace {
 
 // Steps depend on those before them; so many together hardly do on the next so many.
 constexpr size_t kBlock = 5;
-// No two runs of a program take the same time. Where programs compete for processors nine in ten lay within 6 % of a
-// step of the others (scenarios beside builds), and a run's halves tell less of it: they meet the same programs. Less
-// than a second meets few of their turns: of runs of 0.1 to 0.3 s, beside as many busy loops as processors, nine in ten
-// gains lay within 15 % of a step of the mean of the others (93 gains).
+// No two runs of a program take the same time.
 constexpr double kRunToRun = 0.01;
-constexpr double kRunToRunContended = 0.06;
-constexpr double kMostRunToRunContended = 0.15;
-constexpr double kEnoughTurnsS = 1;
-constexpr double kHalvesContended = 3;
+constexpr double kRunToRunContended = 0.02;
 // With workers beside it the training thread itself may get slower, where processors are few: on
 // kineto_resnet50 its other work went from 105 to 126 ms a step when the loader went from 0 to 4 workers.
 constexpr double kContention = 1.2;
@@ -135,15 +129,20 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
   return answers;
 }
 
-// Of a step.
-double ContendedShare(const RankModel& model) {
-  const double seconds = model.device_steps.window.Total().ToMilliseconds() / 1e3;
-  if (seconds >= kEnoughTurnsS || seconds <= 0) return kRunToRunContended;
-  return std::min(kMostRunToRunContended, kRunToRunContended * std::sqrt(kEnoughTurnsS / seconds));
+// Where programs compete for processors the host takes another time in each run, before the change and after it; where
+// it does not hold the device up that makes no difference.
+double HostSwingMs(const RankModel& model, std::span<const Change* const> changes) {
+  if (!model.host_is_contended) return 0;
+  const Assumption as_now{.without_recording = &model.recording_cost};
+  const std::vector<int64_t> now = model.step_replay->After(changes, as_now);
+  const std::vector<int64_t> slower = model.step_replay->After(changes, model.SlowerHost());
+  const double before = StepReplay::MeanOf(model.steps_on_slower_host) -
+                        StepReplay::MeanOf(model.steps_without_recording);
+  return std::hypot(before, StepReplay::MeanOf(slower) - StepReplay::MeanOf(now)) / 1e6;
 }
 
 // What runs differ by beside the change, in ms a step.
-double RunToRun(const RankModel& model) {
+double RunToRun(const RankModel& model, std::span<const Change* const> changes) {
   const auto steps = model.step_replay->recorded();
   const double mean = StepReplay::MeanOf(steps);
   const size_t half = steps.size() / 2;
@@ -151,9 +150,8 @@ double RunToRun(const RankModel& model) {
   if (half >= kBlock) {
     differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
   }
-  const double of_halves = (model.host_is_contended ? kHalvesContended : 1) * differ / 2;
-  const double least = model.host_is_contended ? ContendedShare(model) : kRunToRun;
-  return std::max(of_halves, least * mean) / 1e6;
+  const double least = model.host_is_contended ? kRunToRunContended : kRunToRun;
+  return std::max({differ / 2e6, least * mean / 1e6, HostSwingMs(model, changes)});
 }
 
 // What is left of a step when a resource is used all the time: copies that run beside the rest still
@@ -319,7 +317,7 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   const GainSources sources{.answers_ms = outcome.high_ms - least,
                             .steps_ms = std::max(outcome.half_width_ms, std::abs(beyond_chance)),
                             .replay_ms = model.step_replay->identity_error() * step,
-                            .runs_ms = RunToRun(model),
+                            .runs_ms = RunToRun(model, changes),
                             .recording_ms = std::max(recording.less_ms, recording.more_ms),
                             .launches_ms = OpenMs(model)};
   const double unsure = std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms;

@@ -7,7 +7,8 @@
 //     n-th step gains, how many of these the recording happens to hold.
 //  3. The graph does not explain all of the run: its identity error.
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
-//     hundredth of the step; more where programs compete for the host's processors.
+//     hundredth of the step; where programs compete for the host's processors, what the step before the change and the
+//     step after it would take with a slower host.
 //  5. Recording took its part of the calls, which goes by itself: gains are without what it usually takes, and it may
 //     have been half of that, or half as much again.
 //  6. No step takes less than nothing, nor less than a resource that it still needs.

@@ -140,32 +140,6 @@ TEST(Gain, MayBeNothingWhereTheThreadWaitsForWhatNothingTells) {
   EXPECT_EQ(computed.sources.launches_ms, 0);
 }
 
-// Another program takes a fifth of the thread's time. A tenth of a second meets few of its turns.
-TEST(Gain, IsWiderWhereProgramsCompeteAndTheWindowIsShort) {
-  const auto runs_ms_of = [](int steps) {
-    const Trace trace = TraceFromScript(fmt::format(R"(
-      thread 1
-      repeat {0} every 5000
-        step 0 5000 step
-        cpu 0 5000 | used=4000 interruptions=2
-        call 10 20 cudaLaunchKernel | corr=1
-        call 70 2005 cudaStreamSynchronize | corr=2
-      end
-      stream 0 7
-      repeat {0} every 5000
-        kernel 15 2000 forward | corr=1
-        sync 70 2005 Stream Sync | corr=2
-      end)",
-                                                    steps));
-    const RankModel model(trace);
-    EXPECT_TRUE(model.host_is_contended);
-    return GainOf(model, Finding{}, AllRowsOf(trace, Edit::kRemoveWaits)).sources.runs_ms;
-  };
-  EXPECT_NEAR(runs_ms_of(12), 5 * 0.15, 0.001);
-  EXPECT_NEAR(runs_ms_of(81), 5 * 0.06 / std::sqrt(0.4), 0.01);
-  EXPECT_NEAR(runs_ms_of(400), 5 * 0.06, 0.001);
-}
-
 TEST(Gain, WhatRunsDifferByTellsNotWhichOfTwoIsMore) {
   const Gain more{.low_ms_per_step = 1,
                   .high_ms_per_step = 2.4,
@@ -344,8 +318,7 @@ TEST(Gain, IsLessSureWhereTheHostIsContended) {
   const double alone = width("");
   EXPECT_NEAR(alone, 2 * 0.05, 0.01) << "a hundredth of the step to each side";
   EXPECT_NEAR(width("cpu 0 5000 | used=4950 interruptions=2"), alone, 0.001) << "1 % preempted";
-  EXPECT_NEAR(width("cpu 0 5000 | used=4800 interruptions=2"), 15 * alone, 0.01)
-      << "4 %, seen for a tenth of a second";
+  EXPECT_GT(width("cpu 0 5000 | used=4800 interruptions=2"), 10 * alone) << "4 %";
   EXPECT_NEAR(width("cpu 0 5000 | used=4800 interruptions=2 waits=1"), alone, 0.001)
       << "or it waited";
 }

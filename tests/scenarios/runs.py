@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -81,6 +82,24 @@ def busy_loops(count):
         for loop in loops:
             loop.kill()
             loop.wait()
+
+
+@contextlib.contextmanager
+def beside(command):
+    """Runs a shell command over and over meanwhile, as a build ("" runs nothing). RuntimeError where it failed."""
+    if not command:
+        yield
+        return
+    work = subprocess.Popen(["sh", "-c", f"while {command}; do :; done"], preexec_fn=go_apart, start_new_session=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+        if work.poll() is not None:
+            raise RuntimeError(f"what was to run beside failed: {command}")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(work.pid, signal.SIGKILL)
+        work.wait()
 
 
 # One processor's part of disturbed(): bursts of 0.2 to 3 ms, so long apart that they are that share of the time.

@@ -5,6 +5,7 @@
   score.py --build build/dev --quiet --seeds 3                 before all other programs (needs the right: SCHED_FIFO)
   score.py --build build/dev --quiet --disturbed 0.2           the same, but a fifth of each processor is taken in bursts
   score.py --build build/dev --loaded 2                        beside two busy loops
+  score.py --build build/dev --beside "ninja -C b -t clean && ninja -C b"        beside a build, over and over
   score.py --build build/dev --keep runs ...                   keeps recordings and measurements,
   score.py --build build/new --again runs                      which another trainprof then judges without running anything
   score.py ... --least recall=0.95 --least coverage=0.9 --most width=0.3     a gate
@@ -43,6 +44,7 @@ def parse(arguments):
     parser.add_argument("--plain", type=int, default=2, help="runs for the truth, each state")
     parser.add_argument("--quiet", action="store_true", help="with priority over all other programs, processors kept awake")
     parser.add_argument("--loaded", type=int, default=0, metavar="N", help="beside N busy loops, and, where allowed, little else")
+    parser.add_argument("--beside", default="", metavar="COMMAND", help="the same, beside a shell command that runs over and over")
     parser.add_argument("--disturbed", type=float, default=0, metavar="SHARE",
                         help="take that share of each processor in bursts (SCHED_FIFO)")
     parser.add_argument("--record", action="append", default=[], metavar="OPTION", help="of trainprof run, as --full")
@@ -75,7 +77,7 @@ def measured(options, machine):
         sys.exit(f"score.py: no such scenario: {', '.join(sorted(unknown))}")
     log = os.path.join(options.keep, "runs.jsonl") if options.keep else os.devnull
     with open(log, "a", encoding="utf-8") as kept, runs.busy_loops(options.loaded), \
-            runs.disturbed(options.disturbed):
+            runs.beside(options.beside), runs.disturbed(options.disturbed):
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             for name in options.only or names:
                 one = runs.measure(machine, name, seed, options.plain, progress)
@@ -147,7 +149,7 @@ def main(arguments):
         os.makedirs(options.keep, exist_ok=True)
     with contextlib.ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="scenarios-"))
-        machine = runs.Machine(options.build, folder, options.quiet, options.record, apart=options.loaded > 0)
+        machine = runs.Machine(options.build, folder, options.quiet, options.record, apart=options.loaded > 0 or bool(options.beside))
         judged = []
         for one in measured(options, machine):
             for state, watched in one["watched"].items():
