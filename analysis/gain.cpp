@@ -284,14 +284,59 @@ double ExpectedOf(const Outcome& outcome, std::span<const Change* const> changes
   return ExpectsTheMost(changes) ? outcome.high_ms : (outcome.low_ms + outcome.high_ms) / 2;
 }
 
-// Of what is expected.
-GainSpread ExpectedSpread(const RankModel& model, const Outcome& outcome,
-                          std::span<const Change* const> changes) {
+// By step.
+std::vector<double> ExpectedGains(const Outcome& outcome, std::span<const Change* const> changes) {
   std::vector<double> gains = outcome.high_gains_ms;
   if (!ExpectsTheMost(changes)) {
     for (size_t i = 0; i < gains.size(); ++i) gains[i] = (gains[i] + outcome.low_gains_ms[i]) / 2;
   }
-  return SpreadOf(gains, model.step_replay->numbers());
+  return gains;
+}
+
+// The table whose rows an edit names; nullptr: it names none.
+const EventColumns* TableOf(const Trace& trace, Edit edit) {
+  switch (edit) {
+    case Edit::kRemoveWaits:
+    case Edit::kDropCalls:
+    case Edit::kLaunchAsGraph:
+      return &trace.api;
+    case Edit::kFeedInput:
+    case Edit::kDropHostWork:
+      return &trace.ranges;
+    case Edit::kDropDependencies:
+      return &trace.syncs;
+    case Edit::kFillIdle:
+      return nullptr;
+    default:
+      return &trace.device_ops;
+  }
+}
+
+// Whether at least half of the steps have some of what goes.
+bool IsInMostSteps(const RankModel& model, const Change& change) {
+  const EventColumns* const table = TableOf(model.trace, change.edit);
+  std::vector<bool> has(model.device_steps.count(), false);
+  const auto add = [&](const Step* step) {
+    if (step != nullptr) has[static_cast<size_t>(step - model.device_steps.steps.data())] = true;
+  };
+  for (size_t i = 0; table != nullptr && i < change.rows.size(); ++i) {
+    CancelPoint(i);
+    const TraceTime begin = table->begin[Index(change.rows[i])];
+    const bool is_devices = table == &model.trace.device_ops;
+    add(is_devices ? model.device_steps.OnDeviceAt(begin) : model.device_steps.At(begin));
+  }
+  for (const ThreadSpan& span : change.spans) add(model.device_steps.At(span.interval.begin));
+  return 2 * static_cast<size_t>(std::count(has.begin(), has.end(), true)) >= has.size();
+}
+
+// Of the mean of these, what no habit gives: where what goes is in most steps and one or two of them hold most of the
+// gain, something else happened there.
+double ByChance(const RankModel& model, const Change& change, std::vector<double> gains) {
+  for (double& gain : gains) gain = std::max(0.0, gain);
+  const double odd = OfOddSteps(gains);
+  const double all = std::accumulate(gains.begin(), gains.end(), 0.0);
+  const bool is_most = 2 * odd * static_cast<double>(gains.size()) > all;
+  return is_most && IsInMostSteps(model, change) ? odd : 0;
 }
 
 // What few steps gain that stand at a fixed distance, a step: how many of them the recording holds is chance.
@@ -311,7 +356,9 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   const double most = std::max(
       0.0, StepReplay::MeanOf(model.steps_without_recording) / 1e6 - FloorMs(model, change));
   const double least = MayWaitElsewhere(model, change) ? 0 : outcome.low_ms;
-  const GainSpread spread = ExpectedSpread(model, outcome, changes);
+  const std::vector<double> gains = ExpectedGains(outcome, changes);
+  const GainSpread spread = SpreadOf(gains, model.step_replay->numbers());
+  const double by_chance = ByChance(model, change, gains);
   const double beyond_chance = BeyondChance(spread);
   const RecordingDoubt recording = DoubtOfRecording(model, changes, outcome);
   const GainSources sources{.answers_ms = outcome.high_ms - least,
@@ -321,12 +368,12 @@ Gain OfReplay(const RankModel& model, const Change& change) {
                             .recording_ms = std::max(recording.less_ms, recording.more_ms),
                             .launches_ms = OpenMs(model)};
   const double unsure = std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms;
-  const double low =
-      std::max(0.0, least - unsure - recording.less_ms) * (1 - model.ShareWithoutLaunch());
+  const double low = std::max(0.0, least - by_chance - unsure - recording.less_ms) *
+                     (1 - model.ShareWithoutLaunch());
   const double high = outcome.high_ms + unsure + recording.more_ms + sources.launches_ms;
   return {std::clamp(low, 0.0, most),
           std::clamp(high, 0.0, most),
-          std::clamp(ExpectedOf(outcome, changes) + beyond_chance, 0.0, most),
+          std::clamp(ExpectedOf(outcome, changes) + beyond_chance - by_chance, 0.0, most),
           0,
           spread,
           sources};

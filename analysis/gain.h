@@ -4,7 +4,8 @@
 //  1. What no trace tells of how the world answers (Assumption): all answers, and between the least and
 //     the most of them lies the gain.
 //  2. Steps differ: the standard error of the mean of what single steps gain, of blocks of neighbours; of what every
-//     n-th step gains, how many of these the recording happens to hold.
+//     n-th step gains, how many of these the recording happens to hold. What one or two steps gain beyond all others
+//     is not expected of a change of what is in most.
 //  3. The graph does not explain all of the run: its identity error.
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
 //     hundredth of the step; where programs compete for the host's processors, what the step before the change and the

@@ -1,7 +1,9 @@
 #include "analysis/gain_spread.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 namespace trainprof {
@@ -46,7 +48,18 @@ int64_t DistanceOf(std::span<const int64_t> numbers, std::span<const int64_t> al
   return same >= kMost * static_cast<double>(apart.size()) ? usual : 0;
 }
 
+constexpr size_t kOdd = kLeastRare - 1;
+
 }  // namespace
+
+double OfOddSteps(std::span<const double> gains) {
+  if (gains.size() < kLeastSteps) return 0;
+  std::array<double, kOdd + 1> most{};
+  std::partial_sort_copy(gains.begin(), gains.end(), most.begin(), most.end(), std::greater<>());
+  double beyond = 0;
+  for (size_t i = 0; i < kOdd; ++i) beyond += most[i] - most[kOdd];
+  return beyond / static_cast<double>(gains.size());
+}
 
 GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numbers) {
   GainSpread spread;

@@ -13,4 +13,8 @@ namespace trainprof {
 // between them are the same, of three steps and more. O(n log n).
 GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numbers);
 
+// Of the mean of what steps gain, what the two that gain most have beyond any other: something else happened there, as
+// a rule. 0 of fewer than ten steps. O(n).
+double OfOddSteps(std::span<const double> gains);
+
 }  // namespace trainprof

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "analysis/busy_words.h"
+#include "analysis/gain_spread.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
 #include "analysis/words.h"
@@ -22,9 +22,6 @@ constexpr double kWarnBelow = 0.50;
 constexpr double kErrorBelow = 0.20;
 // Of a busier device this share of the time must be left unexplained.
 constexpr double kLeastUnexplained = 0.05;
-// Of so many steps, one or two that the others are unlike are chance: something else that the machine did.
-constexpr size_t kLeastSteps = 10;
-constexpr size_t kOdd = 2;
 
 // What a device that is not busy for long enough leaves over.
 struct Rest {
@@ -74,10 +71,8 @@ Duration NamedIdle(const RankModel& model, const DeviceAccount& account) {
   return named;
 }
 
-// Of the idle time that has no cause, what the odd steps have more of than any other step.
-Duration OfOddSteps(const RankModel& model, const DeviceAccount& account) {
-  const std::vector<Step>& steps = model.device_steps.steps;
-  if (steps.size() < kLeastSteps) return {};
+// Of the idle time that has no cause, what may be chance.
+Duration UnknownOfOddSteps(const RankModel& model, const DeviceAccount& account) {
   std::vector<Interval> unknown;
   for (size_t i = 0; i < account.idle.size(); ++i) {
     CancelPoint(i);
@@ -85,12 +80,11 @@ Duration OfOddSteps(const RankModel& model, const DeviceAccount& account) {
     if (s.value == DeviceClass::kIdleUnknown) unknown.push_back(s.interval);
   }
   const IntervalSet all = IntervalSet::Union(std::move(unknown));
-  std::vector<Duration> by_step;
-  for (const Step& step : steps) by_step.push_back(all.TotalWithin(step.device));
-  std::partial_sort(by_step.begin(), by_step.begin() + kOdd + 1, by_step.end(), std::greater<>());
-  Duration odd;
-  for (size_t i = 0; i < kOdd; ++i) odd += by_step[i] - by_step[kOdd];
-  return odd;
+  std::vector<double> by_step;
+  for (const Step& step : model.device_steps.steps) {
+    by_step.push_back(static_cast<double>(all.TotalWithin(step.device).ns));
+  }
+  return Duration{static_cast<int64_t>(OfOddSteps(by_step) * static_cast<double>(by_step.size()))};
 }
 
 Rest RestOf(const RankModel& model, const DeviceAccount& account,
@@ -101,7 +95,7 @@ Rest RestOf(const RankModel& model, const DeviceAccount& account,
   for (const DeviceClass c : CausesOf(account)) rest.idle += account.Of(c);
   const Duration explained = std::max(ExplainedBy(findings, account), NamedIdle(model, account));
   rest.unexplained = rest.idle - std::min(rest.idle, explained);
-  rest.odd = std::min(rest.unexplained, OfOddSteps(model, account));
+  rest.odd = std::min(rest.unexplained, UnknownOfOddSteps(model, account));
   return rest;
 }
 

@@ -86,5 +86,17 @@ TEST(GainSpread, LossesMakeNoStepRare) {
   EXPECT_EQ(Of(std::vector<double>(20, -1)).rare_steps, 0);
 }
 
+TEST(GainSpread, OddStepsAreTwoBeyondAllOthers) {
+  std::vector<double> gains(20, 1);
+  EXPECT_EQ(OfOddSteps(gains), 0);
+  gains[3] = 41;
+  EXPECT_EQ(OfOddSteps(gains), 2);
+  gains[17] = 11;
+  EXPECT_EQ(OfOddSteps(gains), 2.5);
+  gains[18] = 11;
+  EXPECT_EQ(OfOddSteps(gains), 1.5);
+  EXPECT_EQ(OfOddSteps(std::vector<double>{9, 0, 0, 0, 0, 0, 0, 0, 0}), 0) << "of nine steps";
+}
+
 }  // namespace
 }  // namespace trainprof
