@@ -473,8 +473,7 @@ class Editor {
     }
     for (EdgeId edge = 0; edge < graph_.from.size(); ++edge) {
       CancelPoint(edge);
-      if (!IsOwnWork(edge)) continue;
-      costs_.SetLag(edge, longer(costs_.Lag(edge)));
+      if (IsOwnWork(edge)) costs_.SetLag(edge, longer(costs_.Lag(edge)));
     }
   }
 
