@@ -66,7 +66,7 @@ std::vector<Pause> PausesOf(const Trace& trace, const HostItems& items, const Ho
     const Interval times = items.Times(trace, item);
     const Interval pause = item.kind == NodeKind::kInput ? times : Interval{at, times.begin};
     at = times.end;
-    if (pause.Length() >= kThreadPause) pauses.push_back({i, pause});
+    if (!pause.Empty() && pause.Length() >= kThreadPause) pauses.push_back({i, pause});
   }
   return pauses;
 }

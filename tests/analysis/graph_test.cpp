@@ -293,6 +293,18 @@ int64_t HandOversIn(const char* script) {
   return std::count(graph.edge_kind.begin(), graph.edge_kind.end(), EdgeKind::kHandOver);
 }
 
+// Nothing stands before a thread's first call: that is no pause, however early the call is.
+TEST(Graph, TimesMayBeBelowZero) {
+  EXPECT_EQ(HandOversIn(R"(
+      thread 1
+      call -40 -30 cudaLaunchKernel | corr=1
+      thread 2
+      call -35 -25 cudaLaunchKernel | corr=2
+      stream 0 7
+      kernel -20 10 forward | corr=1)"),
+            0);
+}
+
 // It copies every 4 ms, whatever the loop does, which pauses for longer.
 TEST(Graph, ALoggerHandsOverToNobody) {
   EXPECT_EQ(HandOversIn(R"(
