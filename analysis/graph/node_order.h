@@ -24,6 +24,8 @@ class NodeOrder {
  public:
   // Keeps references.
   NodeOrder(const Trace& trace, const Streams& streams, const HostItems& items);
+  NodeOrder(const NodeOrder&) = delete;  // its merge asks this one
+  NodeOrder& operator=(const NodeOrder&) = delete;
 
   // How many there will be.
   size_t size() const { return size_; }

@@ -15,8 +15,8 @@ namespace trainprof {
 // the first recorded launch of its device was launched before that step.
 //  - A step ends when the last operation launched in it ends, and begins when the step before it
 //    ended; none ends before an earlier one. What runs beside a device's main stream (the one with
-//    most kernel time; of several the one that began first) and outlives the next step's work there holds no step up: a checkpoint's
-//    copies, say.
+//    most kernel time; of several the one that began first) and outlives the next step's work there holds
+//    no step up: a checkpoint's copies, say.
 //  - A step of which no launch was recorded up to its end (it launched nothing, or recording was
 //    off) ends with the host, or with the step before it where that is later.
 //  - A step whose last launches have no row (Step::end_is_known), and the last one of an input that
