@@ -15,8 +15,10 @@
 namespace trainprof {
 namespace {
 
-// Steps depend on those before them; so many together hardly do on the next so many.
+// Steps depend on those before them; so many together hardly do on the next so many. What other programs do lasts longer:
+// of long runs no more blocks are made than tell what they differ by.
 constexpr size_t kBlock = 5;
+constexpr size_t kMostBlocks = 24;
 // No two runs of a program take the same time.
 constexpr double kRunToRun = 0.01;
 constexpr double kRunToRunContended = 0.02;
@@ -37,7 +39,8 @@ constexpr double kLoaderShare = 0.01;
 
 // Half the width of the interval in which the mean of these lies with nine in ten.
 double HalfWidth(std::span<const double> values) {
-  const size_t block = values.size() >= 2 * kBlock ? kBlock : 1;
+  const size_t block =
+      values.size() >= 2 * kBlock ? std::max(kBlock, values.size() / kMostBlocks) : 1;
   const size_t blocks = values.size() / block;
   if (blocks < 2) return 0;
   std::vector<double> means;
@@ -51,6 +54,12 @@ double HalfWidth(std::span<const double> values) {
   for (const double m : means) squares += (m - mean) * (m - mean);
   const auto n = static_cast<double>(blocks);
   return StudentsT95(n - 1) * std::sqrt(squares / (n - 1) / n);
+}
+
+std::vector<double> InMs(std::span<const int64_t> times_ns) {
+  std::vector<double> times;
+  for (const int64_t ns : times_ns) times.push_back(static_cast<double>(ns) / 1e6);
+  return times;
 }
 
 // For a batch that another thread or process makes.
@@ -67,7 +76,7 @@ bool HasWaitedForInput(const RankModel& model) {
 }
 
 // Whether the stepping thread waited for what may come no sooner by the change: for a loader of which nothing is
-// recorded, say.
+// recorded, say. Once or twice is chance.
 bool MayWaitElsewhere(const RankModel& model, const Change& change) {
   if (change.edit == Edit::kFeedInput) return false;
   IntervalSet waits = model.unnamed_waits;
@@ -76,7 +85,13 @@ bool MayWaitElsewhere(const RankModel& model, const Change& change) {
     for (const ThreadSpan& span : change.spans) dropped.push_back(span.interval);
     waits = waits.Minus(IntervalSet::Union(std::move(dropped)));
   }
-  return model.ShareOfWindow(waits.TotalWithin(model.device_steps.window)) > kLoaderShare;
+  const double all_ms = waits.TotalWithin(model.device_steps.window).ToMilliseconds();
+  std::vector<double> by_step_ms;
+  for (const Step& step : model.device_steps.steps) {
+    by_step_ms.push_back(waits.TotalWithin(step.span).ToMilliseconds());
+  }
+  const double odd_ms = OfOddSteps(by_step_ms) * static_cast<double>(by_step_ms.size());
+  return model.ShareOfWindow(Microseconds(std::llround((all_ms - odd_ms) * 1e3))) > kLoaderShare;
 }
 
 // How many times as long the training thread's other work may take beside workers that keep up, where a step
@@ -129,31 +144,6 @@ std::vector<Assumption> Answers(const RankModel& model, std::span<const Change* 
   return answers;
 }
 
-// Where programs compete for processors the host takes another time in each run, before the change and after it; where
-// it does not hold the device up that makes no difference.
-double HostSwingMs(const RankModel& model, std::span<const Change* const> changes) {
-  if (!model.host_is_contended) return 0;
-  const Assumption as_now{.without_recording = &model.recording_cost};
-  const std::vector<int64_t> now = model.step_replay->After(changes, as_now);
-  const std::vector<int64_t> slower = model.step_replay->After(changes, model.SlowerHost());
-  const double before = StepReplay::MeanOf(model.steps_on_slower_host) -
-                        StepReplay::MeanOf(model.steps_without_recording);
-  return std::hypot(before, StepReplay::MeanOf(slower) - StepReplay::MeanOf(now)) / 1e6;
-}
-
-// What runs differ by beside the change, in ms a step.
-double RunToRun(const RankModel& model, std::span<const Change* const> changes) {
-  const auto steps = model.step_replay->recorded();
-  const double mean = StepReplay::MeanOf(steps);
-  const size_t half = steps.size() / 2;
-  double differ = 0;
-  if (half >= kBlock) {
-    differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
-  }
-  const double least = model.host_is_contended ? kRunToRunContended : kRunToRun;
-  return std::max({differ / 2e6, least * mean / 1e6, HostSwingMs(model, changes)});
-}
-
 // What is left of a step when a resource is used all the time: copies that run beside the rest still
 // need their link, collectives theirs.
 double FloorMs(const RankModel& model, const Change& change) {
@@ -193,6 +183,7 @@ struct Answer {
   double mean_ms = 0;
   double half_width_ms = 0;
   std::vector<double> gains_ms;  // by step
+  std::vector<int64_t> after;    // ns, by step
 };
 
 Answer Ask(const RankModel& model, std::span<const Change* const> changes,
@@ -206,23 +197,22 @@ Answer Ask(const RankModel& model, std::span<const Change* const> changes,
   const double mean =
       std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
   const double half_width = HalfWidth(gains);
-  return {mean, half_width, std::move(gains)};
+  return {mean, half_width, std::move(gains), after};
 }
 
 // What changes give together, by the worst and by the best answer.
 struct Outcome {
   double low_ms = std::numeric_limits<double>::infinity();
   double high_ms = 0;
-  double likeliest_ms = 0;   // by the first answer
-  double half_width_ms = 0;  // of the answer whose steps differ most
+  double likeliest_ms = 0;               // by the first answer
+  std::vector<int64_t> likeliest_steps;  // after it, ns
+  double half_width_ms = 0;              // of the answer whose steps differ most
   // By step: of the answer that gives least, and of that which gives most.
   std::vector<double> low_gains_ms;
   std::vector<double> high_gains_ms;
 };
 
-// By how much less, or more, what changes give may be for not knowing what recording took of the host. As assumed
-// (RecordingCostOf) it may be half of it; on an H200 it was twice as much in a row of launches and 18 times as much in
-// autograd's threads, seven times in all (docs/gpu_results.md). As measured it may be a quarter less or more.
+// By how much less, or more, what changes give may be for not knowing what recording took of the host.
 struct RecordingDoubt {
   double less_ms = 0;
   double more_ms = 0;
@@ -230,12 +220,14 @@ struct RecordingDoubt {
 
 RecordingDoubt DoubtOfRecording(const RankModel& model, std::span<const Change* const> changes,
                                 const Outcome& outcome) {
-  if (!model.recording_cost.Any()) return {};
-  const double as_recorded = Ask(model, changes, {}, model.step_replay->recorded()).mean_ms;
-  const double differs = std::abs(std::max(0.0, as_recorded) - outcome.likeliest_ms);
-  if (!model.recording_cost.measured.empty()) return {differs / 4, differs / 4};
-  constexpr double kSeenOfAssumed = 7;
-  return {(kSeenOfAssumed - 1) * differs, differs / 2};
+  RecordingDoubt doubt;
+  for (const auto& other : model.other_recordings) {
+    const Answer answer = Ask(model, changes, {.without_recording = &other.cost}, other.steps);
+    const double more = std::max(0.0, answer.mean_ms) - outcome.likeliest_ms;
+    doubt.less_ms = std::max(doubt.less_ms, -more);
+    doubt.more_ms = std::max(doubt.more_ms, more);
+  }
+  return doubt;
 }
 
 Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
@@ -245,7 +237,10 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     Answer answer = Ask(model, changes, assumption, before);
     // Who loses by a change takes it back.
     const double mean = std::max(0.0, answer.mean_ms);
-    if (outcome.high_gains_ms.empty()) outcome.likeliest_ms = mean;
+    if (outcome.high_gains_ms.empty()) {
+      outcome.likeliest_ms = mean;
+      outcome.likeliest_steps = std::move(answer.after);
+    }
     if (mean > outcome.high_ms || outcome.high_gains_ms.empty()) {
       outcome.high_ms = mean;
       outcome.high_gains_ms = answer.gains_ms;
@@ -272,6 +267,27 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     take({.has_all_graph_nodes = true}, model.steps_with_all_nodes);
   }
   return outcome;
+}
+
+// Where programs compete for processors each run meets other turns of theirs, one before the change and one after it:
+// what these make of a step shows in what steps differ by.
+double OtherTurnsMs(const RankModel& model, const Outcome& outcome) {
+  if (!model.host_is_contended) return 0;
+  return std::hypot(HalfWidth(InMs(model.steps_without_recording)),
+                    HalfWidth(InMs(outcome.likeliest_steps)));
+}
+
+// What runs differ by beside the change, in ms a step.
+double RunToRun(const RankModel& model, const Outcome& outcome) {
+  const auto steps = model.step_replay->recorded();
+  const double mean = StepReplay::MeanOf(steps);
+  const size_t half = steps.size() / 2;
+  double differ = 0;
+  if (half >= kBlock) {
+    differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
+  }
+  const double least = model.host_is_contended ? kRunToRunContended : kRunToRun;
+  return std::max({differ / 2e6, least * mean / 1e6, OtherTurnsMs(model, outcome)});
 }
 
 // What made a tensor on the host goes with its copy, as a rule.
@@ -364,7 +380,7 @@ Gain OfReplay(const RankModel& model, const Change& change) {
   const GainSources sources{.answers_ms = outcome.high_ms - least,
                             .steps_ms = std::max(outcome.half_width_ms, std::abs(beyond_chance)),
                             .replay_ms = model.step_replay->identity_error() * step,
-                            .runs_ms = RunToRun(model, changes),
+                            .runs_ms = RunToRun(model, outcome),
                             .recording_ms = std::max(recording.less_ms, recording.more_ms),
                             .launches_ms = OpenMs(model)};
   const double unsure = std::hypot(sources.steps_ms, sources.runs_ms) + sources.replay_ms;

@@ -8,10 +8,10 @@
 //     is not expected of a change of what is in most.
 //  3. The graph does not explain all of the run: its identity error.
 //  4. Runs differ, which one run does not show: half of what its two halves differ by, at least a
-//     hundredth of the step; where programs compete for the host's processors, what the step before the change and the
-//     step after it would take with a slower host.
-//  5. Recording took its part of the calls, which goes by itself: gains are without what it usually takes, and it may
-//     have been half of that, or half as much again.
+//     hundredth of the step; where programs compete for the host's processors, what steps differ by before the change
+//     and after it.
+//  5. Recording took its part of the calls, which goes by itself: gains are without what it took, as measured or
+//     assumed, and it may have been less or more (RecordingCost).
 //  6. No step takes less than nothing, nor less than a resource that it still needs.
 // GainSources tells how much each of the first five gives.
 #pragma once

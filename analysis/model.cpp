@@ -114,7 +114,7 @@ RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warm
     accounts = AccountDevices(trace, device_steps, activities, *graph, order);
     FindOwnInput(activities);
   }
-  FindContention();
+  host_is_contended = IsHostContended();
   Replay();  // behind the accounts: together they would need more room than anything else
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
@@ -174,7 +174,6 @@ void RankModel::Replay() {
   step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
                                                    device_steps.clock == StepClock::kDevice);
   LeaveOutRecording();
-  SlowHostDown();
   KeepSilenceThatCostsNothing();
   FindMissingNodes();
   step_replay->Forget();
@@ -191,6 +190,9 @@ void RankModel::LeaveOutRecording() {
   }
   if (recording_cost.Any()) {
     steps_without_recording = step_replay->After({}, {.without_recording = &recording_cost});
+    for (const RecordingCost& cost : {recording_cost.AtLeast(), recording_cost.AtMost()}) {
+      other_recordings.push_back({cost, step_replay->After({}, {.without_recording = &cost})});
+    }
   } else {
     const auto recorded = step_replay->recorded();
     steps_without_recording.assign(recorded.begin(), recorded.end());
@@ -218,34 +220,14 @@ double RankModel::ShareWithoutLaunch() const {
   return most;
 }
 
-// In another run others have the stepping thread's processor for half as long, or half as long again; and while some
-// programs come and go it may be more. A short window meets few of their turns. Of runs of 0.1 to 0.3 s on two
-// processors 136 of 153 gains lay within their intervals with that beside two busy loops, 97 of 103 beside a build.
-void RankModel::FindContention() {
+bool RankModel::IsHostContended() const {
   constexpr double kMuchPreempted = 0.02;  // of the stepping thread's time
-  constexpr double kOfPreempted = 0.5;
-  constexpr double kMayCome = 0.04;
-  constexpr double kEnoughTurnsS = 1;
-  constexpr double kFewestTurnsS = 0.16;
-  const Duration window = steps.window.Total();
-  Duration preempted;
-  if (steps.thread != kNoTrack) preempted = PreemptedWithin(trace, steps.thread, steps.window);
-  const double share =
-      window.ns == 0 ? 0 : static_cast<double>(preempted.ns) / static_cast<double>(window.ns);
-  host_is_contended = share > kMuchPreempted ||
-                      std::any_of(host_facts.begin(), host_facts.end(),
-                                  [](const HostFact& fact) { return fact.id == "cpu_busy"; });
-  if (!host_is_contended) return;
-  const double turns_s =
-      std::clamp(device_steps.window.Total().ToMilliseconds() / 1e3, kFewestTurnsS, kEnoughTurnsS);
-  const double of_its_own = std::max(1 - share, kMuchPreempted);
-  const double more =
-      (kMayCome + kOfPreempted * share / of_its_own) * std::sqrt(kEnoughTurnsS / turns_s);
-  host_swing = 1 + std::min(more, 1.0);
-}
-
-void RankModel::SlowHostDown() {
-  if (host_is_contended) steps_on_slower_host = step_replay->After({}, SlowerHost());
+  const bool is_busy = std::any_of(host_facts.begin(), host_facts.end(),
+                                   [](const HostFact& fact) { return fact.id == "cpu_busy"; });
+  if (is_busy || steps.thread == kNoTrack) return is_busy;
+  const Duration preempted = PreemptedWithin(trace, steps.thread, steps.window);
+  return static_cast<double>(preempted.ns) >
+         kMuchPreempted * static_cast<double>(steps.window.Total().ns);
 }
 
 void RankModel::FindMissingNodes() {

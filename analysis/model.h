@@ -53,6 +53,12 @@ struct RankModel {
   RecordingCost recording_cost;
   Duration recording_of_step;  // SlowedHost::per_step
   std::vector<int64_t> steps_without_recording;
+  // The same for the least and the most that it may have taken; none where nothing is known.
+  struct Unrecorded {
+    RecordingCost cost;
+    std::vector<int64_t> steps;
+  };
+  std::vector<Unrecorded> other_recordings;
   // When nothing shows that the stepping thread worked (SilenceOf), where it may as well have waited for a
   // device, somehow: the steps would have taken as long, had it not. And these times then, as those of
   // step_replay->recorded().
@@ -66,11 +72,8 @@ struct RankModel {
   // The steps' times if no node of a graph were missing; empty where none may be.
   std::vector<int64_t> steps_with_all_nodes;
   std::vector<HostFact> host_facts;  // over `steps`
-  // More wanted to run than there were processors: the host's own work takes another time in each run, up to so many
-  // times as long, and the steps then as in `steps_on_slower_host`; empty where it is not contended.
+  // More wanted to run than there were processors: runs differ by more than elsewhere.
   bool host_is_contended = false;
-  double host_swing = 1;
-  std::vector<int64_t> steps_on_slower_host;
   // Why what devices did is not known well enough to say that nothing is wrong: rows are missing,
   // or not understood. Empty where they are all there.
   std::string device_doubt;
@@ -90,11 +93,6 @@ struct RankModel {
   // Of the operations in the steps those whose launch is not recorded, on the device with most: what these waited
   // for nothing tells.
   double ShareWithoutLaunch() const;
-  // Without recording, where others have more of the processors.
-  Assumption SlowerHost() const {
-    return {
-        .without_recording = &recording_cost, .contention = host_swing, .contends_for_input = true};
-  }
   // What the host did: a call, a range.
   bool InWindow(const Interval& interval) const {
     return device_steps.window.TotalWithin(interval).ns > 0;
@@ -114,9 +112,8 @@ struct RankModel {
   void OpenHost(const Steps& counted);
   void LeaveOutRecording();
   void KeepSilenceThatCostsNothing();
-  void FindContention();
+  bool IsHostContended() const;
   void FindMissingNodes();
-  void SlowHostDown();
 };
 
 // "steps without GPU detail take 2.6 ms, those with it 1.9 ms; they wait 0.7 ms for the loader, ..."

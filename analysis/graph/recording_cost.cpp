@@ -17,6 +17,10 @@ namespace {
 constexpr Duration kCall = Microseconds(1);
 // Where the recording does not tell what one took: what a walk costs some programs.
 constexpr Duration kStack = Microseconds(10);
+// AtLeast, AtMost.
+constexpr double kDoubtOfMeasured = 0.25;
+constexpr double kLeastOfAssumed = 0.5;
+constexpr double kMostOfAssumed = 7;
 // Of nodes: so many that a thread is worth its start.
 constexpr size_t kAtOnce = size_t{1} << 17;
 
@@ -106,11 +110,28 @@ NodeId CallOf(const Graph& graph, NodeId node) {
 
 RecordingCost RecordingCostOf(const Trace& trace) {
   if (trace.source != SourceKind::kRecording) return {};
-  RecordingCost cost{kCall, kStack, {}};
+  RecordingCost cost{kCall, kStack};
   const std::string_view text = EnvironmentValue(trace.environment, fact::kCuptiStackCostNs);
   int64_t ns = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), ns).ec == std::errc()) {
     cost.stack = Nanoseconds(std::clamp<int64_t>(ns, 0, Milliseconds(1).ns));
+    cost.stack_is_measured = true;
+  }
+  return cost;
+}
+
+RecordingCost RecordingCost::AtLeast() const {
+  return Scaled(1 - kDoubtOfMeasured, kLeastOfAssumed);
+}
+
+RecordingCost RecordingCost::AtMost() const { return Scaled(1 + kDoubtOfMeasured, kMostOfAssumed); }
+
+RecordingCost RecordingCost::Scaled(double of_measured, double of_assumed) const {
+  RecordingCost cost = *this;
+  cost.call.ns = Part(call.ns, of_assumed);
+  cost.stack.ns = Part(stack.ns, stack_is_measured ? of_measured : of_assumed);
+  for (SlowedTime& slowed : cost.measured) {
+    slowed.share = std::max(0.0, 1 - (1 - slowed.share) * of_measured);
   }
   return cost;
 }

@@ -463,17 +463,11 @@ class Editor {
   }
 
   void SlowHost() {
-    const auto longer = [&](int64_t ns) {
-      return static_cast<int64_t>(static_cast<double>(ns) * assumption_.contention);
-    };
-    for (NodeId node = 1; assumption_.contends_for_input && node < graph_.size(); ++node) {
-      CancelPoint(node);
-      if (graph_.kind[node] != NodeKind::kInput || costs_.Duration(node) <= kTakeBatchNs) continue;
-      costs_.SetDuration(node, longer(costs_.Duration(node)));
-    }
     for (EdgeId edge = 0; edge < graph_.from.size(); ++edge) {
       CancelPoint(edge);
-      if (IsOwnWork(edge)) costs_.SetLag(edge, longer(costs_.Lag(edge)));
+      if (!IsOwnWork(edge)) continue;
+      costs_.SetLag(edge, static_cast<int64_t>(static_cast<double>(costs_.Lag(edge)) *
+                                               assumption_.contention));
     }
   }
 

@@ -20,7 +20,6 @@ struct Assumption {
   std::span<const Row> own_input{};
   // The host's own work takes that many times as long: what is done beside it needs processors, too.
   double contention = 1;
-  bool contends_for_input = false;  // and what makes its batches
   // What the host did before calls that go (kDropWork) goes with them: it made what they copied.
   bool drops_preparation = false;
   // Bytes of a pinned copy per microsecond, where the trace shows none.

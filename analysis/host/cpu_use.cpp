@@ -19,6 +19,9 @@ bool WasPreempted(const CpuTimeTable& looks, uint32_t row) {
 // Systems count what a thread used when it gives its processor up, and at ticks, which are at most so far apart.
 constexpr int64_t kTickNs = 10'000'000;
 
+// A shorter one may be over before the thread gives the CPU up.
+constexpr Duration kLongWait = Microseconds(50);
+
 // By look what the thread did not have of the CPU. What was used, and not yet counted at a look, is counted in a later
 // one: so what a thread had that never lost its processor is counted less there, and what seems to be more than all of
 // the time was had before, where the looks follow each other.
@@ -68,14 +71,24 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
     const Interval between = Between(looks, row);
     CpuUse use{{}, WasPreempted(looks, row) ? less : Duration{}, {}};
     Duration recorded;
+    int64_t waits = 0;  // recorded ones that may have given the CPU up, once each
+    TraceTime waited_until;
     VisitWithin(activity, between, [&](const Interval& piece, const HostMoment& moment) {
       const bool is_silent = moment.activity == HostActivity::kNothing ||
                              moment.activity == HostActivity::kOwnRange ||
                              moment.activity == HostActivity::kPython;
       if (is_silent) use.silent += piece.Length();
-      if (moment.activity == HostActivity::kSync) recorded += piece.Length();
+      if (moment.activity != HostActivity::kSync) return;
+      recorded += piece.Length();
+      if (piece.Length() >= kLongWait && piece.begin != waited_until) ++waits;
+      waited_until = piece.end;
     });
-    if (looks.waits[row] != 0) use.waited = Beyond(recorded, less);
+    // For longer than it was silent it had no CPU: it gave it up as it waited for a device, and in silence never.
+    const bool is_all_recorded = looks.waits[row] <= waits && less > use.silent;
+    if (looks.waits[row] != 0 && !is_all_recorded) use.waited = Beyond(recorded, less);
+    if (looks.waits[row] != 0 && is_all_recorded && looks.interruptions[row] != 0) {
+      use.preempted = std::max(Duration{}, less - recorded);
+    }
     uses.push_back({between, use});
   }
   return uses;

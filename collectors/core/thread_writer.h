@@ -125,6 +125,12 @@ class ThreadWriter {
   // Whether it opened.
   bool StepBegins();
   void Fact(const Text& key, const Text& value);
+  // What the thread has used of the CPU, if it steps: around a call that waits, to tell that apart from what it uses
+  // before and behind it. `now`: else where the last look is some time ago.
+  void LookAtUsage(bool now) {
+    const uint64_t ticks = recording::ReadTicks(g_runtime.clock);
+    if (UsageIsDue(ticks) || (now && steps_)) WriteUsage(ticks);
+  }
 
   void NameCategory(const Domain* domain, uint32_t category, const Text& name);
   void NameThread(uint32_t tid, const Text& name);

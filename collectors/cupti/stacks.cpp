@@ -109,6 +109,13 @@ void TakeStack(Session& session, CallDomain domain, uint32_t correlation, bool w
   t_walking = false;
 }
 
+void LookAtUsage(bool now) {
+  ThreadWriter* writer = ThreadWriter::EnterAgain();
+  if (writer == nullptr) return;
+  writer->LookAtUsage(now);
+  writer->Leave();
+}
+
 void CallBegins(Session& session, CallDomain domain, uint32_t cbid,
                 const CUpti_CallbackData& call) {
   if (t_thread == 0) t_thread = static_cast<uint32_t>(ThreadId());
@@ -116,6 +123,7 @@ void CallBegins(Session& session, CallDomain domain, uint32_t cbid,
   *call.correlationData = static_cast<uint64_t>(begun.begin_ns);
   // A launch that has not returned may have brought no kernel yet: it is not told of.
   if (g_launches.Has(domain, cbid)) return;
+  LookAtUsage(false);
   t_open_call = session.ring.header()->open_calls.Begin(t_open_call, t_thread, begun);
 }
 
@@ -127,6 +135,7 @@ void CallEnds(Session& session, CallDomain domain, uint32_t cbid, const CUpti_Ca
   *call.correlationData = 0;  // taken once, should its end be told twice
   const int64_t is_long = g_launches.Has(domain, cbid) ? kLongLaunchNs : kLongCallNs;
   const bool was_long = MonotonicNs() - begin > is_long;
+  if (was_long) LookAtUsage(true);
   if (!was_long && (!g_looked_at.Has(domain, cbid) || t_quick_calls.Pass())) return;
   TakeStack(session, domain, call.correlationId, was_long);
 }

@@ -286,6 +286,12 @@ TEST(DeviceAccount, ARecordedWaitIsNoneOfTheSilenceBehindIt) {
   EXPECT_EQ(with("| used=5000 waits=1"), std::string(kRest) + "idle_host_work 4005");
   EXPECT_EQ(with("| used=4000 waits=2"), std::string(kRest) + "idle_unknown 4005");
   EXPECT_EQ(with("| used=3000 waits=2"), std::string(kRest) + "idle_unknown 4005");
+  // It gave the CPU up once, for longer than it was silent: in that wait. For the rest somebody else had it.
+  EXPECT_EQ(with("| used=2000 waits=1 interruptions=1"),
+            std::string(kRest) + "idle_preempted 4005");
+  EXPECT_EQ(with("| used=2000 waits=2 interruptions=1"), std::string(kRest) + "idle_unknown 4005");
+  EXPECT_EQ(with("| used=3000 waits=1 interruptions=1"), std::string(kRest) + "idle_unknown 4005")
+      << "it may have waited in silence, and not given the CPU up in the sync";
 }
 
 // A logger's copies cut the gap into pieces; the thread's looks tell of all of them together: of 8 ms it used 5,

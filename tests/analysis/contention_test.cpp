@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "analysis/gain.h"
 #include "tests/support/trace_script.h"
@@ -10,43 +11,44 @@
 namespace trainprof {
 namespace {
 
-// Another program takes a fifth of the thread's time. The device ends its work after `kernel_us`; for the rest of the
-// 5 ms the thread does what nothing tells. What it waited for is dropped.
-GainSources SourcesWith(int steps, int kernel_us, int wait_us) {
-  const Trace trace = TraceFromScript(fmt::format(R"(
-    thread 1
-    repeat {0} every 5000
-      step 0 5000 step
-      cpu 0 5000 | used=4000 interruptions=2
-      call 10 20 cudaLaunchKernel | corr=1
-      call 70 {2} cudaStreamSynchronize | corr=2
-    end
-    stream 0 7
-    repeat {0} every 5000
-      kernel 15 {1} forward | corr=1
-      sync 70 {2} Stream Sync | corr=2
-    end)",
-                                                  steps, kernel_us, wait_us));
+// Steps of 5 ms, sixty before the last, every other five of them `more_us` longer. Another program takes a fifth of the thread's time.
+// The device ends its work after `kernel_us`; the thread waits for it, and does for the rest of a step what nothing
+// tells. That wait is dropped.
+GainSources SourcesWith(int kernel_us, int more_us) {
+  std::string host = "thread 1\n";
+  std::string device = "stream 0 7\n";
+  int at = 0;
+  for (int step = 0; step < 61; ++step) {
+    const int length = 5000 + step / 5 % 2 * more_us;
+    host += fmt::format(
+        "step {0} {1} step\ncpu {0} {1} | used={2} interruptions=2\n"
+        "call {3} {4} cudaLaunchKernel | corr={7}\ncall {5} {6} cudaStreamSynchronize | corr={8}\n",
+        at, at + length, length * 4 / 5, at + 10, at + 20, at + 30, at + kernel_us + 20,
+        2 * step + 1, 2 * step + 2);
+    device +=
+        fmt::format("kernel {} {} forward | corr={}\nsync {} {} Stream Sync | corr={}\n", at + 15,
+                    at + kernel_us + 15, 2 * step + 1, at + 30, at + kernel_us + 20, 2 * step + 2);
+    at += length;
+  }
+  const Trace trace = TraceFromScript(host + device);
   const RankModel model(trace);
   EXPECT_TRUE(model.host_is_contended);
   Change change{Edit::kRemoveWaits, {}, kNoDevice};
-  for (uint32_t call = 0; call < trace.api.size(); ++call) change.rows.push_back(Row{call});
+  for (uint32_t call = 0; call < trace.api.size(); ++call) {
+    if (trace.api.kind[call] == ApiKind::kSync) change.rows.push_back(Row{call});
+  }
   return GainOf(model, Finding{}, change).sources;
 }
 
-// It had the processor for a fourth of the thread's own time: half of that, and 4 % for those that come and go, of the
-// 3.03 ms that the host works, before and after. A tenth of a second meets few of its turns.
-TEST(Contention, IsOfTheHostsWorkAndMoreWhereTheWindowIsShort) {
-  const double long_run_ms = std::sqrt(2) * (0.5 * 0.25 + 0.04) * 3.03;
-  EXPECT_NEAR(SourcesWith(400, 2000, 2005).runs_ms, long_run_ms, 0.001);
-  EXPECT_NEAR(SourcesWith(81, 2000, 2005).runs_ms, long_run_ms / std::sqrt(0.4), 0.01);
-  EXPECT_NEAR(SourcesWith(12, 2000, 2005).runs_ms, 2.5 * long_run_ms, 0.001);
+// Means of five steps lie half a millisecond about that of all, twelve of them: the standard error of such a mean is
+// 0.5 sqrt(12 / 11) / sqrt(12), and 1.796 of these hold nine in ten. The host is the limit before and after.
+TEST(Contention, MakesRunsDifferByWhatStepsDifferByBeforeAndAfter) {
+  EXPECT_NEAR(SourcesWith(2000, 1000).runs_ms, std::sqrt(2) * 1.796 * 0.5 / std::sqrt(11), 0.01);
 }
 
 // Without the wait the thread is ahead of its device: whatever it takes, the step is as long.
 TEST(Contention, IsNoneOfWhereTheDeviceIsTheLimit) {
-  const double before_ms = (0.5 * 0.25 + 0.04) * 0.1;
-  EXPECT_NEAR(SourcesWith(400, 4950, 4965).runs_ms, std::max(before_ms, 5 * 0.02), 0.001);
+  EXPECT_NEAR(SourcesWith(4950, 0).runs_ms, 5 * 0.02, 0.001);
 }
 
 // Steps of 2.1 ms, and one in which the host does nothing recorded for 2 ms behind its wait: without that it would have

@@ -247,8 +247,8 @@ int Stacks(long count) {
   return 0;
 }
 
-int Steps(long count, long milliseconds) {
-  const void* kernel = Declare("_Z6kernelPf", 1000);
+int Steps(long count, long milliseconds, double kernel_ns) {
+  const void* kernel = Declare("_Z6kernelPf", kernel_ns);
   for (long i = 0; i < count; ++i) {
     nvtxRangePushA("step");
     Launch(kernel, nullptr);
@@ -423,7 +423,8 @@ int main(int argc, char** argv) {
   if (mode == "payload") code = Payload(count);
   if (mode == "loaded") code = Loaded(count, argc > 3 ? std::atof(argv[3]) : 300'000);
   if (mode == "graph_steps") code = GraphSteps(count);
-  if (mode == "steps") code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2);
+  if (mode == "steps")
+    code = Steps(count, argc > 3 ? std::atol(argv[3]) : 2, argc > 4 ? std::atof(argv[4]) : 1000);
   if (mode == "second_client" || mode == "rude_client") {
     const void* kernel = Declare("_Z6kernelPf", 1000);
     const auto client =

@@ -90,6 +90,7 @@ def beside(command):
     if not command:
         yield
         return
+    # In a session of its own, as somebody else's build is: the kernel divides processors by session (autogroup).
     work = subprocess.Popen(["sh", "-c", f"while {command}; do :; done"], preexec_fn=go_apart, start_new_session=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

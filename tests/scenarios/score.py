@@ -42,6 +42,7 @@ def parse(arguments):
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--plain", type=int, default=2, help="runs for the truth, each state")
+    parser.add_argument("--steps", type=int, default=0, metavar="N", help="of each run (default: the scenarios' own, 60 as a rule)")
     parser.add_argument("--quiet", action="store_true", help="with priority over all other programs, processors kept awake")
     parser.add_argument("--loaded", type=int, default=0, metavar="N", help="beside N busy loops, and, where allowed, little else")
     parser.add_argument("--beside", default="", metavar="COMMAND", help="the same, beside a shell command that runs over and over")
@@ -149,7 +150,7 @@ def main(arguments):
         os.makedirs(options.keep, exist_ok=True)
     with contextlib.ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="scenarios-"))
-        machine = runs.Machine(options.build, folder, options.quiet, options.record, apart=options.loaded > 0 or bool(options.beside))
+        machine = runs.Machine(options.build, folder, options.quiet, options.record, options.steps, apart=options.loaded > 0 or bool(options.beside))
         judged = []
         for one in measured(options, machine):
             for state, watched in one["watched"].items():
