@@ -114,6 +114,7 @@ RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warm
     accounts = AccountDevices(trace, device_steps, activities, *graph, order);
     FindOwnInput(activities);
   }
+  LeaveOutHandOvers();
   host_is_contended = IsHostContended();
   Replay();  // behind the accounts: together they would need more room than anything else
   if (has_detail) {
@@ -144,6 +145,27 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
     if (2 * use.waited.ns > std::max(time.Length(), use.silent).ns) waits.push_back(time);
   }
   unnamed_waits = IntervalSet::Union(std::move(waits));
+}
+
+// Of unnamed waits those for another thread, as the graph tells.
+void RankModel::LeaveOutHandOvers() {
+  if (unnamed_waits.intervals().empty()) return;
+  std::vector<Interval> told;
+  for (NodeId node = 1; node < graph->size(); ++node) {
+    CancelPoint(node);
+    bool is_handed_over = false;
+    NodeId before = 0;
+    for (EdgeId edge = graph->first_edge[node]; edge < graph->first_edge[node + 1]; ++edge) {
+      is_handed_over |= graph->edge_kind[edge] == EdgeKind::kHandOver;
+      if (graph->edge_kind[edge] == EdgeKind::kProgram) before = graph->from[edge];
+    }
+    if (!is_handed_over || before == 0 || HostThreadOf(trace, *graph, node) != device_steps.thread)
+      continue;
+    const int64_t begin = graph->ends[node] - graph->recorded.Duration(node);
+    told.push_back(
+        {TraceTime{graph->ends[before]}, TraceTime{std::max(begin, graph->ends[before])}});
+  }
+  unnamed_waits = unnamed_waits.Minus(IntervalSet::Union(std::move(told)));
 }
 
 void RankModel::FindOwnInput(const ThreadActivities& activities) {

@@ -112,6 +112,7 @@ struct RankModel {
   void OpenHost(const Steps& counted);
   void LeaveOutRecording();
   void KeepSilenceThatCostsNothing();
+  void LeaveOutHandOvers();
   bool IsHostContended() const;
   void FindMissingNodes();
 };

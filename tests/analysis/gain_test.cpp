@@ -121,6 +121,39 @@ constexpr char kSyncAndPause[] = R"(
         sync 70 2005 Stream Sync | corr=2
       end)";
 
+// That it waited for another thread, which it had told to work, is known.
+TEST(Gain, IsNotInDoubtWhereTheThreadWaitsForAnotherOne) {
+  const Trace trace = TraceFromScript(R"(
+    thread 1
+    repeat 20 every 5000
+      step 0 5000 step
+      cpu 0 5000 | used=200 waits=2
+      call 10 20 cudaLaunchKernel | corr=1
+      call 70 2005 cudaStreamSynchronize | corr=2
+      call 2010 2020 cudaLaunchKernel | corr=3
+      call 4920 4930 cudaLaunchKernel | corr=4
+    end
+    thread 2
+    repeat 20 every 5000
+      call 2040 2050 cudaMemcpyAsync | corr=6
+      call 4880 4900 cudaMemsetAsync | corr=5
+    end
+    stream 0 7
+    repeat 20 every 5000
+      kernel 15 2000 forward | corr=1
+      sync 70 2005 Stream Sync | corr=2
+      kernel 2015 2030 loss | corr=3
+      copy 2045 2060 Memcpy DtoD (Device -> Device) | corr=6 bytes=100
+      kernel 4895 4910 fill | corr=5
+      kernel 4925 4940 backward | corr=4
+    end)");
+  const RankModel model(trace);
+  EXPECT_TRUE(model.unnamed_waits.intervals().empty());
+  const Gain gain = GainOf(model, Finding{}, AllRowsOf(trace, Edit::kRemoveWaits));
+  EXPECT_NEAR(gain.expected_ms_per_step, 1.93, 0.1);
+  EXPECT_GT(gain.low_ms_per_step, 1.8);
+}
+
 // A look shows that the thread waited behind the sync: perhaps for a loader, which is no faster without the sync.
 TEST(Gain, MayBeNothingWhereTheThreadWaitsForWhatNothingTells) {
   const auto gain_with = [](const char* look) {
