@@ -189,6 +189,8 @@ def summarise(judged):
         "right": true, "false": false,
         "fixed": len(fixed), "starved": sum(run["starved"] for run in judged), "silent": share([run["is_silent"] for run in fixed]),
         "intervals": len(claimed), "coverage": share([h["covered"] for _, h in claimed]),
+        "coverage_quiet": share([h["covered"] for run, h in claimed if run["quiet"]]),
+        "coverage_beside": share([h["covered"] for run, h in claimed if not run["quiet"]]),
         "coverage_with_noise": share([h["near"] for _, h in claimed]),
         "width": quantile(widths, 0.5), "site": share([h["site"] for _, h in real]),
         "class": share([run["class_right"] for run in judged]),

@@ -60,6 +60,14 @@ class Runs(unittest.TestCase):
             run = judge.judge_run(of_loader(), "on", report([finding("input-bound", low, high)]))
             self.assertFalse(run["habits"][0]["covered"])
 
+    def test_of_quiet_runs_and_others_coverage_is_told_apart(self):
+        quiet = judge.judge_run(of_loader(), "on", report([finding("input-bound", 0.5, 1.5)]))
+        beside = judge.judge_run(of_loader(), "on", report([finding("input-bound", 1.01, 1.5)]))
+        quiet["quiet"], beside["quiet"] = True, False
+        figures = judge.summarise([quiet, beside, quiet])
+        self.assertEqual((figures["coverage_quiet"], figures["coverage_beside"]), (1, 0))
+        self.assertIsNone(judge.summarise([quiet])["coverage_beside"])
+
     def test_what_noise_may_explain_is_near(self):
         for high, near in ((0.79, False), (0.91, True)):
             run = judge.judge_run(of_loader(on=(3.0, 3.2)), "on", report([finding("input-bound", 0.5, high)]))

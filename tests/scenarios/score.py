@@ -7,12 +7,13 @@
   score.py --build build/dev --loaded 2                        beside two busy loops
   score.py --build build/dev --beside "ninja -C b -t clean && ninja -C b"        beside a build, over and over
   score.py --build build/dev --keep runs ...                   keeps recordings and measurements,
-  score.py --build build/new --again runs                      which another trainprof then judges without running anything
+  score.py --build build/new --again runs more                 which another trainprof then judges without running anything
   score.py ... --least recall=0.95 --least coverage=0.9 --most width=0.3     a gate
 
 What is scored, by the names that --least and --most take: recall (of habits worth over 2 % of the step, those that a rule
 of theirs found), first (the first finding that is no symptom is the worst habit's), precision (alarms that a real habit
-accounts for), silent (runs in which nothing is lost, without an alarm), coverage (measured gain within [low, high]; coverage_with_noise: or within the measurement's two standard errors of it),
+accounts for), silent (runs in which nothing is lost, without an alarm), coverage (measured gain within [low, high]; coverage_quiet, coverage_beside: of runs before all other programs, and of others;
+coverage_with_noise: or within the measurement's two standard errors of it),
 width (median of (high - low) / gain), site (the habit's line or range is named), class (the worst idle class),
 step_error and step_error_p90 (|reported / true - 1|), expected_error, identity_error (with _p90, _max) where a report
 has them. kinds.py says which rules may find what.
@@ -50,7 +51,8 @@ def parse(arguments):
                         help="take that share of each processor in bursts (SCHED_FIFO)")
     parser.add_argument("--record", action="append", default=[], metavar="OPTION", help="of trainprof run, as --full")
     parser.add_argument("--keep", metavar="FOLDER", help="keep recordings and what was measured")
-    parser.add_argument("--again", metavar="FOLDER", help="judge what --keep kept, with this build's trainprof")
+    parser.add_argument("--again", nargs="+", default=[], metavar="FOLDER",
+                        help="judge what --keep kept, together, with this build's trainprof")
     parser.add_argument("--json", metavar="FILE", help="write all figures")
     parser.add_argument("--least", action="append", type=limit, default=[], metavar="FIGURE=VALUE")
     parser.add_argument("--most", action="append", type=limit, default=[], metavar="FIGURE=VALUE")
@@ -58,19 +60,23 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def kept_in(folder, only):
+    """The runs that --keep kept there; of what was run twice the later recording is there."""
+    with open(os.path.join(folder, "runs.jsonl"), encoding="utf-8") as kept:
+        latest = {(one["scenario"], one["seed"]): one for one in map(json.loads, kept)}
+    for one in latest.values():
+        if only and one["scenario"] not in only:
+            continue
+        for watched in one["watched"].values():
+            watched["recording"] = os.path.join(os.path.abspath(folder), os.path.basename(watched["recording"]))
+        yield one
+
+
 def measured(options, machine):
     """Runs all that is asked for, or reads what was kept; yields the runs of one scenario and seed."""
     if options.again:
-        with open(os.path.join(options.again, "runs.jsonl"), encoding="utf-8") as kept:
-            # Of what was run twice the later recording is there.
-            latest = {(one["scenario"], one["seed"]): one for one in map(json.loads, kept)}
-        for one in latest.values():
-            if options.only and one["scenario"] not in options.only:
-                continue
-            for watched in one["watched"].values():
-                name = os.path.basename(watched["recording"])
-                watched["recording"] = os.path.join(os.path.abspath(options.again), name)
-            yield one
+        for folder in options.again:
+            yield from kept_in(folder, options.only)
         return
     names = machine.scenarios()
     unknown = set(options.only) - set(names)
