@@ -16,8 +16,9 @@ namespace trainprof {
 namespace {
 
 // Steps depend on those before them; so many together hardly do on the next so many. What other programs do lasts longer:
-// of long runs no more blocks are made than tell what they differ by.
+// of long runs no more blocks are made than tell what they differ by, of short ones as many as it takes for that.
 constexpr size_t kBlock = 5;
+constexpr size_t kFewestBlocks = 10;
 constexpr size_t kMostBlocks = 24;
 // No two runs of a program take the same time.
 constexpr double kRunToRun = 0.01;
@@ -39,8 +40,8 @@ constexpr double kLoaderShare = 0.01;
 
 // Half the width of the interval in which the mean of these lies with nine in ten.
 double HalfWidth(std::span<const double> values) {
-  const size_t block =
-      values.size() >= 2 * kBlock ? std::max(kBlock, values.size() / kMostBlocks) : 1;
+  const size_t block = std::max(
+      {size_t{1}, std::min(kBlock, values.size() / kFewestBlocks), values.size() / kMostBlocks});
   const size_t blocks = values.size() / block;
   if (blocks < 2) return 0;
   std::vector<double> means;

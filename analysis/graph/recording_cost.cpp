@@ -128,6 +128,7 @@ RecordingCost RecordingCost::AtMost() const { return Scaled(1 + kDoubtOfMeasured
 
 RecordingCost RecordingCost::Scaled(double of_measured, double of_assumed) const {
   RecordingCost cost = *this;
+  if (!measured.empty()) of_assumed = of_measured;
   cost.call.ns = Part(call.ns, of_assumed);
   cost.stack.ns = Part(stack.ns, stack_is_measured ? of_measured : of_assumed);
   for (SlowedTime& slowed : cost.measured) {

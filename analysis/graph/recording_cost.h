@@ -24,8 +24,9 @@ struct RecordingCost {
   bool stack_is_measured = false;  // by the recorder
 
   bool Any() const { return call.ns != 0 || stack.ns != 0 || !measured.empty(); }
-  // What it may be as well. What is measured may be a quarter less or more, what is assumed half as much or seven times:
-  // on an H200 a launch took 1.8 us in a row of launches, 18 in autograd's threads, 7 all in all (docs/gpu_results.md).
+  // What it may be as well. What is measured may be a quarter less or more, what is assumed where nothing is measured half
+  // as much or seven times: on an H200 a launch took 1.8 us in a row of launches, 18 in autograd's threads, 7 all in all
+  // (docs/gpu_results.md).
   RecordingCost AtLeast() const;
   RecordingCost AtMost() const;
 
