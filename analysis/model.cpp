@@ -159,11 +159,10 @@ void RankModel::LeaveOutHandOvers() {
       is_handed_over |= graph->edge_kind[edge] == EdgeKind::kHandOver;
       if (graph->edge_kind[edge] == EdgeKind::kProgram) before = graph->from[edge];
     }
-    if (!is_handed_over || before == 0 || HostThreadOf(trace, *graph, node) != device_steps.thread)
-      continue;
+    if (!is_handed_over || HostThreadOf(trace, *graph, node) != device_steps.thread) continue;
     const int64_t begin = graph->ends[node] - graph->recorded.Duration(node);
-    told.push_back(
-        {TraceTime{graph->ends[before]}, TraceTime{std::max(begin, graph->ends[before])}});
+    if (before == 0 || begin <= graph->ends[before]) continue;
+    told.push_back({TraceTime{graph->ends[before]}, TraceTime{begin}});
   }
   unnamed_waits = unnamed_waits.Minus(IntervalSet::Union(std::move(told)));
 }
