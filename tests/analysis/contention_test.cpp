@@ -11,9 +11,9 @@
 namespace trainprof {
 namespace {
 
-// Steps of 5 ms, sixty before the last, every other five of them `more_us` longer. Another program takes a fifth of the thread's time.
-// The device ends its work after `kernel_us`; the thread waits for it, and does for the rest of a step what nothing
-// tells. That wait is dropped.
+// Steps of 5 ms, sixty before the last, every other five of them `more_us` longer. Another program takes a fifth of the
+// thread's time. The device ends its work after `kernel_us`; the thread waits for it, and does for the rest of a step
+// what nothing tells. That wait is dropped.
 GainSources SourcesWith(int kernel_us, int more_us) {
   std::string host = "thread 1\n";
   std::string device = "stream 0 7\n";

@@ -12,6 +12,7 @@ namespace {
 TEST(CuptiCpuTime, OfAWaitIsToldApartFromWhatIsBehindIt) {
   constexpr size_t kSteps = 20;
   constexpr Duration kBehind = Milliseconds(1);
+  constexpr Duration kClocksDiffer = Microseconds(100);  // CUPTI's from ours, at most
   CudaRun run;
   ASSERT_EQ(run.Run({"steps", std::to_string(kSteps), "3", "2e6"}), 0);
   const Trace trace = run.ReadOne();
@@ -23,7 +24,8 @@ TEST(CuptiCpuTime, OfAWaitIsToldApartFromWhatIsBehindIt) {
     if (trace.api.kind[call] != ApiKind::kSync) continue;
     ++waits;
     const TraceTime end = trace.api.end(call);
-    const auto behind = std::lower_bound(looks.begin.begin(), looks.begin.end(), end);
+    const auto behind =
+        std::lower_bound(looks.begin.begin(), looks.begin.end(), end - kClocksDiffer);
     const auto row = static_cast<size_t>(behind - looks.begin.begin());
     if (row + 1 >= looks.size() || looks.begin[row] - end > kBehind) continue;
     ++looked_at;
@@ -32,7 +34,7 @@ TEST(CuptiCpuTime, OfAWaitIsToldApartFromWhatIsBehindIt) {
         looks.waits[row + 1] >= 1 && Duration{looks.wall_ns[row + 1]} >= Milliseconds(2) ? 1 : 0;
   }
   EXPECT_EQ(waits, kSteps);
-  EXPECT_GE(looked_at, kSteps - 2);
+  EXPECT_GE(looked_at, kSteps / 2) << "but for what other programs hold up";
   EXPECT_EQ(slept, looked_at);
 }
 
