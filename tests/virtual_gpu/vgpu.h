@@ -60,7 +60,7 @@ void vgpuGetCounts(VgpuCounts* counts);
 // CLOCK_MONOTONIC nanoseconds: the clock of all records.
 int64_t vgpuNowNs(void);
 
-// Uses the CPU for this long, by the same clock and scaled: the host work of a scenario.
+// Uses the processor for this long, scaled: the host work of a scenario. Time in which others have it does not count.
 void vgpuHostWork(double nanoseconds);
 
 #ifdef __cplusplus

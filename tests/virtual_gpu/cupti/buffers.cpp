@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,8 +17,9 @@
 namespace vgpu {
 namespace {
 
-constexpr size_t kReverseGroup = 4;  // fault out_of_order
-constexpr auto kWorkerPeriod = std::chrono::milliseconds(1);
+constexpr size_t kReverseGroup = 4;      // fault out_of_order
+constexpr int64_t kRetryNs = 1'000'000;  // for a buffer whose records are held
+constexpr int64_t kNever = INT64_MAX;
 
 // Where there is no room for a buffer the library before 12.9 writes through the null pointer.
 constexpr uint32_t kNullBufferIsSafe = 12090;
@@ -166,6 +169,9 @@ void Buffers::Retire(Sink& sink) {
     Deliver(std::move(sink.current));
   } else {
     sink.waiting.push_back(std::move(sink.current));
+    const std::lock_guard guard(queue_lock_);
+    is_worker_called_ = true;
+    queue_changed_.notify_all();
   }
 }
 
@@ -193,6 +199,7 @@ void Buffers::PutIncomplete(const void* record, size_t bytes, const PendingTimes
     Mark(place, true);
   }
   ++buffer->incomplete;
+  buffer->ends_ns = std::max(buffer->ends_ns, times.end_ns);
   sink.pending.push(std::move(pending));
   if (!Has(Fault::complete_at_flush)) Complete(sink, NowNs());
 }
@@ -291,6 +298,7 @@ void Buffers::Flush(bool forced) {
 void Buffers::Deliver(std::unique_ptr<Buffer> buffer) {
   const std::lock_guard guard(queue_lock_);
   queue_.push_back(std::move(buffer));
+  is_worker_called_ = true;
   queue_changed_.notify_all();
 }
 
@@ -314,19 +322,39 @@ bool Buffers::DeliverNext(std::unique_lock<std::mutex>& guard, bool all) {
   return true;
 }
 
-void Buffers::Work() {
-  for (;;) {
-    for (const auto& sink : Sinks()) {
-      if (Has(Fault::complete_at_flush)) break;
-      const std::lock_guard guard(sink->lock);
-      Complete(*sink, NowNs());
+int64_t Buffers::NextCompleteNs() {
+  int64_t next = kNever;
+  if (Has(Fault::complete_at_flush)) return next;
+  for (const auto& sink : Sinks()) {
+    const std::lock_guard guard(sink->lock);
+    const int64_t now = NowNs();
+    Complete(*sink, now);
+    for (const auto& buffer : sink->waiting) {
+      next = std::min(next, std::max(buffer->ends_ns, now + kRetryNs));
     }
+  }
+  return next;
+}
+
+// Sleeps while there is nothing to do: a thread that wakes over and over changes how the kernel treats the whole process
+// where processors are short.
+void Buffers::Work() {
+  using Clock = std::chrono::steady_clock;
+  for (;;) {
+    const int64_t next_ns = NextCompleteNs();
     std::unique_lock guard(queue_lock_);
     if (!Has(Fault::withheld_until_exit)) {
       while (DeliverNext(guard, false)) {
       }
     }
-    queue_changed_.wait_for(guard, kWorkerPeriod);
+    const auto is_called = [this] { return is_worker_called_; };
+    if (next_ns == kNever) {
+      queue_changed_.wait(guard, is_called);
+    } else {
+      queue_changed_.wait_until(guard, Clock::time_point(std::chrono::nanoseconds(next_ns)),
+                                is_called);
+    }
+    is_worker_called_ = false;
   }
 }
 

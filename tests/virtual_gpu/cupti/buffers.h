@@ -77,6 +77,7 @@ class Buffers {
     size_t used = 0;
     size_t records = 0;
     size_t incomplete = 0;
+    int64_t ends_ns = 0;  // what was issued last of its records
     bool full = false;
   };
   struct Pending {
@@ -112,6 +113,8 @@ class Buffers {
   void Deliver(std::unique_ptr<Buffer> buffer);
   bool DeliverNext(std::unique_lock<std::mutex>& guard, bool all);
   void Work();
+  // When the first of the buffers that are full is complete; nothing that was asked for is none.
+  int64_t NextCompleteNs();
 
   const ClientClock& clock_;
   const size_t client_;
@@ -130,6 +133,7 @@ class Buffers {
   std::condition_variable queue_changed_;
   std::deque<std::unique_ptr<Buffer>> queue_;  // complete, to be delivered
   int delivering_ = 0;
+  bool is_worker_called_ = false;  // a buffer is full
   std::thread::id worker_id_;
 };
 

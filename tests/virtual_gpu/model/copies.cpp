@@ -18,30 +18,27 @@ bool IsHost(MemoryKind kind) {
   return kind == MemoryKind::kPageable || kind == MemoryKind::kPinned;
 }
 
-// Until when the caller of this copy is held.
-int64_t HeldUntilNs(const Work& work) {
-  const bool staged = work.source == MemoryKind::kPageable && !IsHost(work.target) &&
-                      static_cast<double>(work.bytes) <= Least(Setting::staging_bytes);
-  if (staged) {
-    const int64_t staging = StagingNs(work.bytes);
-    return work.asynchronous ? work.issued_ns + staging : work.start_ns + staging;
-  }
+bool IsStaged(const Work& work) {
+  return work.source == MemoryKind::kPageable && !IsHost(work.target) &&
+         static_cast<double>(work.bytes) <= Least(Setting::staging_bytes);
+}
+
+// Whether the caller of this copy is held until it has ended.
+bool HoldsCaller(const Work& work) {
   const bool pageable =
       work.source == MemoryKind::kPageable || work.target == MemoryKind::kPageable;
-  if (pageable) return work.end_ns;
   const bool touches_host = IsHost(work.source) || IsHost(work.target);
-  return !work.asynchronous && touches_host ? work.end_ns : 0;
+  return pageable || (!work.asynchronous && touches_host);
 }
 
 CUresult Run(Stream& stream, const Operation& operation) {
   const Work work = IssueOrCapture(stream, operation);
-  const int64_t held = HeldUntilNs(work);
-  if (work.end_ns != 0 && held > NowNs()) {
-    if (held >= work.end_ns) {
-      WaitForDevice(held);
-    } else {
-      WaitUntil(held);
-    }
+  if (work.end_ns == 0) return CUDA_SUCCESS;
+  if (IsStaged(work)) {
+    if (!work.asynchronous) WaitUntil(work.start_ns);
+    UseProcessor(StagingNs(work.bytes));
+  } else if (HoldsCaller(work)) {
+    WaitForDevice(work.end_ns);
   }
   return CUDA_SUCCESS;
 }

@@ -77,7 +77,7 @@ ApiScope::ApiScope(ApiDomain domain, uint32_t cbid, const void* params)
 
 ApiScope::~ApiScope() {
   --depth;
-  if (duration_ns_ > 0 && start_ns_ > 0) WaitUntil(start_ns_ + duration_ns_);
+  if (duration_ns_ > 0 && start_ns_ > 0) UseProcessor(start_ns_ + duration_ns_ - NowNs());
   if (tool_ == nullptr) return;
   TellExit(tool_, call_);
   current_correlation = outer_correlation_;

@@ -28,10 +28,6 @@ void vgpuGetCounts(VgpuCounts* counts) { *counts = vgpu::Counts(); }
 
 int64_t vgpuNowNs(void) { return vgpu::NowNs(); }
 
-void vgpuHostWork(double nanoseconds) {
-  const int64_t until = vgpu::NowNs() + vgpu::Scaled(nanoseconds);
-  while (vgpu::NowNs() < until) {
-  }
-}
+void vgpuHostWork(double nanoseconds) { vgpu::UseProcessor(vgpu::Scaled(nanoseconds)); }
 
 }  // extern "C"
