@@ -149,6 +149,9 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
            silence_behind({end->thread, end->item})});
     }
   }
+  std::erase_if(pairs, [](const auto& pair) {
+    return pair.second.size() < kLeastTimes || !GoOnSoon(pair.second);
+  });
   std::map<std::tuple<uint32_t, StringId, uint32_t>, size_t> times;
   for (const auto& [pair, candidates] : pairs) {
     times[{std::get<0>(pair), std::get<1>(pair), std::get<2>(pair)}] += candidates.size();
@@ -168,7 +171,6 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
     return it->second;
   };
   for (const auto& [pair, candidates] : pairs) {
-    if (candidates.size() < kLeastTimes || !GoOnSoon(candidates)) continue;
     const auto& [from, name, to, item] = pair;
     if (!StopsWhereItHandsOver(silences_of(from, name), SilenceOf(candidates),
                                times[{from, name, to}])) {

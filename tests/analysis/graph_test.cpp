@@ -328,6 +328,36 @@ TEST(Graph, ALoggerHandsOverToNobody) {
             0);
 }
 
+// It looks at something every 4 ms, mostly while the loop waits for its loader; three times the loop was interrupted then
+// between two launches, and went on 3 us behind it.
+TEST(Graph, ALoggerWhoseCallsEndInWaitsForInputHandsOverToNobody) {
+  EXPECT_EQ(HandOversIn(R"(
+      thread 1
+      repeat 24 every 4000
+        step 0 4000 step
+        annotation 50 3890 data_wait
+        call 3895 3898 cudaLaunchKernel | corr=1
+      end
+      repeat 3 every 32000
+        call 3964 3967 cudaLaunchKernel | corr=2
+      end
+      thread 2
+      repeat 24 every 4000
+        call 1990 2000 cudaStreamSynchronize | corr=3
+      end
+      repeat 3 every 32000
+        call 3950 3961 cudaStreamSynchronize | corr=4
+      end
+      stream 0 7
+      repeat 24 every 4000
+        kernel 3900 3960 forward | corr=1
+      end
+      repeat 3 every 32000
+        kernel 3970 3980 backward | corr=2
+      end)"),
+            0);
+}
+
 // It launches many kernels, and the other thread goes on 40 us behind the last one.
 TEST(Graph, AThreadThatStopsHandsOver) {
   const auto with_look = [](const char* look) {
