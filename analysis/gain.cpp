@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kBlock = 5;
 constexpr size_t kFewestBlocks = 10;
 constexpr size_t kMostBlocks = 24;
+constexpr size_t kFewestPeriods = 2;
 // No two runs of a program take the same time.
 constexpr double kRunToRun = 0.01;
 constexpr double kRunToRunContended = 0.02;
@@ -38,10 +39,19 @@ constexpr double kWorthAGraph = 0.02;
 // fast a loader is.
 constexpr double kLoaderShare = 0.01;
 
+// How many steps make a block of so many. `every`: what happens comes each so many steps, 0 where it does not: blocks hold
+// it equally often, where there are enough.
+size_t BlockOf(size_t steps, int64_t every) {
+  const size_t block =
+      std::max({size_t{1}, std::min(kBlock, steps / kFewestBlocks), steps / kMostBlocks});
+  const auto period = static_cast<size_t>(std::max<int64_t>(1, every));
+  const size_t whole = (block + period - 1) / period * period;
+  return steps / whole >= kFewestPeriods ? whole : block;
+}
+
 // Half the width of the interval in which the mean of these lies with nine in ten.
-double HalfWidth(std::span<const double> values) {
-  const size_t block = std::max(
-      {size_t{1}, std::min(kBlock, values.size() / kFewestBlocks), values.size() / kMostBlocks});
+double HalfWidth(std::span<const double> values, int64_t every) {
+  const size_t block = BlockOf(values.size(), every);
   const size_t blocks = values.size() / block;
   if (blocks < 2) return 0;
   std::vector<double> means;
@@ -182,6 +192,7 @@ double OpenMs(const RankModel& model) {
 
 struct Answer {
   double mean_ms = 0;
+  int64_t every = 0;  // GainSpread::every
   double half_width_ms = 0;
   std::vector<double> gains_ms;  // by step
   std::vector<int64_t> after;    // ns, by step
@@ -197,8 +208,9 @@ Answer Ask(const RankModel& model, std::span<const Change* const> changes,
   if (gains.empty()) return {};
   const double mean =
       std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
-  const double half_width = HalfWidth(gains);
-  return {mean, half_width, std::move(gains), after};
+  const int64_t every = SpreadOf(gains, model.step_replay->numbers()).every;
+  const double half_width = HalfWidth(gains, every);
+  return {mean, every, half_width, std::move(gains), after};
 }
 
 // What changes give together, by the worst and by the best answer.
@@ -207,6 +219,7 @@ struct Outcome {
   double high_ms = 0;
   double likeliest_ms = 0;               // by the first answer
   std::vector<int64_t> likeliest_steps;  // after it, ns
+  int64_t every = 0;                     // GainSpread::every, by it
   double half_width_ms = 0;              // of the answer whose steps differ most
   // By step: of the answer that gives least, and of that which gives most.
   std::vector<double> low_gains_ms;
@@ -241,6 +254,7 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
     if (outcome.high_gains_ms.empty()) {
       outcome.likeliest_ms = mean;
       outcome.likeliest_steps = std::move(answer.after);
+      outcome.every = answer.every;
     }
     if (mean > outcome.high_ms || outcome.high_gains_ms.empty()) {
       outcome.high_ms = mean;
@@ -274,17 +288,19 @@ Outcome AskAll(const RankModel& model, std::span<const Change* const> changes) {
 // what these make of a step shows in what steps differ by.
 double OtherTurnsMs(const RankModel& model, const Outcome& outcome) {
   if (!model.host_is_contended) return 0;
-  return std::hypot(HalfWidth(InMs(model.steps_without_recording)),
-                    HalfWidth(InMs(outcome.likeliest_steps)));
+  return std::hypot(HalfWidth(InMs(model.steps_without_recording), outcome.every),
+                    HalfWidth(InMs(outcome.likeliest_steps), outcome.every));
 }
 
 // What runs differ by beside the change, in ms a step.
 double RunToRun(const RankModel& model, const Outcome& outcome) {
   const auto steps = model.step_replay->recorded();
   const double mean = StepReplay::MeanOf(steps);
-  const size_t half = steps.size() / 2;
+  size_t half = steps.size() / 2;
   double differ = 0;
   if (half >= kBlock) {
+    const auto period = static_cast<size_t>(std::max<int64_t>(1, outcome.every));
+    half = std::max(half / period, size_t{1}) * period;
     differ = std::abs(StepReplay::MeanOf(steps.first(half)) - StepReplay::MeanOf(steps.last(half)));
   }
   const double least = model.host_is_contended ? kRunToRunContended : kRunToRun;

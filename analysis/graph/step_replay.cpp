@@ -5,12 +5,28 @@
 #include <numeric>
 
 #include "analysis/graph/residual_costs.h"
+#include "trace/base/cancel.h"
 
 namespace trainprof {
 namespace {
 
 // With fewer steps than that, the first one tells more than it spoils.
 constexpr size_t kEnoughSteps = 4;
+
+// When a node could begin without one of its edges.
+int64_t ReadyWithout(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,
+                     NodeId node, EdgeId without) {
+  int64_t ready = INT64_MIN;
+  for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
+    if (edge == without || costs.lag[edge] == kNever) continue;
+    ready = std::max(ready, ends[graph.from[edge]] + costs.Lag(edge));
+  }
+  return ready;
+}
+
+int64_t BeginOf(const Costs& costs, const std::vector<int64_t>& ends, NodeId node) {
+  return ends[node] - costs.Duration(node);
+}
 
 }  // namespace
 
@@ -26,6 +42,7 @@ StepReplay::StepReplay(const Trace& trace, const Steps& steps, const Graph& grap
       counts_.assign(steps.count(), true);
     }
   }
+  turns_ = FindTurns();
   recorded_ = TimesOf(graph.ends);
   for (size_t i = 0; i < steps.count(); ++i) {
     if (counts_[i]) numbers_.push_back(steps.steps[i].number);
@@ -87,7 +104,39 @@ std::vector<int64_t> StepReplay::After(std::span<const Change* const> changes,
   Room& room = *held;
   CostsAfter(trace_, graph_, changes, assumption, room.costs);
   Replay(graph_, room.costs, room.ends);
+  if (DropOvertaken(room.ends, room.costs)) Replay(graph_, room.costs, room.ends);
   return TimesOf(room.ends);
+}
+
+std::vector<StepReplay::Turn> StepReplay::FindTurns() const {
+  std::vector<Turn> turns;
+  const Costs& costs = graph_.recorded;
+  for (NodeId node = 1; node < graph_.size(); ++node) {
+    CancelPoint(node);
+    if (graph_.kind[node] != NodeKind::kDeviceOp) continue;
+    for (EdgeId edge = graph_.first_edge[node]; edge < graph_.first_edge[node + 1]; ++edge) {
+      const EdgeKind kind = graph_.edge_kind[edge];
+      if (kind != EdgeKind::kEngine && kind != EdgeKind::kInferredRoom) continue;
+      const int64_t ready = ReadyWithout(graph_, costs, graph_.ends, node, edge);
+      if (ready != INT64_MIN && ready >= BeginOf(costs, graph_.ends, graph_.from[edge])) {
+        turns.push_back({node, edge});
+      }
+    }
+  }
+  return turns;
+}
+
+bool StepReplay::DropOvertaken(const std::vector<int64_t>& ends, Costs& costs) const {
+  bool any = false;
+  for (const auto& [node, edge] : turns_) {
+    CancelPoint(edge);
+    if (costs.lag[edge] == kNever) continue;
+    const int64_t ready = ReadyWithout(graph_, costs, ends, node, edge);
+    if (ready >= BeginOf(costs, ends, graph_.from[edge])) continue;
+    costs.Drop(edge);
+    any = true;
+  }
+  return any;
 }
 
 void StepReplay::Forget() const {

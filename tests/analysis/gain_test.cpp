@@ -449,6 +449,7 @@ TEST(Gain, OfEveryFifthStepIsAFifth) {
   EXPECT_NEAR(gain.expected_ms_per_step, pause / 5, 0.02);
   EXPECT_LE(gain.low_ms_per_step, std::min(held, pause / 5));
   EXPECT_GE(gain.high_ms_per_step, std::max(held, pause / 5));
+  EXPECT_LT(gain.sources.steps_ms, pause / 50) << "steps differ, those of five do not";
 }
 
 Finding FindingOf(Severity severity, double gain_ms, double half_width_ms) {
