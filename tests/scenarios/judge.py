@@ -127,9 +127,10 @@ def judge_run(runs, state, report):
     truth = runs["watched"][state]["truth"]
     step_ms = mean_ms(runs["plain"][state])
     findings = report["findings"]
-    own = [f for f in findings if not tells_of_others(f, truth)]
     habits = [judge_habit(h, runs, findings) for h in truth["habits"]] if state == "on" else []
     real = sorted((h for h in habits if h["loss"] > REAL), key=lambda h: -h["loss"])
+    is_preempted = any(h["kind"] == "preempted" for h in real)  # by a thread of its own
+    own = [f for f in findings if is_preempted or not tells_of_others(f, truth)]
     causes = [f["rule"] for f in own if f["rule"] not in SYMPTOMS]
     # Of two habits worth about the same either may come first.
     leaders = [h for h in real if h["loss"] > 0.8 * real[0]["loss"]]

@@ -123,6 +123,15 @@ class Runs(unittest.TestCase):
             other = judge.judge_run(both, "off", report([finding("host-work", 0.0, 1.0, title="Host work")]))
             self.assertEqual((other["is_silent"], other["false"]), (False, ["host-work"]))
 
+    def test_beside_other_programs_a_thread_of_its_own_may_take_the_processor_too(self):
+        said = report([finding("host-work", 1.0, 2.0, title="Preempted host: the GPU stands idle")])
+        both = of_loader()
+        both["watched"]["on"]["truth"]["quiet"] = False
+        self.assertFalse(judge.judge_run(both, "on", said)["first_right"])
+        for truth in (both["watched"]["on"]["truth"], *both["plain"]["on"]):
+            truth["habits"][0]["kind"] = "preempted"
+        self.assertTrue(judge.judge_run(both, "on", said)["first_right"])
+
     def test_the_step_is_compared_with_the_watched_run_itself(self):
         run = judge.judge_run(of_loader(), "on", report([], 1.5))
         self.assertAlmostEqual(run["step_error"], -0.5)
