@@ -19,9 +19,9 @@ struct HandOver {
 // behind the last item of another thread that ended meanwhile (not while it was in a range that it had begun
 // in its pause, and stayed in for kHostPause, nor where looks show that it never gave the CPU up), where the
 // calls of those two names do so at least kLeastTimes, and the distances between them vary less (from the lower
-// to the upper quartile) than a tenth of the median pause. Where that is no chance: it goes on within an eighth of the time (or kHostPause) for which the other
-// thread then does nothing, which does nothing for so long hardly anywhere else. A logger that does something
-// now and then hands over to nobody.
+// to the upper quartile) than a tenth of the median pause. Where that is no chance: it goes on within an eighth of the time (or
+// kHostPause) for which the other thread then does nothing, which does nothing for so long hardly anywhere else than where some
+// thread goes on like that. A logger that does something now and then hands over to nobody.
 class HandOvers {
  public:
   HandOvers() = default;
