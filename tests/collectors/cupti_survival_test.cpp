@@ -160,7 +160,7 @@ struct AfterKill {
 // When records of the device have their times (docs/virtual_gpu.md).
 constexpr char kWhenFlushed[] =
     "complete_at_flush";  // as of a real GPU, whose times come from CUPTI's own buffers
-constexpr char kWhenEnded[] = "";
+constexpr char kWhenEnded[] = "complete_at_once";
 
 AfterKill KillAfter(int delay_us, const char* faults) {
   CudaRun run;
@@ -226,7 +226,7 @@ TEST(CuptiKill, LosesOfTheDeviceAtMostWhatEndedSinceTheLastFlush) {
 
 // What has ended lies behind a record that is not written yet, in a buffer that CUPTI has not delivered.
 TEST(CuptiKill, WhatIsUnderWayHidesNothingThatHasEnded) {
-  for (const char* faults : {kWhenEnded, "blank_incomplete", kWhenFlushed}) {
+  for (const char* faults : {kWhenEnded, "complete_at_once,blank_incomplete", kWhenFlushed}) {
     SCOPED_TRACE(faults);
     CudaRun run;
     run.environment["VGPU_FAULTS"] = faults;

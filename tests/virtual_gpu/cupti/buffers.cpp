@@ -17,8 +17,9 @@
 namespace vgpu {
 namespace {
 
-constexpr size_t kReverseGroup = 4;      // fault out_of_order
-constexpr int64_t kRetryNs = 1'000'000;  // for a buffer whose records are held
+constexpr size_t kReverseGroup = 4;  // fault out_of_order
+constexpr int64_t kRetryNs =
+    1'000'000;  // for a buffer whose records are held, and for each that ends
 constexpr int64_t kNever = INT64_MAX;
 
 // Where there is no room for a buffer the library before 12.9 writes through the null pointer.
@@ -329,6 +330,7 @@ int64_t Buffers::NextCompleteNs() {
     const std::lock_guard guard(sink->lock);
     const int64_t now = NowNs();
     Complete(*sink, now);
+    if (Has(Fault::complete_at_once)) next = now + kRetryNs;
     for (const auto& buffer : sink->waiting) {
       next = std::min(next, std::max(buffer->ends_ns, now + kRetryNs));
     }

@@ -28,6 +28,8 @@ namespace vgpu {
   X(own_timestamps, "", "cuptiGetTimestamp does not call the clock that is registered")             \
   X(complete_at_flush, "",                                                                          \
     "records get their times when the client flushes, and at no other time")                        \
+  X(complete_at_once, "",                                                                           \
+    "records get their times as their work ends, for which CUPTI's thread wakes each millisecond")  \
   X(out_of_order, "", "buffers are delivered in reverse, in groups of four")                        \
   X(zero_start_records, "100", "this many device records have start = end = 0")                     \
   X(reversed_records, "100", "this many device records end before they begin")                      \
