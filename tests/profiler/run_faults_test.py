@@ -88,6 +88,7 @@ FAULTS = {
     ]),
     "own_timestamps": (("loaded", "4000"), {}, [("cupti.state", "recording")]),
     "complete_at_flush": (("kernels", "2000"), {}, [("cupti.state", "recording")]),
+    "complete_at_once": (("kernels", "2000"), {}, [("cupti.state", "recording")]),
     "no_sync_records": (MIXED, {}, [("no_sync_records", "no synchronization record")]),
     "withheld_until_exit": (("steps", "38", "100"), {}, [("late_delivery", "CUPTI held records back")]),
     "zero_kernel_records": (MIXED, {}, [("launches_without_kernel", "2 launches but 0 kernel records")]),
