@@ -42,7 +42,7 @@ StepReplay::StepReplay(const Trace& trace, const Steps& steps, const Graph& grap
       counts_.assign(steps.count(), true);
     }
   }
-  turns_ = FindTurns();
+  orders_ = FindOrders();
   recorded_ = TimesOf(graph.ends);
   for (size_t i = 0; i < steps.count(); ++i) {
     if (counts_[i]) numbers_.push_back(steps.steps[i].number);
@@ -108,8 +108,8 @@ std::vector<int64_t> StepReplay::After(std::span<const Change* const> changes,
   return TimesOf(room.ends);
 }
 
-std::vector<StepReplay::Turn> StepReplay::FindTurns() const {
-  std::vector<Turn> turns;
+std::vector<StepReplay::Order> StepReplay::FindOrders() const {
+  std::vector<Order> orders;
   const Costs& costs = graph_.recorded;
   for (NodeId node = 1; node < graph_.size(); ++node) {
     CancelPoint(node);
@@ -119,16 +119,16 @@ std::vector<StepReplay::Turn> StepReplay::FindTurns() const {
       if (kind != EdgeKind::kEngine && kind != EdgeKind::kInferredRoom) continue;
       const int64_t ready = ReadyWithout(graph_, costs, graph_.ends, node, edge);
       if (ready != INT64_MIN && ready >= BeginOf(costs, graph_.ends, graph_.from[edge])) {
-        turns.push_back({node, edge});
+        orders.push_back({node, edge});
       }
     }
   }
-  return turns;
+  return orders;
 }
 
 bool StepReplay::DropOvertaken(const std::vector<int64_t>& ends, Costs& costs) const {
   bool any = false;
-  for (const auto& [node, edge] : turns_) {
+  for (const auto& [node, edge] : orders_) {
     CancelPoint(edge);
     if (costs.lag[edge] == kNever) continue;
     const int64_t ready = ReadyWithout(graph_, costs, ends, node, edge);

@@ -28,8 +28,8 @@ class StepReplay {
   // Their Step::number; the run as a whole is 0.
   std::span<const int64_t> numbers() const { return numbers_; }
   double MeanNs() const { return MeanOf(recorded_); }
-  // Of the same steps. One replay; two where operations of several streams change places. It takes room, 16 B an edge or so, and leaves it to those to come. Of several at
-  // once some wait for that of others where it is large: kMostRoomBytes.
+  // Of the same steps. One replay; two where operations of several streams change places. It takes room, 16 B an edge or
+  // so, and leaves it to those to come. Of several at once some wait for that of others where it is large: kMostRoomBytes.
   std::vector<int64_t> After(std::span<const Change* const> changes,
                              const Assumption& assumption) const;
   // By how much the mean step is off, as a share of it, when the graph is replayed without what nothing
@@ -48,11 +48,11 @@ class StepReplay {
   struct Room;
   class RoomHeld;
   // An edge between streams that shows nothing but who was ready first: the other one's operation had begun by then.
-  struct Turn {
+  struct Order {
     NodeId node = 0;
     EdgeId edge = 0;
   };
-  std::vector<Turn> FindTurns() const;
+  std::vector<Order> FindOrders() const;
   // Without those edges whose node is now ready before the other operation begins: it goes first. False where all stay.
   bool DropOvertaken(const std::vector<int64_t>& ends, Costs& costs) const;
   std::vector<int64_t> TimesOf(const std::vector<int64_t>& ends) const;
@@ -65,7 +65,7 @@ class StepReplay {
   std::vector<int64_t> recorded_;
   std::vector<int64_t> numbers_;
   double identity_error_ = 0;
-  std::vector<Turn> turns_;
+  std::vector<Order> orders_;
   // Of a replay: taken anew each time, the system would clear it each time.
   mutable std::mutex mutex_;                          // of rooms_
   mutable std::condition_variable is_left_;           // a room

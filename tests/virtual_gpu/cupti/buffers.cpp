@@ -17,9 +17,8 @@
 namespace vgpu {
 namespace {
 
-constexpr size_t kReverseGroup = 4;  // fault out_of_order
-constexpr int64_t kRetryNs =
-    1'000'000;  // for a buffer whose records are held, and for each that ends
+constexpr size_t kReverseGroup = 4;      // fault out_of_order
+constexpr int64_t kRetryNs = 1'000'000;  // where records are held, and with fault complete_at_once
 constexpr int64_t kNever = INT64_MAX;
 
 // Where there is no room for a buffer the library before 12.9 writes through the null pointer.
@@ -323,7 +322,7 @@ bool Buffers::DeliverNext(std::unique_lock<std::mutex>& guard, bool all) {
   return true;
 }
 
-int64_t Buffers::NextCompleteNs() {
+int64_t Buffers::CompleteAll() {
   int64_t next = kNever;
   if (Has(Fault::complete_at_flush)) return next;
   for (const auto& sink : Sinks()) {
@@ -343,7 +342,7 @@ int64_t Buffers::NextCompleteNs() {
 void Buffers::Work() {
   using Clock = std::chrono::steady_clock;
   for (;;) {
-    const int64_t next_ns = NextCompleteNs();
+    const int64_t next_ns = CompleteAll();
     std::unique_lock guard(queue_lock_);
     if (!Has(Fault::withheld_until_exit)) {
       while (DeliverNext(guard, false)) {

@@ -113,8 +113,8 @@ class Buffers {
   void Deliver(std::unique_ptr<Buffer> buffer);
   bool DeliverNext(std::unique_lock<std::mutex>& guard, bool all);
   void Work();
-  // When the first of the buffers that are full is complete; nothing that was asked for is none.
-  int64_t NextCompleteNs();
+  // Gives records their times, and says when the next full buffer will be complete; INT64_MAX: there is none.
+  int64_t CompleteAll();
 
   const ClientClock& clock_;
   const size_t client_;
@@ -133,7 +133,7 @@ class Buffers {
   std::condition_variable queue_changed_;
   std::deque<std::unique_ptr<Buffer>> queue_;  // complete, to be delivered
   int delivering_ = 0;
-  bool is_worker_called_ = false;  // a buffer is full
+  bool is_worker_called_ = false;  // there is a full buffer that it has not seen
   std::thread::id worker_id_;
 };
 
