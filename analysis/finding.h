@@ -102,20 +102,22 @@ struct Weakness {
 // A finding shows as much evidence as a reader looks at.
 inline constexpr size_t kMostEvidence = 3;
 
-// Leaves the worst few of `items`, the worst first; of equals, those that stood first.
-// `worse(a, b)`: whether a is worse than b. O(n).
+// Takes `item` among the worst few, the worst first, where it is one of them; of equals, those that came first.
+// `worse(a, b)`: whether a is worse than b.
+template <class T, class Worse>
+void AddWorst(std::vector<T>& worst, T item, Worse worse) {
+  if (worst.size() == kMostEvidence && !worse(item, worst.back())) return;
+  if (worst.size() == kMostEvidence) worst.pop_back();
+  const auto behind = std::find_if(worst.begin(), worst.end(),
+                                   [&](const T& other) { return worse(item, other); });
+  worst.insert(behind, std::move(item));
+}
+
+// Leaves the worst few of `items`. O(n).
 template <class T, class Worse>
 void KeepWorst(std::vector<T>& items, Worse worse) {
-  std::vector<uint32_t> order(items.size());
-  std::iota(order.begin(), order.end(), 0);
-  const size_t kept = std::min(items.size(), kMostEvidence);
-  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(kept), order.end(),
-                    [&](uint32_t a, uint32_t b) {
-                      if (worse(items[a], items[b])) return true;
-                      return !worse(items[b], items[a]) && a < b;
-                    });
   std::vector<T> worst;
-  for (size_t i = 0; i < kept; ++i) worst.push_back(std::move(items[order[i]]));
+  for (T& item : items) AddWorst(worst, std::move(item), worse);
   items = std::move(worst);
 }
 

@@ -85,11 +85,9 @@ std::string LaunchDoubt(const RankModel& model) {
 }  // namespace
 
 RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
-    : RankModel(of, DeviceOrder(of), warmup_steps) {}
-
-RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warmup_steps)
     : trace(of),
-      steps(FindSteps(of, order, warmup_steps)),
+      device_order(of),
+      steps(FindSteps(of, device_order, warmup_steps)),
       device_steps(steps),
       blocking_calls(FindBlockingCalls(of)),
       sites(of),
@@ -106,12 +104,12 @@ RankModel::RankModel(const Trace& of, DeviceOrder order, std::optional<int> warm
           host = AccountHost(trace, counted);
           host_facts = FindHostFacts(trace, steps);
           FindSilence(activities);
-          order.ops();
+          device_order.ops();
           OpenHost(counted);
         },
     };
     RunAll(stages);
-    accounts = AccountDevices(trace, device_steps, activities, *graph, order);
+    accounts = AccountDevices(trace, device_steps, activities, *graph, device_order);
     FindOwnInput(activities);
   }
   LeaveOutHandOvers();

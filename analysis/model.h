@@ -17,6 +17,7 @@
 #include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
 #include "analysis/host/host_facts.h"
+#include "analysis/steps/device_order.h"
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
 
@@ -25,10 +26,11 @@ namespace trainprof {
 struct RankModel {
   // O(n log n) in the trace's events. Can be cancelled (trace/base/cancel.h). The trace must
   // outlive it. `warmup_steps`: see FindSteps.
-  explicit RankModel(const Trace& trace, std::optional<int> warmup_steps = std::nullopt);
+  explicit RankModel(const Trace& of, std::optional<int> warmup_steps = std::nullopt);
   RankModel(RankModel&&) = default;
 
   const Trace& trace;
+  DeviceOrder device_order;
   Steps steps;
   // What accounts of devices, the loader's wait and findings are over: `steps` without those during
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
@@ -103,7 +105,6 @@ struct RankModel {
   }
 
  private:
-  RankModel(const Trace& trace, DeviceOrder order, std::optional<int> warmup_steps);
   bool ChooseDeviceSteps();
   void TimeOtherSteps();
   void FindSilence(const ThreadActivities& activities);

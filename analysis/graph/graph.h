@@ -127,7 +127,17 @@ struct Graph {
 };
 
 // The thread of the host that a node is on: of calls, waits and waits for input; kNoTrack of all others.
-TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node);
+inline TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node) {
+  switch (graph.kind[node]) {
+    case NodeKind::kCall:
+    case NodeKind::kWait:
+      return trace.api.track[graph.row[node]];
+    case NodeKind::kInput:
+      return trace.ranges.track[graph.row[node]];
+    default:
+      return kNoTrack;
+  }
+}
 
 // The end of each node, in ns since time 0. `costs` are the graph's own or an edit of them. O(V + E),
 // some 3 ns an edge. Can be cancelled.
@@ -136,7 +146,21 @@ std::vector<int64_t> Replay(const Graph& graph, const Costs& costs);
 void Replay(const Graph& graph, const Costs& costs, std::vector<int64_t>& ends);
 
 // The edge on which a node waited longest, given all ends; of several the first. Undefined for node 0.
-EdgeId BindingEdge(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,
-                   NodeId node);
+inline EdgeId BindingEdge(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,
+                          NodeId node) {
+  EdgeId binding = graph.first_edge[node];
+  const EdgeId last = graph.first_edge[node + 1];
+  if (last - binding <= 1) return binding;
+  int64_t latest = INT64_MIN;
+  for (EdgeId edge = binding; edge < last; ++edge) {
+    if (costs.lag[edge] == kNever) continue;
+    const int64_t at = ends[graph.from[edge]] + costs.Lag(edge);
+    if (at > latest) {
+      latest = at;
+      binding = edge;
+    }
+  }
+  return binding;
+}
 
 }  // namespace trainprof

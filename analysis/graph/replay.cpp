@@ -62,18 +62,6 @@ NodeId Graph::WaitOf(Row call) const {
   return wait != wait_of_call.end() && wait->first == number ? wait->second : 0;
 }
 
-TrackId HostThreadOf(const Trace& trace, const Graph& graph, NodeId node) {
-  switch (graph.kind[node]) {
-    case NodeKind::kCall:
-    case NodeKind::kWait:
-      return trace.api.track[graph.row[node]];
-    case NodeKind::kInput:
-      return trace.ranges.track[graph.row[node]];
-    default:
-      return kNoTrack;
-  }
-}
-
 std::vector<int64_t> Replay(const Graph& graph, const Costs& costs) {
   std::vector<int64_t> ends;
   Replay(graph, costs, ends);
@@ -91,21 +79,6 @@ void Replay(const Graph& graph, const Costs& costs, std::vector<int64_t>& ends) 
     }
     ends[node] = begin + costs.Duration(node);
   }
-}
-
-EdgeId BindingEdge(const Graph& graph, const Costs& costs, const std::vector<int64_t>& ends,
-                   NodeId node) {
-  EdgeId binding = graph.first_edge[node];
-  int64_t latest = INT64_MIN;
-  for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
-    if (costs.lag[edge] == kNever) continue;
-    const int64_t at = ends[graph.from[edge]] + costs.Lag(edge);
-    if (at > latest) {
-      latest = at;
-      binding = edge;
-    }
-  }
-  return binding;
 }
 
 }  // namespace trainprof

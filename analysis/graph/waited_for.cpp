@@ -36,7 +36,10 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
       is_needed_(trace.tracks.size(), stepping == kNoTrack) {
   AssignLarge(wait_before_, graph.size());
   const std::function<void()> finds[] = {
-      [&] { FindWaits(); },
+      [&] {
+        FindWaits();
+        FindFirstGraph();
+      },
       [&] {
         if (stepping != kNoTrack) FindNeeded();
       },
@@ -45,7 +48,15 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
 }
 
 bool WaitedFor::IsOfHost(NodeId node) const {
-  return graph_.kind[node] == NodeKind::kStep || HostThreadOf(trace_, graph_, node) != kNoTrack;
+  switch (graph_.kind[node]) {
+    case NodeKind::kCall:
+    case NodeKind::kWait:
+    case NodeKind::kInput:
+    case NodeKind::kStep:
+      return true;
+    default:
+      return false;
+  }
 }
 
 TrackId WaitedFor::ThreadOf(NodeId node) const {
@@ -56,11 +67,14 @@ TrackId WaitedFor::ThreadOf(NodeId node) const {
 // queue a host that is ahead waits.
 bool WaitedFor::IsSyncWait(NodeId node) const {
   const bool is_call = graph_.kind[node] == NodeKind::kCall || graph_.kind[node] == NodeKind::kWait;
-  if (!is_call || trace_.api.interval(Row{graph_.row[node]}).Length() <= kHandOver) return false;
+  if (!is_call || trace_.api.duration[graph_.row[node]] <= kHandOver.ns) return false;
   if (graph_.kind[node] == NodeKind::kCall) {
     const Row call{graph_.row[node]};
     const NodeId wait = graph_.WaitOf(call);
-    return wait != 0 ? IsSyncWait(wait) : frees_[Index(trace_.api.name[Index(call)])];
+    if (wait != 0) return IsSyncWait(wait);
+    const ApiKind kind = trace_.api.kind[Index(call)];
+    if (kind != ApiKind::kSync && kind != ApiKind::kFree) return false;
+    return HostWaitOf(trace_.Text(trace_.api.name[Index(call)])) == HostWait::kContext;
   }
   for (EdgeId edge = graph_.first_edge[node]; edge < graph_.first_edge[node + 1]; ++edge) {
     if (graph_.edge_kind[edge] == EdgeKind::kQueueRoom) return false;
@@ -81,19 +95,6 @@ NodeId WaitedFor::WaitBefore(NodeId call) const {
 }
 
 void WaitedFor::FindWaits() {
-  frees_.assign(trace_.strings.size(), false);
-  std::vector<bool> is_known(trace_.strings.size(), false);
-  const bool may_lack_nodes = MayLackNodes(trace_);
-  for (uint32_t call = 0; call < trace_.api.size(); ++call) {
-    CancelPoint(call);
-    if (may_lack_nodes && trace_.api.kind[call] == ApiKind::kGraphLaunch) {
-      first_graph_ = std::min(first_graph_, trace_.api.begin[call]);
-    }
-    const size_t name = Index(trace_.api.name[call]);
-    if (!is_known[name])
-      frees_[name] = HostWaitOf(trace_.Text(trace_.api.name[call])) == HostWait::kContext;
-    is_known[name] = true;
-  }
   for (NodeId node = 1; node < graph_.size(); ++node) {
     CancelPoint(node);
     if (!IsOfHost(node)) continue;
@@ -103,6 +104,15 @@ void WaitedFor::FindWaits() {
     }
     const NodeId from = graph_.from[BindingEdge(graph_, graph_.recorded, graph_.ends, node)];
     wait_before_[node] = wait_before_[from];  // 0 of operations
+  }
+}
+
+void WaitedFor::FindFirstGraph() {
+  if (!MayLackNodes(trace_)) return;
+  for (uint32_t call = 0; call < trace_.api.size(); ++call) {
+    CancelPoint(call);
+    if (trace_.api.kind[call] != ApiKind::kGraphLaunch) continue;
+    first_graph_ = std::min(first_graph_, trace_.api.begin[call]);
   }
 }
 
@@ -121,36 +131,44 @@ TrackId WaitedFor::TrackOf(NodeId node) const {
   }
 }
 
-// By tracks, not by operations: that one of them has lost its launch changes nothing for the others.
+// By tracks, not by operations: that one of them has lost its launch changes nothing for the others. Each pass goes
+// on until all streams are found, mostly by the first launch of each.
 void WaitedFor::FindNeeded() {
-  std::vector<std::pair<TrackId, TrackId>> waits;             // the second one for the first
-  std::vector<TrackId> last(trace_.tracks.size(), kNoTrack);  // of each track, what was seen last
+  is_needed_[Index(stepping_)] = true;
+  size_t others = 0;  // streams not found yet
+  for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
+    const auto [first, last] = trace_.device_ops.rows_of(TrackId{track});
+    if (first < last && !is_needed_[track]) ++others;
+  }
+  bool changes = true;
   const auto add = [&](TrackId from, TrackId to) {
-    if (from == kNoTrack || to == kNoTrack || from == to || last[Index(from)] == to) return;
-    last[Index(from)] = to;
-    waits.emplace_back(from, to);
+    if (from == kNoTrack || to == kNoTrack || !is_needed_[Index(to)] || is_needed_[Index(from)])
+      return;
+    is_needed_[Index(from)] = changes = true;
+    const auto [first, last] = trace_.device_ops.rows_of(from);
+    if (first < last) --others;
   };
-  for (NodeId node = 1; node < graph_.size(); ++node) {
-    CancelPoint(node);
-    if (graph_.kind[node] == NodeKind::kDeviceOp) {
-      const Row launch = trace_.device_ops.launch[graph_.row[node]];
-      // What it feeds it waits for, sooner or later.
-      if (launch != kNoRow) add(TrackOf(node), trace_.api.track[Index(launch)]);
-    }
-    for (EdgeId edge = graph_.first_edge[node]; edge < graph_.first_edge[node + 1]; ++edge) {
-      if (IsWait(graph_.edge_kind[edge])) add(TrackOf(graph_.from[edge]), TrackOf(node));
+  while (changes && others > 0) {
+    changes = false;
+    for (uint32_t track = 0; track < trace_.tracks.size(); ++track) AddFed(TrackId{track}, add);
+    for (NodeId node = 1; node < graph_.size() && others > 0; ++node) {
+      CancelPoint(node);
+      for (EdgeId edge = graph_.first_edge[node]; edge < graph_.first_edge[node + 1]; ++edge) {
+        if (IsWait(graph_.edge_kind[edge])) add(TrackOf(graph_.from[edge]), TrackOf(node));
+      }
     }
   }
-  std::sort(waits.begin(), waits.end());
-  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-  is_needed_[Index(stepping_)] = true;
-  for (bool changes = true; changes;) {
-    changes = false;
-    for (const auto& [from, to] : waits) {
-      if (!is_needed_[Index(to)]) continue;
-      changes |= !is_needed_[Index(from)];
-      is_needed_[Index(from)] = true;
-    }
+}
+
+// What a thread feeds it waits for, sooner or later.
+template <class Add>
+void WaitedFor::AddFed(TrackId stream, Add add) const {
+  const auto [first, last] = trace_.device_ops.rows_of(stream);
+  for (uint32_t op = first; op < last && !is_needed_[Index(stream)]; ++op) {
+    CancelPoint(op);
+    const Row launch = trace_.device_ops.launch[op];
+    if (launch == kNoRow || graph_.node_of_op[op] == 0) continue;
+    add(stream, trace_.api.track[Index(launch)]);
   }
 }
 

@@ -44,7 +44,10 @@ class WaitedFor {
   class Way;
 
   void FindWaits();
+  void FindFirstGraph();
   void FindNeeded();
+  template <class Add>
+  void AddFed(TrackId stream, Add add) const;
   TraceTime BeginOf(NodeId node) const {
     return TraceTime{graph_.ends[node] - graph_.recorded.Duration(node)};
   }
@@ -61,8 +64,7 @@ class WaitedFor {
   std::vector<NodeId> wait_before_;  // by node of the host: the last wait up to its end; 0: none
   std::vector<bool> is_needed_;      // by track
   TraceTime first_graph_{
-      INT64_MAX};            // when the first graph was launched of which nodes may be missing
-  std::vector<bool> frees_;  // by string: names of calls that wait for all streams
+      INT64_MAX};  // when the first graph was launched of which nodes may be missing
 };
 
 }  // namespace trainprof

@@ -157,17 +157,32 @@ size_t SiteTally::IndexOf(const Site& site) {
   return found_.size() - 1;
 }
 
-size_t SiteTally::IndexAt(TrackId thread, TraceTime at) {
-  const RangeTable& ranges = trace_.ranges;
-  uint64_t met = 0;
-  for (Row row = RangeAt(thread, at); row != kNoRow; row = ranges.parent[Index(row)]) {
-    const size_t i = Index(row);
-    const Met key{met, ranges.name[i], ranges.stack[i], ranges.kind[i]};
-    met = met_.try_emplace(key, met_.size() + 1).first->second;
+// Mostly within what was open the last time. A range stands behind those around it.
+uint64_t SiteTally::MetOf(Row range) {
+  inner_.clear();
+  Row row = range;
+  for (; row != kNoRow; row = trace_.ranges.parent[Index(row)]) {
+    while (!open_.empty() && row < open_.back().first) open_.pop_back();
+    if (!open_.empty() && open_.back().first == row) break;
+    inner_.push_back(row);
   }
-  const auto [it, is_new] = site_of_met_.try_emplace(met, kNoSite);
-  if (is_new) it->second = IndexOf(sites_.Find(thread, at));
-  return it->second;
+  if (row == kNoRow) open_.clear();
+  while (!inner_.empty()) {
+    const size_t i = Index(inner_.back());
+    const uint64_t around = open_.empty() ? 0 : open_.back().second;
+    const Met key{around, trace_.ranges.name[i], trace_.ranges.stack[i], trace_.ranges.kind[i]};
+    open_.emplace_back(inner_.back(), met_.try_emplace(key, met_.size() + 1).first->second);
+    inner_.pop_back();
+  }
+  return open_.empty() ? 0 : open_.back().second;
+}
+
+size_t SiteTally::IndexAt(TrackId thread, TraceTime at) {
+  const uint64_t met = MetOf(RangeAt(thread, at));
+  if (met >= site_of_met_.size()) site_of_met_.resize(met_.size() + 1, kNoSite);
+  size_t& site = site_of_met_[met];
+  if (site == kNoSite) site = IndexOf(sites_.Find(thread, at));
+  return site;
 }
 
 size_t SiteTally::IndexInStack(Row call) {

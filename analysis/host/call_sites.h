@@ -75,9 +75,9 @@ class SiteTally {
 
  private:
   static constexpr size_t kNoSite = SIZE_MAX;
-  // A range that was met, by what is inside it (0: nothing), its name and its stack: a number for all alike.
+  // A range that was met, by what is around it (0: nothing), its name and its stack: a number for all alike.
   struct Met {
-    uint64_t inside;
+    uint64_t around;
     StringId name;
     StackId stack;
     RangeKind kind;
@@ -86,12 +86,13 @@ class SiteTally {
   struct HashOfMet {
     size_t operator()(const Met& met) const {
       const uint64_t own = uint64_t{Index(met.name)} << 32 | static_cast<uint64_t>(met.stack);
-      return (met.inside ^ own * 0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93 >> 7;
+      return (met.around ^ own * 0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93 >> 7;
     }
   };
 
   Row RangeAt(TrackId thread, TraceTime at);
   size_t IndexOf(const Site& site);
+  uint64_t MetOf(Row range);
   size_t IndexAt(TrackId thread, TraceTime at);
   size_t IndexInStack(Row call);
   void Count(size_t index);
@@ -101,11 +102,14 @@ class SiteTally {
   std::vector<Site> found_;    // some may count nothing
   std::vector<size_t> order_;  // of those that do
   std::unordered_map<Met, uint64_t, HashOfMet> met_;
-  std::unordered_map<uint64_t, size_t> site_of_met_;   // by that number
+  std::vector<size_t> site_of_met_{kNoSite};           // by that number; kNoSite: not asked yet
   std::unordered_map<StackId, size_t> site_of_stack_;  // kNoSite: that of its ranges
   // Of the thread that was asked for last: the last range that begins no later than the moment.
   TrackId thread_ = kNoTrack;
   uint32_t after_ = 0;
+  // The range that was met last, and those around it, outermost first, with their numbers.
+  std::vector<std::pair<Row, uint64_t>> open_;
+  std::vector<Row> inner_;  // room for those inside of these
 };
 
 // Places with a line first, then most events; equal counts by place, so that the output is stable.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "trace/base/cancel.h"
 
@@ -170,36 +172,50 @@ class Collector {
       }
     }
     result_.same_kernels = LongestCommonRun(names, kRepeatShare);
-    result_.same_shapes = LongestCommonRun(shapes, kRepeatShare);
-    result_.capturable = LongestCommonRun(apart, kRepeatShare);
+    result_.same_shapes = LongestCommonRun(shapes, kRepeatShare, result_.same_kernels.length);
+    // No two steps hold an obstacle; a step alone may.
+    const size_t bound = spans_.size() > 1 ? result_.same_shapes.length : SIZE_MAX;
+    result_.capturable = LongestCommonRun(apart, kRepeatShare, bound);
     return std::move(result_);
   }
 
  private:
-  // Among the steps looked at, SIZE_MAX where it is in none.
-  size_t StepAt(TraceTime at) const {
+  // Among the steps looked at, SIZE_MAX where it is in none. Mostly asked in the order of time.
+  size_t StepAt(TraceTime at) {
+    if (near_ < spans_.size() && spans_[near_].span.Contains(at)) return near_;
+    if (at < spans_.front().span.begin || at >= spans_.back().span.end) return SIZE_MAX;
     const auto after =
         std::upper_bound(spans_.begin(), spans_.end(), at,
                          [](TraceTime t, const Step& step) { return t < step.span.begin; });
-    if (after == spans_.begin() || !(after - 1)->span.Contains(at)) return SIZE_MAX;
-    return static_cast<size_t>(after - 1 - spans_.begin());
+    if (!(after - 1)->span.Contains(at)) return SIZE_MAX;
+    return near_ = static_cast<size_t>(after - 1 - spans_.begin());
   }
 
   void AddOps() {
-    const DeviceOpTable& ops = trace_.device_ops;
     launches_.resize(trace_.tracks.size());
-    int64_t count = 0;
-    std::vector<Row> graphs;
-    for (uint32_t op = 0; op < ops.size(); ++op) {
+    for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
+      if (trace_.tracks[track].device == device_) AddStream(TrackId{track});
+    }
+    std::sort(graphs_.begin(), graphs_.end());
+    graphs_.erase(std::unique(graphs_.begin(), graphs_.end()), graphs_.end());
+    const auto steps = static_cast<double>(spans_.size());
+    result_.launches_per_step = static_cast<double>(count_) / steps;
+    result_.graphs_per_step = static_cast<double>(graphs_.size()) / steps;
+  }
+
+  void AddStream(TrackId stream) {
+    const DeviceOpTable& ops = trace_.device_ops;
+    const auto [first, last] = ops.rows_of(stream);
+    for (uint32_t op = first; op < last; ++op) {
       CancelPoint(op);
       const Row call = ops.launch[op];
-      if (call == kNoRow || trace_.tracks[Index(ops.track[op])].device != device_) continue;
+      if (call == kNoRow) continue;
       const TraceTime at = trace_.api.begin[Index(call)];
       const size_t step = StepAt(at);
       if (step == SIZE_MAX) continue;
       launches_[Index(trace_.api.track[Index(call)])] = true;
       if (trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch) {
-        graphs.push_back(call);
+        graphs_.push_back(call);
         continue;
       }
       if (IsHostCopy(ops.direction[op])) {
@@ -210,13 +226,8 @@ class Collector {
       events_[step].push_back({at, Row{op}, false});
       const LaunchConfig* const config = trace_.ConfigOf(Row{op});
       result_.shapes_known |= config != nullptr && config->grid != LaunchConfig::kNoShape;
-      ++count;
+      ++count_;
     }
-    std::sort(graphs.begin(), graphs.end());
-    graphs.erase(std::unique(graphs.begin(), graphs.end()), graphs.end());
-    const auto steps = static_cast<double>(spans_.size());
-    result_.launches_per_step = static_cast<double>(count) / steps;
-    result_.graphs_per_step = static_cast<double>(graphs.size()) / steps;
   }
 
   void AddObstacles(const std::vector<bool>& blocking) {
@@ -224,8 +235,8 @@ class Collector {
     std::sort(copies.begin(), copies.end());
     for (uint32_t call = 0; call < trace_.api.size(); ++call) {
       CancelPoint(call);
-      if (!launches_[Index(trace_.api.track[call])]) continue;
       if (!IsObstacle(trace_, call, blocking[call])) continue;
+      if (!launches_[Index(trace_.api.track[call])]) continue;
       if (std::binary_search(copies.begin(), copies.end(), Row{call})) continue;
       const size_t step = StepAt(trace_.api.begin[call]);
       if (step == SIZE_MAX) continue;
@@ -250,6 +261,9 @@ class Collector {
   const Trace& trace_;
   std::span<const Step> spans_;
   DeviceId device_ = kNoDevice;
+  size_t near_ = 0;                         // the step that was found last
+  int64_t count_ = 0;                       // of launches outside of graphs
+  std::vector<Row> graphs_;                 // launches of them
   std::vector<std::vector<Event>> events_;  // by step
   std::vector<bool> launches_;              // by track
   RepeatedLaunches result_;
@@ -257,18 +271,24 @@ class Collector {
 
 }  // namespace
 
-CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, double share) {
+CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, double share,
+                           size_t bound) {
   const auto least = std::max<size_t>(
       1, static_cast<size_t>(std::ceil(share * static_cast<double>(sequences.size()) - 1e-9)));
-  size_t most = 0;
-  for (const auto& sequence : sequences) most = std::max(most, sequence.size());
+  if (sequences.size() < least) return {};
+  std::vector<size_t> lengths;
+  for (const auto& sequence : sequences) lengths.push_back(sequence.size());
+  std::nth_element(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(least - 1),
+                   lengths.end(), std::greater<>());
+  size_t most = std::min(bound, lengths[least - 1]);  // so many sequences are no shorter
   const std::vector<Beginnings> beginnings(sequences.begin(), sequences.end());
   HeldRuns seen;
-  // A part of a run that is held is held: bisection finds the longest.
+  // A part of a run that is held is held: bisection finds the longest. Most steps are alike as a whole, which is asked
+  // first.
   CommonRun best;
   size_t low = 1;
+  size_t length = most;
   while (low <= most) {
-    const size_t length = low + (most - low) / 2;
     const CommonRun run = RunOf(length, beginnings, least, seen);
     if (run.length > 0) {
       best = run;
@@ -276,6 +296,7 @@ CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, dou
     } else {
       most = length - 1;
     }
+    length = std::midpoint(low, most);
   }
   return best;
 }

@@ -19,8 +19,10 @@ struct CommonRun {
 };
 
 // The longest run that at least `share` of the sequences hold, the first of equally long ones; of
-// length 0 where there is none. Runs are compared by a hash of 61 bits. O(n log n).
-CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, double share);
+// length 0 where there is none, and of `bound` where longer ones are not asked for. Runs are compared by a hash of 61
+// bits. O(n log n).
+CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, double share,
+                           size_t bound = SIZE_MAX);
 
 // Of one device, over at most kMostRepeatSteps steps.
 struct RepeatedLaunches {

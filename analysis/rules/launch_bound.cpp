@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 
 #include "analysis/host/program.h"
@@ -16,7 +15,6 @@
 #include "trace/base/large_columns.h"
 #include "trace/base/parallel.h"
 #include "trace/base/sort_runs.h"
-#include "trace/base/tournament.h"
 
 namespace trainprof::rules {
 namespace {
@@ -30,35 +28,46 @@ constexpr double kMostOfStep = 0.5;
 // which each replay goes through them.
 std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  std::vector<Row> calls;
-  ReserveLarge(calls, ops.size());
+  const ApiTable& api = model.trace.api;
+  std::vector<bool> launches(api.size());
+  size_t count = 0;
   IntervalReader window(model.device_steps.window);
-  for (uint32_t op = 0; op < ops.size(); ++op) {
-    CancelPoint(op);
-    const Row call = ops.launch[op];
-    if (call == kNoRow || model.trace.tracks[Index(ops.track[op])].device != device.device)
-      continue;
-    const ApiKind kind = model.trace.api.kind[Index(call)];
-    if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) continue;
-    if (window.TotalWithin(model.trace.api.interval(call)).ns > 0) calls.push_back(call);
+  for (uint32_t track = 0; track < model.trace.tracks.size(); ++track) {
+    if (model.trace.tracks[track].device != device.device) continue;
+    const auto [first, last] = ops.rows_of(TrackId{track});
+    for (uint32_t op = first; op < last; ++op) {
+      CancelPoint(op);
+      const Row call = ops.launch[op];
+      if (call == kNoRow) continue;
+      const ApiKind kind = api.kind[Index(call)];
+      if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) continue;
+      if (window.TotalWithin(api.interval(call)).ns == 0) continue;
+      launches[Index(call)] = true;
+      ++count;
+    }
   }
-  SortRuns(calls, [](Row call) { return call; });
-  calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
-  SortRuns(calls, [&](Row call) { return model.trace.api.begin[Index(call)]; });
+  std::vector<Row> calls;
+  ReserveLarge(calls, count);
+  for (uint32_t call = 0; call < api.size(); ++call) {
+    CancelPoint(call);
+    if (launches[call]) calls.push_back(Row{call});
+  }
+  SortRuns(calls, [&](Row call) { return api.begin[Index(call)]; });
   return calls;
 }
 
 double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
+  const std::span order = model.device_order.Of(device.device);
   std::vector<Duration> lengths;
-  ReserveLarge(lengths, ops.size());
+  ReserveLarge(lengths, order.size());
   IntervalReader window(model.device_steps.device_window);
-  for (uint32_t op = 0; op < ops.size(); ++op) {
-    CancelPoint(op);
-    if (ops.kind[op] != DeviceOpKind::kKernel) continue;
-    if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
-    if (window.TotalWithin(ops.interval(Row{op})).ns == 0) continue;
-    lengths.push_back(ops.interval(Row{op}).Length());
+  for (size_t i = 0; i < order.size(); ++i) {
+    CancelPoint(i);
+    const Row op{order[i]};
+    if (ops.kind[Index(op)] != DeviceOpKind::kKernel) continue;
+    if (window.TotalWithin(ops.interval(op)).ns == 0) continue;
+    lengths.push_back(ops.interval(op).Length());
   }
   if (lengths.empty()) return 0;
   const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
@@ -181,23 +190,15 @@ bool IsOneOf(DeviceClass c, Classes classes) {
 // Who launched what began on a device then, asked in the order of time.
 class LaunchReader {
  public:
-  LaunchReader(const Trace& trace, DeviceId device) : ops_(trace.device_ops) {
-    for (uint32_t id = 0; id < trace.tracks.size(); ++id) {
-      const auto [first, last] = ops_.rows_of(TrackId{id});
-      if (trace.tracks[id].device == device && first < last) rows_.push_back({first, last});
-    }
-    merge_.emplace(rows_.size());
-    for (uint32_t i = 0; i < rows_.size(); ++i) merge_->Set(i, ops_.begin[rows_[i].first].ns);
-    merge_->Start();
-  }
+  LaunchReader(const RankModel& model, DeviceId device)
+      : ops_(model.trace.device_ops), order_(model.device_order.Of(device)) {}
 
   // Of several the call that stands first; kNoRow: no launch is known. O(operations since the last time).
   Row CallAt(TraceTime at) {
     Row call = kNoRow;
-    for (; !merge_->Done(); Advance()) {
-      const uint32_t op = rows_[merge_->First()].first;
-      if (at < ops_.begin[op]) break;
-      CancelPoint(op);
+    for (; next_ < order_.size() && ops_.begin[order_[next_]] <= at; ++next_) {
+      CancelPoint(next_);
+      const uint32_t op = order_[next_];
       if (ops_.begin[op] == at && ops_.launch[op] != kNoRow) {
         call = call == kNoRow ? ops_.launch[op] : std::min(call, ops_.launch[op]);
       }
@@ -206,14 +207,9 @@ class LaunchReader {
   }
 
  private:
-  void Advance() {
-    auto& [first, last] = rows_[merge_->First()];
-    merge_->Advance(++first < last ? ops_.begin[first].ns : Tournament::kDone);
-  }
-
   const DeviceOpTable& ops_;
-  std::vector<std::pair<uint32_t, uint32_t>> rows_;  // by stream: those to come
-  std::optional<Tournament> merge_;                  // of streams, by begin
+  const std::span<const uint32_t> order_;
+  size_t next_ = 0;
 };
 
 // Calls `visit(row)` for the device's idle time within the steps that is of these classes, by row of its `idle`.
@@ -240,7 +236,7 @@ std::vector<Site> PlacesOfWaits(const RankModel& model, const DeviceAccount& dev
 
 // Who launched what the device handed over to. The host may be far ahead, and stand anywhere.
 std::vector<Site> PlacesOfHandOvers(const RankModel& model, const DeviceAccount& device) {
-  LaunchReader launches(model.trace, device.device);
+  LaunchReader launches(model, device.device);
   SiteTally launched(model.trace, model.sites);
   VisitIdle(model, device, kHandOvers, [&](uint32_t row) {
     const Row call = launches.CallAt(device.idle[row].interval.end);
@@ -253,9 +249,10 @@ std::vector<Site> PlacesOfHandOvers(const RankModel& model, const DeviceAccount&
 std::vector<Evidence> LongestOf(const RankModel& model, const DeviceAccount& device,
                                 Classes classes) {
   std::vector<uint32_t> longest;  // rows of device.idle
-  VisitIdle(model, device, classes, [&](uint32_t row) { AddLarge(longest, row); });
-  KeepWorst(longest, [&](uint32_t a, uint32_t b) {
-    return device.idle[a].interval.Length() > device.idle[b].interval.Length();
+  VisitIdle(model, device, classes, [&](uint32_t row) {
+    AddWorst(longest, row, [&](uint32_t a, uint32_t b) {
+      return device.idle[a].interval.Length() > device.idle[b].interval.Length();
+    });
   });
   std::vector<Evidence> evidence;
   for (const uint32_t row : longest) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trace/tables/trace.h"
@@ -24,6 +25,8 @@ class DeviceOrder {
   explicit DeviceOrder(const Trace& trace) : trace_(trace) {}
 
   const std::vector<std::vector<uint32_t>>& ops();  // OpsByBegin()
+  // Of one device, once that was asked for.
+  std::span<const uint32_t> Of(DeviceId device) const { return ops_[Index(device)]; }
 
  private:
   const Trace& trace_;
