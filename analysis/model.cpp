@@ -9,6 +9,7 @@
 #include "analysis/graph/build.h"
 #include "analysis/host/cpu_use.h"
 #include "analysis/host/timeline.h"
+#include "analysis/saves.h"
 #include "analysis/steps/device_time.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
@@ -103,6 +104,8 @@ RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
         [&] {
           host = AccountHost(trace, counted);
           host_facts = FindHostFacts(trace, steps);
+          copies = FindCopyCalls(trace, device_steps.window, blocking_calls);
+          feeders = FindFeeders(trace, device_steps);
           FindSilence(activities);
           device_order.ops();
           OpenHost(counted);
@@ -126,6 +129,7 @@ RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
                          UnlikeText(detail_check)});
     }
   }
+  saved_copies = FindSavedCopies(*this);
   device_doubt = DeviceDoubt(*this);
   launch_doubt = LaunchDoubt(*this);
 }

@@ -16,6 +16,7 @@
 #include "analysis/account/slowed_host.h"
 #include "analysis/graph/step_replay.h"
 #include "analysis/host/call_sites.h"
+#include "analysis/host/copy_calls.h"
 #include "analysis/host/host_facts.h"
 #include "analysis/steps/device_order.h"
 #include "analysis/steps/steps.h"
@@ -38,6 +39,9 @@ struct RankModel {
   Steps other_steps;  // of `steps`, those without any record of devices: WithoutDeviceDetail
   DetailCheck detail_check;
   std::vector<bool> blocking_calls;  // per row of trace.api, see FindBlockingCalls
+  std::vector<CopyCall> copies;      // within device_steps, see FindCopyCalls
+  std::vector<CopyCall> saved_copies;  // of these, see FindSavedCopies
+  std::vector<bool> feeders;         // by track, see FindFeeders
   SiteFinder sites;
   HostAccount host;      // over `steps`
   OtherTime host_other;  // what "other" of that account holds; nothing where phases are sampled

@@ -22,14 +22,13 @@ bool AnyNameSaves(const Trace& trace) {
 // By thread that feeds a device the times in which it saves, in order.
 std::map<TrackId, std::vector<Interval>> SavingTimes(const RankModel& model) {
   const RangeTable& ranges = model.trace.ranges;
-  const std::vector<bool> feeds = FindFeeders(model.trace, model.device_steps);
   std::map<TrackId, std::vector<Interval>> times;
   for (uint32_t row = 0; row < ranges.size(); ++row) {
     CancelPoint(row);
     if (model.trace.Facts(ranges.name[row]).is_io == 0) continue;
     const Interval when = ranges.interval(Row{row});
     const TrackId thread = ranges.track[row];
-    if (!feeds[Index(thread)] || !model.InWindow(when)) continue;
+    if (!model.feeders[Index(thread)] || !model.InWindow(when)) continue;
     std::vector<Interval>& of_thread = times[thread];
     // One within another is part of it.
     if (!of_thread.empty() && when.end <= of_thread.back().end) continue;
@@ -80,8 +79,7 @@ std::vector<CopyCall> FindSavedCopies(const RankModel& model) {
     if (of_thread == times.end()) return nullptr;
     return At(of_thread->second, model.trace.api.begin[Index(copy.call)]);
   };
-  std::vector<CopyCall> copies =
-      FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls);
+  std::vector<CopyCall> copies = model.copies;
   std::map<const Interval*, int64_t> bytes;
   std::erase_if(copies, [&](const CopyCall& copy) {
     const auto& ops = model.trace.device_ops;

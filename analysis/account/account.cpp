@@ -101,12 +101,16 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const Collecti
 // When autograd's own threads ran the backward pass: the stepping thread only waits then.
 IntervalSet BackwardElsewhere(const Trace& trace, TrackId stepping) {
   std::vector<Interval> intervals;
-  for (size_t i = 0; i < trace.ranges.size(); ++i) {
-    CancelPoint(i);
-    if (trace.ranges.track[i] == stepping) continue;
-    if (trace.ranges.kind[i] != RangeKind::kCpuOp) continue;
-    const Row row{static_cast<uint32_t>(i)};
-    if (PhaseOf(trace, row) == Phase::kBackward) intervals.push_back(trace.ranges.interval(row));
+  for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
+    if (TrackId{track} == stepping) continue;
+    const auto [first, last] = trace.ranges.rows_of(TrackId{track});
+    for (uint32_t i = first; i < last; ++i) {
+      CancelPoint(i);
+      if (trace.ranges.kind[i] != RangeKind::kCpuOp) continue;
+      if (PhaseOf(trace, Row{i}) == Phase::kBackward) {
+        intervals.push_back(trace.ranges.interval(Row{i}));
+      }
+    }
   }
   return IntervalSet::Union(std::move(intervals));
 }
@@ -118,6 +122,13 @@ IntervalSet ForwardBetween(const Trace& trace, TrackId thread) {
   const std::vector<bool> is_wait = FindInputWaits(trace, thread);
   const auto [first, last] = ranges.rows_of(thread);
   std::vector<Interval> loader;
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    if (!is_wait[row - first]) continue;
+    if (trace.Facts(ranges.name[row]).torch_phase != Phase::kInputWait) continue;
+    loader.push_back(ranges.interval(Row{row}));
+  }
+  if (loader.empty()) return {};
   std::vector<TraceTime> backward;
   for (uint32_t row = 0; row < ranges.size(); ++row) {
     CancelPoint(row);
@@ -126,9 +137,6 @@ IntervalSet ForwardBetween(const Trace& trace, TrackId thread) {
     const Phase phase = PhaseOf(trace, Row{row});
     if (phase == Phase::kForward && is_own && !ranges.interval(Row{row}).Empty()) return {};
     if (phase == Phase::kBackward) backward.push_back(ranges.begin[row]);
-    if (!is_own || !is_wait[row - first]) continue;
-    if (trace.Facts(ranges.name[row]).torch_phase != Phase::kInputWait) continue;
-    loader.push_back(ranges.interval(Row{row}));
   }
   std::sort(backward.begin(), backward.end());
   const IntervalSet waits = IntervalSet::Union(std::move(loader));

@@ -6,7 +6,9 @@
 #include <functional>
 #include <numeric>
 
+#include "analysis/steps/device_order.h"
 #include "trace/base/cancel.h"
+#include "trace/base/sort_runs.h"
 
 namespace trainprof {
 namespace {
@@ -109,6 +111,31 @@ CommonRun RunOf(size_t length, std::span<const Beginnings> sequences, size_t lea
   return best;
 }
 
+// Of several numbers that of which so many are no smaller.
+size_t LargestOf(size_t count, std::vector<size_t>& numbers) {
+  const auto at = numbers.begin() + static_cast<ptrdiff_t>(count - 1);
+  std::nth_element(numbers.begin(), at, numbers.end(), std::greater<>());
+  return *at;
+}
+
+// The longest run that so many sequences have where the first one has it: no run of all is shorter. O(n).
+size_t LongestInPlace(std::span<const std::vector<uint64_t>> sequences, size_t least) {
+  const std::vector<uint64_t>& first = sequences.front();
+  std::vector<size_t> runs(sequences.size());  // up to this place
+  std::vector<size_t> sorted;
+  size_t longest = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    CancelPoint(i);
+    for (size_t s = 0; s < sequences.size(); ++s) {
+      const bool is_same = i < sequences[s].size() && sequences[s][i] == first[i];
+      runs[s] = is_same ? runs[s] + 1 : 0;
+    }
+    sorted = runs;
+    longest = std::max(longest, LargestOf(least, sorted));
+  }
+  return longest;
+}
+
 // What happens in the order of the host's calls.
 struct Event {
   TraceTime at;
@@ -117,15 +144,6 @@ struct Event {
 };
 
 uint64_t Mixed(uint64_t hash, uint64_t value) { return Times(hash, kBase) ^ (value + 0x9e3779b9); }
-
-uint64_t ShapeToken(const Trace& trace, Row op) {
-  uint64_t hash = static_cast<uint64_t>(trace.device_ops.name[Index(op)]) + 1;
-  if (const LaunchConfig* config = trace.ConfigOf(op)) {
-    for (const uint32_t side : config->grid) hash = Mixed(hash, side);
-    for (const uint32_t side : config->block) hash = Mixed(hash, side);
-  }
-  return Mixed(hash, static_cast<uint64_t>(trace.device_ops.bytes[Index(op)]));
-}
 
 bool IsHostCopy(CopyDirection direction) {
   return direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
@@ -146,6 +164,7 @@ class Collector {
     result_.steps = std::min(steps.count(), kMostRepeatSteps);
     spans_ = {steps.steps.data(), result_.steps};
     events_.resize(result_.steps);
+    shapes_.resize(trace.launch_configs.size());
     device_ = device;
   }
 
@@ -158,23 +177,27 @@ class Collector {
     std::vector<std::vector<uint64_t>> shapes(spans_.size());
     std::vector<std::vector<uint64_t>> apart(spans_.size());
     uint64_t unique = 0;
+    size_t bound = 0;  // the longest run without an obstacle
     for (size_t s = 0; s < spans_.size(); ++s) {
-      std::stable_sort(events_[s].begin(), events_[s].end(),
-                       [](const Event& a, const Event& b) { return a.at < b.at; });
+      size_t run = 0;
+      SortRuns(events_[s], [](const Event& event) { return event.at; });
       for (const Event& event : events_[s]) {
         if (event.is_obstacle) {
           apart[s].push_back(Mixed(kPrime / 2, ++unique));
+          run = 0;
           continue;
         }
         names[s].push_back(static_cast<uint64_t>(trace_.device_ops.name[Index(event.row)]) + 1);
-        shapes[s].push_back(ShapeToken(trace_, event.row));
+        shapes[s].push_back(Mixed(Mixed(names[s].back(), ShapeOf(event.row)),
+                                  static_cast<uint64_t>(trace_.device_ops.bytes[Index(event.row)])));
         apart[s].push_back(shapes[s].back());
+        bound = std::max(bound, ++run);
       }
     }
     result_.same_kernels = LongestCommonRun(names, kRepeatShare);
     result_.same_shapes = LongestCommonRun(shapes, kRepeatShare, result_.same_kernels.length);
-    // No two steps hold an obstacle; a step alone may.
-    const size_t bound = spans_.size() > 1 ? result_.same_shapes.length : SIZE_MAX;
+    // No two steps hold the same obstacle; a step alone may.
+    bound = spans_.size() > 1 ? std::min(bound, result_.same_shapes.length) : SIZE_MAX;
     result_.capturable = LongestCommonRun(apart, kRepeatShare, bound);
     return std::move(result_);
   }
@@ -191,11 +214,22 @@ class Collector {
     return near_ = static_cast<size_t>(after - 1 - spans_.begin());
   }
 
+  // Of grid and block; 0: not recorded.
+  uint64_t ShapeOf(Row op) {
+    const LaunchConfigId id = trace_.device_ops.launch_config[Index(op)];
+    if (id == kNoLaunchConfig) return 0;
+    uint64_t& shape = shapes_[static_cast<size_t>(id)];
+    if (shape != 0) return shape;
+    const LaunchConfig& config = *trace_.ConfigOf(op);
+    shape = 1;
+    for (const uint32_t side : config.grid) shape = Mixed(shape, side);
+    for (const uint32_t side : config.block) shape = Mixed(shape, side);
+    return shape;
+  }
+
   void AddOps() {
     launches_.resize(trace_.tracks.size());
-    for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
-      if (trace_.tracks[track].device == device_) AddStream(TrackId{track});
-    }
+    VisitOpsOf(trace_, device_, [&](uint32_t op) { AddOp(op); });
     std::sort(graphs_.begin(), graphs_.end());
     graphs_.erase(std::unique(graphs_.begin(), graphs_.end()), graphs_.end());
     const auto steps = static_cast<double>(spans_.size());
@@ -203,26 +237,20 @@ class Collector {
     result_.graphs_per_step = static_cast<double>(graphs_.size()) / steps;
   }
 
-  void AddStream(TrackId stream) {
+  void AddOp(uint32_t op) {
     const DeviceOpTable& ops = trace_.device_ops;
-    const auto [first, last] = ops.rows_of(stream);
-    for (uint32_t op = first; op < last; ++op) {
-      CancelPoint(op);
-      const Row call = ops.launch[op];
-      if (call == kNoRow) continue;
-      const TraceTime at = trace_.api.begin[Index(call)];
-      const size_t step = StepAt(at);
-      if (step == SIZE_MAX) continue;
-      launches_[Index(trace_.api.track[Index(call)])] = true;
-      if (trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch) {
-        graphs_.push_back(call);
-        continue;
-      }
-      if (IsHostCopy(ops.direction[op])) {
-        events_[step].push_back({at, call, true});
-        result_.obstacles.push_back(call);
-        continue;
-      }
+    const Row call = ops.launch[op];
+    if (call == kNoRow) return;
+    const TraceTime at = trace_.api.begin[Index(call)];
+    const size_t step = StepAt(at);
+    if (step == SIZE_MAX) return;
+    launches_[Index(trace_.api.track[Index(call)])] = true;
+    if (trace_.api.kind[Index(call)] == ApiKind::kGraphLaunch) {
+      graphs_.push_back(call);
+    } else if (IsHostCopy(ops.direction[op])) {
+      events_[step].push_back({at, call, true});
+      result_.obstacles.push_back(call);
+    } else {
       events_[step].push_back({at, Row{op}, false});
       const LaunchConfig* const config = trace_.ConfigOf(Row{op});
       result_.shapes_known |= config != nullptr && config->grid != LaunchConfig::kNoShape;
@@ -265,6 +293,7 @@ class Collector {
   int64_t count_ = 0;                       // of launches outside of graphs
   std::vector<Row> graphs_;                 // launches of them
   std::vector<std::vector<Event>> events_;  // by step
+  std::vector<uint64_t> shapes_;            // by launch config; 0: not asked yet
   std::vector<bool> launches_;              // by track
   RepeatedLaunches result_;
 };
@@ -278,17 +307,14 @@ CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, dou
   if (sequences.size() < least) return {};
   std::vector<size_t> lengths;
   for (const auto& sequence : sequences) lengths.push_back(sequence.size());
-  std::nth_element(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(least - 1),
-                   lengths.end(), std::greater<>());
-  size_t most = std::min(bound, lengths[least - 1]);  // so many sequences are no shorter
+  size_t most = std::min(bound, LargestOf(least, lengths));
   const std::vector<Beginnings> beginnings(sequences.begin(), sequences.end());
   HeldRuns seen;
-  // A part of a run that is held is held: bisection finds the longest. Most steps are alike as a whole, which is asked
-  // first.
+  // A part of a run that is held is held: bisection finds the longest, which is mostly the longest in one place.
+  const size_t in_place = std::min(most, LongestInPlace(sequences, least));
   CommonRun best;
-  size_t low = 1;
-  size_t length = most;
-  while (low <= most) {
+  size_t low = std::max<size_t>(1, in_place);
+  for (size_t length = std::min(low + 1, most); low <= most; length = std::midpoint(low, most)) {
     const CommonRun run = RunOf(length, beginnings, least, seen);
     if (run.length > 0) {
       best = run;
@@ -296,7 +322,6 @@ CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, dou
     } else {
       most = length - 1;
     }
-    length = std::midpoint(low, most);
   }
   return best;
 }

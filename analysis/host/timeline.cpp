@@ -88,20 +88,6 @@ constexpr Duration kDoneAtOnce = Microseconds(20);
 
 }  // namespace
 
-Phase PhaseOf(const Trace& trace, Row row) {
-  const StringId name = trace.ranges.name[Index(row)];
-  switch (trace.ranges.kind[Index(row)]) {
-    case RangeKind::kUserAnnotation:
-      return trace.Facts(name).user_phase;
-    case RangeKind::kCpuOp:
-      return trace.Facts(name).torch_phase;
-    case RangeKind::kPythonFunction:  // of torch.profiler's with_modules and with_stack
-      return trace.Text(name).starts_with("nn.Module: ") ? Phase::kForward : Phase::kNone;
-    default:
-      return Phase::kNone;
-  }
-}
-
 std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
   const auto [first, last] = trace.ranges.rows_of(thread);
   std::vector<bool> waits(last - first, false);
@@ -134,14 +120,14 @@ std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
 
 Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
   const std::vector<bool> waits = FindInputWaits(trace, thread);
-  const uint32_t first = trace.ranges.rows_of(thread).first;
+  const auto [first, last] = trace.ranges.rows_of(thread);
   std::vector<Labelled<Phase>> events;
-  VisitThread(trace, thread, [&](const Interval& interval, bool is_api, Row row) {
-    if (is_api) return;
-    const Phase phase = PhaseOf(trace, row);
-    const bool holds = phase != Phase::kInputWait || waits[Index(row) - first];
-    if (phase != Phase::kNone && holds) events.push_back({interval, phase});
-  });
+  for (uint32_t row = first; row < last; ++row) {
+    CancelPoint(row);
+    const Phase phase = PhaseOf(trace, Row{row});
+    const bool holds = phase != Phase::kInputWait || waits[row - first];
+    if (phase != Phase::kNone && holds) events.push_back({trace.ranges.interval(Row{row}), phase});
+  }
   return Flatten(events);
 }
 

@@ -69,7 +69,8 @@ struct Labelled {
 
 // Flattens events, sorted by (begin, longer first): at each moment the last event that began and
 // has not ended. Events that overlap without nesting are taken as they come. Calls
-// visit(Interval, const Value&) for each piece, in time order. O(1) an event, memory as deep as they nest.
+// visit(Interval, const Value&) for each piece, in time order. What stands within an event of the same value is of that
+// one's piece. O(1) an event, memory as deep as they nest.
 template <class Value, class Visitor>
 class Flattener {
  public:
@@ -77,6 +78,8 @@ class Flattener {
 
   void Add(const Interval& interval, const Value& value) {
     if (interval.Empty()) return;
+    if (!open_.empty() && interval.end <= open_.back().interval.end && value == open_.back().value)
+      return;
     VisitUntil(interval.begin);
     if (at_ < interval.begin) at_ = interval.begin;
     while (!open_.empty() && open_.back().interval.end <= at_) open_.pop_back();
@@ -185,7 +188,19 @@ void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
 }
 
 // The phase that range `row` stands for (kNone for most).
-Phase PhaseOf(const Trace& trace, Row row);
+inline Phase PhaseOf(const Trace& trace, Row row) {
+  const StringId name = trace.ranges.name[Index(row)];
+  switch (trace.ranges.kind[Index(row)]) {
+    case RangeKind::kUserAnnotation:
+      return trace.Facts(name).user_phase;
+    case RangeKind::kCpuOp:
+      return trace.Facts(name).torch_phase;
+    case RangeKind::kPythonFunction:  // of torch.profiler's with_modules and with_stack
+      return trace.Text(name).starts_with("nn.Module: ") ? Phase::kForward : Phase::kNone;
+    default:
+      return Phase::kNone;
+  }
+}
 
 // Of a thread's ranges, in their order: which are waits for input? Those whose name says so; but a
 // range that covers a whole step holds the loop, whatever its name. O(the thread's ranges).

@@ -75,14 +75,13 @@ int64_t RetriesIn(const ApiTable& api, const std::vector<Row>& calls) {
 Calls Collect(const RankModel& model) {
   const Trace& trace = model.trace;
   const std::vector<Step>& steps = model.device_steps.steps;
-  const std::vector<bool> feeds = FindFeeders(trace, model.device_steps);
   Calls calls;
   std::vector<const Step*> in;
   for (uint32_t call = 0; call < trace.api.size(); ++call) {
     CancelPoint(call);
     const ApiKind kind = trace.api.kind[call];
     if (kind != ApiKind::kAllocate && kind != ApiKind::kFree) continue;
-    if (!feeds[Index(trace.api.track[call])]) continue;
+    if (!model.feeders[Index(trace.api.track[call])]) continue;
     const Step* const step = model.device_steps.At(trace.api.begin[call]);
     if (step == nullptr || step == &steps.front()) continue;
     const std::string_view name = trace.Text(trace.api.name[call]);

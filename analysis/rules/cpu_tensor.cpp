@@ -77,8 +77,7 @@ void Consider(const RankModel& model, const CopyCall& copy, Copies& copies) {
 Copies Collect(const RankModel& model) {
   Copies copies;
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (const CopyCall& copy :
-       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
+  for (const CopyCall& copy : model.copies) {
     const size_t op = Index(copy.op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
     const bool pageable = ops.Uses(op, MemoryKind::kPageable);

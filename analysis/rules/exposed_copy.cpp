@@ -201,11 +201,8 @@ bool IsOfAnotherRule(const DeviceOpTable& ops, const CopyCall& copy) {
 
 std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  std::vector<const CopyCall*> call_of(ops.size());
-  const std::vector<CopyCall> calls =
-      FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls);
-  for (const CopyCall& copy : calls) call_of[Index(copy.op)] = &copy;
-  const std::vector<Row> saved = OpsOf(FindSavedCopies(model));
+  auto next = model.copies.begin();  // in the order of operations
+  const std::vector<Row> saved = OpsOf(model.saved_copies);
   std::map<Kind, Group> groups;
   std::map<Kind, std::vector<Interval>> times;
   for (uint32_t op = 0; op < ops.size(); ++op) {
@@ -213,7 +210,9 @@ std::map<Kind, Group> GroupsOf(const RankModel& model, const DeviceAccount& devi
     if (ops.kind[op] == DeviceOpKind::kKernel) continue;
     if (model.trace.tracks[Index(ops.track[op])].device != device.device) continue;
     if (!model.InDeviceWindow(ops.interval(Row{op}))) continue;
-    const CopyCall* const copy = call_of[op];
+    while (next != model.copies.end() && next->op < Row{op}) ++next;
+    const CopyCall* const copy =
+        next != model.copies.end() && next->op == Row{op} ? &*next : nullptr;
     if (copy != nullptr && IsOfAnotherRule(ops, *copy)) continue;
     if (std::binary_search(saved.begin(), saved.end(), Row{op})) continue;
     const bool waits = copy != nullptr && copy->Waits();

@@ -36,18 +36,18 @@ Found FindOn(const RankModel& model, DeviceId device) {
   std::vector<char> is_found(trace.strings.size(), 0);  // by name: 1 no, 2 yes
   Found found;
   std::vector<Interval> times;
-  for (uint32_t op = 0; op < ops.size(); ++op) {
-    CancelPoint(op);
-    if (ops.kind[op] != DeviceOpKind::kKernel) continue;
-    if (trace.tracks[Index(ops.track[op])].device != device) continue;
-    if (!model.InDeviceWindow(ops.interval(Row{op}))) continue;
-    if (!Communicates(trace, Row{op})) found.of_kernels += ops.interval(Row{op}).Length();
+  IntervalReader window(model.device_steps.device_window);
+  VisitOpsOf(trace, device, [&](uint32_t op) {
+    if (ops.kind[op] != DeviceOpKind::kKernel) return;
+    const Interval interval = ops.interval(Row{op});
+    if (window.TotalWithin(interval).ns == 0) return;
+    if (!Communicates(trace, Row{op})) found.of_kernels += interval.Length();
     char& known = is_found[Index(ops.name[op])];
     if (known == 0) known = IsFullPrecisionProduct(trace.Text(ops.name[op])) ? 2 : 1;
-    if (known != 2) continue;
+    if (known != 2) return;
     found.ops.push_back(Row{op});
-    times.push_back(ops.interval(Row{op}));
-  }
+    times.push_back(interval);
+  });
   found.times = IntervalSet::Union(std::move(times));
   return found;
 }

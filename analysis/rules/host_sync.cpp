@@ -23,15 +23,14 @@ namespace {
 constexpr double kErrorDrainShare = 0.10;  // of the steps' time, lost to the drain
 
 std::vector<CopyCall> FindSyncs(const RankModel& model) {
-  const std::vector<bool> feeds = FindFeeders(model.trace, model.device_steps);
-  const std::vector<Row> saved = OpsOf(FindSavedCopies(model));
-  std::vector<CopyCall> syncs =
-      FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls);
-  std::erase_if(syncs, [&](const CopyCall& copy) {
-    return !copy.Waits() || !feeds[Index(model.trace.api.track[Index(copy.call)])] ||
-           model.trace.device_ops.direction[Index(copy.op)] != CopyDirection::kDeviceToHost ||
-           std::binary_search(saved.begin(), saved.end(), copy.op);
-  });
+  const std::vector<Row> saved = OpsOf(model.saved_copies);
+  std::vector<CopyCall> syncs;
+  std::copy_if(
+      model.copies.begin(), model.copies.end(), std::back_inserter(syncs), [&](const CopyCall& copy) {
+        return copy.Waits() && model.feeders[Index(model.trace.api.track[Index(copy.call)])] &&
+               model.trace.device_ops.direction[Index(copy.op)] == CopyDirection::kDeviceToHost &&
+               !std::binary_search(saved.begin(), saved.end(), copy.op);
+      });
   return syncs;
 }
 

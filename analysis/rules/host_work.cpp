@@ -414,7 +414,7 @@ RuleOutcome Check(const RankModel& model) {
   for (auto& [kind, work] : Searcher(model).In(device)) {
     if (model.ShareOfWindow(work.total) < kLeastShare) continue;
     findings.push_back(FindingOf(model, device, kind, std::move(work)));
-    if (kind == Kind::kIo) AddCopies(model, device, FindSavedCopies(model), findings.back());
+    if (kind == Kind::kIo) AddCopies(model, device, model.saved_copies, findings.back());
   }
   return findings;
 }

@@ -32,20 +32,15 @@ std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
   std::vector<bool> launches(api.size());
   size_t count = 0;
   IntervalReader window(model.device_steps.window);
-  for (uint32_t track = 0; track < model.trace.tracks.size(); ++track) {
-    if (model.trace.tracks[track].device != device.device) continue;
-    const auto [first, last] = ops.rows_of(TrackId{track});
-    for (uint32_t op = first; op < last; ++op) {
-      CancelPoint(op);
-      const Row call = ops.launch[op];
-      if (call == kNoRow) continue;
-      const ApiKind kind = api.kind[Index(call)];
-      if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) continue;
-      if (window.TotalWithin(api.interval(call)).ns == 0) continue;
-      launches[Index(call)] = true;
-      ++count;
-    }
-  }
+  VisitOpsOf(model.trace, device.device, [&](uint32_t op) {
+    const Row call = ops.launch[op];
+    if (call == kNoRow) return;
+    const ApiKind kind = api.kind[Index(call)];
+    if (kind != ApiKind::kLaunch && kind != ApiKind::kMemset) return;
+    if (window.TotalWithin(api.interval(call)).ns == 0) return;
+    launches[Index(call)] = true;
+    ++count;
+  });
   std::vector<Row> calls;
   ReserveLarge(calls, count);
   for (uint32_t call = 0; call < api.size(); ++call) {
@@ -58,17 +53,14 @@ std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
 
 double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  const std::span order = model.device_order.Of(device.device);
   std::vector<Duration> lengths;
-  ReserveLarge(lengths, order.size());
+  ReserveLarge(lengths, model.device_order.Of(device.device).size());
   IntervalReader window(model.device_steps.device_window);
-  for (size_t i = 0; i < order.size(); ++i) {
-    CancelPoint(i);
-    const Row op{order[i]};
-    if (ops.kind[Index(op)] != DeviceOpKind::kKernel) continue;
-    if (window.TotalWithin(ops.interval(op)).ns == 0) continue;
-    lengths.push_back(ops.interval(op).Length());
-  }
+  VisitOpsOf(model.trace, device.device, [&](uint32_t op) {
+    if (ops.kind[op] != DeviceOpKind::kKernel) return;
+    const Interval interval = ops.interval(Row{op});
+    if (window.TotalWithin(interval).ns > 0) lengths.push_back(interval.Length());
+  });
   if (lengths.empty()) return 0;
   const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
   std::nth_element(lengths.begin(), middle, lengths.end());

@@ -29,8 +29,7 @@ struct Copies {
 Copies Collect(const RankModel& model) {
   Copies copies;
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (const CopyCall& copy :
-       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
+  for (const CopyCall& copy : model.copies) {
     const size_t op = Index(copy.op);
     if (ops.direction[op] != CopyDirection::kHostToDevice) continue;
     const bool pageable = ops.Uses(op, MemoryKind::kPageable);

@@ -58,16 +58,14 @@ std::vector<TraceTime> QueuedUntil(const Trace& trace, const std::vector<Row>& c
 std::vector<Row> FindCalls(const RankModel& model) {
   const ApiTable& api = model.trace.api;
   std::vector<bool> of_copy(api.size());
-  for (const CopyCall& copy :
-       FindCopyCalls(model.trace, model.device_steps.window, model.blocking_calls)) {
+  for (const CopyCall& copy : model.copies) {
     if (copy.sync != kNoRow) of_copy[Index(copy.sync)] = true;
   }
-  const std::vector<bool> feeds = FindFeeders(model.trace, model.device_steps);
   std::vector<Row> all;
   for (uint32_t call = 0; call < api.size(); ++call) {
     CancelPoint(call);
     if (api.kind[call] != ApiKind::kSync || of_copy[call]) continue;
-    if (!feeds[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
+    if (!model.feeders[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
     all.push_back(Row{call});
   }
   const std::vector<TraceTime> queued = QueuedUntil(model.trace, all);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "trace/base/cancel.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -18,6 +19,20 @@ bool AskedForBefore(const Trace& trace, uint32_t a, uint32_t b);
 // Operations that begin together are in the order in which they were asked for, then in that of the table.
 // O(n log(streams)). Can be cancelled.
 std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace);
+
+// Calls visit(row) for the rows of trace.device_ops that are of one device, in the order of the table: stream by
+// stream, and by begin in each. Can be cancelled.
+template <class Visit>
+void VisitOpsOf(const Trace& trace, DeviceId device, Visit visit) {
+  for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
+    if (trace.tracks[track].device != device) continue;
+    const auto [first, last] = trace.device_ops.rows_of(TrackId{track});
+    for (uint32_t op = first; op < last; ++op) {
+      CancelPoint(op);
+      visit(op);
+    }
+  }
+}
 
 // Made once, when it is first asked for: not every trace's steps need it.
 class DeviceOrder {

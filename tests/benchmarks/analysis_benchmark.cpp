@@ -166,40 +166,69 @@ Figures CpuSoFar() {
   return {0, 0, 0, seconds(use.ru_utime), seconds(use.ru_stime)};
 }
 
-// CPU time of all that is neither the graph nor a replay: as RankModel and Examine() do it, one thing behind the other.
-double RestSeconds(const Trace& trace, const RankModel& model) {
-  const auto so_far = [] {
-    const Figures figures = CpuSoFar();
-    return figures.user + figures.kernel;
-  };
-  const double before = so_far();
-  DeviceOrder order(trace);
-  const Steps steps = FindSteps(trace, order);
-  const std::vector<bool> blocking = FindBlockingCalls(trace);
-  const ThreadActivities activities(trace, blocking);
-  const HostAccount host = AccountHost(trace, steps);
-  const OtherTime other = OpenOther(trace, steps, host);
-  const std::vector<PhaseLines> lines = OpenByLine(trace, steps, host);
-  const std::vector<HostFact> facts = FindHostFacts(trace, steps);
-  const std::vector<DeviceAccount> devices =
-      AccountDevices(trace, steps, activities, *model.graph, order);
-  std::vector<Finding> findings;
-  for (const RegisteredRule& entry : AllRules()) {
-    const RuleOutcome outcome = entry.rule->check != nullptr
-                                    ? entry.rule->check(model)
-                                    : entry.rule->check_rest(model, findings);
-    if (const auto* found = std::get_if<std::vector<Diagnosis>>(&outcome)) {
-      for (const Diagnosis& diagnosis : *found) findings.push_back(diagnosis.finding);
+// CPU time of all that is neither the graph nor a replay, a stage of it each: as RankModel and Examine() do it, one
+// thing behind the other.
+class Stages {
+ public:
+  explicit Stages(const Trace& trace, const RankModel& model) {
+    last_ = SoFar();
+    DeviceOrder order(trace);
+    Add("device order");
+    const Steps steps = FindSteps(trace, order);
+    Add("steps");
+    const std::vector<bool> blocking = FindBlockingCalls(trace);
+    Add("blocking calls");
+    const ThreadActivities activities(trace, blocking);
+    Add("thread activities");
+    const HostAccount host = AccountHost(trace, steps);
+    Add("host account");
+    const OtherTime other = OpenOther(trace, steps, host);
+    Add("other time");
+    const std::vector<PhaseLines> lines = OpenByLine(trace, steps, host);
+    Add("phases by line");
+    const std::vector<HostFact> facts = FindHostFacts(trace, steps);
+    Add("host facts");
+    const std::vector<DeviceAccount> devices =
+        AccountDevices(trace, steps, activities, *model.graph, order);
+    Add("device accounts");
+    std::vector<Finding> findings;
+    for (const RegisteredRule& entry : AllRules()) {
+      const RuleOutcome outcome = entry.rule->check != nullptr
+                                      ? entry.rule->check(model)
+                                      : entry.rule->check_rest(model, findings);
+      if (const auto* found = std::get_if<std::vector<Diagnosis>>(&outcome)) {
+        for (const Diagnosis& diagnosis : *found) findings.push_back(diagnosis.finding);
+      }
+      Add(entry.slug);
     }
   }
-  return so_far() - before;
-}
+  std::vector<std::pair<std::string, double>> seconds;
+
+ private:
+  static double SoFar() {
+    const Figures figures = CpuSoFar();
+    return figures.user + figures.kernel;
+  }
+  void Add(std::string_view name) {
+    const double now = SoFar();
+    seconds.emplace_back(name, now - last_);
+    last_ = now;
+  }
+  double last_ = 0;
+};
 
 double LeastRestSeconds(const Trace& trace, int rounds) {
   const RankModel model(trace);
-  double least = 1e9;
-  for (int round = 0; round < rounds; ++round) least = std::min(least, RestSeconds(trace, model));
-  return least;
+  std::vector<std::pair<std::string, double>> least;
+  for (int round = 0; round < rounds; ++round) {
+    Stages s(trace, model);
+    if (round == 0) least = s.seconds;
+    for (size_t i = 0; i < least.size(); ++i) least[i].second = std::min(least[i].second, s.seconds[i].second);
+  }
+  double sum = 0;
+  for (auto& [n, v] : least) sum += v;
+  for (auto& [n, v] : least) if (v > 0.004 * sum) fmt::print("   {:30} {:8.2f} ms {:4.1f} %\n", n, v * 1e3, 100 * v / sum);
+  return sum;
 }
 
 size_t EventsOf(const Trace& trace) {
@@ -207,8 +236,8 @@ size_t EventsOf(const Trace& trace) {
 }
 
 int MeasureFile(const char* path) {
-  constexpr int kRounds = 20;
-  const Result<Trace> trace = ImportTrace(path);
+  const int kRounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 20;
+  const Result<Trace> trace = getenv("STREAMS") ? Result<Trace>(MakeRun(3'000'000, atoi(getenv("STREAMS")), false)) : ImportTrace(path);
   if (!trace.ok()) {
     fmt::print(stderr, "analysis_benchmark: {}\n", trace.error());
     return 2;

@@ -113,7 +113,7 @@ IntervalSet IntervalSet::Clip(const Interval& within) const {
   return IntersectWith(Union({within}));
 }
 
-Duration IntervalSet::TotalWithin(const Interval& within) const {
+Duration IntervalSet::SumWithin(const Interval& within) const {
   if (within.Empty()) return {};
   auto it = std::partition_point(intervals_.begin(), intervals_.end(),
                                  [&](const Interval& i) { return i.end <= within.begin; });

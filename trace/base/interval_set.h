@@ -49,7 +49,11 @@ class IntervalSet {
   IntervalSet Complement(const Interval& within) const;
   IntervalSet Clip(const Interval& within) const;
   // Total of the part inside `within`. O(log n + k), k intervals there.
-  Duration TotalWithin(const Interval& within) const;
+  Duration TotalWithin(const Interval& within) const {
+    if (intervals_.size() != 1) return SumWithin(within);
+    const Interval part = Intersect(intervals_.front(), within);
+    return part.Empty() ? Duration{} : part.Length();
+  }
   // As IntersectWith(other).Total(), without making that set. O(n + m).
   Duration TotalWithin(const IntervalSet& other) const;
 
@@ -58,6 +62,7 @@ class IntervalSet {
  private:
   // Sorted by begin, none empty.
   static IntervalSet Coalesced(std::vector<Interval> sorted);
+  Duration SumWithin(const Interval& within) const;
   explicit IntervalSet(std::vector<Interval> disjoint) : intervals_(std::move(disjoint)) {}
   std::vector<Interval> intervals_;
 };

@@ -60,7 +60,11 @@ constexpr bool EqualsNoCase(std::string_view text, std::string_view lower) {
 }
 
 constexpr bool ContainsNoCase(std::string_view text, std::string_view lower) {
+  if (lower.empty()) return true;
+  const char first = lower.front();
+  const char upper = first >= 'a' && first <= 'z' ? static_cast<char>(first - 32) : first;
   for (size_t i = 0; i + lower.size() <= text.size(); ++i) {
+    if (text[i] != first && text[i] != upper) continue;
     if (StartsWithNoCase(text.substr(i), lower)) return true;
   }
   return false;

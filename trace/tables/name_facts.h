@@ -47,17 +47,27 @@ class NameFactsTable {
   size_t covered() const { return facts_.size(); }
 
   NameFacts Of(const StringTable& strings, StringId name) const {
-    if (Index(name) >= facts_.size()) return NameFactsOf(strings.View(name));
+    if (Index(name) >= facts_.size()) [[unlikely]] {
+      return NameFactsOf(strings.View(name));
+    }
     const std::atomic_ref<uint32_t> kept(facts_[Index(name)]);
     const auto facts = std::bit_cast<NameFacts>(kept.load(std::memory_order_relaxed));
-    if (facts.is_known != 0) return facts;
-    const NameFacts found = NameFactsOf(strings.View(name));
-    kept.store(std::bit_cast<uint32_t>(found), std::memory_order_relaxed);
-    return found;
+    if (facts.is_known != 0) [[likely]] {
+      return facts;
+    }
+    return Find(strings, name);
   }
   size_t size_bytes() const { return facts_.capacity() * sizeof(uint32_t); }
 
  private:
+  // Apart, as few are asked for the first time.
+  [[gnu::cold, gnu::noinline]] NameFacts Find(const StringTable& strings, StringId name) const {
+    const NameFacts found = NameFactsOf(strings.View(name));
+    std::atomic_ref(facts_[Index(name)])
+        .store(std::bit_cast<uint32_t>(found), std::memory_order_relaxed);
+    return found;
+  }
+
   mutable std::vector<uint32_t> facts_;  // by StringId; 0: not asked yet
 };
 
