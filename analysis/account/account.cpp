@@ -62,22 +62,28 @@ struct Work {
   IntervalSet waiting;  // of communication, and nothing else ran
 };
 
-Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const CollectiveWaits& waits) {
-  std::vector<Interval> compute;
-  ReserveLarge(compute, ops.size());
+// `ops`: in the order in which they began. Counts those in the window as well.
+Work WorkOf(const Trace& trace, const Steps& steps, const std::vector<uint32_t>& ops,
+            const CollectiveWaits& waits, DeviceAccount& account) {
+  IntervalUnion compute;
+  IntervalUnion copy;
   std::vector<Interval> communication;
-  std::vector<Interval> copy;
   std::vector<Interval> waiting;
+  IntervalReader window(steps.device_window);
   for (size_t i = 0; i < ops.size(); ++i) {
     CancelPoint(i);
     const uint32_t row = ops[i];
     const Interval interval = trace.device_ops.interval(Row{row});
+    if (window.TotalWithin(interval).ns > 0) {
+      ++account.ops_in_window;
+      if (trace.device_ops.launch[row] == kNoRow) ++account.ops_without_launch;
+    }
     if (trace.device_ops.kind[row] != DeviceOpKind::kKernel) {
-      copy.push_back(interval);
+      copy.Add(interval);
       continue;
     }
     if (!Communicates(trace, Row{row})) {
-      compute.push_back(interval);
+      compute.Add(interval);
       continue;
     }
     const auto wait =
@@ -87,9 +93,9 @@ Work WorkOf(const Trace& trace, const std::vector<uint32_t>& ops, const Collecti
     if (waited) waiting.push_back({interval.begin, until});
     communication.push_back({until, interval.end});
   }
-  Work work{IntervalSet::Union(std::move(compute)),
+  Work work{std::move(compute).Take(),
             IntervalSet::Union(std::move(communication)),
-            IntervalSet::Union(std::move(copy)),
+            std::move(copy).Take(),
             {}};
   if (waiting.empty()) return work;
   const IntervalSet waits_of_any = IntervalSet::Union(std::move(waiting));
@@ -243,17 +249,6 @@ void AddIdle(const Steps& steps, DeviceAccount& account) {
   }
 }
 
-void CountOps(const Trace& trace, const Steps& steps, const std::vector<uint32_t>& ops,
-              DeviceAccount& account) {
-  IntervalReader window(steps.device_window);
-  for (size_t i = 0; i < ops.size(); ++i) {
-    CancelPoint(i);
-    if (window.TotalWithin(trace.device_ops.interval(Row{ops[i]})).ns == 0) continue;
-    ++account.ops_in_window;
-    if (trace.device_ops.launch[ops[i]] == kNoRow) ++account.ops_without_launch;
-  }
-}
-
 }  // namespace
 
 HostClass ClassOf(Phase phase) {
@@ -304,7 +299,7 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
         for (uint32_t d = 0; d < ops_of.size(); ++d) {
           if (ops_of[d].empty()) continue;
           accounts.emplace_back().device = DeviceId{d};
-          Work work = WorkOf(trace, ops_of[d], waits);
+          Work work = WorkOf(trace, steps, ops_of[d], waits, accounts.back());
           waiting.push_back(work.waiting);
           SetBusy(std::move(work), steps, accounts.back());
         }
@@ -317,9 +312,7 @@ std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps
     account.missing_rows =
         IdleWithin(splitter->missing().On(account.device), account, steps.device_window);
     AddWaiting(waiting[static_cast<size_t>(&account - accounts.data())], account);
-    const std::function<void()> sums[] = {[&] { AddIdle(steps, account); },
-                                          [&] { CountOps(trace, steps, ops, account); }};
-    RunAll(sums);
+    AddIdle(steps, account);
   }
   return accounts;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "trace/base/cancel.h"
+#include "trace/base/near.h"
 #include "trace/base/parallel.h"
 
 namespace trainprof {
@@ -91,7 +92,7 @@ class IdleSplitter::OfDevice {
   const ThreadActivities::Thread& ActivitiesOf(TrackId thread);
   void Emit(const Interval& interval, DeviceClass c);
   void EmitRest(const Part& part);
-  TraceTime RanDry(TraceTime wait_end) const;
+  TraceTime RanDry(TraceTime wait_end);
   Duration BusyBetween(TraceTime begin, TraceTime end);
   bool MayHaveWorked(const Interval& interval) const;
 
@@ -111,6 +112,10 @@ class IdleSplitter::OfDevice {
   std::vector<Part> parts_;                                  // the same
   TrackId thread_ = kNoTrack;                                // that was asked for last
   const ThreadActivities::Thread* activities_ = nullptr;     // its
+  size_t near_moment_ = 0;    // of that thread's: the one that was found last
+  size_t near_stepping_ = 0;  // of the stepping thread's
+  size_t near_wait_ = 0;      // the same of its waits for input
+  size_t near_busy_ = 0;      // and of busy_
   std::unordered_map<const void*, Duration> preempted_;      // what is taken already
   struct Busy {
     TraceTime until;
@@ -279,9 +284,10 @@ void IdleSplitter::OfDevice::AddHost(const Interval& gap, const Held& held) {
   const Interval& within = held.interval;
   TraceTime at = within.begin;
   const auto waits = all_.input_waits_.intervals();
-  auto wait = std::partition_point(waits.begin(), waits.end(), [&](const Interval& interval) {
-    return interval.end <= within.begin;
-  });
+  auto wait = PartitionNear(
+      waits.begin(), waits.end(), waits.begin() + static_cast<ptrdiff_t>(near_wait_),
+      [&](const Interval& interval) { return interval.end <= within.begin; });
+  near_wait_ = static_cast<size_t>(wait - waits.begin());
   for (; wait != waits.end() && wait->begin < within.end; ++wait) {
     const Interval part = Intersect(*wait, within);
     if (at < part.begin) AddMoments(gap, {at, part.begin}, held);
@@ -295,6 +301,7 @@ void IdleSplitter::OfDevice::AddMoments(const Interval& gap, const Interval& wit
                                         const Held& held) {
   VisitWholeWithin(
       ActivitiesOf(held.thread).activity, within,
+      held.thread == steps_.thread ? near_stepping_ : near_moment_,
       [&](const Interval& piece, const HostMoment& moment, const Interval& stretch) {
         if (moment.activity == HostActivity::kNothing && held.thread != steps_.thread) {
           return AddStepping(gap, piece, held);
@@ -310,7 +317,7 @@ void IdleSplitter::OfDevice::AddStepping(const Interval& gap, const Interval& wi
   }
   Held stepping = held;
   stepping.thread = steps_.thread;
-  VisitWholeWithin(ActivitiesOf(steps_.thread).activity, within,
+  VisitWholeWithin(ActivitiesOf(steps_.thread).activity, within, near_stepping_,
                    [&](const Interval& piece, const HostMoment& moment, const Interval& stretch) {
                      AddMoment(gap, piece, moment, stretch, stepping);
                    });
@@ -411,6 +418,7 @@ const ThreadActivities::Thread& IdleSplitter::OfDevice::ActivitiesOf(TrackId thr
   if (activities_ == nullptr || thread != thread_) {
     thread_ = thread;
     activities_ = &all_.activities_.Of(thread);
+    near_moment_ = 0;
   }
   return *activities_;
 }
@@ -436,11 +444,12 @@ void IdleSplitter::OfDevice::EmitRest(const Part& part) {
 }
 
 // Of the time before `wait_end`, when the device ran out of work for the last time.
-TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) const {
+TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) {
   const auto busy = busy_.intervals();
-  const auto after = std::partition_point(busy.begin(), busy.end(), [&](const Interval& interval) {
-    return interval.begin < wait_end;
-  });
+  const auto after = PartitionNear(
+      busy.begin(), busy.end(), busy.begin() + static_cast<ptrdiff_t>(near_busy_),
+      [&](const Interval& interval) { return interval.begin < wait_end; });
+  near_busy_ = static_cast<size_t>(after - busy.begin());
   if (after == busy.begin()) return std::min(wait_end, trace_.extent.begin);
   return std::min(wait_end, (after - 1)->end);
 }

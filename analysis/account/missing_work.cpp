@@ -2,24 +2,16 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <tuple>
 
 #include "trace/base/cancel.h"
+#include "trace/base/large_columns.h"
+#include "trace/base/sort_runs.h"
 #include "trace/build/missing_rows.h"
 
 namespace trainprof {
 namespace {
 
 using Period = MissingWork::Period;
-
-// A launch of a thread, with the operation that shows it or without.
-struct Launch {
-  TraceTime begin;
-  bool missing = false;
-  TrackId stream = kNoTrack;  // of its first operation on the device
-  TraceTime runs{};           // when that began
-};
 
 // Sorts and merges; where periods of several threads meet, nobody in particular is waited for.
 void Merge(std::vector<Period>& periods) {
@@ -46,86 +38,115 @@ bool WaitsForDevice(std::string_view name) {
 
 // What the launches of one thread tell.
 struct Thread {
-  std::vector<Row> missing;                          // in order of begin
-  size_t shown = 0;                                  // launches that have rows
-  std::map<DeviceId, std::vector<Launch>> launches;  // that have rows, one a call and device
-  std::vector<Interval> waits;                       // for the whole device
+  std::vector<Row> missing;  // in order of begin
+  size_t shown = 0;          // launches that have rows
+  // What shows on a device, of those that the thread drives, that a missing launch is done, by `missing`.
+  struct Device {
+    size_t streams = 0;              // of the thread's
+    std::vector<size_t> went_on;     // so many began something that was launched later
+    std::vector<TraceTime> until{};  // the last of them did
+  };
+  std::map<DeviceId, Device> devices;
+  std::vector<Interval> waits;  // for the whole device
 };
 
-std::map<TrackId, Thread> ThreadsWithMissing(const Trace& trace, const std::vector<Row>& missing) {
-  std::map<TrackId, Thread> threads;
-  for (const Row call : missing) {
-    threads[trace.api.track[Index(call)]].missing.push_back(call);
+using Threads = std::map<TrackId, Thread>;
+
+// What a thread launched on one stream: when, and when that began there.
+using Launches = std::vector<std::pair<TraceTime, TraceTime>>;
+
+void AddStream(const Trace& trace, Launches launches, Thread& thread, Thread::Device& device) {
+  SortRuns(launches, [](const auto& launch) { return launch; });
+  ++device.streams;
+  device.went_on.resize(thread.missing.size());
+  device.until.resize(thread.missing.size(), TraceTime{INT64_MIN});
+  auto next = launches.end();  // what was launched behind the missing one
+  for (size_t i = thread.missing.size(); i-- > 0;) {
+    CancelPoint(i);
+    const TraceTime begin = trace.api.begin[Index(thread.missing[i])];
+    while (next != launches.begin() && begin < (next - 1)->first) --next;
+    if (next == launches.end()) continue;
+    ++device.went_on[i];
+    device.until[i] = std::max(device.until[i], next->second);
   }
-  if (threads.empty()) return threads;
+}
+
+void AddShown(const Trace& trace, Threads& threads) {
   std::vector<Thread*> of_track(trace.tracks.size(), nullptr);
   for (auto& [track, thread] : threads) of_track[Index(track)] = &thread;
   std::vector<bool> seen(trace.api.size(), false);
   const DeviceOpTable& ops = trace.device_ops;
-  for (uint32_t op = 0; op < ops.size(); ++op) {
-    CancelPoint(op);
-    if (ops.launch[op] == kNoRow) continue;
-    const size_t call = Index(ops.launch[op]);
-    Thread* const thread = of_track[Index(trace.api.track[call])];
-    const DeviceId device = trace.tracks[Index(ops.track[op])].device;
-    if (thread == nullptr || device == kNoDevice) continue;
-    thread->shown += seen[call] ? 0 : 1;
-    seen[call] = true;
-    thread->launches[device].push_back(
-        {trace.api.begin[call], false, ops.track[op], ops.begin[op]});
+  for (uint32_t stream = 0; stream < trace.tracks.size(); ++stream) {
+    const auto [first, last] = ops.rows_of(TrackId{stream});
+    const DeviceId device = trace.tracks[stream].device;
+    if (first == last || device == kNoDevice) continue;
+    std::map<Thread*, Launches> launches;
+    Launches* of_thread = nullptr;  // of the thread that launched last
+    Thread* last_thread = nullptr;
+    for (uint32_t op = first; op < last; ++op) {
+      CancelPoint(op);
+      if (ops.launch[op] == kNoRow) continue;
+      const size_t call = Index(ops.launch[op]);
+      Thread* const thread = of_track[Index(trace.api.track[call])];
+      if (thread == nullptr) continue;
+      thread->shown += seen[call] ? 0 : 1;
+      seen[call] = true;
+      if (thread != last_thread) of_thread = &launches[thread];
+      last_thread = thread;
+      AddLarge(*of_thread, {trace.api.begin[call], ops.begin[op]});
+    }
+    for (auto& [thread, of] : launches) {
+      AddStream(trace, std::move(of), *thread, thread->devices[device]);
+    }
   }
+}
+
+void AddWaits(const Trace& trace, TrackId track, Thread& thread) {
   std::map<StringId, bool> waits;
-  for (uint32_t call = 0; call < trace.api.size(); ++call) {
+  const auto [first, last] = trace.api.rows_of(track);
+  for (uint32_t call = first; call < last; ++call) {
     CancelPoint(call);
-    Thread* const thread = of_track[Index(trace.api.track[call])];
-    if (thread == nullptr || trace.api.kind[call] != ApiKind::kSync) continue;
+    if (trace.api.kind[call] != ApiKind::kSync) continue;
     const StringId name = trace.api.name[call];
     const auto [it, is_new] = waits.try_emplace(name, false);
     if (is_new) it->second = WaitsForDevice(trace.Text(name));
-    if (it->second) thread->waits.push_back(trace.api.interval(Row{call}));
+    if (it->second) thread.waits.push_back(trace.api.interval(Row{call}));
   }
+}
+
+Threads ThreadsWithMissing(const Trace& trace, const std::vector<Row>& missing) {
+  Threads threads;
+  for (const Row call : missing) {
+    threads[trace.api.track[Index(call)]].missing.push_back(call);
+  }
+  if (threads.empty()) return threads;
+  AddShown(trace, threads);
+  for (auto& [track, thread] : threads) AddWaits(trace, track, thread);
   return threads;
 }
 
 // When the thread's wait for the device ends that it began at `begin` or later. Waits of one thread
 // come one after the other; of several devices it is not known for which one it waited.
 TraceTime WaitedFor(const Thread& thread, TraceTime begin) {
-  if (thread.launches.size() > 1) return TraceTime{INT64_MAX};
+  if (thread.devices.size() > 1) return TraceTime{INT64_MAX};
   const auto wait = std::lower_bound(thread.waits.begin(), thread.waits.end(), begin,
                                      [](const Interval& w, TraceTime t) { return w.begin < t; });
   return wait == thread.waits.end() ? TraceTime{INT64_MAX} : wait->end;
 }
 
-// The thread's missing launches, as far as a device may have run them. `launches`: its others
-// there.
+// The thread's missing launches, as far as a device may have run them; nullptr: its others tell of none.
 void AddPeriods(const Trace& trace, TrackId track, const Thread& thread,
-                std::vector<Launch> launches, std::vector<Period>& out) {
-  std::set<TrackId> streams;
-  for (const Launch& launch : launches) streams.insert(launch.stream);
+                const Thread::Device* device, std::vector<Period>& out) {
   const size_t all = thread.shown + thread.missing.size();
-  const bool order_proves = thread.missing.size() * kMostMissing <= all && !streams.empty();
-  for (const Row call : thread.missing) launches.push_back({trace.api.begin[Index(call)], true});
-  // From the last back; of launches at one moment none is later than another.
-  std::sort(launches.begin(), launches.end(), [](const Launch& a, const Launch& b) {
-    return std::tuple(b.begin, b.missing, b.runs) < std::tuple(a.begin, a.missing, a.runs);
-  });
-  std::map<TrackId, TraceTime> next;     // by stream: when what was launched next on it began
-  std::multiset<TraceTime> next_begins;  // the same
-  size_t asked = 0;
-  for (const Launch& launch : launches) {
-    CancelPoint(asked++);
-    if (!launch.missing) {
-      const auto [it, is_new] = next.try_emplace(launch.stream, launch.runs);
-      if (!is_new) {
-        next_begins.erase(next_begins.find(it->second));
-        it->second = launch.runs;
-      }
-      next_begins.insert(launch.runs);
-      continue;
+  const bool order_proves = thread.missing.size() * kMostMissing <= all && device != nullptr;
+  for (size_t i = 0; i < thread.missing.size(); ++i) {
+    CancelPoint(i);
+    const TraceTime begin = trace.api.begin[Index(thread.missing[i])];
+    TraceTime done = WaitedFor(thread, begin);
+    if (order_proves && device->went_on[i] == device->streams) {
+      done = std::min(done, device->until[i]);
     }
-    TraceTime done = WaitedFor(thread, launch.begin);
-    if (order_proves && next.size() == streams.size()) done = std::min(done, *next_begins.rbegin());
-    out.push_back({{launch.begin, done}, track});
+    out.push_back({{begin, done}, track});
   }
 }
 
@@ -158,11 +179,11 @@ MissingWork::MissingWork(const Trace& trace) : on_device_(trace.devices.size()) 
 
 void MissingWork::AddLaunches(const Trace& trace, const std::vector<Row>& missing) {
   for (const auto& [track, thread] : ThreadsWithMissing(trace, missing)) {
-    for (const auto& [device, launches] : thread.launches) {
-      AddPeriods(trace, track, thread, launches, on_device_[Index(device)]);
+    for (const auto& [id, device] : thread.devices) {
+      AddPeriods(trace, track, thread, &device, on_device_[Index(id)]);
     }
-    if (!thread.launches.empty()) continue;
-    for (auto& periods : on_device_) AddPeriods(trace, track, thread, {}, periods);
+    if (!thread.devices.empty()) continue;
+    for (auto& periods : on_device_) AddPeriods(trace, track, thread, nullptr, periods);
   }
 }
 

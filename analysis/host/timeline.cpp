@@ -50,36 +50,40 @@ bool IsPlain(HostActivity activity) {
          activity == HostActivity::kPython;
 }
 
-// `top` where it covers, else `bottom`. O(n).
+// `top` where it covers, else `bottom`. O(n), in the room of `bottom`: from the back, so that nothing is overwritten
+// before it was read, since each segment of `top` splits at most one.
 Timeline<HostMoment> Overlay(Timeline<HostMoment> bottom, const Timeline<HostMoment>& top) {
   if (top.empty()) return bottom;
-  Timeline<HostMoment> out;
-  ReserveLarge(out, bottom.size() + 2 * top.size());
+  size_t next = bottom.size();  // of `bottom`: what is below is not read yet
+  ReserveLarge(bottom, next + 2 * top.size());
+  bottom.resize(next + 2 * top.size());
+  size_t out = bottom.size();  // what is behind is written
   const auto emit = [&](const Interval& interval, const HostMoment& moment) {
     if (interval.Empty()) return;
-    if (!out.empty() && out.back().interval.end == interval.begin && out.back().value == moment) {
-      out.back().interval.end = interval.end;
+    if (out < bottom.size() && bottom[out].interval.begin == interval.end &&
+        bottom[out].value == moment) {
+      bottom[out].interval.begin = interval.begin;
     } else {
-      out.push_back({interval, moment});
+      bottom[--out] = {interval, moment};
     }
   };
-  size_t next = 0;
   const auto emit_bottom = [&](const Interval& within) {
-    for (; next < bottom.size() && bottom[next].interval.begin < within.end; ++next) {
-      emit(Intersect(bottom[next].interval, within), bottom[next].value);
-      if (within.end < bottom[next].interval.end) return;
+    for (; next > 0 && within.begin < bottom[next - 1].interval.end; --next) {
+      const Segment<HostMoment> segment = bottom[next - 1];
+      emit(Intersect(segment.interval, within), segment.value);
+      if (segment.interval.begin < within.begin) return;
     }
   };
-  TraceTime at{INT64_MIN};
-  for (size_t i = 0; i < top.size(); ++i) {
+  TraceTime at{INT64_MAX};
+  for (size_t i = top.size(); i-- > 0;) {
     CancelPoint(i);
-    const Segment<HostMoment>& segment = top[i];
-    emit_bottom({at, segment.interval.begin});
-    emit(segment.interval, segment.value);
-    at = segment.interval.end;
+    emit_bottom({top[i].interval.end, at});
+    emit(top[i].interval, top[i].value);
+    at = top[i].interval.begin;
   }
-  emit_bottom({at, TraceTime{INT64_MAX}});
-  return out;
+  emit_bottom({TraceTime{INT64_MIN}, at});
+  bottom.erase(bottom.begin(), bottom.begin() + static_cast<ptrdiff_t>(out));
+  return bottom;
 }
 
 // A copy that ends so soon behind its call's begin found its stream empty: half of those begin within 7 to 13 us on an
@@ -134,8 +138,11 @@ Timeline<Phase> PhaseTimeline(const Trace& trace, TrackId thread) {
 Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
                                       const std::vector<bool>& is_blocking) {
   const std::vector<bool> waits = FindInputWaits(trace, thread);
-  const uint32_t first = trace.ranges.rows_of(thread).first;
+  const auto [first_range, last_range] = trace.ranges.rows_of(thread);
+  const auto [first_call, last_call] = trace.api.rows_of(thread);
+  const uint32_t first = first_range;
   Timeline<HostMoment> plain;  // many: flattened as they come
+  ReserveLarge(plain, size_t{last_range - first_range} + (last_call - first_call));
   const auto append = [&](const Interval& piece, const HostMoment& moment) {
     if (!plain.empty()) {
       const Interval pause{plain.back().interval.end, piece.begin};
@@ -164,7 +171,7 @@ Timeline<HostMoment> ActivityTimeline(const Trace& trace, TrackId thread,
     (*activity == HostActivity::kInputWait ? input : reasons).push_back({interval, moment});
   });
   plain_events.Finish();
-  Timeline<HostMoment> all = Overlay(Overlay(std::move(plain), Flatten(reasons)), Flatten(input));
+  Timeline<HostMoment> all = Overlay(std::move(plain), Overlay(Flatten(reasons), Flatten(input)));
   for (Segment<HostMoment>& segment : all) {
     const bool is_short = segment.interval.Length() < kOperatorStretch;
     if (segment.value.activity == HostActivity::kWork && is_short) segment.value.range = kNoRow;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trace/base/cancel.h"
+#include "trace/base/near.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -132,15 +133,14 @@ Timeline<Value> Flatten(const std::vector<Labelled<Value>>& events) {
 
 // Calls visit(Interval part, Value, Interval whole) for each part of `within`, in order and without holes; what no
 // segment covers has the value {}. `whole` is what the part is of, beyond `within` as well: before the first
-// segment and behind the last one it has no end. O(log n + parts).
+// segment and behind the last one it has no end. `near`: the segment of the last time, 0 at first; O(log distance +
+// parts) from there.
 template <class Value, class Visitor>
-void VisitWholeWithin(const Timeline<Value>& timeline, const Interval& within, Visitor visit) {
-  size_t low = 0;
-  size_t high = timeline.size();
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    (timeline[middle].interval.end <= within.begin) ? low = middle + 1 : high = middle;
-  }
+void VisitWholeWithin(const Timeline<Value>& timeline, const Interval& within, size_t& near,
+                      Visitor visit) {
+  near = PlaceNear(0, timeline.size(), near,
+                   [&](size_t at) { return timeline[at].interval.end <= within.begin; });
+  size_t low = near;
   constexpr TraceTime kNoBegin{INT64_MIN / 2};
   constexpr TraceTime kNoEnd{INT64_MAX / 2};
   const auto hole = [&](size_t before) {
@@ -157,11 +157,12 @@ void VisitWholeWithin(const Timeline<Value>& timeline, const Interval& within, V
   if (at < within.end) visit(Interval{at, within.end}, Value{}, hole(low));
 }
 
-// The same without `whole`.
+// The same without `whole`. O(log n + parts).
 template <class Value, class Visitor>
 void VisitWithin(const Timeline<Value>& timeline, const Interval& within, Visitor visit) {
+  size_t near = timeline.size() / 2;
   VisitWholeWithin(
-      timeline, within,
+      timeline, within, near,
       [&](const Interval& part, const Value& value, const Interval&) { visit(part, value); });
 }
 

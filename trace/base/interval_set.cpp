@@ -63,6 +63,7 @@ IntervalSet IntervalSet::UnionWith(const IntervalSet& other) const& {
 
 IntervalSet IntervalSet::UnionWith(const IntervalSet& other) && {
   CancelPoint();
+  if (other.Empty()) return std::move(*this);
   std::vector<Interval> all = std::move(intervals_);
   auto a = all.size();
   auto b = other.intervals_.size();

@@ -6,9 +6,11 @@
 //   idle.Total();                                                          // 20 ns
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
+#include "trace/base/large_columns.h"
 #include "trace/base/time.h"
 
 namespace trainprof {
@@ -60,10 +62,29 @@ class IntervalSet {
   bool operator==(const IntervalSet&) const = default;
 
  private:
+  friend class IntervalUnion;
   // Sorted by begin, none empty.
   static IntervalSet Coalesced(std::vector<Interval> sorted);
   Duration SumWithin(const Interval& within) const;
   explicit IntervalSet(std::vector<Interval> disjoint) : intervals_(std::move(disjoint)) {}
+  std::vector<Interval> intervals_;
+};
+
+// A union of intervals that come in the order of their begin, made as they come.
+class IntervalUnion {
+ public:
+  // Not before any other one; empty ones are ignored.
+  void Add(const Interval& interval) {
+    if (interval.Empty()) return;
+    if (!intervals_.empty() && interval.begin <= intervals_.back().end) {
+      intervals_.back().end = std::max(intervals_.back().end, interval.end);
+    } else {
+      AddLarge(intervals_, interval);
+    }
+  }
+  IntervalSet Take() && { return IntervalSet(std::move(intervals_)); }
+
+ private:
   std::vector<Interval> intervals_;
 };
 
