@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "trace/base/cancel.h"
 #include "trace/symbols/demangle.h"
 
 namespace trainprof {
@@ -210,6 +211,22 @@ void SiteTally::AddCall(Row call) {
     if (same != kNoSite) at = same;
   }
   Count(at);
+}
+
+std::vector<Site> SiteFinder::FindCalls(std::span<const Row> calls) const {
+  SiteTally tally(trace_, *this);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    CancelPoint(i);
+    if (calls[i] != kNoRow) tally.AddCall(calls[i]);
+  }
+  return std::move(tally).Take();
+}
+
+std::vector<Site> SiteFinder::FindLaunches(std::span<const Row> ops) const {
+  std::vector<Row> calls;
+  calls.reserve(ops.size());
+  for (const Row op : ops) calls.push_back(trace_.device_ops.launch[Index(op)]);
+  return FindCalls(calls);
 }
 
 std::vector<Site> SiteTally::Take() && {

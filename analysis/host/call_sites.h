@@ -1,6 +1,7 @@
 // Where in the user's source an event came from, as far as the trace can tell.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,10 @@ class SiteFinder {
   Site FindRange(Row range) const;
   // Of a row of trace.api.
   Site FindCall(Row call) const;
+  // Of many, as AddSite() counts them; kNoRow is of none. Fast where they come in the order of time.
+  std::vector<Site> FindCalls(std::span<const Row> calls) const;
+  // The same of the calls that launched these rows of trace.device_ops, as far as they are known.
+  std::vector<Site> FindLaunches(std::span<const Row> ops) const;
   // By the call's own stack alone, or those of calls of the same kind (SameCallers); false: they tell of no place of
   // the user's.
   bool FindInStacks(Row call, Site& site) const;

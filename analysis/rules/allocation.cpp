@@ -178,10 +178,7 @@ RuleOutcome Check(const RankModel& model) {
   finding.title =
       fmt::format("Allocation in the loop: {}; the GPU stands idle for {:.2f} {} meanwhile",
                   NamesText(model, calls), model.PerStepMs(finding.cost), model.Unit());
-  for (size_t i = 0; i < calls.rows.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(calls.rows[i]));
-  }
+  finding.where = model.sites.FindCalls(calls.rows);
   std::vector<Row> longest = calls.rows;
   KeepWorst(longest,
             [&](Row a, Row b) { return api.interval(a).Length() > api.interval(b).Length(); });

@@ -98,10 +98,7 @@ Duration HostBound(const RankModel& model) {
 
 void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (size_t i = 0; i < copies.rows.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(ops.launch[Index(copies.rows[i])]));
-  }
+  finding.where = model.sites.FindLaunches(copies.rows);
   for (size_t i = 0; i < std::min(copies.rows.size(), kMostEvidence); ++i) {
     const size_t op = Index(copies.rows[i]);
     const Row call = ops.launch[op];

@@ -164,12 +164,7 @@ Diagnosis OfReplicas(const RankModel& model, Replicas replicas) {
       model.devices.size(), number, model.PerStepMs(out.Total()), model.Unit(),
       model.PerStepMs(back.Total()), model.PerStepMs(imbalance.most),
       model.PerStepMs(imbalance.others));
-  for (const Row row : replicas.out) {
-    CancelPoint();
-    if (const Row call = ops.launch[Index(row)]; call != kNoRow) {
-      AddSite(finding.where, model.sites.FindCall(call));
-    }
-  }
+  finding.where = model.sites.FindLaunches(replicas.out);
   std::vector<Row> longest = replicas.out;
   longest.insert(longest.end(), replicas.back.begin(), replicas.back.end());
   KeepWorst(longest,

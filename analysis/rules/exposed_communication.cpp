@@ -108,12 +108,7 @@ Diagnosis OfKernels(const RankModel& model, const DeviceAccount& device) {
                   model.PerStepMs(finding.cost), model.Unit(), OperationsText(model, found));
   AddRanks(model, finding);
   std::vector<Row> worst = found.ops;
-  for (size_t i = 0; i < worst.size(); ++i) {
-    CancelPoint(i);
-    if (const Row call = ops.launch[Index(worst[i])]; call != kNoRow) {
-      AddSite(finding.where, model.sites.FindCall(call));
-    }
-  }
+  finding.where = model.sites.FindLaunches(worst);
   const auto exposed = [&](Row op) {
     return device.exposed_communication.TotalWithin(ops.interval(op));
   };
@@ -227,11 +222,7 @@ Diagnosis OfLateDevice(const RankModel& model, const DeviceAccount& device,
   finding.title =
       fmt::format("Waiting in collectives: GPU {} waits {:.2f} {} in their kernels until {} comes",
                   number(device), model.PerStepMs(finding.cost), model.Unit(), of_late);
-  for (size_t i = 0; i < ops.size(); ++i) {
-    CancelPoint(i);
-    const Row call = model.trace.device_ops.launch[Index(ops[i])];
-    if (call != kNoRow) AddSite(finding.where, model.sites.FindCall(call));
-  }
+  finding.where = model.sites.FindLaunches(ops);
   const auto waited = [&](Row op) {
     return waits.TotalWithin(model.trace.device_ops.interval(op));
   };

@@ -254,10 +254,7 @@ std::string BytesText(double bytes) {
 void Describe(const RankModel& model, const DeviceAccount& device, const Group& group,
               Finding& finding) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (size_t i = 0; i < group.calls.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(group.calls[i]));
-  }
+  finding.where = model.sites.FindCalls(group.calls);
   std::vector<Row> worst = group.ops;
   KeepWorst(worst, [&](Row a, Row b) {
     return device.exposed_copy.TotalWithin(ops.interval(a)) >

@@ -54,10 +54,7 @@ Found FindOn(const RankModel& model, DeviceId device) {
 
 void Describe(const RankModel& model, const Found& found, Finding& finding) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  for (size_t i = 0; i < found.ops.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(ops.launch[Index(found.ops[i])]));
-  }
+  finding.where = model.sites.FindLaunches(found.ops);
   std::vector<Row> worst = found.ops;
   KeepWorst(worst,
             [&](Row a, Row b) { return ops.interval(a).Length() > ops.interval(b).Length(); });

@@ -35,10 +35,9 @@ std::vector<CopyCall> FindSyncs(const RankModel& model) {
 }
 
 void Describe(const RankModel& model, std::vector<CopyCall> syncs, Finding& finding) {
-  for (size_t i = 0; i < syncs.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(syncs[i].waiting));
-  }
+  std::vector<Row> waiting;
+  for (const CopyCall& sync : syncs) waiting.push_back(sync.waiting);
+  finding.where = model.sites.FindCalls(waiting);
   KeepWorst(syncs, [](const CopyCall& a, const CopyCall& b) { return a.blocked > b.blocked; });
   for (const CopyCall& sync : syncs) {
     finding.evidence.push_back(

@@ -136,12 +136,14 @@ void AddEvidence(const RankModel& model, const DeviceAccount& account, Finding& 
 // Where the stepping thread was when the device ran dry for a reason that nobody knows.
 void AddSites(const RankModel& model, const DeviceAccount& account, Finding& finding) {
   if (model.device_steps.thread == kNoTrack) return;
+  SiteTally where(model.trace, model.sites);
   for (size_t i = 0; i < account.idle.size(); ++i) {
     CancelPoint(i);
     const Segment<DeviceClass>& s = account.idle[i];
     if (s.value != DeviceClass::kIdleUnknown || !model.InDeviceWindow(s.interval)) continue;
-    AddSite(finding.where, model.sites.Find(model.device_steps.thread, s.interval.begin));
+    where.Add(model.device_steps.thread, s.interval.begin);
   }
+  finding.where = std::move(where).Take();
 }
 
 Finding Describe(const RankModel& model, const Rest& rest) {

@@ -20,7 +20,7 @@ namespace {
 constexpr double kWarnShare = 0.02;
 
 struct Copies {
-  std::vector<uint32_t> rows;   // pageable, whose call in the window waited
+  std::vector<Row> rows;        // pageable, whose call in the window waited
   std::vector<Row> sync_calls;  // behind them
   int64_t bytes = 0;
   Duration blocked;
@@ -35,7 +35,7 @@ Copies Collect(const RankModel& model) {
     const bool pageable = ops.Uses(op, MemoryKind::kPageable);
     // Small ones are cpu-tensor's.
     if (!pageable || ops.bytes[op] <= kPageableAsyncBytes || !copy.Waits()) continue;
-    copies.rows.push_back(static_cast<uint32_t>(op));
+    copies.rows.push_back(copy.op);
     if (copy.sync != kNoRow) copies.sync_calls.push_back(copy.sync);
     copies.bytes += ops.bytes[op];
     copies.blocked += copy.blocked;
@@ -44,56 +44,42 @@ Copies Collect(const RankModel& model) {
 }
 
 // The part of these copies during which no kernel ran on their device, on the worst device.
-Duration Exposed(const RankModel& model, const std::vector<uint32_t>& rows) {
+Duration Exposed(const RankModel& model, const std::vector<Row>& rows) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  const auto device_of = [&](uint32_t row) {
-    return model.trace.tracks[Index(ops.track[row])].device;
-  };
   Duration worst;
   for (const DeviceAccount& device : model.devices) {
     std::vector<Interval> copies;
-    for (uint32_t row : rows) {
-      if (device_of(row) == device.device) copies.push_back(ops.interval(Row{row}));
-    }
-    if (copies.empty()) continue;
-    std::vector<Interval> kernels;
-    for (uint32_t row = 0; row < ops.size(); ++row) {
-      CancelPoint(row);
-      if (ops.kind[row] == DeviceOpKind::kKernel && device_of(row) == device.device) {
-        kernels.push_back(ops.interval(Row{row}));
-      }
+    for (const Row row : rows) {
+      const DeviceId of = model.trace.tracks[Index(ops.track[Index(row)])].device;
+      if (of == device.device) copies.push_back(ops.interval(row));
     }
     const IntervalSet exposed = IntervalSet::Union(std::move(copies))
-                                    .Minus(IntervalSet::Union(std::move(kernels)))
+                                    .IntersectWith(device.exposed_copy)
                                     .IntersectWith(model.device_steps.device_window);
     worst = std::max(worst, exposed.Total());
   }
   return worst;
 }
 
-Duration DrainAfter(const RankModel& model, const std::vector<uint32_t>& rows) {
+Duration DrainAfter(const RankModel& model, const std::vector<Row>& rows) {
   std::vector<Row> calls;
-  for (uint32_t row : rows) calls.push_back(model.trace.device_ops.launch[row]);
+  for (const Row row : rows) calls.push_back(model.trace.device_ops.launch[Index(row)]);
   return DrainOf(*model.graph, calls, model.devices, model.device_steps.device_window);
 }
 
 void Describe(const RankModel& model, const Copies& copies, Finding& finding) {
   const DeviceOpTable& ops = model.trace.device_ops;
-  std::vector<uint32_t> rows = copies.rows;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(ops.launch[rows[i]]));
-  }
-  KeepWorst(rows, [&](uint32_t a, uint32_t b) { return ops.bytes[a] > ops.bytes[b]; });
-  for (const uint32_t row : rows) {
-    const Interval when = ops.interval(Row{row});
-    const double gigabytes_per_second =
-        static_cast<double>(ops.bytes[row]) / std::max<double>(1, when.Length().ns);
+  std::vector<Row> worst = copies.rows;
+  finding.where = model.sites.FindLaunches(worst);
+  KeepWorst(worst, [&](Row a, Row b) { return ops.bytes[Index(a)] > ops.bytes[Index(b)]; });
+  for (const Row row : worst) {
+    const Interval when = ops.interval(row);
+    const auto bytes = static_cast<double>(ops.bytes[Index(row)]);
     finding.evidence.push_back(
-        {fmt::format("{:.1f} MB at {:.1f} GB/s, the call blocked for {:.2f} ms",
-                     static_cast<double>(ops.bytes[row]) * 1e-6, gigabytes_per_second,
-                     model.trace.api.interval(ops.launch[row]).Length().ToMilliseconds()),
-         when, Table::kDeviceOps, Row{row}});
+        {fmt::format("{:.1f} MB at {:.1f} GB/s, the call blocked for {:.2f} ms", bytes * 1e-6,
+                     bytes / std::max<double>(1, when.Length().ns),
+                     model.trace.api.interval(ops.launch[Index(row)]).Length().ToMilliseconds()),
+         when, Table::kDeviceOps, row});
   }
 }
 
@@ -130,11 +116,8 @@ RuleOutcome Check(const RankModel& model) {
                                            : "loader = DataLoader(..., pin_memory=True)\n"
                                              "x = x.to(device, non_blocking=True)";
   finding.verify = "Record again: copies read \"Pinned -> Device\" and their calls return at once.";
-  std::vector<Row> rows;
-  for (const uint32_t row : copies.rows) rows.push_back(Row{row});
   return std::vector<Diagnosis>{
-      {std::move(finding),
-       {Edit::kPinCopies, std::move(rows), kNoDevice, false, copies.sync_calls}}};
+      {std::move(finding), {Edit::kPinCopies, copies.rows, kNoDevice, false, copies.sync_calls}}};
 }
 
 // Of the exposed copies, those from pageable memory, and the drains behind them.

@@ -96,10 +96,7 @@ std::string NamesText(const RankModel& model, const std::vector<Row>& calls) {
 
 void Describe(const RankModel& model, std::vector<Row> calls, Finding& finding) {
   const ApiTable& api = model.trace.api;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    CancelPoint(i);
-    AddSite(finding.where, model.sites.FindCall(calls[i]));
-  }
+  finding.where = model.sites.FindCalls(calls);
   KeepWorst(calls,
             [&](Row a, Row b) { return api.interval(a).Length() > api.interval(b).Length(); });
   for (const Row call : calls) {

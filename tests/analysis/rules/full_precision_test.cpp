@@ -47,6 +47,17 @@ TEST(FullPrecision, ProductsOnCudaCoresGainWhatTensorCoresAreFaster) {
   EXPECT_NE(finding->fix.find("bfloat16"), std::string::npos);
 }
 
+// It ended the report.
+TEST(FullPrecision, OfAProductWhoseCallIsMissingNothingSaysWhereItWasLaunched) {
+  std::string script = StepsWith("ampere_sgemm_128x64_tn", 8);
+  const std::string call = "call 1 2 cudaLaunchKernel | corr=1";
+  script.replace(script.find(call), call.size(), "");
+  const RankAnalysis analysis = Analyze(TraceFromScript(script));
+  const Finding* const finding = FindingIn(analysis);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_TRUE(finding->where.empty());
+}
+
 TEST(FullPrecision, WhatUsesTensorCoresIsFine) {
   for (const std::string_view kernel :
        {"sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw",
