@@ -73,7 +73,8 @@ Interval Draw::OnStream(OpEvent& op, int64_t earliest) {
 
 // A kernel or memset; the end of the operation.
 int64_t Draw::DeviceWork(int64_t at, int64_t correlation) {
-  constexpr const char* kKernels[] = {"gemm", "gemm", "elementwise", "ncclDevKernel_AllReduce"};
+  constexpr const char* kKernels[] = {"gemm", "ampere_sgemm_128x64_tn", "elementwise",
+                                        "ncclDevKernel_AllReduce"};
   OpEvent op{.correlation = correlation};
   op.kind = random.Chance(88) ? DeviceOpKind::kKernel : DeviceOpKind::kMemset;
   op.name = op.kind == DeviceOpKind::kKernel ? random.Of(kKernels) : "Memset (Device)";
@@ -297,6 +298,7 @@ Trace BuildTrace(const TraceEvents& events) {
   }
   std::vector<TrackId> streams;
   for (int d = 0; d < events.devices; ++d) {
+    builder.device(builder.FindOrAddDevice(d)).compute_major = 8;  // has tensor cores
     for (int s = 0; s < events.streams; ++s) {
       streams.push_back(builder.FindOrAddStream(process, d, 7 + s));
     }
