@@ -122,6 +122,8 @@ class IdleSplitter::OfDevice {
     Duration total;
   };
   std::unordered_map<int64_t, Busy> busy_since_;  // by the begin that was asked for
+  Busy* last_busy_ = nullptr;                     // of these, that asked for last, and its begin
+  TraceTime last_begin_;
 };
 
 // Of several operations that begin together, the first whose launch is known.
@@ -456,7 +458,11 @@ TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) {
 
 // Behind one wait millions of gaps may come, each later than the one before: none counts what another one did.
 Duration IdleSplitter::OfDevice::BusyBetween(TraceTime begin, TraceTime end) {
-  Busy& busy = busy_since_.try_emplace(begin.ns, Busy{begin, {}}).first->second;
+  if (last_busy_ == nullptr || begin != last_begin_) {
+    last_busy_ = &busy_since_.try_emplace(begin.ns, Busy{begin, {}}).first->second;
+    last_begin_ = begin;
+  }
+  Busy& busy = *last_busy_;
   if (end < busy.until) return busy_.TotalWithin({begin, end});
   busy.total += busy_.TotalWithin({busy.until, end});
   busy.until = end;

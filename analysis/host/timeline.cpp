@@ -93,29 +93,16 @@ constexpr Duration kDoneAtOnce = Microseconds(20);
 }  // namespace
 
 std::vector<bool> FindInputWaits(const Trace& trace, TrackId thread) {
-  const auto [first, last] = trace.ranges.rows_of(thread);
+  const RangeTable& ranges = trace.ranges;
+  const auto [first, last] = ranges.rows_of(thread);
   std::vector<bool> waits(last - first, false);
-  // The closest range around each row that is named as a wait; empty before the first of them.
-  std::vector<Row> around;
+  bool any = false;
   for (uint32_t i = first; i < last; ++i) {
     CancelPoint(i);
-    const bool is_named = PhaseOf(trace, Row{i}) == Phase::kInputWait;
-    if (around.empty()) {
-      if (!is_named) continue;
-      around.assign(last - first, kNoRow);
-    }
-    const Row parent = trace.ranges.parent[i];
-    if (parent != kNoRow) {
-      const size_t at = Index(parent) - first;
-      around[i - first] = waits[at] ? parent : around[at];
-    }
-    waits[i - first] = is_named;
-    if (trace.ranges.kind[i] != RangeKind::kUserAnnotation ||
-        !trace.Facts(trace.ranges.name[i]).is_step) {
-      continue;
-    }
-    for (Row row = around[i - first]; row != kNoRow && waits[Index(row) - first];
-         row = around[Index(row) - first]) {
+    if (PhaseOf(trace, Row{i}) == Phase::kInputWait) waits[i - first] = any = true;
+    const bool may_be_step = any && ranges.kind[i] == RangeKind::kUserAnnotation;
+    if (!may_be_step || !trace.Facts(ranges.name[i]).is_step) continue;
+    for (Row row = ranges.parent[i]; row != kNoRow; row = ranges.parent[Index(row)]) {
       waits[Index(row) - first] = false;
     }
   }

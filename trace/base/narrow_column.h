@@ -18,7 +18,7 @@ class NarrowColumn {
   size_t stored_bytes() const {
     return rows_.capacity() * sizeof(uint32_t) + wide_.capacity() * sizeof(int64_t);
   }
-  int64_t operator[](size_t row) const {
+  [[gnu::always_inline]] int64_t operator[](size_t row) const {
     const uint32_t code = rows_[row];
     if (code < kWide) [[likely]] {
       return int64_t{code} + kLeast;

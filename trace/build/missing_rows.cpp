@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -95,9 +97,18 @@ std::vector<std::pair<Id, uint32_t>> Unjoined(const Trace& trace) {
 
 std::vector<Row> UnknownDeviceRows(const Trace& trace) {
   std::vector<Row> rows;
-  for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
-    CancelPoint(row);
-    if (trace.ranges.kind[row] == RangeKind::kDeviceRow) rows.push_back(Row{row});
+  const std::vector<RangeKind>& kinds = trace.ranges.kind;
+  const auto next = [&](size_t row) -> const RangeKind* {
+    constexpr int kWanted = static_cast<int>(RangeKind::kDeviceRow);
+    static_assert(sizeof(RangeKind) == 1);
+    return row == kinds.size() ? nullptr
+                               : static_cast<const RangeKind*>(memchr(
+                                     kinds.data() + row, kWanted, kinds.size() - row));
+  };
+  for (const RangeKind* it = next(0); it != nullptr;) {
+    const auto row = static_cast<size_t>(it - kinds.data());
+    rows.push_back(Row{static_cast<uint32_t>(row)});
+    it = next(row + 1);
   }
   return rows;
 }
@@ -134,12 +145,17 @@ std::vector<Row> AllWithoutRow(const Trace& trace) {
   std::vector<std::pair<Id, uint32_t>> calls = Unjoined(trace);
   if (calls.empty()) return {};
   std::vector<bool> has_row(calls.size(), false);
+  // Whether there may be a call of that id: of most there is none.
+  std::vector<bool> may_be(std::bit_ceil(16 * calls.size()), false);
+  const auto place_of = [&](int64_t id) { return static_cast<size_t>(id) & (may_be.size() - 1); };
+  for (const auto& [id, call] : calls) may_be[place_of(id.second)] = true;
   bool any_without_id = false;
   const auto answer = [&](TrackId track, int64_t correlation) {
     if (correlation == kNoCorrelation) {
       any_without_id = true;
       return;
     }
+    if (!may_be[place_of(correlation)]) return;
     const std::pair<Id, uint32_t> key{IdOf(trace, track, correlation), 0};
     const auto it = std::lower_bound(calls.begin(), calls.end(), key);
     if (it != calls.end() && it->first == key.first) has_row[it - calls.begin()] = true;

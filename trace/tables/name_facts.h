@@ -46,7 +46,7 @@ class NameFactsTable {
   void Cover(const StringTable& strings) { facts_.resize(strings.size()); }
   size_t covered() const { return facts_.size(); }
 
-  NameFacts Of(const StringTable& strings, StringId name) const {
+  [[gnu::always_inline]] NameFacts Of(const StringTable& strings, StringId name) const {
     if (Index(name) >= facts_.size()) [[unlikely]] {
       return NameFactsOf(strings.View(name));
     }

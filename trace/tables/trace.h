@@ -94,8 +94,12 @@ struct EventColumns {
   std::vector<uint32_t> track_begin;  // rows of track t: [track_begin[t], track_begin[t + 1])
 
   size_t size() const { return begin.size(); }
-  TraceTime end(size_t row) const { return begin[row] + Duration{duration[row]}; }
-  Interval interval(Row row) const { return {begin[Index(row)], end(Index(row))}; }
+  [[gnu::always_inline]] TraceTime end(size_t row) const {
+    return begin[row] + Duration{duration[row]};
+  }
+  [[gnu::always_inline]] Interval interval(Row row) const {
+    return {begin[Index(row)], end(Index(row))};
+  }
   // The rows of one track as a pair of row numbers [first, last).
   std::pair<uint32_t, uint32_t> rows_of(TrackId track) const {
     return {track_begin[Index(track)], track_begin[Index(track) + 1]};
