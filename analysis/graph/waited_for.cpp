@@ -33,7 +33,9 @@ WaitedFor::WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping)
     : trace_(trace),
       graph_(graph),
       stepping_(stepping),
+      is_residual_(graph.size()),
       is_needed_(trace.tracks.size(), stepping == kNoTrack) {
+  for (const Residual& residual : graph.residuals) is_residual_[residual.node] = true;
   AssignLarge(wait_before_, graph.size());
   const std::function<void()> finds[] = {
       [&] {
@@ -80,12 +82,6 @@ bool WaitedFor::IsSyncWait(NodeId node) const {
     if (graph_.edge_kind[edge] == EdgeKind::kQueueRoom) return false;
   }
   return true;
-}
-
-bool WaitedFor::IsResidual(NodeId node) const {
-  const auto found = std::lower_bound(graph_.residuals.begin(), graph_.residuals.end(), node,
-                                      [](const Residual& r, NodeId n) { return r.node < n; });
-  return found != graph_.residuals.end() && found->node == node;
 }
 
 // A call's own wait is not before it.
@@ -293,7 +289,7 @@ class WaitedFor::Way {
     const Interval call = trace_.api.interval(launch);
     const TraceTime end{graph_.ends[from]};
     // What had ended before held nothing that was not issued yet.
-    const bool held = from != 0 && kind != EdgeKind::kLaunch && !all_.IsResidual(node_) &&
+    const bool held = from != 0 && kind != EdgeKind::kLaunch && !all_.is_residual_[node_] &&
                       (end > until_ || call.end <= until_);
     if (held) {
       const bool is_moment = at_ - std::max(end, until_) <= kHandOver;

@@ -30,7 +30,7 @@ struct Held {
 
 class WaitedFor {
  public:
-  // Keeps references. O(V + E); 4 bytes a node.
+  // Keeps references. O(V + E); 33 bits a node.
   WaitedFor(const Trace& trace, const Graph& graph, TrackId stepping);
 
   // Whether somebody waits for what its stream does: the stepping thread, which issues work there, or goes
@@ -56,12 +56,12 @@ class WaitedFor {
   TrackId TrackOf(NodeId node) const;
   bool IsSyncWait(NodeId node) const;
   NodeId WaitBefore(NodeId call) const;
-  bool IsResidual(NodeId node) const;
 
   const Trace& trace_;
   const Graph& graph_;
   TrackId stepping_;
   std::vector<NodeId> wait_before_;  // by node of the host: the last wait up to its end; 0: none
+  std::vector<bool> is_residual_;    // by node, see Residual
   std::vector<bool> is_needed_;      // by track
   TraceTime first_graph_{
       INT64_MAX};  // when the first graph was launched of which nodes may be missing

@@ -13,6 +13,7 @@
 #include "analysis/rule.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
+#include "trace/base/near.h"
 
 namespace trainprof::rules {
 namespace {
@@ -38,13 +39,14 @@ std::vector<TraceTime> QueuedUntil(const Trace& trace, const std::vector<Row>& c
   for (size_t i = 0; i < calls.size(); ++i) waits.push_back({trace.api.begin[Index(calls[i])], i});
   std::sort(waits.begin(), waits.end(),
             [](const Wait& a, const Wait& b) { return a.begin < b.begin; });
+  auto behind = waits.begin();
   for (uint32_t op = 0; op < trace.device_ops.size(); ++op) {
     CancelPoint(op);
     const Row launch = trace.device_ops.launch[op];
     if (launch == kNoRow) continue;
     const TraceTime asked = trace.api.begin[Index(launch)];
-    const auto behind = std::partition_point(waits.begin(), waits.end(),
-                                             [&](const Wait& wait) { return wait.begin <= asked; });
+    behind = PartitionNear(waits.begin(), waits.end(), behind,
+                           [&](const Wait& wait) { return wait.begin <= asked; });
     if (behind != waits.end()) behind->until = std::max(behind->until, trace.device_ops.end(op));
   }
   std::vector<TraceTime> until(calls.size(), TraceTime{INT64_MIN});

@@ -40,27 +40,33 @@ struct Membership {
   std::string_view base{};
 };
 
-// Groups the ranges on tracks of that kind by (track, base), as `membership(kind, name, facts)`
+// Groups the ranges on tracks of that kind by (track, base), as `membership(kind, name)`
 // says; nested ones of the same group are left out. Chooses by rank, then the largest, then the
 // earliest.
 template <class Of>
 Group LargestGroup(const Trace& trace, TrackKind on, Of membership) {
   std::map<std::pair<TrackId, std::string_view>, Group> groups;
-  for (size_t i = 0; i < trace.ranges.size(); ++i) {
-    CancelPoint(i);
-    const RangeKind kind = trace.ranges.kind[i];
-    if ((kind == RangeKind::kGpuAnnotation) != (on == TrackKind::kStream)) continue;
-    if (trace.tracks[Index(trace.ranges.track[i])].kind != on) continue;
-    const StringId id = trace.ranges.name[i];
-    const Membership member = membership(kind, id, trace.Facts(id));
-    if (member.rank == 0) continue;
-    Group& group = groups[{trace.ranges.track[i], member.base}];
-    group.track = trace.ranges.track[i];
+  const auto add = [&](uint32_t row) {
+    const RangeKind kind = trace.ranges.kind[row];
+    if ((kind == RangeKind::kGpuAnnotation) != (on == TrackKind::kStream)) return;
+    const StringId id = trace.ranges.name[row];
+    const Membership member = membership(kind, id);
+    if (member.rank == 0) return;
+    Group& group = groups[{trace.ranges.track[row], member.base}];
+    group.track = trace.ranges.track[row];
     group.rank = std::max(group.rank, member.rank);
-    const Interval range = trace.ranges.interval(Row{static_cast<uint32_t>(i)});
-    if (!group.ranges.empty() && range.end <= group.ranges.back().end) continue;
+    const Interval range = trace.ranges.interval(Row{row});
+    if (!group.ranges.empty() && range.end <= group.ranges.back().end) return;
     group.ranges.push_back(range);
     group.numbers.push_back(CounterOf(trace.Text(id)));
+  };
+  for (uint32_t track = 0; track < trace.tracks.size(); ++track) {
+    if (trace.tracks[track].kind != on) continue;
+    const auto [first, last] = trace.ranges.rows_of(TrackId{track});
+    for (uint32_t row = first; row < last; ++row) {
+      CancelPoint(row);
+      add(row);
+    }
   }
   Group best;
   for (auto& [key, group] : groups) {
@@ -76,27 +82,30 @@ Group LargestGroup(const Trace& trace, TrackKind on, Of membership) {
 // What names say of being a step, each looked at once.
 class StepNames {
  public:
-  explicit StepNames(const Trace& trace) : trace_(trace), known_(trace.strings.size()) {}
+  explicit StepNames(const Trace& trace)
+      : trace_(trace), known_(trace.strings.size(), kNotAsked) {}
 
-  StepName Of(StringId name) {
-    std::optional<StepName>& known = known_[Index(name)];
-    if (!known) known = StepNameOf(trace_.Text(name));
-    return *known;
+  StepKind KindOf(StringId name) {
+    uint8_t& known = known_[Index(name)];
+    if (known == kNotAsked) known = static_cast<uint8_t>(Of(name).kind);
+    return static_cast<StepKind>(known);
   }
+  StepName Of(StringId name) const { return StepNameOf(trace_.Text(name)); }
 
  private:
+  static constexpr uint8_t kNotAsked = 255;
   const Trace& trace_;
-  std::vector<std::optional<StepName>> known_;
+  std::vector<uint8_t> known_;  // by name its kind
 };
 
 // Iterations by their names. One range is a step for want of others: where it holds iterations of
 // another name, these are the steps.
 Group Iterations(const Trace& trace, StepNames& names, TrackKind on) {
   const auto of_kind = [&](StepKind least, StepKind most) {
-    return LargestGroup(trace, on, [&](RangeKind, StringId id, NameFacts) {
-      const StepName name = names.Of(id);
-      const bool is_one = name.kind >= least && name.kind <= most;
-      return Membership{is_one ? static_cast<int>(name.kind) : 0, name.base};
+    return LargestGroup(trace, on, [&](RangeKind, StringId id) {
+      const StepKind kind = names.KindOf(id);
+      if (kind < least || kind > most) return Membership{};
+      return Membership{static_cast<int>(kind), names.Of(id).base};
     });
   };
   Group best = of_kind(StepKind::kIteration, StepKind::kProfiler);
@@ -107,9 +116,9 @@ Group Iterations(const Trace& trace, StepNames& names, TrackKind on) {
 
 // Ranges that are a part of an iteration each, or iterations of another loop than training.
 Group Parts(const Trace& trace, StepNames& names, TrackKind on) {
-  return LargestGroup(trace, on, [&](RangeKind, StringId id, NameFacts) {
-    const StepName name = names.Of(id);
-    return Membership{name.kind == StepKind::kPart ? 1 : 0, name.base};
+  return LargestGroup(trace, on, [&](RangeKind, StringId id) {
+    if (names.KindOf(id) != StepKind::kPart) return Membership{};
+    return Membership{1, names.Of(id).base};
   });
 }
 
@@ -140,7 +149,8 @@ Membership MemberOf(const Trace& trace, StringId id, bool is_member, bool is_pre
 }
 
 Group OptimizerEnds(const Trace& trace) {
-  return LargestGroup(trace, TrackKind::kThread, [&](RangeKind kind, StringId id, NameFacts name) {
+  return LargestGroup(trace, TrackKind::kThread, [&](RangeKind kind, StringId id) {
+    const NameFacts name = trace.Facts(id);
     const bool is_users = kind == RangeKind::kUserAnnotation;
     const Phase phase = is_users ? name.user_phase : name.torch_phase;
     return MemberOf(trace, id, phase == Phase::kOptimizer && !name.clears_gradients,
@@ -161,7 +171,8 @@ bool StepsInGraphs(const Trace& trace, const Group& optimizer) {
 }
 
 Group LoaderNexts(const Trace& trace) {
-  return LargestGroup(trace, TrackKind::kThread, [&](RangeKind kind, StringId id, NameFacts name) {
+  return LargestGroup(trace, TrackKind::kThread, [&](RangeKind kind, StringId id) {
+    const NameFacts name = trace.Facts(id);
     const bool is_users = kind == RangeKind::kUserAnnotation;
     const Phase phase = is_users ? name.user_phase : name.torch_phase;
     return MemberOf(trace, id, phase == Phase::kInputWait, name.torch_phase == Phase::kInputWait);

@@ -161,9 +161,10 @@ std::vector<Row> AllWithoutRow(const Trace& trace) {
     if (it != calls.end() && it->first == key.first) has_row[it - calls.begin()] = true;
   };
   const DeviceOpTable& ops = trace.device_ops;
+  // Also of those that were joined: the driver call may be another one, in the runtime call that was joined.
   for (uint32_t row = 0; row < ops.size(); ++row) {
     CancelPoint(row);
-    if (ops.launch[row] == kNoRow) answer(ops.track[row], ops.correlation[row]);
+    answer(ops.track[row], ops.correlation[row]);
   }
   const SyncTable& syncs = trace.syncs;
   for (uint32_t row = 0; row < syncs.size(); ++row) {  // of graphs that have nothing else
@@ -179,10 +180,7 @@ std::vector<Row> AllWithoutRow(const Trace& trace) {
     const bool has_id = id && id->type == ArgValue::Type::kInt;
     answer(trace.ranges.track[Index(row)], has_id ? id->integer : kNoCorrelation);
   }
-  // The driver call in a runtime call whose operation was joined to the latter.
-  for (uint32_t row = 0; row < ops.size(); ++row) {
-    if (ops.launch[row] != kNoRow) answer(ops.track[row], ops.correlation[row]);
-  }
+  if (std::find(has_row.begin(), has_row.end(), false) == has_row.end()) return {};
   const std::map<ProcessId, IntervalSet> captures = Captures(trace);
   std::vector<Row> missing;
   for (size_t i = 0; i < calls.size(); ++i) {

@@ -412,7 +412,9 @@ struct Trace {
     const AllocationId id = instants.allocation[Index(instant)];
     return id == kNoAllocation ? nullptr : &allocations[static_cast<size_t>(id)];
   }
-  NameFacts Facts(StringId name) const { return name_facts.Of(strings, name); }
+  [[gnu::always_inline]] NameFacts Facts(StringId name) const {
+    return name_facts.Of(strings, name);
+  }
 };
 
 inline bool HasChromeWords(const Trace& trace) {
