@@ -124,15 +124,21 @@ size_t LongestInPlace(std::span<const std::vector<uint64_t>> sequences, size_t l
   std::vector<size_t> runs(sequences.size());  // up to this place
   std::vector<size_t> sorted;
   size_t longest = 0;
-  for (size_t i = 0; i < first.size(); ++i) {
-    CancelPoint(i);
-    for (size_t s = 0; s < sequences.size(); ++s) {
-      const bool is_same = i < sequences[s].size() && sequences[s][i] == first[i];
-      runs[s] = is_same ? runs[s] + 1 : 0;
-    }
+  const auto look = [&] {
     sorted = runs;
     longest = std::max(longest, LargestOf(least, sorted));
+  };
+  for (size_t i = 0; i < first.size(); ++i) {
+    CancelPoint(i);
+    bool any_ends = false;
+    const auto is_same = [&](size_t s) {
+      return i < sequences[s].size() && sequences[s][i] == first[i];
+    };
+    for (size_t s = 0; s < sequences.size(); ++s) any_ends |= runs[s] > 0 && !is_same(s);
+    if (any_ends) look();
+    for (size_t s = 0; s < sequences.size(); ++s) runs[s] = is_same(s) ? runs[s] + 1 : 0;
   }
+  look();
   return longest;
 }
 
@@ -305,6 +311,12 @@ CommonRun LongestCommonRun(std::span<const std::vector<uint64_t>> sequences, dou
   const auto least = std::max<size_t>(
       1, static_cast<size_t>(std::ceil(share * static_cast<double>(sequences.size()) - 1e-9)));
   if (sequences.size() < least) return {};
+  const std::vector<uint64_t>& first = sequences.front();
+  const bool all_alike = std::all_of(sequences.begin() + 1, sequences.end(),
+                                     [&](const auto& sequence) { return sequence == first; });
+  if (all_alike && !first.empty() && first.size() <= bound) {
+    return {0, 0, first.size(), sequences.size()};
+  }
   std::vector<size_t> lengths;
   for (const auto& sequence : sequences) lengths.push_back(sequence.size());
   size_t most = std::min(bound, LargestOf(least, lengths));

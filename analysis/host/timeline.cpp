@@ -26,8 +26,11 @@ std::optional<HostActivity> ActivityOfRange(const Trace& trace, Row row, bool wa
       break;
   }
   if (waits_for_input) return HostActivity::kInputWait;
-  if (PhaseOf(trace, row) == Phase::kRankWait) return HostActivity::kRankWait;
-  if (trace.ranges.kind[i] != RangeKind::kUserAnnotation) return HostActivity::kWork;
+  const bool is_users = trace.ranges.kind[i] == RangeKind::kUserAnnotation;
+  const bool is_op = trace.ranges.kind[i] == RangeKind::kCpuOp;
+  if (is_users && name.user_phase == Phase::kRankWait) return HostActivity::kRankWait;
+  if (is_op && name.torch_phase == Phase::kRankWait) return HostActivity::kRankWait;
+  if (!is_users) return HostActivity::kWork;
   if (name.is_io) return HostActivity::kIo;
   if (name.is_garbage_collection) return HostActivity::kPython;
   // A step's range covers all, also what nothing explains: it is no evidence of work.
