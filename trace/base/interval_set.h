@@ -52,7 +52,8 @@ class IntervalSet {
   IntervalSet Clip(const Interval& within) const;
   // Total of the part inside `within`. O(log n + k), k intervals there.
   Duration TotalWithin(const Interval& within) const {
-    if (intervals_.size() != 1) return SumWithin(within);
+    if (intervals_.empty()) return {};
+    if (intervals_.size() > 1) return SumWithin(within);
     const Interval part = Intersect(intervals_.front(), within);
     return part.Empty() ? Duration{} : part.Length();
   }
