@@ -108,8 +108,8 @@ template <class T, class Worse>
 void AddWorst(std::vector<T>& worst, T item, Worse worse) {
   if (worst.size() == kMostEvidence && !worse(item, worst.back())) return;
   if (worst.size() == kMostEvidence) worst.pop_back();
-  const auto behind = std::find_if(worst.begin(), worst.end(),
-                                   [&](const T& other) { return worse(item, other); });
+  const auto behind =
+      std::find_if(worst.begin(), worst.end(), [&](const T& other) { return worse(item, other); });
   worst.insert(behind, std::move(item));
 }
 

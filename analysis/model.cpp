@@ -36,7 +36,7 @@ size_t TrainingDevicesFirst(const Steps& steps, std::span<DeviceAccount> devices
 // Missing rows that leave less than this of the steps open change no verdict.
 constexpr double kNegligibleShare = 0.01;
 
-std::string DeviceDoubt(const RankModel& model) {
+std::string DeviceDoubt(const RankModel& model, DeviceRows& rows) {
   const Trace& trace = model.trace;
   if (trace.quality.CountOf(kTruncatedInput) > 0) {
     return "the input ends early: any row of what the device did may be missing";
@@ -47,7 +47,7 @@ std::string DeviceDoubt(const RankModel& model) {
   }
   if (model.devices.empty()) {
     if (trace.device_ops.size() > 0) return "device activity was recorded outside the steps only";
-    const size_t launches = LaunchesWithoutRow(trace).size();
+    const size_t launches = rows.missing().size();
     if (launches == 0) return {};
     return fmt::format("{} launches and copies, and no row of what a device did", launches);
   }
@@ -87,8 +87,8 @@ std::string LaunchDoubt(const RankModel& model) {
 
 RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
     : trace(of),
-      device_order(of),
-      steps(FindSteps(of, device_order, warmup_steps)),
+      device_rows(of),
+      steps(FindSteps(of, device_rows, warmup_steps)),
       device_steps(steps),
       blocking_calls(FindBlockingCalls(of)),
       sites(of),
@@ -107,12 +107,12 @@ RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
           copies = FindCopyCalls(trace, device_steps.window, blocking_calls);
           feeders = FindFeeders(trace, device_steps);
           FindSilence(activities);
-          device_order.ops();
+          device_rows.ops();
           OpenHost(counted);
         },
     };
     RunAll(stages);
-    accounts = AccountDevices(trace, device_steps, activities, *graph, device_order);
+    accounts = AccountDevices(trace, device_steps, activities, *graph, device_rows);
     FindOwnInput(activities);
   }
   LeaveOutHandOvers();
@@ -130,7 +130,7 @@ RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
     }
   }
   saved_copies = FindSavedCopies(*this);
-  device_doubt = DeviceDoubt(*this);
+  device_doubt = DeviceDoubt(*this, device_rows);
   launch_doubt = LaunchDoubt(*this);
 }
 

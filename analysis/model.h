@@ -18,7 +18,7 @@
 #include "analysis/host/call_sites.h"
 #include "analysis/host/copy_calls.h"
 #include "analysis/host/host_facts.h"
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "analysis/steps/steps.h"
 #include "trace/tables/trace.h"
 
@@ -31,17 +31,17 @@ struct RankModel {
   RankModel(RankModel&&) = default;
 
   const Trace& trace;
-  DeviceOrder device_order;
+  DeviceRows device_rows;
   Steps steps;
   // What accounts of devices, the loader's wait and findings are over: `steps` without those during
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
   Steps device_steps;
   Steps other_steps;  // of `steps`, those without any record of devices: WithoutDeviceDetail
   DetailCheck detail_check;
-  std::vector<bool> blocking_calls;  // per row of trace.api, see FindBlockingCalls
-  std::vector<CopyCall> copies;      // within device_steps, see FindCopyCalls
+  std::vector<bool> blocking_calls;    // per row of trace.api, see FindBlockingCalls
+  std::vector<CopyCall> copies;        // within device_steps, see FindCopyCalls
   std::vector<CopyCall> saved_copies;  // of these, see FindSavedCopies
-  std::vector<bool> feeders;         // by track, see FindFeeders
+  std::vector<bool> feeders;           // by track, see FindFeeders
   SiteFinder sites;
   HostAccount host;      // over `steps`
   OtherTime host_other;  // what "other" of that account holds; nothing where phases are sampled

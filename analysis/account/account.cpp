@@ -9,7 +9,7 @@
 #include "analysis/account/idle.h"
 #include "analysis/account/sampled_phases.h"
 #include "analysis/graph/build.h"
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
 #include "trace/base/parallel.h"
@@ -278,22 +278,22 @@ std::string_view Name(HostClass c) { return kHostNames[static_cast<size_t>(c)].n
 std::string_view Title(HostClass c) { return kHostNames[static_cast<size_t>(c)].title; }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps) {
-  DeviceOrder order(trace);
+  DeviceRows rows(trace);
   const std::vector<bool> blocking = FindBlockingCalls(trace);
   return AccountDevices(trace, steps, ThreadActivities(trace, blocking),
-                        BuildGraph(trace, steps, blocking), order);
+                        BuildGraph(trace, steps, blocking), rows);
 }
 
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
                                           const ThreadActivities& activities, const Graph& graph,
-                                          DeviceOrder& order) {
+                                          DeviceRows& rows) {
   // What is of no device is left out.
-  const std::span ops_of = std::span(order.ops()).first(trace.devices.size());
+  const std::span ops_of = std::span(rows.ops()).first(trace.devices.size());
   std::optional<IdleSplitter> splitter;
   std::vector<DeviceAccount> accounts;
   std::vector<IntervalSet> waiting;  // by account
   const std::function<void()> finds[] = {
-      [&] { splitter.emplace(trace, steps, activities, graph); },
+      [&] { splitter.emplace(trace, steps, activities, graph, rows.missing()); },
       [&] {
         const CollectiveWaits waits = FindCollectiveWaits(trace, ops_of);
         for (uint32_t d = 0; d < ops_of.size(); ++d) {

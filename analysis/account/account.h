@@ -128,7 +128,7 @@ inline constexpr Duration kRankPause = kThreadPause;
 // O(n log n) in the device's operations.
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps,
                                           const ThreadActivities& activities, const Graph& graph,
-                                          DeviceOrder& order);
+                                          DeviceRows& rows);
 std::vector<DeviceAccount> AccountDevices(const Trace& trace, const Steps& steps);
 HostAccount AccountHost(const Trace& trace, const Steps& steps);
 

@@ -22,11 +22,12 @@ constexpr size_t kPartsOfGap = 4;
 }  // namespace
 
 IdleSplitter::IdleSplitter(const Trace& trace, const Steps& steps,
-                           const ThreadActivities& activities, const Graph& graph)
+                           const ThreadActivities& activities, const Graph& graph,
+                           const std::vector<Row>& missing)
     : trace_(trace),
       steps_(steps),
       activities_(activities),
-      missing_(trace),
+      missing_(trace, missing),
       waited_for_(trace, graph, steps.thread) {
   if (steps.thread == kNoTrack) return;
   std::vector<Interval> waits;
@@ -102,6 +103,8 @@ class IdleSplitter::OfDevice {
   const std::span<const uint32_t> ops_;
   const std::vector<MissingWork::Period>& missing_;
   const IntervalSet& busy_;
+  IntervalReader busy_before_{busy_};  // a wait
+  IntervalReader busy_behind_{busy_};
   Interval extent_;  // of the trace and of the window
   const IntervalSet off_;
   PackedTimeline<DeviceClass>& idle_;
@@ -112,18 +115,19 @@ class IdleSplitter::OfDevice {
   std::vector<Part> parts_;                                  // the same
   TrackId thread_ = kNoTrack;                                // that was asked for last
   const ThreadActivities::Thread* activities_ = nullptr;     // its
-  size_t near_moment_ = 0;    // of that thread's: the one that was found last
-  size_t near_stepping_ = 0;  // of the stepping thread's
-  size_t near_wait_ = 0;      // the same of its waits for input
-  size_t near_busy_ = 0;      // and of busy_
-  std::unordered_map<const void*, Duration> preempted_;      // what is taken already
+  size_t near_moment_ = 0;                                   // of these, what was found last
+  size_t near_stepping_ =
+      0;  // the same of the stepping thread's, of its waits for input, and of busy_
+  size_t near_wait_ = 0;
+  size_t near_busy_ = 0;
+  std::unordered_map<const void*, Duration> preempted_;  // what is taken already
   struct Busy {
+    TraceTime since;
     TraceTime until;
     Duration total;
   };
   std::unordered_map<int64_t, Busy> busy_since_;  // by the begin that was asked for
-  Busy* last_busy_ = nullptr;                     // of these, that asked for last, and its begin
-  TraceTime last_begin_;
+  Busy* last_busy_ = nullptr;                     // of these, that was asked for last
 };
 
 // Of several operations that begin together, the first whose launch is known.
@@ -286,9 +290,9 @@ void IdleSplitter::OfDevice::AddHost(const Interval& gap, const Held& held) {
   const Interval& within = held.interval;
   TraceTime at = within.begin;
   const auto waits = all_.input_waits_.intervals();
-  auto wait = PartitionNear(
-      waits.begin(), waits.end(), waits.begin() + static_cast<ptrdiff_t>(near_wait_),
-      [&](const Interval& interval) { return interval.end <= within.begin; });
+  auto wait =
+      PartitionNear(waits.begin(), waits.end(), waits.begin() + static_cast<ptrdiff_t>(near_wait_),
+                    [&](const Interval& interval) { return interval.end <= within.begin; });
   near_wait_ = static_cast<size_t>(wait - waits.begin());
   for (; wait != waits.end() && wait->begin < within.end; ++wait) {
     const Interval part = Intersect(*wait, within);
@@ -447,24 +451,18 @@ void IdleSplitter::OfDevice::EmitRest(const Part& part) {
 
 // Of the time before `wait_end`, when the device ran out of work for the last time.
 TraceTime IdleSplitter::OfDevice::RanDry(TraceTime wait_end) {
-  const auto busy = busy_.intervals();
-  const auto after = PartitionNear(
-      busy.begin(), busy.end(), busy.begin() + static_cast<ptrdiff_t>(near_busy_),
-      [&](const Interval& interval) { return interval.begin < wait_end; });
-  near_busy_ = static_cast<size_t>(after - busy.begin());
-  if (after == busy.begin()) return std::min(wait_end, trace_.extent.begin);
-  return std::min(wait_end, (after - 1)->end);
+  const Interval* const last = busy_before_.LastBefore(wait_end);
+  return std::min(wait_end, last == nullptr ? trace_.extent.begin : last->end);
 }
 
 // Behind one wait millions of gaps may come, each later than the one before: none counts what another one did.
 Duration IdleSplitter::OfDevice::BusyBetween(TraceTime begin, TraceTime end) {
-  if (last_busy_ == nullptr || begin != last_begin_) {
-    last_busy_ = &busy_since_.try_emplace(begin.ns, Busy{begin, {}}).first->second;
-    last_begin_ = begin;
+  if (last_busy_ == nullptr || begin != last_busy_->since) {
+    last_busy_ = &busy_since_.try_emplace(begin.ns, Busy{begin, begin, {}}).first->second;
   }
   Busy& busy = *last_busy_;
   if (end < busy.until) return busy_.TotalWithin({begin, end});
-  busy.total += busy_.TotalWithin({busy.until, end});
+  busy.total += busy_behind_.TotalWithin({busy.until, end});
   busy.until = end;
   return busy.total;
 }

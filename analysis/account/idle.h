@@ -49,9 +49,9 @@ class IdleSplitter {
   // As many operations for which nobody waits stand between a gap and the next that matters, at most.
   static constexpr size_t kMostSkipped = 64;
 
-  // Keeps references: all must outlive it.
+  // Keeps references: all but `missing`, LaunchesWithoutRow(), must outlive it.
   IdleSplitter(const Trace& trace, const Steps& steps, const ThreadActivities& activities,
-               const Graph& graph);
+               const Graph& graph, const std::vector<Row>& missing);
 
   // Adds the parts of the complement of `account.busy` (within the extent of the trace and of the window,
   // less recording gaps outside of that) to its `idle` and `drains`. `ops`: rows of the device's operations

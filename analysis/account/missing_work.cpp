@@ -164,8 +164,8 @@ bool AnyRowMayBeMissing(const Trace& trace, const std::vector<Row>& missing) {
 
 }  // namespace
 
-MissingWork::MissingWork(const Trace& trace) : on_device_(trace.devices.size()) {
-  const std::vector<Row> missing = LaunchesWithoutRow(trace);
+MissingWork::MissingWork(const Trace& trace, const std::vector<Row>& missing)
+    : on_device_(trace.devices.size()) {
   if (AnyRowMayBeMissing(trace, missing)) {
     for (auto& periods : on_device_) {
       periods.push_back({{TraceTime{INT64_MIN}, TraceTime{INT64_MAX}}, kNoTrack});

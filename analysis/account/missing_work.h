@@ -26,7 +26,8 @@ class MissingWork {
   };
 
   // O(n log n) in calls and operations of threads whose launches lack rows, O(n) otherwise.
-  explicit MissingWork(const Trace& trace);
+  // `missing`: LaunchesWithoutRow().
+  MissingWork(const Trace& trace, const std::vector<Row>& missing);
 
   // Sorted, disjoint.
   const std::vector<Period>& On(DeviceId device) const { return on_device_[Index(device)]; }

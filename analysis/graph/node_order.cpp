@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "trace/base/cancel.h"
 #include "trace/base/sort_runs.h"
 
@@ -194,8 +194,9 @@ class Collector {
           continue;
         }
         names[s].push_back(static_cast<uint64_t>(trace_.device_ops.name[Index(event.row)]) + 1);
-        shapes[s].push_back(Mixed(Mixed(names[s].back(), ShapeOf(event.row)),
-                                  static_cast<uint64_t>(trace_.device_ops.bytes[Index(event.row)])));
+        shapes[s].push_back(
+            Mixed(Mixed(names[s].back(), ShapeOf(event.row)),
+                  static_cast<uint64_t>(trace_.device_ops.bytes[Index(event.row)])));
         apart[s].push_back(shapes[s].back());
         bound = std::max(bound, ++run);
       }

@@ -189,18 +189,14 @@ void VisitThread(const Trace& trace, TrackId thread, Visitor visit) {
 }
 
 // The phase that range `row` stands for (kNone for most).
-inline Phase PhaseOf(const Trace& trace, Row row) {
+[[gnu::always_inline]] inline Phase PhaseOf(const Trace& trace, Row row) {
   const StringId name = trace.ranges.name[Index(row)];
-  switch (trace.ranges.kind[Index(row)]) {
-    case RangeKind::kUserAnnotation:
-      return trace.Facts(name).user_phase;
-    case RangeKind::kCpuOp:
-      return trace.Facts(name).torch_phase;
-    case RangeKind::kPythonFunction:  // of torch.profiler's with_modules and with_stack
-      return trace.Text(name).starts_with("nn.Module: ") ? Phase::kForward : Phase::kNone;
-    default:
-      return Phase::kNone;
-  }
+  const RangeKind kind = trace.ranges.kind[Index(row)];
+  if (kind == RangeKind::kCpuOp) return trace.Facts(name).torch_phase;
+  if (kind == RangeKind::kUserAnnotation) return trace.Facts(name).user_phase;
+  if (kind != RangeKind::kPythonFunction) return Phase::kNone;
+  // Of torch.profiler's with_modules and with_stack.
+  return trace.Text(name).starts_with("nn.Module: ") ? Phase::kForward : Phase::kNone;
 }
 
 // Of a thread's ranges, in their order: which are waits for input? Those whose name says so; but a

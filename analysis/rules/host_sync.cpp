@@ -26,7 +26,8 @@ std::vector<CopyCall> FindSyncs(const RankModel& model) {
   const std::vector<Row> saved = OpsOf(model.saved_copies);
   std::vector<CopyCall> syncs;
   std::copy_if(
-      model.copies.begin(), model.copies.end(), std::back_inserter(syncs), [&](const CopyCall& copy) {
+      model.copies.begin(), model.copies.end(), std::back_inserter(syncs),
+      [&](const CopyCall& copy) {
         return copy.Waits() && model.feeders[Index(model.trace.api.track[Index(copy.call)])] &&
                model.trace.device_ops.direction[Index(copy.op)] == CopyDirection::kDeviceToHost &&
                !std::binary_search(saved.begin(), saved.end(), copy.op);

@@ -54,7 +54,7 @@ std::vector<Row> Launches(const RankModel& model, const DeviceAccount& device) {
 double MedianKernelUs(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
   std::vector<Duration> lengths;
-  ReserveLarge(lengths, model.device_order.Of(device.device).size());
+  ReserveLarge(lengths, model.device_rows.Of(device.device).size());
   IntervalReader window(model.device_steps.device_window);
   VisitOpsOf(model.trace, device.device, [&](uint32_t op) {
     if (ops.kind[op] != DeviceOpKind::kKernel) return;
@@ -183,7 +183,7 @@ bool IsOneOf(DeviceClass c, Classes classes) {
 class LaunchReader {
  public:
   LaunchReader(const RankModel& model, DeviceId device)
-      : ops_(model.trace.device_ops), order_(model.device_order.Of(device)) {}
+      : ops_(model.trace.device_ops), order_(model.device_rows.Of(device)) {}
 
   // Of several the call that stands first; kNoRow: no launch is known. O(operations since the last time).
   Row CallAt(TraceTime at) {

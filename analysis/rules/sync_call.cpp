@@ -67,7 +67,8 @@ std::vector<Row> FindCalls(const RankModel& model) {
   for (uint32_t call = 0; call < api.size(); ++call) {
     CancelPoint(call);
     if (api.kind[call] != ApiKind::kSync || of_copy[call]) continue;
-    if (!model.feeders[Index(api.track[call])] || !model.InWindow(api.interval(Row{call}))) continue;
+    if (!model.feeders[Index(api.track[call])] || !model.InWindow(api.interval(Row{call})))
+      continue;
     all.push_back(Row{call});
   }
   const std::vector<TraceTime> queued = QueuedUntil(model.trace, all);

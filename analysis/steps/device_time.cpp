@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "trace/base/cancel.h"
 #include "trace/build/missing_rows.h"
 
@@ -33,7 +33,7 @@ struct Unknown {
 
 class DeviceTimes {
  public:
-  DeviceTimes(const Trace& trace, const std::vector<Step>& steps);
+  DeviceTimes(const Trace& trace, DeviceRows& rows, const std::vector<Step>& steps);
 
   bool LaunchesAreKnown() const { return 2 * with_call_ >= counted_ && counted_ > 0; }
   // Of those without a row nobody knows how long they took.
@@ -60,7 +60,7 @@ class DeviceTimes {
   std::vector<TrackId> streams_;        // of devices that train
   std::vector<TrackId> main_stream_;    // by device; kNoTrack: of those that do not
   std::vector<TraceTime> first_known_;  // by device: begin of its first operation with a call
-  std::vector<Row> missing_;            // calls
+  std::span<const Row> missing_;        // calls
   size_t counted_ = 0;
   size_t with_call_ = 0;
   std::vector<Place> places_;          // by row of device_ops
@@ -69,11 +69,11 @@ class DeviceTimes {
   size_t near_ = 0;                    // the step of the last look-up
 };
 
-DeviceTimes::DeviceTimes(const Trace& trace, const std::vector<Step>& steps)
+DeviceTimes::DeviceTimes(const Trace& trace, DeviceRows& rows, const std::vector<Step>& steps)
     : trace_(trace), ops_(trace.device_ops), steps_(steps) {
   FindUnknown();
   FindStreams();
-  if (counted_ > 0) missing_ = LaunchesWithoutRow(trace);
+  if (counted_ > 0) missing_ = rows.missing();
 }
 
 void DeviceTimes::FindUnknown() {
@@ -308,9 +308,9 @@ void SetIsKnownByLeads(const Trace& trace, const std::vector<Launches>& launches
 
 }  // namespace
 
-bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps) {
+bool SetDeviceTimes(const Trace& trace, DeviceRows& rows, std::vector<Step>& steps) {
   for (Step& step : steps) step.device = step.span;
-  DeviceTimes times(trace, steps);
+  DeviceTimes times(trace, rows, steps);
   if (!times.LaunchesAreKnown()) return false;
   const std::vector<Launches> launches = times.LaunchesByPlace();
   const IntervalSet gaps = DeviceGaps(trace);
@@ -375,9 +375,9 @@ void SetUnknownTimes(Duration work, const Steps& known, Steps& steps) {
   steps.Cover();
 }
 
-Interval DeviceExtent(const Trace& trace) {
+Interval DeviceExtent(const Trace& trace, DeviceRows& rows) {
   const std::vector<Step> no_steps;
-  const DeviceTimes times(trace, no_steps);
+  const DeviceTimes times(trace, rows, no_steps);
   const Interval extent = times.Extent();
   if (extent.Empty()) return {};
   const bool any_may_be_missing =

@@ -35,7 +35,7 @@ namespace trainprof {
 // spans, where fewer than half of the devices' operations have a recorded call: what launched them
 // is then not known. O(operations * log(steps)) at worst, linear in traces of one loop. Can be
 // cancelled.
-bool SetDeviceTimes(const Trace& trace, std::vector<Step>& steps);
+bool SetDeviceTimes(const Trace& trace, DeviceRows& rows, std::vector<Step>& steps);
 
 // Where recording was off, or began or ended within a step, its times are not known: it ends no
 // earlier than SetDeviceTimes() says, and no earlier than `work`, what a step keeps the devices busy
@@ -48,7 +48,7 @@ void SetUnknownTimes(Duration work, const Steps& known, Steps& steps);
 // further where rows are missing: from the first launch without one, to the trace's end where no
 // later launch has one, and all of the trace where any may be missing. Empty where there is no
 // operation. O(operations + calls).
-Interval DeviceExtent(const Trace& trace);
+Interval DeviceExtent(const Trace& trace, DeviceRows& rows);
 
 // An idle device starts an operation within this time after its call, with margin: 5 to 10 us.
 inline constexpr Duration kLaunchLatency = Microseconds(20);

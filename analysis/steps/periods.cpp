@@ -249,9 +249,9 @@ std::vector<Row> Periods::Find() {
 
 }  // namespace
 
-std::vector<Row> PeriodicOps(const Trace& trace, DeviceOrder& order) {
+std::vector<Row> PeriodicOps(const Trace& trace, DeviceRows& rows) {
   const auto busiest = std::max_element(
-      order.ops().begin(), order.ops().end(),
+      rows.ops().begin(), rows.ops().end(),
       [](const auto& fewer, const auto& more) { return fewer.size() < more.size(); });
   return busiest->empty() ? std::vector<Row>{} : Periods(trace, *busiest).Find();
 }

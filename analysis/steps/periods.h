@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -21,7 +21,7 @@ namespace trainprof {
 //    itself, and nothing but it was recorded. Before the first one such kernels speak against it too, unless it
 //    holds layers: a prefill comes before tokens, an embedding before layers.
 // O(operations) for each of at most kMaxCandidates names. Can be cancelled.
-std::vector<Row> PeriodicOps(const Trace& trace, DeviceOrder& order);
+std::vector<Row> PeriodicOps(const Trace& trace, DeviceRows& rows);
 
 // Three equal distances are no accident.
 inline constexpr size_t kMinRepetitions = 4;

@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "analysis/steps/device_time.h"
 #include "analysis/steps/periods.h"
 #include "analysis/steps/step_names.h"
@@ -82,8 +82,7 @@ Group LargestGroup(const Trace& trace, TrackKind on, Of membership) {
 // What names say of being a step, each looked at once.
 class StepNames {
  public:
-  explicit StepNames(const Trace& trace)
-      : trace_(trace), known_(trace.strings.size(), kNotAsked) {}
+  explicit StepNames(const Trace& trace) : trace_(trace), known_(trace.strings.size(), kNotAsked) {}
 
   StepKind KindOf(StringId name) {
     uint8_t& known = known_[Index(name)];
@@ -250,7 +249,7 @@ bool AreNumbers(const std::vector<int64_t>& numbers) {
 }
 
 // `numbers` of the ranges, or none. `are_hosts`: the ranges are in the host's time, not a device's.
-void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
+void SetSteps(Steps& steps, const Trace& trace, DeviceRows& rows, std::vector<Interval> ranges,
               const std::vector<int64_t>& numbers, bool are_hosts,
               std::optional<int> warmup_steps) {
   DropUnfinished(trace, ranges);
@@ -264,7 +263,7 @@ void SetSteps(Steps& steps, const Trace& trace, std::vector<Interval> ranges,
     steps.steps.push_back(step);
   }
   for (Step& step : steps.steps) step.device = step.span;
-  const bool by_device = !are_hosts || SetDeviceTimes(trace, steps.steps);
+  const bool by_device = !are_hosts || SetDeviceTimes(trace, rows, steps.steps);
   steps.clock = by_device ? StepClock::kDevice : StepClock::kHost;
   if (trace.source == SourceKind::kRecording) {
     const auto all = static_cast<int>(steps.steps.size());
@@ -375,14 +374,14 @@ void Steps::Cover() {
 
 namespace {
 
-// Infers where there is an order of the devices' work to go by.
-Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmup_steps) {
+Steps FindSteps(const Trace& trace, DeviceRows& rows, bool infers,
+                std::optional<int> warmup_steps) {
   Steps steps;
   const auto take = [&](StepSource source, TrackId thread, const std::vector<Interval>& ranges,
                         const std::vector<int64_t>& numbers = {}, bool are_hosts = true) {
     steps.source = source;
     steps.thread = thread;
-    SetSteps(steps, trace, ranges, numbers, are_hosts, warmup_steps);
+    SetSteps(steps, trace, rows, ranges, numbers, are_hosts, warmup_steps);
   };
   StepNames names(trace);
   const auto on_device = [&](const Group& group) {
@@ -410,7 +409,7 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmu
   } else if (const Group marked_parts = Parts(trace, names, TrackKind::kStream);
              marked_parts.ranges.size() >= 2) {
     on_device(marked_parts);
-  } else if (const auto ops = order != nullptr ? PeriodicOps(trace, *order) : std::vector<Row>();
+  } else if (const auto ops = infers ? PeriodicOps(trace, rows) : std::vector<Row>();
              !ops.empty()) {
     const Boundaries boundaries = BoundariesAt(trace, ops);
     take(StepSource::kInferred, kNoTrack, Between(boundaries.at), {}, boundaries.are_hosts);
@@ -422,7 +421,7 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmu
   }
   const IntervalSet setup = OverheadTimes(trace, kCuptiSetup);
   steps.window = IntervalSet::Union({trace.extent}).Minus(setup);
-  const Interval extent = DeviceExtent(trace);
+  const Interval extent = DeviceExtent(trace, rows);
   if (!extent.Empty()) steps.clock = StepClock::kDevice;
   steps.device_window = extent.Empty() ? steps.window : IntervalSet::Union({extent}).Minus(setup);
   return steps;
@@ -430,14 +429,17 @@ Steps FindSteps(const Trace& trace, DeviceOrder* order, std::optional<int> warmu
 
 }  // namespace
 
-Steps FindSteps(const Trace& trace, DeviceOrder& order, std::optional<int> warmup_steps) {
-  return FindSteps(trace, &order, warmup_steps);
+Steps FindSteps(const Trace& trace, DeviceRows& rows, std::optional<int> warmup_steps) {
+  return FindSteps(trace, rows, true, warmup_steps);
 }
 Steps FindSteps(const Trace& trace) {
-  DeviceOrder order(trace);
-  return FindSteps(trace, order);
+  DeviceRows rows(trace);
+  return FindSteps(trace, rows);
 }
-Steps FindNamedSteps(const Trace& trace) { return FindSteps(trace, nullptr, std::nullopt); }
+Steps FindNamedSteps(const Trace& trace) {
+  DeviceRows rows(trace);
+  return FindSteps(trace, rows, false, std::nullopt);
+}
 
 IntervalSet DeviceGaps(const Trace& trace) {
   std::vector<bool> drives(trace.processes.size(), false);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -106,8 +106,8 @@ inline constexpr int kMaxWarmupSteps = 10;
 inline constexpr double kStrayShare = 0.01;
 
 Steps FindSteps(const Trace& trace);
-// `order`: the trace's. `warmup_steps`: of our own recordings, instead of that.
-Steps FindSteps(const Trace& trace, DeviceOrder& order,
+// `rows`: the trace's. `warmup_steps`: of our own recordings, instead of that.
+Steps FindSteps(const Trace& trace, DeviceRows& rows,
                 std::optional<int> warmup_steps = std::nullopt);
 
 // The same from what is named alone, without inference from the device's work. The same thread.

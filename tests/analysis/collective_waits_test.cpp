@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 #include "tests/support/trace_script.h"
 
 namespace trainprof {
@@ -11,7 +11,7 @@ namespace {
 // "row until": until when each of them waited, in us.
 std::vector<std::pair<uint32_t, int64_t>> WaitsIn(const char* script) {
   const Trace trace = TraceFromScript(script);
-  DeviceOrder order(trace);
+  DeviceRows order(trace);
   std::vector<std::pair<uint32_t, int64_t>> waits;
   for (const auto& [op, until] :
        FindCollectiveWaits(trace, std::span(order.ops()).first(trace.devices.size()))) {

@@ -172,9 +172,9 @@ class Stages {
  public:
   explicit Stages(const Trace& trace, const RankModel& model) {
     last_ = SoFar();
-    DeviceOrder order(trace);
+    DeviceRows rows(trace);
     Add("device order");
-    const Steps steps = FindSteps(trace, order);
+    const Steps steps = FindSteps(trace, rows);
     Add("steps");
     const std::vector<bool> blocking = FindBlockingCalls(trace);
     Add("blocking calls");
@@ -189,7 +189,7 @@ class Stages {
     const std::vector<HostFact> facts = FindHostFacts(trace, steps);
     Add("host facts");
     const std::vector<DeviceAccount> devices =
-        AccountDevices(trace, steps, activities, *model.graph, order);
+        AccountDevices(trace, steps, activities, *model.graph, rows);
     Add("device accounts");
     std::vector<Finding> findings;
     for (const RegisteredRule& entry : AllRules()) {
@@ -223,11 +223,13 @@ double LeastRestSeconds(const Trace& trace, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     Stages s(trace, model);
     if (round == 0) least = s.seconds;
-    for (size_t i = 0; i < least.size(); ++i) least[i].second = std::min(least[i].second, s.seconds[i].second);
+    for (size_t i = 0; i < least.size(); ++i)
+      least[i].second = std::min(least[i].second, s.seconds[i].second);
   }
   double sum = 0;
   for (auto& [n, v] : least) sum += v;
-  for (auto& [n, v] : least) if (v > 0.004 * sum) fmt::print("   {:30} {:8.2f} ms {:4.1f} %\n", n, v * 1e3, 100 * v / sum);
+  for (auto& [n, v] : least)
+    if (v > 0.004 * sum) fmt::print("   {:30} {:8.2f} ms {:4.1f} %\n", n, v * 1e3, 100 * v / sum);
   return sum;
 }
 
@@ -237,7 +239,9 @@ size_t EventsOf(const Trace& trace) {
 
 int MeasureFile(const char* path) {
   const int kRounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 20;
-  const Result<Trace> trace = getenv("STREAMS") ? Result<Trace>(MakeRun(3'000'000, atoi(getenv("STREAMS")), false)) : ImportTrace(path);
+  const Result<Trace> trace =
+      getenv("STREAMS") ? Result<Trace>(MakeRun(3'000'000, atoi(getenv("STREAMS")), false))
+                        : ImportTrace(path);
   if (!trace.ok()) {
     fmt::print(stderr, "analysis_benchmark: {}\n", trace.error());
     return 2;

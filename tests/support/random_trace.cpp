@@ -74,7 +74,7 @@ Interval Draw::OnStream(OpEvent& op, int64_t earliest) {
 // A kernel or memset; the end of the operation.
 int64_t Draw::DeviceWork(int64_t at, int64_t correlation) {
   constexpr const char* kKernels[] = {"gemm", "ampere_sgemm_128x64_tn", "elementwise",
-                                        "ncclDevKernel_AllReduce"};
+                                      "ncclDevKernel_AllReduce"};
   OpEvent op{.correlation = correlation};
   op.kind = random.Chance(88) ? DeviceOpKind::kKernel : DeviceOpKind::kMemset;
   op.name = op.kind == DeviceOpKind::kKernel ? random.Of(kKernels) : "Memset (Device)";

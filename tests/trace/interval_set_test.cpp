@@ -185,8 +185,32 @@ TEST(IntervalReader, TotalsAreThoseOfTheSetInWhateverOrderTheyAreAskedFor) {
     IntervalReader reader(set);
     for (int i = 0; i < 100; ++i) {
       const Interval asked{time(), time()};  // empty ones, too
-      ASSERT_EQ(reader.TotalWithin(asked), set.TotalWithin(asked));
+      Duration total;
+      const Interval* before = nullptr;
+      for (const Interval& interval : set.intervals()) {
+        total += std::max(Duration{}, Intersect(interval, asked).Length());
+        if (interval.begin < asked.begin) before = &interval;
+      }
+      ASSERT_EQ(set.TotalWithin(asked), total);
+      ASSERT_EQ(reader.TotalWithin(asked), total);
+      ASSERT_EQ(reader.LastBefore(asked.begin), before);
     }
+  }
+}
+
+TEST(IntervalUnion, IsThatOfAllWhereTheyComeInOrder) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<Interval> intervals;
+    TraceTime begin;
+    for (size_t i = random() % 30; i > 0; --i) {
+      begin = begin + Duration{static_cast<int64_t>(random() % 20)};
+      const Duration length{static_cast<int64_t>(random() % 30)};  // 0, too
+      intervals.push_back({begin, begin + length});
+    }
+    IntervalUnion all;
+    for (const Interval& interval : intervals) all.Add(interval);
+    ASSERT_EQ(std::move(all).Take(), IntervalSet::Union(intervals));
   }
 }
 

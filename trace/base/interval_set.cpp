@@ -125,6 +125,12 @@ Duration IntervalSet::SumWithin(const Interval& within) const {
   return total;
 }
 
+const Interval* IntervalReader::LastBefore(TraceTime at) {
+  near_ =
+      PlaceNear(0, intervals_.size(), near_, [&](size_t i) { return intervals_[i].begin < at; });
+  return near_ == 0 ? nullptr : &intervals_[near_ - 1];
+}
+
 Duration IntervalReader::Search(const Interval& within) {
   if (within.Empty()) return {};
   auto it = PartitionNear(intervals_.begin(), intervals_.end(),

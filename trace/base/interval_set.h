@@ -105,6 +105,8 @@ class IntervalReader {
     }
     return Search(within);
   }
+  // The one that begins last of those that begin before `at`; nullptr: none does. O(log distance).
+  const Interval* LastBefore(TraceTime at);
 
  private:
   Duration Search(const Interval& within);

@@ -102,8 +102,8 @@ std::vector<Row> UnknownDeviceRows(const Trace& trace) {
     constexpr int kWanted = static_cast<int>(RangeKind::kDeviceRow);
     static_assert(sizeof(RangeKind) == 1);
     return row == kinds.size() ? nullptr
-                               : static_cast<const RangeKind*>(memchr(
-                                     kinds.data() + row, kWanted, kinds.size() - row));
+                               : static_cast<const RangeKind*>(
+                                     memchr(kinds.data() + row, kWanted, kinds.size() - row));
   };
   for (const RangeKind* it = next(0); it != nullptr;) {
     const auto row = static_cast<size_t>(it - kinds.data());

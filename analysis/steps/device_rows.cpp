@@ -1,4 +1,4 @@
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,6 +6,7 @@
 #include "trace/base/cancel.h"
 #include "trace/base/large_columns.h"
 #include "trace/base/tournament.h"
+#include "trace/build/missing_rows.h"
 
 namespace trainprof {
 namespace {
@@ -61,9 +62,14 @@ std::vector<std::vector<uint32_t>> OpsByBegin(const Trace& trace) {
   return rows;
 }
 
-const std::vector<std::vector<uint32_t>>& DeviceOrder::ops() {
+const std::vector<std::vector<uint32_t>>& DeviceRows::ops() {
   if (ops_.empty()) ops_ = OpsByBegin(trace_);
   return ops_;
+}
+
+const std::vector<Row>& DeviceRows::missing() {
+  if (!missing_) missing_ = LaunchesWithoutRow(trace_);
+  return *missing_;
 }
 
 }  // namespace trainprof

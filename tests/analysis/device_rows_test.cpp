@@ -1,4 +1,4 @@
-#include "analysis/steps/device_order.h"
+#include "analysis/steps/device_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace trainprof {
 namespace {
 
-TEST(DeviceOrder, StreamsOfADeviceAreMergedByBegin) {
+TEST(DeviceRows, StreamsOfADeviceAreMergedByBegin) {
   const Trace trace = TraceFromScript(R"(
     stream 0 7
     kernel 0 10 a

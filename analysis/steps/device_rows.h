@@ -1,7 +1,8 @@
-// The operations of each device in the order in which they began.
+// What several stages ask of the devices' operations: the order in which they began, and which are missing.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,18 +35,20 @@ void VisitOpsOf(const Trace& trace, DeviceId device, Visit visit) {
   }
 }
 
-// Made once, when it is first asked for: not every trace's steps need it.
-class DeviceOrder {
+// Each found once, when it is first asked for: not every trace's steps need it. Not by several threads at once.
+class DeviceRows {
  public:
-  explicit DeviceOrder(const Trace& trace) : trace_(trace) {}
+  explicit DeviceRows(const Trace& trace) : trace_(trace) {}
 
   const std::vector<std::vector<uint32_t>>& ops();  // OpsByBegin()
   // Of one device, once that was asked for.
   std::span<const uint32_t> Of(DeviceId device) const { return ops_[Index(device)]; }
+  const std::vector<Row>& missing();  // LaunchesWithoutRow()
 
  private:
   const Trace& trace_;
   std::vector<std::vector<uint32_t>> ops_;
+  std::optional<std::vector<Row>> missing_;
 };
 
 }  // namespace trainprof
