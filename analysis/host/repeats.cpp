@@ -236,6 +236,7 @@ class Collector {
 
   void AddOps() {
     launches_.resize(trace_.tracks.size());
+    FindCallsWithin();
     VisitOpsOf(trace_, device_, [&](uint32_t op) { AddOp(op); });
     std::sort(graphs_.begin(), graphs_.end());
     graphs_.erase(std::unique(graphs_.begin(), graphs_.end()), graphs_.end());
@@ -244,10 +245,28 @@ class Collector {
     result_.graphs_per_step = static_cast<double>(graphs_.size()) / steps;
   }
 
+  // Most operations are of other steps: their calls' numbers alone say so.
+  void FindCallsWithin() {
+    const auto begins = trace_.api.begin.begin();
+    for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
+      const auto [first, last] = trace_.api.rows_of(TrackId{track});
+      const auto row = [&](TraceTime at) {
+        return static_cast<uint32_t>(std::lower_bound(begins + first, begins + last, at) - begins);
+      };
+      const std::pair within{row(spans_.front().span.begin), row(spans_.back().span.end)};
+      if (within.first < within.second) calls_within_.push_back(within);
+    }
+  }
+  bool IsWithin(Row call) const {
+    return std::any_of(calls_within_.begin(), calls_within_.end(), [&](const auto& rows) {
+      return Index(call) >= rows.first && Index(call) < rows.second;
+    });
+  }
+
   void AddOp(uint32_t op) {
     const DeviceOpTable& ops = trace_.device_ops;
     const Row call = ops.launch[op];
-    if (call == kNoRow) return;
+    if (call == kNoRow || !IsWithin(call)) return;
     const TraceTime at = trace_.api.begin[Index(call)];
     const size_t step = StepAt(at);
     if (step == SIZE_MAX) return;
@@ -296,12 +315,13 @@ class Collector {
   const Trace& trace_;
   std::span<const Step> spans_;
   DeviceId device_ = kNoDevice;
-  size_t near_ = 0;                         // the step that was found last
-  int64_t count_ = 0;                       // of launches outside of graphs
-  std::vector<Row> graphs_;                 // launches of them
-  std::vector<std::vector<Event>> events_;  // by step
-  std::vector<uint64_t> shapes_;            // by launch config; 0: not asked yet
-  std::vector<bool> launches_;              // by track
+  std::vector<std::pair<uint32_t, uint32_t>> calls_within_;  // rows of api, a thread each
+  size_t near_ = 0;                                          // the step that was found last
+  int64_t count_ = 0;                                        // of launches outside of graphs
+  std::vector<Row> graphs_;                                  // launches of them
+  std::vector<std::vector<Event>> events_;                   // by step
+  std::vector<uint64_t> shapes_;                             // by launch config; 0: not asked yet
+  std::vector<bool> launches_;                               // by track
   RepeatedLaunches result_;
 };
 
