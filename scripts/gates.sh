@@ -6,13 +6,13 @@
 #
 #   --corpus FOLDER  real traces, for those that need them; else TRAINPROF_CORPUS. Without, they are skipped.
 #   --no-build       build/release is there already; else it is configured and its benchmarks are built.
-#   NAME             these alone: export import analysis report nvtx cupti read cancel open frame ui python
+#   NAME             these alone: export import analysis kineto report nvtx cupti read cancel open frame ui python
 #
 # Exit codes: 0 all that ran hold, 1 one does not, or ended with an error, 2 usage error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly all=(export import analysis report nvtx cupti read cancel open frame ui python)
+readonly all=(export import analysis kineto report nvtx cupti read cancel open frame ui python)
 readonly bin=build/release/bin
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' scripts/gates.sh; }
@@ -46,6 +46,7 @@ command_of() {
     export) command=("$bin/chrome_export_benchmark") ;;
     import) command=("$bin/json_import_benchmark") ;;
     analysis) command=("$bin/analysis_benchmark" 10) ;;
+    kineto) command=("$bin/analysis_benchmark" kineto) ;;
     report)
       command=(python3 tests/benchmarks/report_benchmark.py "$bin/trainprof")
       [[ ! -x .venv-hta/bin/python ]] || command+=(--hta .venv-hta/bin/python)
@@ -61,7 +62,7 @@ command_of() {
     python) command=(python3 tests/benchmarks/python_overhead_benchmark.py "$PWD/$bin/trainprof" "$PWD/.venv/bin/python") ;;
   esac
   case $1 in
-    export | report)
+    export | kineto | report)
       [[ -n ${TRAINPROF_CORPUS:-} && -d $TRAINPROF_CORPUS ]] || { reason="no corpus: --corpus FOLDER"; return 1; } ;;
     python)
       .venv/bin/python -c 'import torch' 2>/dev/null || { reason="no .venv with torch: scripts/find_libtorch.sh --install"; return 1; } ;;
