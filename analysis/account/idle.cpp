@@ -119,7 +119,6 @@ class IdleSplitter::OfDevice {
   size_t near_stepping_ =
       0;  // the same of the stepping thread's, of its waits for input, and of busy_
   size_t near_wait_ = 0;
-  size_t near_busy_ = 0;
   std::unordered_map<const void*, Duration> preempted_;  // what is taken already
   struct Busy {
     TraceTime since;

@@ -249,9 +249,10 @@ class Collector {
   void FindCallsWithin() {
     const auto begins = trace_.api.begin.begin();
     for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
-      const auto [first, last] = trace_.api.rows_of(TrackId{track});
+      const auto rows = trace_.api.rows_of(TrackId{track});
       const auto row = [&](TraceTime at) {
-        return static_cast<uint32_t>(std::lower_bound(begins + first, begins + last, at) - begins);
+        const auto it = std::lower_bound(begins + rows.first, begins + rows.second, at);
+        return static_cast<uint32_t>(it - begins);
       };
       const std::pair within{row(spans_.front().span.begin), row(spans_.back().span.end)};
       if (within.first < within.second) calls_within_.push_back(within);

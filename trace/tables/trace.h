@@ -94,12 +94,8 @@ struct EventColumns {
   std::vector<uint32_t> track_begin;  // rows of track t: [track_begin[t], track_begin[t + 1])
 
   size_t size() const { return begin.size(); }
-  [[gnu::always_inline]] TraceTime end(size_t row) const {
-    return begin[row] + Duration{duration[row]};
-  }
-  [[gnu::always_inline]] Interval interval(Row row) const {
-    return {begin[Index(row)], end(Index(row))};
-  }
+  [[gnu::always_inline]] TraceTime end(size_t i) const { return begin[i] + Duration{duration[i]}; }
+  [[gnu::always_inline]] Interval interval(Row i) const { return {begin[Index(i)], end(Index(i))}; }
   // The rows of one track as a pair of row numbers [first, last).
   std::pair<uint32_t, uint32_t> rows_of(TrackId track) const {
     return {track_begin[Index(track)], track_begin[Index(track) + 1]};
@@ -412,9 +408,7 @@ struct Trace {
     const AllocationId id = instants.allocation[Index(instant)];
     return id == kNoAllocation ? nullptr : &allocations[static_cast<size_t>(id)];
   }
-  [[gnu::always_inline]] NameFacts Facts(StringId name) const {
-    return name_facts.Of(strings, name);
-  }
+  [[gnu::always_inline]] NameFacts Facts(StringId id) const { return name_facts.Of(strings, id); }
 };
 
 inline bool HasChromeWords(const Trace& trace) {
