@@ -116,8 +116,7 @@ class IdleSplitter::OfDevice {
   TrackId thread_ = kNoTrack;                                // that was asked for last
   const ThreadActivities::Thread* activities_ = nullptr;     // its
   size_t near_moment_ = 0;                                   // of these, what was found last
-  size_t near_stepping_ =
-      0;  // the same of the stepping thread's, of its waits for input, and of busy_
+  size_t near_stepping_ = 0;  // the same of the stepping thread's, and of its waits for input
   size_t near_wait_ = 0;
   std::unordered_map<const void*, Duration> preempted_;  // what is taken already
   struct Busy {

@@ -118,7 +118,7 @@ size_t LargestOf(size_t count, std::vector<size_t>& numbers) {
   return *at;
 }
 
-// The longest run that so many sequences have where the first one has it: no run of all is shorter. O(n).
+// The longest run that so many sequences have where the first one has it: the longest of all is no shorter. O(n).
 size_t LongestInPlace(std::span<const std::vector<uint64_t>> sequences, size_t least) {
   const std::vector<uint64_t>& first = sequences.front();
   std::vector<size_t> runs(sequences.size());  // up to this place
