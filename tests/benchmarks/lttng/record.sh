@@ -27,6 +27,7 @@ fi
 {
   lttng create "$session" --output "$folder/trace"
   lttng enable-channel --userspace --session "$session" --subbuf-size 1M --num-subbuf 8 pairs
+  lttng add-context --userspace --session "$session" --channel pairs --type vtid
   lttng enable-event --userspace --session "$session" --channel pairs 'trainprof_peer:*'
   lttng start "$session"
 } >/dev/null
