@@ -169,7 +169,7 @@ def main():
     parser.add_argument("--corpus", type=pathlib.Path, default=os.environ.get("TRAINPROF_CORPUS"))
     parser.add_argument("--megabytes", type=float, default=474, help="of JSON")
     parser.add_argument("--rank-megabytes", type=float, default=47)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="keep the traces there, or take them from there")
     parser.add_argument("--hta", metavar="PYTHON", help="an interpreter that has HolisticTraceAnalysis")
     parser.add_argument("--tracy", metavar="PROGRAM", help="Tracy's tracy-import-chrome")
@@ -216,9 +216,13 @@ def compare(options, folder):
         contenders["Perfetto", 2] = ([options.perfetto, "-Q", "select count(*) from slice", str(large)], set(cores[:2]))
     load = os.getloadavg()[0]
     runs = {key: [] for key in contenders}
-    for _ in range(options.rounds):
-        for key, (command, allowed) in contenders.items():
-            runs[key].append(once(command, allowed))
+    short = [key for key in contenders if key[0].startswith(("JSON", "gz"))]
+    for group in (short, [key for key in contenders if key not in short]):
+        for of_round in range(options.rounds + 1):
+            for key in group:
+                run = once(*contenders[key])
+                if of_round > 0:
+                    runs[key].append(run)
     seconds = {key: statistics.median(run[0] for run in runs[key]) for key in runs}
     peak = {key: statistics.median(run[1] for run in runs[key]) for key in runs}
     print(f"{large.stat().st_size / MEGABYTE:.0f} MB JSON, {packed.stat().st_size / MEGABYTE:.0f} MB gz, {events} events, "

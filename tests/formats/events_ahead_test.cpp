@@ -65,7 +65,8 @@ class Texts {
         args += fmt::format(R"(, "key {}": "value {}")", Below(50), Below(500));
         break;
       case 4:
-        args += R"(, "bad": "\q", "Call stack": "train.py(7): step;main")";
+        args +=
+            R"(, "bad": "\q", "Call stack": "train.py(7): step;main", "Opened at": "model.py(9): forward")";
         break;
       default:
         break;

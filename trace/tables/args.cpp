@@ -80,7 +80,7 @@ uint32_t ArgsTable::FindOrAddShape(std::span<const Arg> args) {
 
 ArgsId ArgsTable::Add(std::span<const Arg> args) {
   if (args.empty()) return kNoArgs;
-  constexpr size_t kWords[] = {1, 1, 1, 2, 2, 0, 0, 0};  // by Stored
+  static constexpr size_t kWords[] = {1, 1, 1, 2, 2, 0, 0, 0};  // by Stored
   const size_t first = words_.size();
   const uint32_t shape = ShapeOf(args);
   // Room for the largest; both words of each value are written, those that count are kept.

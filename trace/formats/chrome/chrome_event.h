@@ -58,13 +58,21 @@ struct ChromeFields {
   bool on_stream = false;             // true_tid is kTrueStreamKey's
 
   bool operator==(const ChromeFields&) const = default;
+
+  template <class Use>
+  void EachText(Use use) {
+    for (StringId* id : {&name, &category, &pid.text, &tid.text, &copy_kind, &stack, &opened_at}) {
+      use(*id);
+    }
+  }
 };
 
 struct ChromeEvent : ChromeFields {
   std::vector<Arg> args;  // in the file's order; fields outside "args" carry kFieldPrefix
 
   void Clear() {
-    static_cast<ChromeFields&>(*this) = {};
+    static const ChromeFields kNone;  // a temporary is written member by member and stalls the copy
+    static_cast<ChromeFields&>(*this) = kNone;
     args.clear();
   }
 };

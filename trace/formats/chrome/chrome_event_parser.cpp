@@ -283,6 +283,11 @@ Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
       return p < end_ ? Scan::kOk : Scan::kNeedMore;
     }
   }
+  return ParseNewArgKey(p, key);
+}
+
+// One that did not stand behind the key before the last time.
+Scan ChromeEventParser::ParseNewArgKey(const char*& p, StringId& key) {
   const char* first = p + 1;
   std::string_view text;
   if (const Scan scan = ParseKey(p, text); scan != Scan::kOk) return scan;
@@ -290,7 +295,7 @@ Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
   key = text.starts_with(kFieldPrefix) ? Intern(fmt::format("{}{}", kFieldPrefix, text))
                                        : Intern(text);
   if (as_spelled && text.size() < NextKey::kLongest) {
-    next.Set(last_key_, {first, text.size() + 1}, key);
+    next_keys_[Index(last_key_) % next_keys_.size()].Set(last_key_, {first, text.size() + 1}, key);
   }
   last_key_ = key;
   return Scan::kOk;

@@ -78,6 +78,10 @@ class ChromeEventParser {
   Scan ParseLetter(const char*& p, char& letter);
   Scan ParseTime(const char*& p, int64_t& ns, bool& present);
   Scan ParseId(const char*& p, ChromeId& id);
+  // The rare forms, out of line: what they keep on the stack is no cost of the common ones.
+  [[gnu::noinline]] Scan ParseOddTime(const char*& p, int64_t& ns, bool& present);
+  [[gnu::noinline]] Scan ParseOddId(const char*& p, ChromeId& id);
+  [[gnu::noinline]] Scan ParseNewArgKey(const char*& p, StringId& key);
   Scan KeepField(std::string_view key, const char*& p, ChromeEvent& event);
   void Decode(const Arg& arg, ChromeEvent& event) const;
   void Note(trainprof::Note note) { noted_.push_back(note); }

@@ -159,12 +159,16 @@ Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
 }
 
 Scan ChromeEventParser::ParseTime(const char*& p, int64_t& ns, bool& present) {
-  if (const char* after = json::ParseMicroseconds(p, ns); after != nullptr) {
-    if (after >= end_) return Scan::kNeedMore;
-    p = after;
-    present = true;
-    return Scan::kOk;
-  }
+  const char* const after = json::ParseMicroseconds(p, ns);
+  if (after == nullptr) return ParseOddTime(p, ns, present);
+  if (after >= end_) return Scan::kNeedMore;
+  p = after;
+  present = true;
+  return Scan::kOk;
+}
+
+// A text, more than three decimals, an exponent, no number at all.
+Scan ChromeEventParser::ParseOddTime(const char*& p, int64_t& ns, bool& present) {
   std::string_view token;
   const bool as_text = *p == '"';
   if (as_text) {
@@ -190,12 +194,16 @@ Scan ChromeEventParser::ParseTime(const char*& p, int64_t& ns, bool& present) {
 }
 
 Scan ChromeEventParser::ParseId(const char*& p, ChromeId& id) {
-  if (const char* after = json::ParseSmallInteger(p, id.number); after != nullptr) {
-    if (after >= end_) return Scan::kNeedMore;
-    p = after;
-    id.kind = ChromeId::Kind::kNumber;
-    return Scan::kOk;
-  }
+  const char* const after = json::ParseSmallInteger(p, id.number);
+  if (after == nullptr) return ParseOddId(p, id);
+  if (after >= end_) return Scan::kNeedMore;
+  p = after;
+  id.kind = ChromeId::Kind::kNumber;
+  return Scan::kOk;
+}
+
+// A text, or what is no integer.
+Scan ChromeEventParser::ParseOddId(const char*& p, ChromeId& id) {
   StringId text_id = kEmptyString;
   const bool is_text = *p == '"';
   std::string_view text;

@@ -249,10 +249,7 @@ void EventsAhead::Fold(Chunk& chunk, const Visit& visit) {
       text_begin = text_end;
     }
     static_cast<ChromeFields&>(event_) = one.fields;
-    for (StringId* id : {&event_.name, &event_.category, &event_.pid.text, &event_.tid.text,
-                         &event_.copy_kind, &event_.stack}) {
-      map(*id);
-    }
+    event_.EachText(map);
     event_.args.assign(chunk.args.begin() + arg, chunk.args.begin() + one.args_end);
     arg = one.args_end;
     for (Arg& each : event_.args) {

@@ -110,8 +110,8 @@ inline uint64_t EightDigits(const char* p, size_t& count) {
 // The digits at p, eight at a time; p moves past them. Stops after 24: with more than 19 of them
 // the value is meaningless, callers ask for fewer.
 inline uint64_t ParseDigits(const char*& p) {
-  constexpr uint64_t kTenTo[] = {1,       10,        100,        1000,       10'000,
-                                 100'000, 1'000'000, 10'000'000, 100'000'000};
+  static constexpr uint64_t kTenTo[] = {1,       10,        100,        1000,       10'000,
+                                        100'000, 1'000'000, 10'000'000, 100'000'000};
   constexpr size_t kChunk = 8;
   uint64_t value = 0;
   size_t count = kChunk;
@@ -143,7 +143,7 @@ inline constexpr int64_t kMaxTimeNs = 4'000'000'000'000'000'000;
 // Decimal microseconds with at most three decimals at p, as nanoseconds; nullptr when the number
 // has another form or is beyond kMaxTimeNs (see ScaledDecimal). Exact.
 inline const char* ParseMicroseconds(const char* p, int64_t& ns) {
-  constexpr uint64_t kNsOfDecimals[] = {0, 100, 10, 1};
+  static constexpr uint64_t kNsOfDecimals[] = {0, 100, 10, 1};
   const bool negative = *p == '-';
   p += negative ? 1 : 0;
   const char* first = p;
