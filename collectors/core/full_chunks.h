@@ -21,7 +21,7 @@ class FullChunks {
 
  private:
   // What a busy thread fills in some 3 ms. Of a thread that fills one in a second two are in use.
-  static constexpr uint32_t kMost = 8;
+  static constexpr uint32_t kMost = 32;
 
   recording::ChunkHeader* chunks_[kMost];
   uint32_t count_;

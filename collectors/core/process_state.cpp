@@ -33,7 +33,7 @@ RunControl* MapControl(int run_directory) {
   // The file must really be that long: reading past the end of a mapped file kills.
   if (pread(fd, static_cast<void*>(&probe), sizeof probe, 0) == sizeof probe &&
       probe.magic == RunControl::kMagic && probe.version == RunControl::kVersion) {
-    control = static_cast<RunControl*>(MapShared(fd, 0, sizeof(RunControl), true, &error));
+    control = static_cast<RunControl*>(MapShared(fd, 0, sizeof(RunControl), &error));
   }
   CloseFile(fd);
   return control;

@@ -149,7 +149,7 @@ SegmentHeader* CreateSegment(uint32_t header_bytes) {
     return nullptr;
   }
   error = AllocateBlocks(fd, 0, header_bytes);
-  void* map = error < 0 ? nullptr : MapShared(fd, 0, sizeof(SegmentHeader), true, &error);
+  void* map = error < 0 ? nullptr : MapShared(fd, 0, sizeof(SegmentHeader), &error);
   CloseFile(fd);
   if (map != nullptr) return static_cast<SegmentHeader*>(map);
   unlink(path);
@@ -194,7 +194,7 @@ ChunkHeader* MapNewChunk(uint64_t offset, uint64_t size, int* error) {
     return nullptr;
   }
   *error = AllocateBlocks(fd, offset, size);
-  void* map = *error < 0 ? nullptr : MapShared(fd, offset, size, true, error);
+  void* map = *error < 0 ? nullptr : MapShared(fd, offset, size, error);
   CloseFile(fd);
   return static_cast<ChunkHeader*>(map);
 }

@@ -268,11 +268,24 @@ void Wake(std::atomic<uint32_t>* word) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error) {
+void* MapShared(int fd, uint64_t offset, size_t size, int* error) {
   KeepErrno keep;
-  void* map = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | (prefault ? MAP_POPULATE : 0), fd, static_cast<off_t>(offset));
-  if (map != MAP_FAILED) return map;
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which headers before glibc 2.35 lack
+  const auto at = static_cast<off_t>(offset);
+  void* map = mmap(nullptr, size, kAccess, MAP_SHARED, fd, at);
+  if (map != MAP_FAILED) {
+    madvise(map, size, MADV_RANDOM);  // else a page that is missing looks for 31 more around it
+    if (madvise(map, size, kPopulateWrite) == 0) return map;
+    if (errno != EINVAL) {
+      *error = -errno;
+      munmap(map, size);
+      return nullptr;
+    }
+    // Before Linux 5.14: to be read, so that the first write to each page faults again.
+    map = mmap(map, size, kAccess, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, at);
+    if (map != MAP_FAILED) return map;
+  }
   *error = -errno;
   return nullptr;
 }

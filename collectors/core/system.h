@@ -56,8 +56,8 @@ void ReleasePages(void* pages, size_t size);
 void* AllocatePagesWipedInChild(size_t size);
 // Addresses without memory, for MapSharedAt; or nullptr.
 void* ReserveAddresses(size_t size);
-// A shared mapping, or nullptr with the negative errno in *error.
-void* MapShared(int fd, uint64_t offset, size_t size, bool prefault, int* error);
+// A shared mapping whose pages are there to be written, or nullptr with the negative errno in *error.
+void* MapShared(int fd, uint64_t offset, size_t size, int* error);
 // The same over [where, where + size) of reserved addresses; 0 or a negative errno.
 int MapSharedAt(void* where, int fd, uint64_t offset, size_t size);
 // Private, zeroed memory there.

@@ -21,7 +21,7 @@ SegmentHeader* MapHeader(int fd) {
       bytes < static_cast<off_t>(sizeof(SegmentHeader))) {
     return nullptr;
   }
-  auto* header = static_cast<SegmentHeader*>(MapShared(fd, 0, sizeof(SegmentHeader), true, &error));
+  auto* header = static_cast<SegmentHeader*>(MapShared(fd, 0, sizeof(SegmentHeader), &error));
   if (header == nullptr || header->header_bytes == 0) return nullptr;
   // Behind all that is there, whatever a damaged header says: nobody else claims any more.
   const auto step = static_cast<uint64_t>(header->header_bytes);

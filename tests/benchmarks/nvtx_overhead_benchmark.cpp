@@ -1,7 +1,8 @@
 // What one NVTX push+pop pair costs the profiled program: with no tool, with our library injected,
 // and what two bare readings of the clock cost on this machine. The gate of the project: a recorded pair costs
 // 1.35 times what the readings alone do, and 0.16 times what LTTng-UST takes for the same pair, where its packages are
-// (liblttng-ust-dev, lttng-tools). Exit status: 0 they hold, 1 one does not.
+// (liblttng-ust-dev, lttng-tools); and none of 200,000 pairs, among which are the claims of some fifty chunks, takes
+// 200 us, in most rounds. Exit status: 0 they hold, 1 one does not.
 //
 // The library is loaded by NVTX itself at the first call and stays, so the program runs itself
 // again for the un-injected figures.
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/benchmarks/fastest.h"
 #include "trace/io/side_process.h"
@@ -31,6 +33,9 @@ namespace fs = std::filesystem;
 
 constexpr double kGate = 1.35;       // times two bare readings
 constexpr double kLttngGate = 0.16;  // times the same pair as two events of LTTng-UST
+constexpr double kStallUs = 200;     // what the claim of a chunk took once
+constexpr int kWorstRounds = 9;
+constexpr int kWorstPairs = 200'000;
 
 // Long enough for the supervisor to see that there is much to drain.
 constexpr std::chrono::seconds kWarmUp{1};
@@ -47,6 +52,23 @@ double PairNs() {
   });
 }
 
+// The longest of so many pairs, the median of some rounds: what else runs on the machine holds up a round now and then.
+double WorstPairUs() {
+  std::vector<double> worst;
+  for (int round = 0; round < kWorstRounds; ++round) {
+    std::chrono::steady_clock::duration longest{};
+    for (int i = 0; i < kWorstPairs; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      nvtxRangePushA("forward");
+      nvtxRangePop();
+      longest = std::max(longest, std::chrono::steady_clock::now() - begin);
+    }
+    worst.push_back(std::chrono::duration<double, std::micro>(longest).count());
+  }
+  std::nth_element(worst.begin(), worst.begin() + kWorstRounds / 2, worst.end());
+  return worst[kWorstRounds / 2];
+}
+
 double TwoReadingsNs() {
   const recording::ClockKind kind = recording::DetectClockKind();
   return FastestNs([kind] {
@@ -56,15 +78,15 @@ double TwoReadingsNs() {
   });
 }
 
-// PairNs() in a fresh process, under this environment.
-double PairNsElsewhere(const std::string& library, const std::string& run_directory) {
+// PairNs() (`what`: "--pair") or WorstPairUs() ("--worst") in a fresh process, under this environment.
+double Elsewhere(const char* what, const std::string& library, const std::string& run_directory) {
   int ends[2];
   if (pipe(ends) != 0) return -1;
   if (fork() == 0) {
     setenv("NVTX_INJECTION64_PATH", library.c_str(), 1);
     setenv(recording::kEnvRunDirectory, run_directory.c_str(), 1);
     dup2(ends[1], STDOUT_FILENO);
-    execl("/proc/self/exe", "nvtx_overhead_benchmark", "--pair", static_cast<char*>(nullptr));
+    execl("/proc/self/exe", "nvtx_overhead_benchmark", what, static_cast<char*>(nullptr));
     _exit(1);
   }
   close(ends[1]);
@@ -104,8 +126,8 @@ int Compare() {
     return 1;
   }
   const double clock = TwoReadingsNs();
-  const double alone = PairNsElsewhere("", "");
-  const double idle = PairNsElsewhere(BENCHMARK_LIBRARY, "");
+  const double alone = Elsewhere("--pair", "", "");
+  const double idle = Elsewhere("--pair", BENCHMARK_LIBRARY, "");
   // As `trainprof run` has it.
   auto drainer = SideProcess::Start(
       "drain", {}, [&](int stop_fd) { return recording::DrainUntilStopped(run, stop_fd); });
@@ -113,24 +135,29 @@ int Compare() {
     std::fprintf(stderr, "%s\n", drainer.error().c_str());
     return 1;
   }
-  const double recorded = PairNsElsewhere(BENCHMARK_LIBRARY, run.string());
+  const double recorded = Elsewhere("--pair", BENCHMARK_LIBRARY, run.string());
+  const double worst_alone = Elsewhere("--worst", "", "");
+  const double worst = Elsewhere("--worst", BENCHMARK_LIBRARY, run.string());
   drainer.value().Stop(std::chrono::seconds(1));
   fs::remove_all(folder);
   std::printf("one push+pop pair, fastest of %d runs of %ld pairs\n", kRuns, kPairs);
   std::printf("  no tool                          %6.1f ns\n", alone);
   std::printf("  library injected, no run         %6.1f ns\n", idle);
   std::printf("  recorded                         %6.1f ns\n", recorded);
+  const bool holds_worst = worst >= 0 && worst < kStallUs;
+  std::printf("  the worst of %d, recorded    %6.1f us   no tool: %.1f us; gate %.0f us: %s\n",
+              kWorstPairs, worst, worst_alone, kStallUs, holds_worst ? "holds" : "FAILS");
   const bool holds = recorded >= 0 && recorded <= kGate * clock;
   std::printf(
       "  two bare readings of the clock   %6.1f ns   recorded / bare: %.2f; gate %.2f: %s\n", clock,
       recorded / clock, kGate, holds ? "holds" : "FAILS");
   const double lttng = LttngPairNs();
-  if (lttng < 0) return holds ? 0 : 1;
+  if (lttng < 0) return holds && holds_worst ? 0 : 1;
   const bool holds_lttng = recorded <= kLttngGate * lttng;
   std::printf(
       "  two events of LTTng-UST          %6.1f ns   recorded / LTTng: %.2f; gate %.2f: %s\n",
       lttng, recorded / lttng, kLttngGate, holds_lttng ? "holds" : "FAILS");
-  return holds && holds_lttng ? 0 : 1;
+  return holds && holds_worst && holds_lttng ? 0 : 1;
 }
 
 }  // namespace
@@ -139,6 +166,10 @@ int Compare() {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--pair") {
     std::printf("%.3f\n", trainprof::PairNs());
+    return 0;
+  }
+  if (argc > 1 && std::string(argv[1]) == "--worst") {
+    std::printf("%.3f\n", trainprof::WorstPairUs());
     return 0;
   }
   return trainprof::Compare();

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a program whose tracepoints LTTng-UST records, by a session daemon of its own where none runs; the program's
-# output is this one's. A dropped event would cost it nothing, so none may be.
+# output is this one's. A dropped event would cost it nothing, so none may be. Each event says its thread: a pop belongs to
+# the last push of its own.
 #
 #   record.sh PROGRAM [ARGUMENT...]
 #
