@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <mutex>
 #include <numeric>
 
@@ -221,17 +223,30 @@ bool ComesBefore(const fs::path& a, const fs::path& b) {
   return rest_a.size() != rest_b.size() ? rest_a.size() < rest_b.size() : name_a < name_b;
 }
 
+// A report or a baseline of ours, which may lie beside what it is about.
+bool IsOwnDocument(const fs::path& file) {
+  std::array<char, 256> begin{};
+  std::ifstream(file, std::ios::binary).read(begin.data(), begin.size() - 1);
+  std::string text(begin.data());
+  std::erase_if(text, [](char c) { return static_cast<unsigned char>(c) <= ' '; });
+  return text.starts_with("{\"trainprof_baseline\":") ||
+         (text.starts_with("{\"schema_version\":") && text.find("\"input\":") != std::string::npos);
+}
+
 Result<std::vector<fs::path>> TraceFilesIn(const fs::path& path) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.is_regular_file(error) && IsNamedLikeATrace(entry.path().native())) {
+    if (entry.is_regular_file(error) && IsNamedLikeATrace(entry.path().native()) &&
+        !IsOwnDocument(entry.path())) {
       files.push_back(entry.path());
     }
   }
   if (files.empty()) {
-    return Error{fmt::format("{}: neither a trainprof recording nor a folder of traces ({})",
-                             path.string(), TraceNames())};
+    const std::optional<fs::path> run = recording::NewestRunIn(path);
+    return Error{fmt::format("{}: neither a trainprof recording nor a folder of traces ({}){}",
+                             path.string(), TraceNames(),
+                             run ? ". It holds a recording: give " + run->string() : "")};
   }
   std::sort(files.begin(), files.end(), ComesBefore);
   return files;

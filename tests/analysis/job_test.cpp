@@ -9,6 +9,7 @@
 #include "tests/support/segment_writer.h"
 #include "tests/trace/cancel_everywhere.h"
 #include "trace/formats/exporter.h"
+#include "trace/recording/seal/sealer.h"
 
 namespace trainprof {
 namespace {
@@ -98,6 +99,43 @@ TEST(Job, CancelledWhileAFileIsReadIsNotAnUnreadableFile) {
   ASSERT_FALSE(visited.ok());
   EXPECT_EQ(visited.error(), folder.path().string() + ": cancelled");
   EXPECT_EQ(loaded, 0u);
+}
+
+void Write(const std::filesystem::path& file, std::string_view text) {
+  testing::WriteBytes(file, {text.begin(), text.end()});
+}
+
+// `trainprof report TRACES --format json -o TRACES/report.json`, twice.
+TEST(Job, OurOwnReportBesideTheTracesIsNoneOfThem) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(ExportTrace(BuildTrace(DrawTrace(3)), (folder / "rank0.json").string()).ok());
+  Write(folder / "report.json",
+        "{\n  \"schema_version\": \"1.8\",\n  \"input\": {\"kind\": \"folder\"}}");
+  Write(folder / "baseline.json", "{\"trainprof_baseline\": 1, \"runs\": []}");
+  size_t loaded = 0;
+  const auto visit = [&](Trace) {
+    ++loaded;
+    return Result<void>();
+  };
+  const Result<std::vector<std::string>> unreadable = VisitTraces(folder.path(), {}, visit);
+  ASSERT_TRUE(unreadable.ok()) << unreadable.error();
+  EXPECT_EQ(unreadable.value(), std::vector<std::string>());
+  EXPECT_EQ(loaded, 1u);
+  // What only looks so is a trace that cannot be read.
+  Write(folder / "rank1.json", "{\"schema_version\": 1, \"events\": []}");
+  const Result<std::vector<std::string>> other = VisitTraces(folder.path(), {}, visit);
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other.value().size(), 1u);
+}
+
+TEST(Job, AFolderWithARecordingAmongOthersSaysWhichToGive) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(recording::CreateRun(folder / "run", {}).ok());
+  Write(folder / "report.json", "{\"schema_version\": \"1.8\", \"input\": {}}");
+  const Result<JobSource> source = OpenJob(folder.path());
+  ASSERT_FALSE(source.ok());
+  EXPECT_TRUE(source.error().ends_with(". It holds a recording: give " + (folder / "run").string()))
+      << source.error();
 }
 
 }  // namespace
