@@ -19,6 +19,7 @@ ChunkHeader* FullChunks::Take(const ChunkRequest& request) {
   if (best == kMost) return nullptr;
   ChunkHeader* chunk = chunks_[best];
   chunks_[best] = chunks_[--count_];
+  bytes_ -= chunk->size_bytes;
   // A process that is killed from here on leaves a chunk with nothing in it.
   chunk->state.store(ChunkState::kTaken, std::memory_order_release);
   chunk->committed.store(0, std::memory_order_relaxed);
@@ -31,17 +32,19 @@ ChunkHeader* FullChunks::Take(const ChunkRequest& request) {
 
 void FullChunks::Add(ChunkHeader* chunk) {
   recording::SegmentHeader* segment = g_runtime.state->segment;
-  if (count_ == kMost || segment == nullptr ||
+  if (count_ == kMost || chunk->size_bytes > kMostBytes - bytes_ || segment == nullptr ||
       segment->is_drained.load(std::memory_order_relaxed) == 0) {
     return UnmapChunk(chunk);
   }
   chunks_[count_++] = chunk;
+  bytes_ += chunk->size_bytes;
   chunk->state.store(ChunkState::kHandedOver, std::memory_order_release);
   segment->handed_over.fetch_add(1, std::memory_order_release);
 }
 
 void FullChunks::Clear() {
   while (count_ > 0) UnmapChunk(chunks_[--count_]);
+  bytes_ = 0;
 }
 
 }  // namespace trainprof::collectors

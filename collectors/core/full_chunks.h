@@ -22,9 +22,11 @@ class FullChunks {
  private:
   // What a busy thread fills in some 3 ms. Of a thread that fills one in a second two are in use.
   static constexpr uint32_t kMost = 32;
+  static constexpr uint32_t kMostBytes = 8 * 1024 * 1024;  // of rows, whose chunks are large
 
   recording::ChunkHeader* chunks_[kMost];
   uint32_t count_;
+  uint32_t bytes_;
 };
 
 }  // namespace trainprof::collectors

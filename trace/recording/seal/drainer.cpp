@@ -344,7 +344,7 @@ int DrainUntilStopped(const fs::path& run_dir, int stop_fd) {
       next_dead = Clock::now() + kLooksForDead;
     }
     const size_t taken = drainer.Drain();
-    // A busy thread fills a chunk in half a millisecond, a usual program one in seconds.
+    // A busy thread fills a chunk in a tenth of a millisecond, a usual program one in a second.
     wait = taken > 0 ? milliseconds(taken > 1 ? 0 : 1)
                      : std::clamp(wait * 2, milliseconds(1), kLongest);
   }
