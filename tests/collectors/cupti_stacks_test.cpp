@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <set>
 
 #include "tests/collectors/cuda_run.h"
@@ -47,10 +48,20 @@ bool PassesThrough(const RecordedRows& rows, const RecordedStack& stack,
 // With a fault of the virtual GPU, or none.
 class CuptiStacks : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    run_.environment["VGPU_FAULTS"] = GetParam();
-    ASSERT_EQ(run_.Run({"stacks", "30"}), 0);
-    rows_ = run_.Rows();
+  void SetUp() override { Record(); }
+  void Record() {
+    run_.emplace();
+    run_->environment["VGPU_FAULTS"] = GetParam();
+    ASSERT_EQ(run_->Run({"stacks", "30"}), 0);
+    rows_ = run_->Rows();
+  }
+  // Anew until there are enough stacks: a thread that loses its core while its stack is taken has used up what stacks may
+  // cost, so that later calls have none.
+  template <class HasEnough>
+  void RecordUntil(HasEnough has_enough) {
+    constexpr int kMostRuns = 5;
+    for (int run = 1; run < kMostRuns && !has_enough(); ++run) Record();
+    EXPECT_TRUE(has_enough()) << "in none of " << kMostRuns << " runs";
   }
   std::set<uint32_t> CorrelationsOf(const std::string& call) const {
     std::set<uint32_t> found;
@@ -96,30 +107,35 @@ class CuptiStacks : public ::testing::TestWithParam<const char*> {
     }
     return quick;
   }
-  CudaRun run_;
+  std::optional<CudaRun> run_;
   RecordedRows rows_;
 };
 
 TEST_P(CuptiStacks, ABlockingCopyLeadsToTheFunctionThatReadsTheLoss) {
-  const auto [stacks, right] = StacksOf("cudaMemcpy", "ReadsTheLoss");
-  EXPECT_GE(stacks, Least(20));
-  EXPECT_EQ(right, stacks);
+  RecordUntil([this] {
+    const auto [stacks, right] = StacksOf("cudaMemcpy", "ReadsTheLoss");
+    EXPECT_EQ(right, stacks);
+    return stacks >= Least(20);
+  });
 }
 
 TEST_P(CuptiStacks, QuickCopiesLeadToTheFunctionsThatMakeThem) {
-  const auto [stacks, right] = StacksOf("cudaMemcpyAsync", "MakesTensorsOnTheHost");
-  EXPECT_GE(right, Least(8));
-  const int on_device = StacksOf("cudaMemcpyAsync", "CopiesOnTheDevice").second;
-  EXPECT_GE(on_device, Least(8));
-  EXPECT_EQ(right + on_device, stacks);
+  RecordUntil([this] {
+    const auto [stacks, right] = StacksOf("cudaMemcpyAsync", "MakesTensorsOnTheHost");
+    const int on_device = StacksOf("cudaMemcpyAsync", "CopiesOnTheDevice").second;
+    EXPECT_EQ(right + on_device, stacks);
+    return right >= Least(8) && on_device >= Least(8);
+  });
 }
 
 TEST_P(CuptiStacks, WhatMakesAStreamWaitLeadsToItsFunction) {
   for (const auto& [call, function] : {std::pair("cudaStreamWaitEvent", "WaitsForAnEvent"),
                                        std::pair("cudaLaunchHostFunc", "CallsTheHost")}) {
-    const auto [stacks, right] = StacksOf(call, function);
-    EXPECT_GE(stacks, Least(8)) << call;
-    EXPECT_EQ(right, stacks) << call;
+    RecordUntil([this, call = call, function = function] {
+      const auto [stacks, right] = StacksOf(call, function);
+      EXPECT_EQ(right, stacks) << call;
+      return stacks >= Least(8);
+    });
   }
 }
 
