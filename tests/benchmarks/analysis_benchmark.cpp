@@ -11,8 +11,8 @@
 //
 // What is neither the graph nor a replay of it, steps, accounts and all rules' checks, is measured by the CPU time on
 // one core as well: that is what an analysis was before it had a graph, and what the gates of 22 and 35 M events a
-// second are of. The graph's own gate is 5 M, so that no analysis that just meets it could meet those with it; the
-// figure with graph and replays stands beside. Of a file all events count, as in its size:
+// second are taken to be of, since the graph's own gate is 5 M; the figure with graph and replays, a quarter of it,
+// stands beside. Of a file all events count, as in its size:
 // instants and the ends of arrows as well.
 //
 // Exit status: 0 the gates hold, 1 one does not. Each size runs in a process of its own; the fastest of three

@@ -13,8 +13,8 @@
 // TRAINPROF_BENCHMARK_ROUNDS (9) counts. The close race, ours and simdjson with all arguments, comes
 // first and the others behind it: what takes seconds, or gigabytes, in between lets a virtual
 // machine's host take back the memory that is free, and to have it again costs a third of an import.
-// Gates are of the wall's clock: ours takes what cores there
-// are. Exit status: 0 all gates hold, 1 one does not.
+// Gates are of the wall's clock: ours takes what cores there are. Exit status: 0 all gates hold, 1 one
+// does not.
 #include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// A process that records less is not worth a file of its own: its chunks are still growing.
+// A process that records less is not worth a file of its own.
 constexpr uint64_t kLeastBytes = 320 * 1024;
 // Where chunks come faster than they are packed well; ~1 GB/s, files a third larger.
 constexpr int kHurriedLevel = -5;
