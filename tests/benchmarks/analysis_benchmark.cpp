@@ -37,6 +37,7 @@
 #include "analysis/job/analysis.h"
 #include "analysis/rule.h"
 #include "analysis/saves.h"
+#include "tests/benchmarks/machine_unit.h"
 #include "tests/benchmarks/repeated_trace.h"
 #include "trace/base/parallel.h"
 #include "trace/base/spare_blocks.h"
@@ -272,7 +273,7 @@ double WholeSeconds(const Trace& trace) {
   return after.user + after.kernel - before.user - before.kernel;
 }
 
-int MeasureFile(const std::string& path) {
+int MeasureFile(const std::string& path, double slowness) {
   constexpr int kRounds = 20;
   const Result<Trace> imported = ImportTrace(path);
   if (!imported.ok()) {
@@ -286,26 +287,27 @@ int MeasureFile(const std::string& path) {
   for (int round = 0; round < 3; ++round) whole = std::min(whole, WholeSeconds(trace));
   const Stages stages(trace, kRounds);
   const double rate = events / stages.Seconds();
+  const double least = kLeastOfFile / slowness;
   fmt::print("{}: {:.0f} events, {:.0f} of them ranges, calls and operations\n", path, events,
              static_cast<double>(EventsOf(trace)));
   stages.Print();
   fmt::print(
-      "without graph and replays {:.1f} M events/s a core ({:.2f} of {:.0f}), with all of them {:.1f}\n",
-      rate * 1e-6, rate / kLeastOfFile, kLeastOfFile * 1e-6, events / whole * 1e-6);
-  return rate >= kLeastOfFile ? 0 : 1;
+      "without graph and replays {:.1f} M events/s a core ({:.2f} of {:.1f}), with all of them {:.1f}\n",
+      rate * 1e-6, rate / least, least * 1e-6, events / whole * 1e-6);
+  return rate >= least ? 0 : 1;
 }
 
-int MeasureRepeated() {
+int MeasureRepeated(double slowness) {
   setenv("TRAINPROF_BENCHMARK_MB", "474", 0);
   const RepeatedTrace file;
   if (file.path().empty()) {
     fmt::print(stderr, "analysis_benchmark: the repeated trace cannot be written\n");
     return 2;
   }
-  return MeasureFile(file.path());
+  return MeasureFile(file.path(), slowness);
 }
 
-bool Measure(size_t events, uint32_t threads, bool waits_once, int rounds) {
+bool Measure(size_t events, uint32_t threads, bool waits_once, int rounds, double slowness) {
   const Trace trace = MakeRun(events, threads, waits_once);
   const auto count = static_cast<double>(EventsOf(trace));
   const Steps steps = FindSteps(trace);
@@ -336,24 +338,27 @@ bool Measure(size_t events, uint32_t threads, bool waits_once, int rounds) {
   }
   const double bytes = std::max(0.0, PeakBytes() - resident - kPages) / count;
   const double rest = count / Stages(trace, rounds).Seconds();
-  const double expected = kMostSeconds * count / 10e6;
+  const double least_build = kLeastBuild / slowness;
+  const double least_replay = kLeastReplay / slowness;
+  const double least_rest = kLeastRest / slowness;
+  const double expected = kMostSeconds * slowness * count / 10e6;
   fmt::print(
       "{:5.1f} M events, {:2} threads{}: graph {:5.1f} M events/s ({:.1f}x the gate), replay {:4.0f} M edges/s "
-      "({:.1f}x), analysis {:6.2f} s ({:.2f} of {:.2f} s; CPU: {:.2f} s and {:.2f} s in the kernel), {:3.0f} B/event beyond the trace and 64 MB ({:.2f} of {:.0f}), without graph and replays {:.1f} M events/s a core ({:.2f} of {:.0f}), with all of them {:.1f}\n",
+      "({:.1f}x), analysis {:6.2f} s ({:.2f} of {:.2f} s; CPU: {:.2f} s and {:.2f} s in the kernel), {:3.0f} B/event beyond the trace and 64 MB ({:.2f} of {:.0f}), without graph and replays {:.1f} M events/s a core ({:.2f} of {:.1f}), with all of them {:.1f}\n",
       count * 1e-6, threads, waits_once ? ", one wait" : "", count / best.build * 1e-6,
-      count / best.build / kLeastBuild, edges / best.replay * 1e-6,
-      edges / best.replay / kLeastReplay, best.whole, best.whole / expected, expected, best.user,
-      best.kernel, bytes, bytes / kMostBytes, kMostBytes, rest * 1e-6, rest / kLeastRest,
-      kLeastRest * 1e-6, count / (best.user + best.kernel) * 1e-6);
-  return count / best.build >= kLeastBuild && edges / best.replay >= kLeastReplay &&
-         best.whole <= expected && bytes <= kMostBytes && (threads == 1 || rest >= kLeastRest);
+      count / best.build / least_build, edges / best.replay * 1e-6,
+      edges / best.replay / least_replay, best.whole, best.whole / expected, expected, best.user,
+      best.kernel, bytes, bytes / kMostBytes, kMostBytes, rest * 1e-6, rest / least_rest,
+      least_rest * 1e-6, count / (best.user + best.kernel) * 1e-6);
+  return count / best.build >= least_build && edges / best.replay >= least_replay &&
+         best.whole <= expected && bytes <= kMostBytes && (threads == 1 || rest >= least_rest);
 }
 
-bool MeasureApart(size_t events, uint32_t threads, bool waits_once, int rounds) {
+bool MeasureApart(size_t events, uint32_t threads, bool waits_once, int rounds, double slowness) {
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    const bool holds = Measure(events, threads, waits_once, rounds);
+    const bool holds = Measure(events, threads, waits_once, rounds, slowness);
     fflush(stdout);
     _exit(holds ? 0 : 1);
   }
@@ -368,17 +373,19 @@ int main(int argc, char** argv) {
   trainprof::ShareOneHeap();
   trainprof::KeepSpareBlocks();  // as the programs do
   std::vector<double> millions = {1, 10, 50};
-  if (argc > 1 && argv[1] == std::string_view("kineto")) return trainprof::MeasureRepeated();
-  if (argc > 1 && std::atof(argv[1]) <= 0) return trainprof::MeasureFile(argv[1]);
+  const double slowness = trainprof::Slowness();
+  if (argc > 1 && argv[1] == std::string_view("kineto"))
+    return trainprof::MeasureRepeated(slowness);
+  if (argc > 1 && std::atof(argv[1]) <= 0) return trainprof::MeasureFile(argv[1], slowness);
   if (argc > 1) millions = {std::atof(argv[1])};
   bool holds = true;
   for (const double size : millions) {
     const auto events = static_cast<size_t>(size * 1e6);
     const int rounds = size > 20 ? 2 : 3;
     for (const uint32_t threads : {1u, 40u}) {
-      holds = trainprof::MeasureApart(events, threads, false, rounds) && holds;
+      holds = trainprof::MeasureApart(events, threads, false, rounds, slowness) && holds;
     }
-    holds = trainprof::MeasureApart(events, 1, true, rounds) && holds;
+    holds = trainprof::MeasureApart(events, 1, true, rounds, slowness) && holds;
   }
   fmt::print("gates: {}\n", holds ? "hold" : "FAIL");
   return holds ? 0 : 1;

@@ -9,10 +9,13 @@
 //
 // It makes the files itself, TRAINPROF_BENCHMARK_MB (500) megabytes each: a corpus trace, or where
 // there is none a generated one, repeated; with times in whole microseconds, then with three
-// decimals. Contenders take turns, so that another program's load hits all, and the median of
-// TRAINPROF_BENCHMARK_ROUNDS (9) counts. The close race, ours and simdjson with all arguments, comes
+// decimals. Contenders take turns, so that another program's load hits all. The median of
+// TRAINPROF_BENCHMARK_ROUNDS (9) turns counts. The close race, ours and simdjson with all arguments, comes
 // first and the others behind it: what takes seconds, or gigabytes, in between lets a virtual
 // machine's host take back the memory that is free, and to have it again costs a third of an import.
+// A turn of that race is the fastest of three runs: what a virtual machine's neighbours do to its caches, and
+// where its cores happen to be, costs two cores at work up to half as much again for a second or two,
+// and one hardly anything.
 // Gates are of the wall's clock: ours takes what cores there are. Exit status: 0 all gates hold, 1 one
 // does not.
 #include <malloc.h>
@@ -41,6 +44,7 @@ constexpr double kMinOfNlohmann = 4;    // times as fast
 constexpr double kMinOfSimdjson = 1.4;  // on two cores; it takes one
 constexpr double kMaxBytesPerEvent = 150;
 constexpr long kDefaultRounds = 9;
+constexpr int kRunsOfTurn = 3;    // of the close race
 constexpr double kFailed = 1e30;  // seconds of what never succeeded
 
 double Seconds(clockid_t clock) {
@@ -69,7 +73,7 @@ class Contender {
       close(to_child[1]);
       char go;
       while (read(to_child[0], &go, 1) == 1) {
-        const Took took = Time(run);
+        const Took took = Turn(run, later ? 1 : kRunsOfTurn);
         if (write(from_child[1], &took, sizeof(took)) != sizeof(took)) _exit(1);
       }
       _exit(0);
@@ -102,6 +106,16 @@ class Contender {
   const bool later;  // has its turns when the others had all of theirs
 
  private:
+  // Of the fastest of so many runs; all must succeed.
+  static Took Turn(const std::function<size_t()>& run, int runs) {
+    Took fastest;
+    for (int i = 0; i < runs; ++i) {
+      const Took took = Time(run);
+      if (took.wall_s >= kFailed) return took;
+      if (took.wall_s < fastest.wall_s) fastest = took;
+    }
+    return fastest;
+  }
   static Took Time(const std::function<size_t()>& run) {
     const double wall = Seconds(CLOCK_MONOTONIC);
     const double cpu = Seconds(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,5 +1,5 @@
 # The subject, and the tests' own writer of the recording that is opened.
 target_link_libraries(viewer_open_benchmark PRIVATE trainprof_viewer_core trainprof_analysis
-                                                    fmt::fmt)
+                                                    fmt::fmt ZLIB::ZLIB)
 target_sources(viewer_open_benchmark PRIVATE
   ${PROJECT_SOURCE_DIR}/tests/support/segment_writer.cpp)

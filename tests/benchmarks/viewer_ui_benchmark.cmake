@@ -1,6 +1,6 @@
 # The subject, and the tests' writer of the recording that is shown.
 if(TARGET trainprof_viewer_ui)
-  target_link_libraries(viewer_ui_benchmark PRIVATE trainprof_viewer_ui trainprof_analysis fmt::fmt)
+  target_link_libraries(viewer_ui_benchmark PRIVATE trainprof_viewer_ui trainprof_analysis fmt::fmt ZLIB::ZLIB)
   target_sources(viewer_ui_benchmark PRIVATE
     ${PROJECT_SOURCE_DIR}/tests/viewer/scenes.cpp
     ${PROJECT_SOURCE_DIR}/tests/viewer/open_job.cpp

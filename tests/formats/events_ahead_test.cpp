@@ -140,8 +140,13 @@ TEST(EventsAhead, AreThoseOfOneParser) {
     };
     const size_t most = texts.Below(8) == 0 ? texts.Below(5) : SIZE_MAX;
     size_t asked = 0;
-    const EventsAhead::Rest rest = ahead.Run(text.substr(0, head), 0, visit,
-                                             [&](uint64_t, uint64_t) { return asked++ < most; });
+    const auto go_on = [&](const EventsAhead::Reached& reached) {
+      EXPECT_LE(seen.empty() ? 0 : seen.back().offset + seen.back().raw.size(), reached.next);
+      EXPECT_LT(reached.next, reached.read_to);
+      EXPECT_EQ(reached.read_to, head + reached.file_bytes);  // what is in `head` was read before
+      return asked++ < most;
+    };
+    const EventsAhead::Rest rest = ahead.Run(text.substr(0, head), 0, visit, go_on);
     // What is left is the text's own end, and what was read of it.
     ASSERT_LE(rest.offset + rest.bytes.size(), text.size());
     EXPECT_EQ(rest.bytes, text.substr(rest.offset, rest.bytes.size()));
@@ -175,11 +180,35 @@ TEST(EventsAhead, AnErrorOfTheCallerEndsIt) {
   EventsAhead ahead(source, builder, 3, 2000);
   const auto nothing = [](const EventsAhead::Parsed&) {};
   EXPECT_THROW((void)ahead.Run("", 0, nothing,
-                               [](uint64_t offset, uint64_t) {
-                                 if (offset > 20'000) throw std::runtime_error("called off");
+                               [](const EventsAhead::Reached& reached) {
+                                 if (reached.next > 20'000) throw std::runtime_error("called off");
                                  return true;
                                }),
                std::runtime_error);
+}
+
+// Whichever thread was reading.
+TEST(EventsAhead, AnErrorOfTheSourceIsTheCallers) {
+  class Failing : public TextSource {
+   public:
+    using TextSource::TextSource;
+    size_t Read(char* out, size_t capacity) override {
+      if (file_bytes_read() > 50'000) throw std::bad_alloc();
+      return TextSource::Read(out, capacity);
+    }
+  };
+  Texts texts(1);
+  const std::string text = texts.List(500, 0);
+  for (const size_t threads : {1, 2, 4}) {
+    for (int round = 0; round < 50; ++round) {
+      Failing source(text, 1000);
+      TraceBuilder builder;
+      EventsAhead ahead(source, builder, threads, 2000);
+      const auto visit = [](const EventsAhead::Parsed&) {};
+      const auto go_on = [](const EventsAhead::Reached&) { return true; };
+      EXPECT_THROW((void)ahead.Run("", 0, visit, go_on), std::bad_alloc);
+    }
+  }
 }
 
 // All that a trace holds, a line each; strings by their numbers.

@@ -66,11 +66,13 @@ bool DocumentReader::ReadAhead() {
   };
   const uint64_t begin = window_.OffsetOf(window_.at());
   EventsAhead::Rest rest =
-      ahead.Run(window_.TakeRest(), begin, visit, [&](uint64_t offset, uint64_t read_to) {
-        window_.GiveBack({}, offset);
-        read_to_ = read_to;
+      ahead.Run(window_.TakeRest(), begin, visit, [&](const EventsAhead::Reached& reached) {
+        window_.GiveBack({}, reached.next);
+        read_to_ = reached.read_to;
+        file_bytes_ahead_ = reached.file_bytes;
         return Tick();
       });
+  file_bytes_ahead_.reset();
   window_.GiveBack(std::move(rest.bytes), rest.offset);
   if (!failure_.empty()) return false;
   ahead_from_ = rest.is_irregular ? rest.offset + ahead_pause_ : UINT64_MAX;

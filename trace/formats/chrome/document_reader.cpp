@@ -70,7 +70,7 @@ bool DocumentReader::Tick() {
     return false;
   }
   if (options_.progress) {
-    progress_.file_bytes_read = source_.file_bytes_read();
+    progress_.file_bytes_read = FileBytesRead();
     progress_.parsed_bytes = window_.OffsetOf(window_.at());
     options_.progress(progress_);
   }
@@ -88,7 +88,7 @@ void DocumentReader::ExpectTheRest() {
   // Of the file, what stands for all that is parsed.
   const auto parsed = static_cast<double>(window_.OffsetOf(window_.at()));
   const auto given = static_cast<double>(std::max(read_to_, window_.OffsetOf(window_.end())));
-  const double read = static_cast<double>(source_.file_bytes_read()) * parsed / given;
+  const double read = static_cast<double>(FileBytesRead()) * parsed / given;
   const auto whole = static_cast<double>(progress_.file_bytes);
   if (read <= 0 || read > whole * kWorthIt) return;
   const double times = whole / read * kMargin;

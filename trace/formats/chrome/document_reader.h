@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -51,6 +52,9 @@ class DocumentReader {
   std::string Place(const char* p) const {
     return fmt::format("byte {}, after {} events", window_.OffsetOf(p), progress_.events);
   }
+  uint64_t FileBytesRead() const {
+    return file_bytes_ahead_ ? *file_bytes_ahead_ : source_.file_bytes_read();
+  }
   Result<Trace> Finish();
 
   const std::string& path_;
@@ -71,11 +75,12 @@ class DocumentReader {
   uint64_t max_bytes_ = 0;
   bool expected_ = false;  // ExpectTheRest() has decided
   size_t threads_ = 1;
-  uint64_t read_to_ = 0;            // offset up to which ReadAhead() has read
-  uint64_t ahead_from_ = 0;         // offset from which on ReadAhead() may try
-  uint64_t ahead_pause_ = 1 << 20;  // bytes
-  bool after_event_ = false;        // a comma or the end has to come
-  bool recovered_ = false;          // Recover() was here: any of these may come
+  uint64_t read_to_ = 0;                      // offset up to which ReadAhead() has read
+  std::optional<uint64_t> file_bytes_ahead_;  // of the file, while threads read ahead
+  uint64_t ahead_from_ = 0;                   // offset from which on ReadAhead() may try
+  uint64_t ahead_pause_ = 1 << 20;            // bytes
+  bool after_event_ = false;                  // a comma or the end has to come
+  bool recovered_ = false;                    // Recover() was here: any of these may come
 };
 
 }  // namespace trainprof

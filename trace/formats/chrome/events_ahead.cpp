@@ -30,7 +30,10 @@ const char* LastEvent(const char* begin, const char* end) {
 }  // namespace
 
 struct EventsAhead::Chunk {
-  std::unique_ptr<char[]> bytes;
+  explicit Chunk(size_t most_bytes)
+      : bytes(std::make_unique_for_overwrite<char[]>(most_bytes + JsonWindow::kPadding)) {}
+
+  const std::unique_ptr<char[]> bytes;
   size_t size = 0;
   uint64_t offset = 0;
   // What was made of it, by the parser of that number.
@@ -46,8 +49,37 @@ struct EventsAhead::Chunk {
     uint32_t notes_end;
     uint32_t texts_end;
   };
+  // An argument in half the room.
+  struct PackedArg {
+    PackedArg(const Arg& arg) : key(arg.key), type(arg.value.type) {
+      if (type == ArgValue::Type::kInt) {
+        integer = arg.value.integer;
+      } else if (type == ArgValue::Type::kDouble) {
+        real = arg.value.real;
+      } else {
+        text = arg.value.text;
+      }
+    }
+    // Into an argument of before, member by member: a temporary would have to be copied.
+    void UnpackInto(Arg& arg) const {
+      arg.key = key;
+      arg.value.type = type;
+      arg.value.text =
+          type == ArgValue::Type::kInt || type == ArgValue::Type::kDouble ? kEmptyString : text;
+      arg.value.integer = type == ArgValue::Type::kInt ? integer : 0;
+      arg.value.real = type == ArgValue::Type::kDouble ? real : 0;
+    }
+
+    StringId key;
+    ArgValue::Type type;
+    union {
+      StringId text;
+      int64_t integer;
+      double real;
+    };
+  };
   std::vector<One> events;
-  std::vector<Arg> args;
+  std::vector<PackedArg> args;
   std::vector<Note> notes;
   // Texts that the parser met for the first time, one after another, and where each ends.
   std::string texts;
@@ -77,6 +109,8 @@ struct EventsAhead::Parser {
   // The caller's: ids by those of `scratch`. The first are what every parser knows from the begin.
   std::vector<std::string> first_texts;
   std::vector<StringId> ids;
+  // Chunks that it has parsed, to be used again: what another core has written last comes from there.
+  std::vector<std::unique_ptr<Chunk>> spare;
 
   void Parse(Chunk& chunk);
 
@@ -120,11 +154,14 @@ void EventsAhead::Parser::Parse(Chunk& chunk) {
 
 EventsAhead::EventsAhead(ByteSource& source, TraceBuilder& builder, size_t threads,
                          size_t chunk_bytes)
-    : source_(source), builder_(builder), chunk_bytes_(chunk_bytes) {
+    : source_(source),
+      builder_(builder),
+      chunk_bytes_(chunk_bytes),
+      most_in_flight_(2 * std::max<size_t>(threads, 1) + 1) {
   for (size_t i = 0; i < std::max<size_t>(threads, 1); ++i) {
     parsers_.push_back(std::make_unique<Parser>(i));
   }
-  helpers_.Start(parsers_.size() - 1, [this] { Work(); });
+  in_flight_.reserve(most_in_flight_);
 }
 
 EventsAhead::~EventsAhead() {
@@ -153,18 +190,9 @@ void EventsAhead::Unread(std::string_view bytes) {
   carry_at_ = 0;
 }
 
-// Null at the end of the source, and where no event seems to end in a whole chunk.
-std::unique_ptr<EventsAhead::Chunk> EventsAhead::NextChunk() {
-  std::unique_ptr<Chunk> chunk;
-  if (spare_.empty()) {
-    chunk = std::make_unique<Chunk>();
-    chunk->bytes = std::make_unique_for_overwrite<char[]>(chunk_bytes_ + JsonWindow::kPadding);
-  } else {
-    chunk = std::move(spare_.back());
-    spare_.pop_back();
-    chunk->Clear();
-  }
-  char* const bytes = chunk->bytes.get();
+// False at the end of the source, and where no event seems to end in a whole chunk.
+bool EventsAhead::Fill(Chunk& chunk) {
+  char* const bytes = chunk.bytes.get();
   size_t size = 0;
   while (size < chunk_bytes_) {
     const size_t got = Read(bytes + size, chunk_bytes_ - size);
@@ -176,37 +204,50 @@ std::unique_ptr<EventsAhead::Chunk> EventsAhead::NextChunk() {
   const char* const cut = size < chunk_bytes_ ? nullptr : LastEvent(bytes, bytes + size);
   if (cut == nullptr) {
     Unread({bytes, size});
-    return nullptr;
+    return false;
   }
-  chunk->size = static_cast<size_t>(cut - bytes);
-  Unread({cut, size - chunk->size});
-  chunk->offset = carry_offset_;
-  carry_offset_ += chunk->size;
-  std::memset(bytes + chunk->size, 0, JsonWindow::kPadding);
-  return chunk;
+  chunk.size = static_cast<size_t>(cut - bytes);
+  Unread({cut, size - chunk.size});
+  chunk.offset = carry_offset_;
+  carry_offset_ += chunk.size;
+  std::memset(bytes + chunk.size, 0, JsonWindow::kPadding);
+  return true;
 }
 
-// Some chunks ahead of who folds.
-void EventsAhead::Queue() {
-  const size_t most = 2 * parsers_.size() + 1;
-  while (!source_done_ && in_flight_.size() < most) {
-    std::unique_ptr<Chunk> chunk = NextChunk();
-    if (chunk == nullptr) {
-      source_done_ = true;
-      return;
-    }
-    const std::lock_guard lock(mutex_);
-    to_parse_.push_back(chunk.get());
-    in_flight_.push_back(std::move(chunk));
-    changed_.notify_one();
+// Reads the next chunk, once nobody else is reading, and parses it, both outside the lock. False: there is none to be
+// read now. Without the memory to parse it does not count.
+bool EventsAhead::TakeOne(Parser& parser, std::unique_lock<std::mutex>& lock) {
+  if (stop_ || source_done_ || is_reading_ || in_flight_.size() >= most_in_flight_) return false;
+  is_reading_ = true;
+  std::unique_ptr<Chunk> taken;
+  if (!parser.spare.empty()) {
+    taken = std::move(parser.spare.back());
+    parser.spare.pop_back();
   }
-}
-
-// The next one, outside the lock. Without memory it does not count.
-bool EventsAhead::ParseOne(Parser& parser, std::unique_lock<std::mutex>& lock) {
-  if (to_parse_.empty()) return false;
-  Chunk& chunk = *to_parse_.front();
-  to_parse_.pop_front();
+  lock.unlock();
+  bool is_filled = false;
+  std::exception_ptr failure;
+  try {
+    if (taken == nullptr) taken = std::make_unique<Chunk>(chunk_bytes_);
+    taken->Clear();
+    is_filled = Fill(*taken);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const uint64_t read_to = carry_offset_ + carry_.size() - carry_at_;
+  const uint64_t file_bytes = source_.file_bytes_read();
+  lock.lock();
+  is_reading_ = false;
+  read_to_ = read_to;
+  file_bytes_ = file_bytes;
+  changed_.notify_all();
+  if (!is_filled) {
+    source_done_ = true;
+    failure_ = failure;
+    return true;
+  }
+  Chunk& chunk = *taken;
+  in_flight_.push_back(std::move(taken));
   lock.unlock();
   try {
     parser.Parse(chunk);
@@ -222,10 +263,8 @@ bool EventsAhead::ParseOne(Parser& parser, std::unique_lock<std::mutex>& lock) {
 void EventsAhead::Work() {
   std::unique_lock lock(mutex_);
   Parser& parser = *parsers_[next_parser_++];
-  while (true) {
-    changed_.wait(lock, [this] { return stop_ || !to_parse_.empty(); });
-    if (stop_) return;
-    ParseOne(parser, lock);
+  while (!stop_ && !source_done_) {
+    if (!TakeOne(parser, lock)) changed_.wait(lock);
   }
 }
 
@@ -250,9 +289,9 @@ void EventsAhead::Fold(Chunk& chunk, const Visit& visit) {
     }
     static_cast<ChromeFields&>(event_) = one.fields;
     event_.EachText(map);
-    event_.args.assign(chunk.args.begin() + arg, chunk.args.begin() + one.args_end);
-    arg = one.args_end;
+    event_.args.resize(one.args_end - arg);
     for (Arg& each : event_.args) {
+      chunk.args[arg++].UnpackInto(each);
       map(each.key);
       map(each.value.text);
     }
@@ -277,38 +316,41 @@ EventsAhead::Rest EventsAhead::WhatIsLeft() {
 }
 
 EventsAhead::Rest EventsAhead::Run(std::string head, uint64_t offset, const Visit& visit,
-                                   const std::function<bool(uint64_t, uint64_t)>& go_on) {
+                                   const std::function<bool(const Reached&)>& go_on) {
   carry_ = std::move(head);
   carry_offset_ = offset;
+  helpers_.Start(parsers_.size() - 1, [this] { Work(); });
   bool is_irregular = false;
+  std::unique_lock lock(mutex_);
+  const auto wait_until = [&](const auto& holds) {
+    while (!holds()) {
+      if (!TakeOne(*parsers_[0], lock)) changed_.wait(lock);
+    }
+  };
   while (true) {
-    Queue();
-    if (in_flight_.empty() ||
-        !go_on(in_flight_.front()->offset, carry_offset_ + carry_.size() - carry_at_)) {
-      break;
-    }
+    wait_until([&] { return !in_flight_.empty() || source_done_; });
+    if (in_flight_.empty()) break;
     Chunk& front = *in_flight_.front();
-    {
-      std::unique_lock lock(mutex_);
-      while (!front.is_done) {
-        if (!ParseOne(*parsers_[0], lock)) {
-          changed_.wait(lock, [&] { return front.is_done || !to_parse_.empty(); });
-        }
-      }
-      is_irregular = !front.is_regular;
-    }
+    const Reached reached = {front.offset, read_to_, file_bytes_};
+    lock.unlock();
+    const bool goes_on = go_on(reached);
+    lock.lock();
+    if (!goes_on) break;
+    wait_until([&] { return front.is_done; });
+    is_irregular = !front.is_regular;
     if (is_irregular) break;
+    lock.unlock();
     Fold(front, visit);
-    spare_.push_back(std::move(in_flight_.front()));
-    in_flight_.pop_front();
+    lock.lock();
+    parsers_[front.parser]->spare.push_back(std::move(in_flight_.front()));
+    in_flight_.erase(in_flight_.begin());
+    changed_.notify_all();
   }
-  {
-    std::unique_lock lock(mutex_);
-    to_parse_.clear();
-    stop_ = true;
-  }
+  stop_ = true;
+  lock.unlock();
   changed_.notify_all();
   helpers_.Join();
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
   Rest rest = WhatIsLeft();
   rest.is_irregular = is_irregular;
   return rest;

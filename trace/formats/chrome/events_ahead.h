@@ -1,5 +1,7 @@
 // A list of events, parsed ahead on several threads and handed out in order: what comes out, down to
-// the numbers of strings, is what one parser makes of it.
+// the numbers of strings, is what one parser makes of it. Each thread reads what it parses itself,
+// one at a time, into memory of its own: what another core has written last takes several times as
+// long to write, most where the two share no cache.
 //
 // The bytes are cut where an event seems to begin. A stretch counts if its parser, which began at
 // its first byte, came out behind its last event's comma: then the next stretch began where the list
@@ -9,7 +11,7 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -49,10 +51,16 @@ class EventsAhead {
     bool is_irregular = false;  // else the source has ended, or was told to stop
   };
 
+  struct Reached {
+    uint64_t next;        // offset of what is visited next
+    uint64_t read_to;     // offset of the first byte that was not read
+    uint64_t file_bytes;  // the source's file_bytes_read() then
+  };
+
   // Reads on from `head`, whose first byte, an event's, stands at `offset`. `go_on` is asked now and
-  // then, with the offsets of what comes next and of what was read last; it may throw. Once.
+  // then, and may throw; neither it nor `visit` may ask the source, of which another thread may be reading. Once.
   Rest Run(std::string head, uint64_t offset, const Visit& visit,
-           const std::function<bool(uint64_t, uint64_t)>& go_on);
+           const std::function<bool(const Reached&)>& go_on);
 
  private:
   struct Chunk;
@@ -61,29 +69,32 @@ class EventsAhead {
 
   size_t Read(char* out, size_t capacity);
   void Unread(std::string_view bytes);
-  std::unique_ptr<Chunk> NextChunk();
-  void Queue();
+  bool Fill(Chunk& chunk);
+  bool TakeOne(Parser& parser, std::unique_lock<std::mutex>& lock);
   void Work();
-  bool ParseOne(Parser& parser, std::unique_lock<std::mutex>& lock);
   void Fold(Chunk& chunk, const Visit& visit);
   Rest WhatIsLeft();
 
   ByteSource& source_;
   TraceBuilder& builder_;
   const size_t chunk_bytes_;
+  const size_t most_in_flight_;
+  // Who reads has these.
   std::string carry_;  // from carry_at_ on: read, and of no chunk yet
   size_t carry_at_ = 0;
   uint64_t carry_offset_ = 0;
-  bool source_done_ = false;
-  ChromeEvent event_;
+  ChromeEvent event_;  // that is visited
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;
-  std::deque<Chunk*> to_parse_;
-  std::deque<std::unique_ptr<Chunk>> in_flight_;  // in order; the caller's alone
-  std::vector<std::unique_ptr<Chunk>> spare_;
-  std::vector<std::unique_ptr<Parser>> parsers_;  // the first is the caller's
+  bool is_reading_ = false;
+  bool source_done_ = false;
+  uint64_t read_to_ = 0;
+  uint64_t file_bytes_ = 0;
+  std::exception_ptr failure_;                     // of who read
+  std::vector<std::unique_ptr<Chunk>> in_flight_;  // in order; the caller takes them out
+  std::vector<std::unique_ptr<Parser>> parsers_;   // the first is the caller's
   size_t next_parser_ = 1;
   Helpers helpers_;
 };

@@ -2,6 +2,8 @@
 
 #include <zstd.h>
 
+#include "trace/recording/seal/row_order.h"
+
 namespace trainprof::recording {
 
 struct ChunkPacker::Compressor {
@@ -25,6 +27,7 @@ std::span<const char> ChunkPacker::Pack(const Chunk& chunk, std::vector<uint64_t
   *encoding = ChunkEncoding::kPlain;
   if (chunk.kind != ChunkKind::kRecords && HasColumns(chunk.row_bytes)) {
     *encoding = ChunkEncoding::kPlanes;
+    GroupByTrack(chunk, words);
     words = PackRows(words, chunk.row_bytes);
   }
   packed_.resize(ZSTD_compressBound(words.size() * 8));
