@@ -11,7 +11,7 @@
 namespace trainprof {
 
 // Whether two texts of one size are equal. Most texts here are short, and a call costs more.
-inline bool SameBytes(const char* a, const char* b, size_t size) {
+[[gnu::always_inline]] inline bool SameBytes(const char* a, const char* b, size_t size) {
   const auto word_differs = [&]<class Word>(size_t at, Word x) {
     Word y;
     std::memcpy(&x, a + at, sizeof(Word));

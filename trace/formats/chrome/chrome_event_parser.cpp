@@ -40,6 +40,16 @@ constexpr uint32_t Word(const char (&text)[5]) {
   return std::bit_cast<uint32_t>(std::array<char, 4>{text[0], text[1], text[2], text[3]});
 }
 
+// What most events hold is parsed in two functions, ParseArgs() and Parse(), so that the place in the text
+// stays in a register. What is rare is apart, and has a place of its own.
+template <class Rare>
+[[gnu::always_inline]] inline Scan Apart(const char*& p, const Rare& rare) {
+  const char* at = p;
+  const Scan scan = rare(at);
+  p = at;
+  return scan;
+}
+
 }  // namespace
 
 ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
@@ -54,44 +64,6 @@ ChromeEventParser::ChromeEventParser(TraceBuilder& builder)
       key_opened_at_(Intern(kOpenedAtKey)),
       key_true_tid_(Intern(kTrueTidKey)),
       key_true_stream_(Intern(kTrueStreamKey)) {}
-
-Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& event) {
-  end_ = end;
-  seen_fields_ = 0;
-  seen_keys_ = 0;
-  is_long_ = false;
-  has_fields_ = false;
-  repairs_ = {};
-  noted_.clear();
-  event.Clear();
-  const Scan scan = ParseMembers(p, [&] { return ParseField(p, event); });
-  if (scan != Scan::kOk) return scan;
-  event.repaired = repairs_.any();
-  if (has_fields_) PutFieldsFirst(event.args, builder_.trace().strings);
-  return Scan::kOk;
-}
-
-// The members of the object whose '{' is at p, each passed by `parse_member`; p moves past its '}'.
-template <class ParseMember>
-inline Scan ChromeEventParser::ParseMembers(const char*& p, ParseMember parse_member) {
-  p = SkipSpace(p + 1);
-  if (*p == '}') {
-    ++p;
-    return Scan::kOk;
-  }
-  while (true) {
-    if (const Scan scan = parse_member(); scan != Scan::kOk) return scan;
-    p = SkipSpace(p);
-    if (*p == ',') {
-      p = SkipSpace(p + 1);
-      continue;
-    }
-    if (p >= end_) return Scan::kNeedMore;
-    if (*p != '}') return Scan::kBad;
-    ++p;
-    return Scan::kOk;
-  }
-}
 
 template <class Add>
 inline void ChromeEventParser::EachNote(Add add) const {
@@ -113,7 +85,102 @@ void ChromeEventParser::AppendNotes(std::vector<trainprof::Note>& notes) const {
   EachNote([&](trainprof::Note note) { notes.push_back(note); });
 }
 
-Scan ChromeEventParser::ParseName(const char*& p, ChromeEvent& event) {
+// Whether the bytes at p are `text`, and the window goes on after them.
+[[gnu::always_inline]] inline bool ChromeEventParser::Follows(const char* p,
+                                                              std::string_view text) const {
+  return static_cast<size_t>(end_ - p) > text.size() && SameBytes(p, text.data(), text.size());
+}
+
+// A string whose opening quote is at p; `guess` is one of texts_.
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseString(const char*& p, StringId& guess,
+                                                                  StringId& text) {
+  const std::string_view guessed = builder_.trace().Text(guess);
+  if (Follows(p + 1, guessed) && p[1 + guessed.size()] == '"') {
+    p += guessed.size() + 2;
+    text = guess;
+    return Scan::kOk;
+  }
+  return Apart(p, [&](const char*& at) { return ParseNewString(at, guess, text); });
+}
+
+// An array or object, kept as its text; `guess` is one of raws_.
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseRaw(const char*& p, StringId& guess,
+                                                               StringId& text) {
+  const std::string_view guessed = builder_.trace().Text(guess);
+  if (!guessed.empty() && Follows(p, guessed)) {
+    p += guessed.size();
+    text = guess;
+    return Scan::kOk;
+  }
+  return Apart(p, [&](const char*& at) { return ParseNewRaw(at, guess, text); });
+}
+
+// The value of one of the arguments, or of a kept field, of an event of that name.
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseValue(const char*& p, StringId name,
+                                                                 Arg& arg) {
+  ArgValue& value = arg.value;
+  const bool is_text = *p == '"';
+  if (is_text || *p == '[' || *p == '{') {
+    const uint32_t kind = kArgs + static_cast<uint32_t>(Index(arg.key));
+    StringId& last = last_values_[Index(arg.key) % last_values_.size()];
+    value.type = is_text ? ArgValue::Type::kString : ArgValue::Type::kJson;
+    const Scan scan = is_text ? ParseString(p, texts_.After(kind, last, name), value.text)
+                              : ParseRaw(p, raws_.After(kind, last, name), value.text);
+    last = value.text;
+    return scan;
+  }
+  if (const char* after = json::ParseSmallInteger(p, value.integer); after != nullptr) {
+    if (after >= end_) return Scan::kNeedMore;
+    p = after;
+    value.type = ArgValue::Type::kInt;
+    return Scan::kOk;
+  }
+  return Apart(p, [&](const char*& at) { return ParseBare(at, value); });
+}
+
+// Names and categories: a text; anything else is counted and kept as its text.
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseTextOrRaw(const char*& p,
+                                                                     StringId& guess,
+                                                                     StringId& text) {
+  if (*p == '"') return ParseString(p, guess, text);
+  return Apart(p, [&](const char*& at) { return ParseNoText(at, text); });
+}
+
+// ph: the first character of a text.
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
+  // As a signed byte, what is not ASCII is below ' ' too.
+  const bool plain = static_cast<signed char>(p[1]) > ' ' && p[1] != '\\' && p[1] != '"';
+  if (p[0] == '"' && plain && p[2] == '"') {
+    letter = p[1];
+    p += 3;
+    return Scan::kOk;
+  }
+  return Apart(p, [&](const char*& at) { return ParseOddLetter(at, letter); });
+}
+
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseTime(const char*& p, int64_t& ns,
+                                                                bool& present) {
+  const char* const after = json::ParseMicroseconds(p, ns);
+  if (after == nullptr) {
+    return Apart(p, [&](const char*& at) { return ParseOddTime(at, ns, present); });
+  }
+  if (after >= end_) return Scan::kNeedMore;
+  p = after;
+  present = true;
+  return Scan::kOk;
+}
+
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseId(const char*& p, ChromeId& id) {
+  const char* const after = json::ParseSmallInteger(p, id.number);
+  if (after == nullptr) return Apart(p, [&](const char*& at) { return ParseOddId(at, id); });
+  if (after >= end_) return Scan::kNeedMore;
+  p = after;
+  id.kind = ChromeId::Kind::kNumber;
+  return Scan::kOk;
+}
+
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseName(const char*& p,
+                                                                ChromeEvent& event) {
   StringId& guess = texts_.After(kName, name_before_, name_before_that_, event.category);
   const Scan scan = ParseTextOrRaw(p, guess, event.name);
   name_before_that_ = name_before_;
@@ -121,70 +188,10 @@ Scan ChromeEventParser::ParseName(const char*& p, ChromeEvent& event) {
   return scan;
 }
 
-Scan ChromeEventParser::ParseCategory(const char*& p, ChromeEvent& event) {
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseCategory(const char*& p,
+                                                                    ChromeEvent& event) {
   StringId& guess = texts_.After(kCategory, name_before_, name_before_that_);
   return ParseTextOrRaw(p, guess, event.category);
-}
-
-Scan ChromeEventParser::ParseField(const char*& p, ChromeEvent& event) {
-  // The common spelling: "key": with at most one space.
-  if (*p == '"') {
-    const char* key = p + 1;
-    const uint32_t word = FourBytes(key);
-    const auto value_at = [&](int length) {  // after "key":
-      const char* v = key + length + 1;
-      return SkipSpace(v);
-    };
-    const auto colon_at = [&](int length) { return key[length] == '"' && key[length + 1] == ':'; };
-    if (word == Word("name") && colon_at(4)) {
-      p = value_at(5);
-      Once(kName);
-      return ParseName(p, event);
-    }
-    if ((word == Word("cat\"")) && colon_at(3)) {
-      p = value_at(4);
-      Once(kCategory);
-      return ParseCategory(p, event);
-    }
-    if (word == Word("args") && colon_at(4)) {
-      p = value_at(5);
-      if (*p == '{') {
-        Once(kArgs);
-        return ParseArgs(p, event);
-      }
-      if (p >= end_) return Scan::kNeedMore;
-      Note(Note::kWrongType);
-      return KeepField("args", p, event);
-    }
-    if (word == Word("ph\":")) {
-      p = value_at(3);
-      Once(kPhase);
-      return ParseLetter(p, event.phase);
-    }
-    if (word == Word("ts\":")) {
-      p = value_at(3);
-      Once(kTime);
-      return ParseTime(p, event.time_ns, event.has_time);
-    }
-    if (word == Word("dur\"") && colon_at(3)) {
-      p = value_at(4);
-      Once(kDuration);
-      return ParseTime(p, event.duration_ns, event.has_duration);
-    }
-    if (word == Word("pid\"") && colon_at(3)) {
-      p = value_at(4);
-      Once(kPid);
-      return ParseId(p, event.pid);
-    }
-    if (word == Word("tid\"") && colon_at(3)) {
-      p = value_at(4);
-      Once(kTid);
-      return ParseId(p, event.tid);
-    }
-  }
-  std::string_view key;
-  if (const Scan scan = ParseKey(p, key); scan != Scan::kOk) return scan;
-  return FieldValue(key, p, event);
 }
 
 // A field by any spelling of its key ("\u0070h", "ph" : ...), and the rarer fields.
@@ -242,23 +249,6 @@ Scan ChromeEventParser::KeepField(std::string_view key, const char*& p, ChromeEv
   return Scan::kOk;
 }
 
-Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
-  // The first argument's key follows from the category, which stands before it in most files.
-  last_key_ = event.category;
-  return ParseMembers(p, [&] { return ParseArg(p, event); });
-}
-
-// Reads kLongest bytes at p, within the window's padding.
-bool ChromeEventParser::NextKey::Matches(const char* p) const {
-  uint64_t difference = 0;
-  for (size_t i = 0; i < std::size(text); ++i) {
-    uint64_t word;
-    std::memcpy(&word, p + i * sizeof(word), sizeof(word));
-    difference |= (word ^ text[i]) & mask[i];
-  }
-  return difference == 0;
-}
-
 // `spelled` is the key as it stands in the file, with the quote that closes it.
 void ChromeEventParser::NextKey::Set(StringId previous, std::string_view spelled, StringId id) {
   char bytes[kLongest] = {};
@@ -270,20 +260,6 @@ void ChromeEventParser::NextKey::Set(StringId previous, std::string_view spelled
   before = previous;
   key = id;
   length = static_cast<uint32_t>(spelled.size());
-}
-
-// An argument's key and its colon, interned.
-Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
-  NextKey& next = next_keys_[Index(last_key_) % next_keys_.size()];
-  if (next.before == last_key_ && *p == '"' && next.Matches(p + 1)) {
-    const char* after = p + 1 + next.length;
-    if (*after == ':') {
-      key = last_key_ = next.key;
-      p = SkipSpace(after + 1);
-      return p < end_ ? Scan::kOk : Scan::kNeedMore;
-    }
-  }
-  return ParseNewArgKey(p, key);
 }
 
 // One that did not stand behind the key before the last time.
@@ -320,26 +296,6 @@ bool ChromeEventParser::IsRepeated(StringId key, const std::vector<Arg>& args) {
   return long_event_of_key_[Index(key)] == long_event_;
 }
 
-Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
-  StringId key;
-  if (const Scan scan = ParseArgKey(p, key); scan != Scan::kOk) return scan;
-  const uint64_t bit = uint64_t{1} << (Index(key) % 64);
-  if ((seen_keys_ & bit) != 0 && IsRepeated(key, event.args)) Note(Note::kDuplicateKey);
-  seen_keys_ |= bit;
-  Arg& arg = event.args.emplace_back();  // in place: a copy of what was just written stalls
-  arg.key = key;
-  if (const Scan scan = ParseValue(p, event.name, arg); scan != Scan::kOk) return scan;
-  if (key < key_device_ || key > key_true_stream_) return Scan::kOk;
-  if (key >= key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
-    event.true_tid = arg.value.integer;
-    event.on_stream = key == key_true_stream_;
-    event.args.pop_back();
-    return Scan::kOk;
-  }
-  Decode(arg, event);
-  return Scan::kOk;
-}
-
 // The arguments that also fill columns. Of repeated ones the last integer counts that can be told
 // from none.
 void ChromeEventParser::Decode(const Arg& arg, ChromeEvent& event) const {
@@ -373,6 +329,157 @@ Scan ChromeEventParser::ParseKey(const char*& p, std::string_view& key) {
   ++p;
   p = SkipSpace(p);
   return p < end_ ? Scan::kOk : Scan::kNeedMore;
+}
+
+// Reads kLongest bytes at p, within the window's padding.
+[[gnu::always_inline]] inline bool ChromeEventParser::NextKey::Matches(const char* p) const {
+  uint64_t difference = 0;
+  for (size_t i = 0; i < std::size(text); ++i) {
+    uint64_t word;
+    std::memcpy(&word, p + i * sizeof(word), sizeof(word));
+    difference |= (word ^ text[i]) & mask[i];
+  }
+  return difference == 0;
+}
+
+// An argument's key and its colon, interned.
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseArgKey(const char*& p, StringId& key) {
+  NextKey& next = next_keys_[Index(last_key_) % next_keys_.size()];
+  if (next.before == last_key_ && *p == '"' && next.Matches(p + 1)) {
+    const char* after = p + 1 + next.length;
+    if (*after == ':') {
+      key = last_key_ = next.key;
+      p = SkipSpace(after + 1);
+      return p < end_ ? Scan::kOk : Scan::kNeedMore;
+    }
+  }
+  return Apart(p, [&](const char*& at) { return ParseNewArgKey(at, key); });
+}
+
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseArg(const char*& p, ChromeEvent& event) {
+  StringId key;
+  if (const Scan scan = ParseArgKey(p, key); scan != Scan::kOk) return scan;
+  const uint64_t bit = uint64_t{1} << (Index(key) % 64);
+  if ((seen_keys_ & bit) != 0 && IsRepeated(key, event.args)) Note(Note::kDuplicateKey);
+  seen_keys_ |= bit;
+  Arg& arg = event.args.emplace_back();  // in place: a copy of what was just written stalls
+  arg.key = key;
+  if (const Scan scan = ParseValue(p, event.name, arg); scan != Scan::kOk) return scan;
+  if (key < key_device_ || key > key_true_stream_) return Scan::kOk;
+  if (key >= key_true_tid_ && arg.value.type == ArgValue::Type::kInt) {
+    event.true_tid = arg.value.integer;
+    event.on_stream = key == key_true_stream_;
+    event.args.pop_back();
+    return Scan::kOk;
+  }
+  Decode(arg, event);
+  return Scan::kOk;
+}
+
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseField(const char*& p,
+                                                                 ChromeEvent& event) {
+  // The common spelling: "key":
+  if (*p == '"') {
+    const char* key = p + 1;
+    const uint32_t word = FourBytes(key);
+    const auto colon_at = [&](int length) { return key[length] == '"' && key[length + 1] == ':'; };
+    if (word == Word("name") && colon_at(4)) {
+      p = SkipSpace(key + 6);
+      Once(kName);
+      return ParseName(p, event);
+    }
+    if ((word == Word("cat\"")) && colon_at(3)) {
+      p = SkipSpace(key + 5);
+      Once(kCategory);
+      return ParseCategory(p, event);
+    }
+    if (word == Word("args") && colon_at(4)) {
+      p = SkipSpace(key + 6);
+      if (*p == '{') {
+        Once(kArgs);
+        return Apart(p, [&](const char*& at) { return ParseArgs(at, event); });
+      }
+      if (p >= end_) return Scan::kNeedMore;
+      Note(Note::kWrongType);
+      return Apart(p, [&](const char*& at) { return KeepField("args", at, event); });
+    }
+    if (word == Word("ph\":")) {
+      p = SkipSpace(key + 4);
+      Once(kPhase);
+      return ParseLetter(p, event.phase);
+    }
+    if (word == Word("ts\":")) {
+      p = SkipSpace(key + 4);
+      Once(kTime);
+      return ParseTime(p, event.time_ns, event.has_time);
+    }
+    if (word == Word("dur\"") && colon_at(3)) {
+      p = SkipSpace(key + 5);
+      Once(kDuration);
+      return ParseTime(p, event.duration_ns, event.has_duration);
+    }
+    if (word == Word("pid\"") && colon_at(3)) {
+      p = SkipSpace(key + 5);
+      Once(kPid);
+      return ParseId(p, event.pid);
+    }
+    if (word == Word("tid\"") && colon_at(3)) {
+      p = SkipSpace(key + 5);
+      Once(kTid);
+      return ParseId(p, event.tid);
+    }
+  }
+  return Apart(p, [&](const char*& at) {
+    std::string_view key;
+    const Scan scan = ParseKey(at, key);
+    return scan == Scan::kOk ? FieldValue(key, at, event) : scan;
+  });
+}
+
+// The members of the object whose '{' is at p: an event's arguments or its fields; p moves past its '}'.
+template <bool of_args>
+[[gnu::always_inline]] inline Scan ChromeEventParser::ParseMembers(const char*& p,
+                                                                   ChromeEvent& event) {
+  p = SkipSpace(p + 1);
+  if (*p == '}') {
+    ++p;
+    return Scan::kOk;
+  }
+  while (true) {
+    const Scan scan = of_args ? ParseArg(p, event) : ParseField(p, event);
+    if (scan != Scan::kOk) return scan;
+    p = SkipSpace(p);
+    if (*p == ',') {
+      p = SkipSpace(p + 1);
+      continue;
+    }
+    if (p >= end_) return Scan::kNeedMore;
+    if (*p != '}') return Scan::kBad;
+    ++p;
+    return Scan::kOk;
+  }
+}
+
+Scan ChromeEventParser::ParseArgs(const char*& p, ChromeEvent& event) {
+  // The first argument's key follows from the category, which stands before it in most files.
+  last_key_ = event.category;
+  return Apart(p, [&](const char*& at) { return ParseMembers<true>(at, event); });
+}
+
+Scan ChromeEventParser::Parse(const char*& p, const char* end, ChromeEvent& event) {
+  end_ = end;
+  seen_fields_ = 0;
+  seen_keys_ = 0;
+  is_long_ = false;
+  has_fields_ = false;
+  repairs_ = {};
+  noted_.clear();
+  event.Clear();
+  const Scan scan = Apart(p, [&](const char*& at) { return ParseMembers<false>(at, event); });
+  if (scan != Scan::kOk) return scan;
+  event.repaired = repairs_.any();
+  if (has_fields_) PutFieldsFirst(event.args, builder_.trace().strings);
+  return Scan::kOk;
 }
 
 }  // namespace trainprof

@@ -57,11 +57,11 @@ class ChromeEventParser {
 
   template <class Add>
   void EachNote(Add add) const;
-  template <class ParseMember>
-  Scan ParseMembers(const char*& p, ParseMember parse_member);
+  template <bool of_args>
+  Scan ParseMembers(const char*& p, ChromeEvent& event);
   Scan ParseField(const char*& p, ChromeEvent& event);
-  Scan FieldValue(std::string_view key, const char*& p, ChromeEvent& event);
-  Scan ParseArgs(const char*& p, ChromeEvent& event);
+  [[gnu::noinline]] Scan FieldValue(std::string_view key, const char*& p, ChromeEvent& event);
+  [[gnu::noinline]] Scan ParseArgs(const char*& p, ChromeEvent& event);
   Scan ParseArg(const char*& p, ChromeEvent& event);
   bool IsRepeated(StringId key, const std::vector<Arg>& args);
   Scan ParseArgKey(const char*& p, StringId& key);
@@ -71,7 +71,6 @@ class ChromeEventParser {
   bool Follows(const char* p, std::string_view text) const;
   Scan ParseString(const char*& p, StringId& guess, StringId& text);
   Scan ParseRaw(const char*& p, StringId& guess, StringId& text);
-  Scan ParseBare(const char*& p, ArgValue& value);
   Scan ParseTextOrRaw(const char*& p, StringId& guess, StringId& text);
   Scan ParseName(const char*& p, ChromeEvent& event);
   Scan ParseCategory(const char*& p, ChromeEvent& event);
@@ -79,13 +78,18 @@ class ChromeEventParser {
   Scan ParseTime(const char*& p, int64_t& ns, bool& present);
   Scan ParseId(const char*& p, ChromeId& id);
   // The rare forms, out of line: what they keep on the stack is no cost of the common ones.
+  [[gnu::noinline]] Scan ParseNewString(const char*& p, StringId& guess, StringId& text);
+  [[gnu::noinline]] Scan ParseNewRaw(const char*& p, StringId& guess, StringId& text);
+  [[gnu::noinline]] Scan ParseBare(const char*& p, ArgValue& value);
+  [[gnu::noinline]] Scan ParseNoText(const char*& p, StringId& text);
+  [[gnu::noinline]] Scan ParseOddLetter(const char*& p, char& letter);
   [[gnu::noinline]] Scan ParseOddTime(const char*& p, int64_t& ns, bool& present);
   [[gnu::noinline]] Scan ParseOddId(const char*& p, ChromeId& id);
   [[gnu::noinline]] Scan ParseNewArgKey(const char*& p, StringId& key);
-  Scan KeepField(std::string_view key, const char*& p, ChromeEvent& event);
+  [[gnu::noinline]] Scan KeepField(std::string_view key, const char*& p, ChromeEvent& event);
   void Decode(const Arg& arg, ChromeEvent& event) const;
-  void Note(trainprof::Note note) { noted_.push_back(note); }
-  void Once(Field field) {
+  [[gnu::noinline]] void Note(trainprof::Note note) { noted_.push_back(note); }
+  [[gnu::always_inline]] void Once(Field field) {
     if ((seen_fields_ & field) != 0) Note(trainprof::Note::kDuplicateKey);
     seen_fields_ |= field;
   }

@@ -1,4 +1,4 @@
-// The values of an event's fields and arguments.
+// The rarer values of an event's fields and arguments.
 #include "trace/formats/chrome/chrome_event_parser.h"
 
 namespace trainprof {
@@ -24,41 +24,8 @@ Scan ChromeEventParser::ParseText(const char*& p, std::string_view& text) {
   return scan;
 }
 
-// The value of one of the arguments, or of a kept field, of an event of that name.
-Scan ChromeEventParser::ParseValue(const char*& p, StringId name, Arg& arg) {
-  ArgValue& value = arg.value;
-  const bool is_text = *p == '"';
-  if (is_text || *p == '[' || *p == '{') {
-    const uint32_t kind = kArgs + static_cast<uint32_t>(Index(arg.key));
-    StringId& last = last_values_[Index(arg.key) % last_values_.size()];
-    value.type = is_text ? ArgValue::Type::kString : ArgValue::Type::kJson;
-    const Scan scan = is_text ? ParseString(p, texts_.After(kind, last, name), value.text)
-                              : ParseRaw(p, raws_.After(kind, last, name), value.text);
-    last = value.text;
-    return scan;
-  }
-  if (const char* after = json::ParseSmallInteger(p, value.integer); after != nullptr) {
-    if (after >= end_) return Scan::kNeedMore;
-    p = after;
-    value.type = ArgValue::Type::kInt;
-    return Scan::kOk;
-  }
-  return ParseBare(p, value);
-}
-
-// Whether the bytes at p are `text`, and the window goes on after them.
-bool ChromeEventParser::Follows(const char* p, std::string_view text) const {
-  return static_cast<size_t>(end_ - p) > text.size() && SameBytes(p, text.data(), text.size());
-}
-
-// A string whose opening quote is at p; `guess` is one of texts_.
-Scan ChromeEventParser::ParseString(const char*& p, StringId& guess, StringId& text) {
-  const std::string_view guessed = builder_.trace().Text(guess);
-  if (Follows(p + 1, guessed) && p[1 + guessed.size()] == '"') {
-    p += guessed.size() + 2;
-    text = guess;
-    return Scan::kOk;
-  }
+// One that is not the text that was guessed.
+Scan ChromeEventParser::ParseNewString(const char*& p, StringId& guess, StringId& text) {
   const char* first = p + 1;
   std::string_view view;
   if (const Scan scan = ParseText(p, view); scan != Scan::kOk) return scan;
@@ -67,14 +34,7 @@ Scan ChromeEventParser::ParseString(const char*& p, StringId& guess, StringId& t
   return Scan::kOk;
 }
 
-// An array or object, kept as its text; `guess` is one of raws_.
-Scan ChromeEventParser::ParseRaw(const char*& p, StringId& guess, StringId& text) {
-  const std::string_view guessed = builder_.trace().Text(guess);
-  if (!guessed.empty() && Follows(p, guessed)) {
-    p += guessed.size();
-    text = guess;
-    return Scan::kOk;
-  }
+Scan ChromeEventParser::ParseNewRaw(const char*& p, StringId& guess, StringId& text) {
   const char* first = p;
   json::Repairs repairs;
   if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
@@ -129,9 +89,8 @@ Scan ChromeEventParser::ParseBare(const char*& p, ArgValue& value) {
   return Scan::kOk;
 }
 
-// Names and categories: a text; anything else is counted and kept as its text.
-Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& guess, StringId& text) {
-  if (*p == '"') return ParseString(p, guess, text);
+// What should be a text and is none: counted, and kept as its text.
+Scan ChromeEventParser::ParseNoText(const char*& p, StringId& text) {
   const char* first = p;
   json::Repairs repairs;
   if (const Scan scan = json::SkipValue(p, end_, repairs); scan != Scan::kOk) return scan;
@@ -142,29 +101,10 @@ Scan ChromeEventParser::ParseTextOrRaw(const char*& p, StringId& guess, StringId
   return Scan::kOk;
 }
 
-// ph: the first character of a text.
-Scan ChromeEventParser::ParseLetter(const char*& p, char& letter) {
-  // As a signed byte, what is not ASCII is below ' ' too.
-  const bool plain = static_cast<signed char>(p[1]) > ' ' && p[1] != '\\' && p[1] != '"';
-  if (p[0] == '"' && plain && p[2] == '"') {
-    letter = p[1];
-    p += 3;
-    return Scan::kOk;
-  }
+Scan ChromeEventParser::ParseOddLetter(const char*& p, char& letter) {
   StringId text = kEmptyString;
-  if (const Scan scan = ParseTextOrRaw(p, texts_.After(kPhase, {}, {}), text); scan != Scan::kOk)
-    return scan;
   letter = 0;
-  return Scan::kOk;
-}
-
-Scan ChromeEventParser::ParseTime(const char*& p, int64_t& ns, bool& present) {
-  const char* const after = json::ParseMicroseconds(p, ns);
-  if (after == nullptr) return ParseOddTime(p, ns, present);
-  if (after >= end_) return Scan::kNeedMore;
-  p = after;
-  present = true;
-  return Scan::kOk;
+  return *p == '"' ? ParseNewString(p, texts_.After(kPhase, {}, {}), text) : ParseNoText(p, text);
 }
 
 // A text, more than three decimals, an exponent, no number at all.
@@ -193,15 +133,6 @@ Scan ChromeEventParser::ParseOddTime(const char*& p, int64_t& ns, bool& present)
   return Scan::kOk;
 }
 
-Scan ChromeEventParser::ParseId(const char*& p, ChromeId& id) {
-  const char* const after = json::ParseSmallInteger(p, id.number);
-  if (after == nullptr) return ParseOddId(p, id);
-  if (after >= end_) return Scan::kNeedMore;
-  p = after;
-  id.kind = ChromeId::Kind::kNumber;
-  return Scan::kOk;
-}
-
 // A text, or what is no integer.
 Scan ChromeEventParser::ParseOddId(const char*& p, ChromeId& id) {
   StringId text_id = kEmptyString;
@@ -210,8 +141,7 @@ Scan ChromeEventParser::ParseOddId(const char*& p, ChromeId& id) {
   if (is_text) {
     if (const Scan scan = ParseText(p, text); scan != Scan::kOk) return scan;
   } else {
-    if (const Scan scan = ParseTextOrRaw(p, texts_.After(kPid, {}, {}), text_id); scan != Scan::kOk)
-      return scan;
+    if (const Scan scan = ParseNoText(p, text_id); scan != Scan::kOk) return scan;
     text = builder_.trace().Text(text_id);
   }
   constexpr std::string_view kStream = "stream ";

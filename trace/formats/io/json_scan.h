@@ -78,7 +78,7 @@ inline const char* SkipBare(const char* p) {
 }
 
 // The value of the digits at p, of at most eight; `count` says how many there are.
-inline uint64_t EightDigits(const char* p, size_t& count) {
+[[gnu::always_inline]] inline uint64_t EightDigits(const char* p, size_t& count) {
   if constexpr (std::endian::native == std::endian::little) {
     constexpr uint64_t kEach = 0x0101010101010101;  // times a byte: that byte eight times
     uint64_t word;
@@ -109,7 +109,7 @@ inline uint64_t EightDigits(const char* p, size_t& count) {
 
 // The digits at p, eight at a time; p moves past them. Stops after 24: with more than 19 of them
 // the value is meaningless, callers ask for fewer.
-inline uint64_t ParseDigits(const char*& p) {
+[[gnu::always_inline]] inline uint64_t ParseDigits(const char*& p) {
   static constexpr uint64_t kTenTo[] = {1,       10,        100,        1000,       10'000,
                                         100'000, 1'000'000, 10'000'000, 100'000'000};
   constexpr size_t kChunk = 8;
@@ -124,7 +124,7 @@ inline uint64_t ParseDigits(const char*& p) {
 
 // A plain integer of at most 18 digits at p; nullptr when there is none, or when the number goes on
 // as something else ('.', 'e', a 19th digit, a leading zero).
-inline const char* ParseSmallInteger(const char* p, int64_t& value) {
+[[gnu::always_inline]] inline const char* ParseSmallInteger(const char* p, int64_t& value) {
   const bool negative = *p == '-';
   p += negative ? 1 : 0;
   const char* first = p;
@@ -142,7 +142,7 @@ inline constexpr int64_t kMaxTimeNs = 4'000'000'000'000'000'000;
 
 // Decimal microseconds with at most three decimals at p, as nanoseconds; nullptr when the number
 // has another form or is beyond kMaxTimeNs (see ScaledDecimal). Exact.
-inline const char* ParseMicroseconds(const char* p, int64_t& ns) {
+[[gnu::always_inline]] inline const char* ParseMicroseconds(const char* p, int64_t& ns) {
   static constexpr uint64_t kNsOfDecimals[] = {0, 100, 10, 1};
   const bool negative = *p == '-';
   p += negative ? 1 : 0;
