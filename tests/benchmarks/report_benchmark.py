@@ -10,8 +10,8 @@ Perfetto take to load it, and another build of trainprof.
 
 The trace is one of the corpus (TRAINPROF_CORPUS, or --corpus), its events repeated with later times and other ids until
 the file is as large as asked; --keep FOLDER keeps what was made. All that is compared runs in turn, --rounds times;
-figures are medians of wall time and peak memory of the whole process. Of a run of less than a second the fastest of
-three is a turn: what a virtual machine's neighbours do costs two cores at work up to half as much again for a second or
+figures are medians of wall time and peak memory of the whole process. Of the JSON and its gzip a turn is the fastest of
+three runs: what a virtual machine's neighbours do costs two cores at work up to half as much again for a second or
 two, and one hardly anything. Exit status: 0 all gates hold, 1 one does not,
 2 usage, 77 no corpus.
 """
