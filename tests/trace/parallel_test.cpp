@@ -7,9 +7,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <future>
 #include <new>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -34,6 +36,75 @@ TEST(RunAll, ThrowsAgainWhatAJobThrewWhenTheOthersAreDone) {
       [&] { ++done; }, [] { throw std::runtime_error("no room"); }, [&] { ++done; }};
   EXPECT_THROW(RunAll(jobs), std::runtime_error);
   EXPECT_EQ(done, 2);
+}
+
+// A job's jobs, and theirs: all are done when it returns, whoever did them, and what one throws ends at the top.
+TEST(RunAll, JobsMayHaveJobsOfTheirOwn) {
+  struct Tree {
+    std::mt19937_64 random;
+    std::atomic<int> leaves = 0;
+    std::atomic<int> throwing = 0;  // the leaf of that number; 0: none
+
+    void Run(int depth, uint64_t seed) {
+      if (depth == 0) {
+        if (++leaves == throwing) throw std::runtime_error("leaf");
+        return;
+      }
+      std::vector<std::function<void()>> jobs;
+      for (uint64_t i = 0; i < 1 + seed % 4; ++i) {
+        jobs.emplace_back([this, depth, seed, i] { Run(depth - 1, seed / 5 + i); });
+      }
+      const int before = leaves;
+      RunAll(jobs);
+      EXPECT_GE(leaves - before, static_cast<int>(jobs.size()));
+    }
+    static int Count(int depth, uint64_t seed) {
+      if (depth == 0) return 1;
+      int count = 0;
+      for (uint64_t i = 0; i < 1 + seed % 4; ++i) count += Count(depth - 1, seed / 5 + i);
+      return count;
+    }
+  };
+  std::mt19937_64 random(3);
+  for (int round = 0; round < testing::Rounds(400); ++round) {
+    const uint64_t seed = random() % 100'000;
+    const int count = Tree::Count(4, seed);
+    Tree whole;
+    whole.Run(4, seed);
+    EXPECT_EQ(whole.leaves, count);
+    Tree broken;
+    broken.throwing = static_cast<int>(1 + random() % static_cast<uint64_t>(count));
+    EXPECT_THROW(broken.Run(4, seed), std::runtime_error);
+    EXPECT_EQ(broken.leaves, count) << "the others are done all the same";
+  }
+}
+
+// Two jobs of a job meet, once the other thread has done all else that there was: it comes to help.
+TEST(RunAll, ACoreThatIsDoneHelpsWithWhatIsLeft) {
+  if (UsableCores() < 2) GTEST_SKIP() << "there is no other core";
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> first_is_done = false;
+    std::atomic<int> at_once = 0;
+    const auto wait_for = [](const auto& holds) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!holds() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      return holds();
+    };
+    const auto meet = [&] {
+      ++at_once;
+      EXPECT_TRUE(wait_for([&] { return at_once == 2; }));
+    };
+    const std::function<void()> inner[] = {meet, meet};
+    const std::function<void()> outer[] = {
+        [&] { first_is_done = true; },
+        [&] {
+          EXPECT_TRUE(wait_for([&] { return first_is_done.load(); }));
+          RunAll(inner);
+        },
+    };
+    RunAll(outer);
+    ASSERT_EQ(at_once, 2);
+  }
 }
 
 TEST(RunParts, CoverAllOnceInPartsThatAreWorthIt) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
@@ -30,16 +31,21 @@ class Helpers {
 
   // So many, or fewer, or none: as the system and memory have. That is no error.
   void Start(size_t wanted, const std::function<void()>& work);
-  bool empty() const { return threads_.empty(); }
+  // One more; false: there is none to be had. May be called on several threads.
+  bool StartOne(const std::function<void()>& work);
+  bool empty() const { return threads_.empty(); }  // while nobody starts any
+  // Until all have ended, those as well that others of them start meanwhile.
   void Join();
 
  private:
+  std::mutex mutex_;  // of threads_
   std::vector<std::thread> threads_;
 };
 
-// Calls each job once, on this thread and on others, and returns when all are done. The first
-// exception of a job is thrown again here. Where no thread can be started all jobs run here. What
-// cancels this thread's work (cancel.h) cancels the others', too.
+// Calls each job once, on this thread and on others, and returns when all are done. A job may do the same with jobs of
+// its own, which others help with when they have none of the outer call left to take. All calls share the cores: a
+// thread is started where one is left, be it in the middle of the work. The first exception of a job is thrown again here. Where no thread can be
+// started all jobs run here. What cancels this thread's work (cancel.h) cancels the others', too.
 void RunAll(std::span<const std::function<void()>> jobs);
 
 // Calls `work(first, last)` for parts of [0, count) that are all of it together, on several cores, and with at least
