@@ -12,7 +12,9 @@ The trace is one of the corpus (TRAINPROF_CORPUS, or --corpus), its events repea
 the file is as large as asked; --keep FOLDER keeps what was made. All that is compared runs in turn, --rounds times;
 figures are medians of wall time and peak memory of the whole process. Of the JSON and its gzip a turn is the fastest of
 three runs: what a virtual machine's neighbours do costs two cores at work up to half as much again for a second or
-two, and one hardly anything. Exit status: 0 all gates hold, 1 one does not,
+two, and one hardly anything. For the same reason two reports of the JSON run at once, a core each, in turn with the
+others: they share nothing but the machine, and what they get out of its second core is all that there is. Where that
+is less than a core, the gates of a second core are as much lower. Exit status: 0 all gates hold, 1 one does not,
 2 usage, 77 no corpus.
 """
 import argparse
@@ -35,7 +37,7 @@ IDS_APART = 10_000_000
 MEGABYTE = 1e6
 RANKS = 64
 
-# Gates: what has to be so many times as fast, and the memory.
+# Gates: what has to be so many times as fast, and the memory. Those of a second core are of two whole ones.
 SECOND_CORE_JSON = 1.55
 SECOND_CORE_GZ = 1.5
 SECOND_CORE_FOLDER = 1.7
@@ -143,17 +145,33 @@ def for_tracy(path):
     return target
 
 
-def once(command, cores):
-    """Seconds and peak bytes of the whole process."""
-    begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               preexec_fn=lambda: os.sched_setaffinity(0, cores))
+def start(command, cores):
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            preexec_fn=lambda: os.sched_setaffinity(0, cores))
+
+
+def peak_of(process, command):
+    """Bytes of the whole process, once it has ended."""
     error = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"report_benchmark: {' '.join(map(str, command))} ended with {process.returncode}: {error.decode()}")
-    return time.monotonic() - begin, usage.ru_maxrss * 1024
+    return usage.ru_maxrss * 1024
+
+
+def once(command, cores):
+    """Seconds and peak bytes of the whole process."""
+    begin = time.monotonic()
+    peak = peak_of(start(command, cores), command)
+    return time.monotonic() - begin, peak
+
+
+def on_each(command, cores):
+    """The same of one process on each core, at once, until the last has ended; the largest peak."""
+    begin = time.monotonic()
+    peak = max(peak_of(process, command) for process in [start(command, {core}) for core in cores])
+    return time.monotonic() - begin, peak
 
 
 class Gates:
@@ -213,21 +231,24 @@ def compare(options, folder):
     report = [str(options.trainprof), "report"]
     contenders = {}
     for name, path in (("JSON", large), ("gz", packed), ("ranks", ranks)):
-        contenders[name, 1] = ([*report, str(path)], set(cores[:1]))
-        contenders[name, 2] = ([*report, str(path)], set(cores[:2]))
+        contenders[name, 1] = (once, [*report, str(path)], set(cores[:1]))
+        contenders[name, 2] = (once, [*report, str(path)], set(cores[:2]))
         if options.before:
-            contenders[f"{name} before", 2] = ([options.before, "report", str(path)], set(cores[:2]))
+            contenders[f"{name} before", 2] = (once, [options.before, "report", str(path)], set(cores[:2]))
+    contenders["JSON, two", 2] = (on_each, [*report, str(large)], set(cores[:2]))
     if options.tracy:
-        contenders["Tracy", 2] = ([options.tracy, str(for_tracy(large)), str(folder / "large.tracy")], set(cores[:2]))
+        contenders["Tracy", 2] = (once, [options.tracy, str(for_tracy(large)), str(folder / "large.tracy")], set(cores[:2]))
     if options.perfetto:
-        contenders["Perfetto", 2] = ([options.perfetto, "-Q", "select count(*) from slice", str(large)], set(cores[:2]))
+        query = "select count(*) from slice"
+        contenders["Perfetto", 2] = (once, [options.perfetto, "-Q", query, str(large)], set(cores[:2]))
     load = os.getloadavg()[0]
     runs = {key: [] for key in contenders}
     short = [key for key in contenders if key[0].startswith(("JSON", "gz"))]
     for group in (short, [key for key in contenders if key not in short]):
         for of_round in range(options.rounds + 1):
             for key in group:
-                run = min(once(*contenders[key]) for _ in range(RUNS_OF_SHORT if group is short else 1))
+                measure, command, on = contenders[key]
+                run = min(measure(command, on) for _ in range(RUNS_OF_SHORT if group is short else 1))
                 if of_round > 0:
                     runs[key].append(run)
     seconds = {key: statistics.median(run[0] for run in runs[key]) for key in runs}
@@ -238,9 +259,11 @@ def compare(options, folder):
         print(f"  {name:<12} {count} core{'s' if count > 1 else ' '}  {value:7.3f} s  peak {peak[name, count] / MEGABYTE:7.1f} MB")
     gates = Gates()
     if len(cores) > 1:
-        gates.at_least("second core, JSON", seconds["JSON", 1] / seconds["JSON", 2], SECOND_CORE_JSON)
-        gates.at_least("second core, gz", seconds["gz", 1] / seconds["gz", 2], SECOND_CORE_GZ)
-        gates.at_least(f"second core, {RANKS} ranks", seconds["ranks", 1] / seconds["ranks", 2], SECOND_CORE_FOLDER)
+        worth = min(2.0, 2 * seconds["JSON", 1] / seconds["JSON, two", 2])
+        print(f"  two reports at once, a core each, get {worth:.2f} cores out of the machine")
+        for name, what, gate in (("JSON", "JSON", SECOND_CORE_JSON), ("gz", "gz", SECOND_CORE_GZ),
+                                 ("ranks", f"{RANKS} ranks", SECOND_CORE_FOLDER)):
+            gates.at_least(f"second core, {what}", seconds[name, 1] / seconds[name, 2], round(gate * worth / 2, 2))
     if len(cores) > 1 and options.rank_megabytes == RANK_MEGABYTES:
         most = MOST_SECONDS_OF_RANKS * machine_unit.slowness()
         gates.say(f"{RANKS} ranks: {seconds['ranks', 2]:.2f} s", f"{most:.2f} s", seconds["ranks", 2] <= most)
