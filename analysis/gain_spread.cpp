@@ -4,7 +4,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <vector>
+
+#include "analysis/students_t.h"
 
 namespace trainprof {
 namespace {
@@ -14,6 +17,12 @@ constexpr double kFew = 1.0 / 3;    // of the steps
 constexpr double kAsMuch = 0.5;     // of what the others of the few gain
 constexpr size_t kLeastSteps = 10;  // of fewer, one odd step is a large share
 constexpr size_t kLeastRare = 3;    // once or twice is chance
+
+// What other programs do lasts longer than steps depend on each other:
+// of long runs no more blocks are made than tell what they differ by, of short ones as many as it takes for that.
+constexpr size_t kFewestBlocks = 10;
+constexpr size_t kMostBlocks = 24;
+constexpr size_t kFewestPeriods = 2;
 
 // The value that `share` of them do not exceed; sorted downwards.
 double Quantile(std::span<const double> down, double share) {
@@ -50,6 +59,16 @@ int64_t DistanceOf(std::span<const int64_t> numbers, std::span<const int64_t> al
 
 constexpr size_t kOdd = kLeastRare - 1;
 
+// How many steps make a block of so many. `every`: what happens comes each so many steps, 0 where it does not: blocks hold
+// it equally often, where there are enough.
+size_t BlockOf(size_t steps, int64_t every) {
+  const size_t block =
+      std::max({size_t{1}, std::min(kStepsOfBlock, steps / kFewestBlocks), steps / kMostBlocks});
+  const auto period = static_cast<size_t>(std::max<int64_t>(1, every));
+  const size_t whole = (block + period - 1) / period * period;
+  return steps / whole >= kFewestPeriods ? whole : block;
+}
+
 }  // namespace
 
 double OfOddSteps(std::span<const double> gains) {
@@ -85,6 +104,23 @@ GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numb
   spread.rare_ms = sum / count;
   spread.every = DistanceOf(rare, numbers);
   return spread;
+}
+
+double HalfWidth(std::span<const double> values, int64_t every) {
+  const size_t block = BlockOf(values.size(), every);
+  const size_t blocks = values.size() / block;
+  if (blocks < 2) return 0;
+  std::vector<double> means;
+  for (size_t i = 0; i < blocks; ++i) {
+    const auto part = values.subspan(i * block, block);
+    means.push_back(std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(block));
+  }
+  const double mean =
+      std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(blocks);
+  double squares = 0;
+  for (const double m : means) squares += (m - mean) * (m - mean);
+  const auto n = static_cast<double>(blocks);
+  return StudentsT95(n - 1) * std::sqrt(squares / (n - 1) / n);
 }
 
 }  // namespace trainprof

@@ -17,4 +17,11 @@ GainSpread SpreadOf(std::span<const double> gains, std::span<const int64_t> numb
 // a rule. 0 of fewer than ten steps. O(n).
 double OfOddSteps(std::span<const double> gains);
 
+// Steps depend on those before them; so many together hardly do on the next so many.
+inline constexpr size_t kStepsOfBlock = 5;
+
+// Half the width of the interval in which the mean of these, by step, lies with nine in ten. `every`:
+// GainSpread::every. O(n).
+double HalfWidth(std::span<const double> values, int64_t every);
+
 }  // namespace trainprof

@@ -86,13 +86,13 @@ std::string LaunchDoubt(const RankModel& model) {
 }  // namespace
 
 RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
-    : trace(of),
-      device_rows(of),
-      steps(FindSteps(of, device_rows, warmup_steps)),
-      device_steps(steps),
-      blocking_calls(FindBlockingCalls(of)),
-      sites(of),
-      quality(of.quality.items()) {
+    : trace(of), device_rows(of), sites(of), quality(of.quality.items()) {
+  const std::function<void()> first[] = {
+      [&] { steps = FindSteps(of, device_rows, warmup_steps); },
+      [&] { blocking_calls = FindBlockingCalls(of); },
+  };
+  RunAll(first);
+  device_steps = steps;
   const Steps counted = steps;
   const bool has_detail = ChooseDeviceSteps();
   {
@@ -103,21 +103,33 @@ RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
         },
         [&] {
           host = AccountHost(trace, counted);
+          OpenHost(counted);
+        },
+        [&] { FindSilence(activities); },
+        [&] { activities.MakeThoseOfLaunches(); },
+        [&] {
           host_facts = FindHostFacts(trace, steps);
           copies = FindCopyCalls(trace, device_steps.window, blocking_calls);
           feeders = FindFeeders(trace, device_steps);
-          FindSilence(activities);
           device_rows.ops();
-          OpenHost(counted);
         },
     };
     RunAll(stages);
-    accounts = AccountDevices(trace, device_steps, activities, *graph, device_rows);
-    FindOwnInput(activities);
+    const std::function<void()> of_graph[] = {
+        [&] {
+          accounts = AccountDevices(trace, device_steps, activities, *graph, device_rows);
+          FindOwnInput(activities);
+        },
+        [&] {
+          step_replay = std::make_unique<const StepReplay>(
+              trace, device_steps, *graph, device_steps.clock == StepClock::kDevice);
+        },
+    };
+    RunAll(of_graph);
   }
   LeaveOutHandOvers();
   host_is_contended = IsHostContended();
-  Replay();  // behind the accounts: together they would need more room than anything else
+  Replay();
   if (has_detail) {
     const size_t training = TrainingDevicesFirst(device_steps, accounts);
     devices_and_strays = accounts;
@@ -139,10 +151,9 @@ void RankModel::FindSilence(const ThreadActivities& activities) {
   if (thread == kNoTrack || device_steps.count() == 0) return;
   const Duration step{device_steps.device_window.Total().ns / device_steps.divisor()};
   if (step.ns <= 0) return;
-  const IntervalSet times = SilenceOf(trace, activities.Of(thread), kSilentStretch, step);
+  silence = SilenceOf(trace, activities.Of(thread), kSilentStretch, step);
   std::vector<Interval> waits;
-  for (const Interval& time : times.intervals()) {
-    silence.push_back({thread, time});
+  for (const Interval& time : silence.intervals()) {
     const CpuUse use = SumOf(UseDuring(activities.Of(thread).cpu, time));
     if (2 * use.waited.ns > std::max(time.Length(), use.silent).ns) waits.push_back(time);
   }
@@ -194,8 +205,6 @@ void RankModel::OpenHost(const Steps& counted) {
 }
 
 void RankModel::Replay() {
-  step_replay = std::make_unique<const StepReplay>(trace, device_steps, *graph,
-                                                   device_steps.clock == StepClock::kDevice);
   LeaveOutRecording();
   KeepSilenceThatCostsNothing();
   FindMissingNodes();
@@ -223,13 +232,15 @@ void RankModel::LeaveOutRecording() {
 }
 
 void RankModel::KeepSilenceThatCostsNothing() {
-  if (silence.empty()) return;
+  if (silence.Empty()) return;
   const double mean = step_replay->MeanNs();
-  steps_without_silence = step_replay->After({}, {.silence = &silence});
+  silence_cut = HostWorkCut(trace, *graph, {{device_steps.thread, silence}});
+  steps_without_silence = step_replay->After({}, {.silence = &silence_cut});
   // No two runs take the same time.
   constexpr double kAsLong = 0.01;
   if (std::abs(StepReplay::MeanOf(steps_without_silence) - mean) <= kAsLong * mean) return;
-  silence.clear();
+  silence = {};
+  silence_cut = {};
   steps_without_silence.clear();
 }
 

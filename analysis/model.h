@@ -66,9 +66,10 @@ struct RankModel {
   };
   std::vector<Unrecorded> other_recordings;
   // When nothing shows that the stepping thread worked (SilenceOf), where it may as well have waited for a
-  // device, somehow: the steps would have taken as long, had it not. And these times then, as those of
-  // step_replay->recorded().
-  std::vector<ThreadSpan> silence;
+  // device, somehow: the steps would have taken as long, had it not. What goes then of its work, and what steps take, as
+  // those of step_replay->recorded().
+  IntervalSet silence;
+  HostWorkCut silence_cut;
   std::vector<int64_t> steps_without_silence;
   // Of such times, those in which the thread waited as looks at its use of the CPU show, for what nothing tells.
   IntervalSet unnamed_waits;

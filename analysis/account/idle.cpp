@@ -482,8 +482,8 @@ void IdleSplitter::Split(std::span<const uint32_t> ops, DeviceAccount& account) 
   std::vector<Drain> drains;
   OfDevice other(*this, ops, account, idle, drains);
   for (size_t at = 0; at < gaps; at += 2 * kGapsAtOnce) {
-    const size_t middle = std::min(gaps, at + kGapsAtOnce);
-    const size_t end = std::min(gaps, middle + kGapsAtOnce);
+    const size_t end = std::min(gaps, at + 2 * kGapsAtOnce);
+    const size_t middle = at + (end - at + 1) / 2;
     const std::function<void()> halves[] = {[&] { splitter.Split(at, middle); },
                                             [&] { other.Split(middle, end); }};
     RunAll(std::span(halves).first(middle < end ? 2 : 1));

@@ -1,12 +1,12 @@
 #include "analysis/graph/call_waits.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "analysis/graph/latencies.h"
 #include "analysis/graph/thinned.h"
 #include "analysis/host/timeline.h"
 #include "trace/base/cancel.h"
+#include "trace/base/near.h"
 
 namespace trainprof {
 namespace {
@@ -26,19 +26,30 @@ CallWaits::CallWaits(const Trace& trace, const std::vector<bool>& blocking_calls
 
 void CallWaits::LearnIssues() {
   const ApiTable& api = trace_.api;
-  std::unordered_map<StringId, Thinned> lengths;
+  struct OfName {
+    StringId name;
+    Thinned lengths;
+  };
+  std::vector<OfName> names;
+  std::vector<uint32_t> of_name(trace_.strings.size(),
+                                0);  // behind its place among them; 0: not met
   host_waits_.assign(trace_.strings.size(), HostWait::kNone);
   issue_ns_.assign(trace_.strings.size(), -1);
   for (uint32_t row = 0; row < api.size(); ++row) {
     CancelPoint(row);
-    const auto [of_name, is_new] = lengths.try_emplace(api.name[row]);
-    if (is_new) host_waits_[Index(api.name[row])] = HostWaitOf(trace_.Text(api.name[row]));
+    const StringId name = api.name[row];
+    uint32_t& behind = of_name[Index(name)];
+    if (behind == 0) {
+      names.push_back({name, {}});
+      behind = static_cast<uint32_t>(names.size());
+      host_waits_[Index(name)] = HostWaitOf(trace_.Text(name));
+    }
     // How long a call takes that always waits, nothing tells.
-    if (!blocking_[row]) of_name->second.Add(api.interval(Row{row}).Length().ns);
+    if (!blocking_[row]) names[behind - 1].lengths.Add(api.interval(Row{row}).Length().ns);
   }
-  for (auto& [name, of_name] : lengths) {
+  for (auto& [name, lengths] : names) {
     issue_ns_[Index(name)] =
-        static_cast<int32_t>(std::min<int64_t>(of_name.Quantile(0.25, -1), INT32_MAX));
+        static_cast<int32_t>(std::min<int64_t>(lengths.Quantile(0.25, -1), INT32_MAX));
   }
 }
 
@@ -81,10 +92,11 @@ bool CallWaits::IsHeld(Row call) const {
   return length > kHandOver && length.ns > kHeldTimes * TypicalIssue(call).ns;
 }
 
-std::span<const CallWaits::OfCall> CallWaits::RowsOf(const std::vector<OfCall>& rows, Row call) {
+std::span<const CallWaits::OfCall> CallWaits::RowsOf(const std::vector<OfCall>& rows, Row call,
+                                                     size_t& near) {
   const auto number = static_cast<uint32_t>(call);
-  const auto first = std::partition_point(rows.begin(), rows.end(),
-                                          [&](const OfCall& row) { return row.call < number; });
+  near = PlaceNear(0, rows.size(), near, [&](size_t row) { return rows[row].call < number; });
+  const auto first = rows.begin() + static_cast<ptrdiff_t>(near);
   auto last = first;
   while (last != rows.end() && last->call == number) ++last;
   return {first, last};
@@ -95,16 +107,16 @@ std::optional<CallWait> CallWaits::Of(Row call, Near& near) const {
   const Interval times = trace_.api.interval(call);
   const HostWait waits = host_waits_[Index(trace_.api.name[row])];
   CallWait wait;
-  const auto syncs = RowsOf(syncs_, call);
+  const auto syncs = RowsOf(syncs_, call, near.sync);
   if (!syncs.empty()) wait.sync = Row{syncs.front().index};
   for (const OfCall& sync : syncs) AddSyncTargets(call, Row{sync.index}, near, wait.targets);
   if (blocking_[row] && StartsWork(trace_.api.kind[row])) {
-    AddOwnTargets(call, wait.targets);
+    AddOwnTargets(call, near, wait.targets);
   } else if (syncs.empty() && (blocking_[row] || waits == HostWait::kContext)) {
     AddContextTargets(call, kNoDevice, near, wait.targets);
   } else if (syncs.empty() && IsHeld(call)) {
     wait.kind = EdgeKind::kQueueRoom;
-    AddRoom(call, wait.targets);
+    AddRoom(call, near, wait.targets);
     if (wait.targets.empty()) return std::nullopt;
   }
   if (!blocking_[row] && wait.targets.empty()) return std::nullopt;
@@ -144,31 +156,31 @@ void CallWaits::AddSyncTargets(Row call, Row sync, Near& near,
   AddLastIssued(stream, trace_.api.begin[Index(record == kNoRow ? call : record)], targets);
 }
 
-void CallWaits::AddOwnTargets(Row call, std::vector<uint32_t>& targets) const {
-  for (const OfCall& op : RowsOf(ops_, call)) targets.push_back(op.index);
+void CallWaits::AddOwnTargets(Row call, Near& near, std::vector<uint32_t>& targets) const {
+  for (const OfCall& op : RowsOf(ops_, call, near.op)) targets.push_back(op.index);
 }
 
 void CallWaits::AddContextTargets(Row call, DeviceId device, Near& near,
                                   std::vector<uint32_t>& targets) const {
   const Interval times = trace_.api.interval(call);
   const ProcessId process = trace_.ProcessOf(trace_.api.track[Index(call)]);
-  near.resize(streams_.streams().size());
-  for (size_t i = 0; i < near.size(); ++i) {
+  near.of_stream.resize(streams_.streams().size());
+  for (size_t i = 0; i < near.of_stream.size(); ++i) {
     const Streams::Stream& stream = streams_.streams()[i];
     const bool is_its = device != kNoDevice
                             ? stream.device == device
                             : stream.driver == process || stream.driver == kNoProcess;
     if (!is_its) continue;
-    const auto item = streams_.LastIssuedBefore(stream, times.begin, near[i]);
+    const auto item = streams_.LastIssuedBefore(stream, times.begin, near.of_stream[i]);
     // A stream that works on behind the call was not waited for.
     if (item && streams_.end(*item) <= times.end + kRounding) targets.push_back(*item);
   }
 }
 
 // In its own stream, or, of a graph, in any that it launched into.
-void CallWaits::AddRoom(Row call, std::vector<uint32_t>& targets) const {
+void CallWaits::AddRoom(Row call, Near& near, std::vector<uint32_t>& targets) const {
   const Interval times = trace_.api.interval(call);
-  for (const OfCall& op : RowsOf(ops_, call)) {
+  for (const OfCall& op : RowsOf(ops_, call, near.op)) {
     const TrackId track = streams_.kind(op.index) == NodeKind::kDeviceOp
                               ? trace_.device_ops.track[streams_.row(op.index)]
                               : kNoTrack;

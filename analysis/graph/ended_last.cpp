@@ -60,15 +60,16 @@ void EndedLast::FindOrder(uint32_t thread) {
   of.count = static_cast<uint32_t>(of.order.size());
 }
 
-uint32_t EndedLast::EndedAt(uint32_t thread, TraceTime at) {
-  OfThread& of = of_[thread];
-  of.ended = static_cast<uint32_t>(PlaceNear(0, of.count, of.ended, [&](size_t place) {
-    return EndOf(thread, ItemAt(thread, static_cast<uint32_t>(place))) <= at;
-  }));
-  return of.ended;
+uint32_t EndedLast::EndedAt(uint32_t thread, TraceTime at, Near& near) const {
+  near[thread] =
+      static_cast<uint32_t>(PlaceNear(0, of_[thread].count, near[thread], [&](size_t place) {
+        return EndOf(thread, ItemAt(thread, static_cast<uint32_t>(place))) <= at;
+      }));
+  return near[thread];
 }
 
-std::optional<EndedLast::End> EndedLast::Within(uint32_t thread, const Interval& within) {
+std::optional<EndedLast::End> EndedLast::Within(uint32_t thread, const Interval& within,
+                                                Near& near) const {
   if (!all_.empty()) {
     auto end = std::partition_point(all_.begin(), all_.end(),
                                     [&](const End& e) { return e.at <= within.end; });
@@ -78,10 +79,11 @@ std::optional<EndedLast::End> EndedLast::Within(uint32_t thread, const Interval&
     }
     return std::nullopt;
   }
+  near.resize(of_.size());
   std::optional<End> found;
   for (uint32_t other = 0; other < of_.size(); ++other) {
     if (other == thread) continue;
-    const uint32_t ended = EndedAt(other, within.end);
+    const uint32_t ended = EndedAt(other, within.end, near);
     if (ended == 0) continue;
     const uint32_t item = ItemAt(other, ended - 1);
     const TraceTime at = EndOf(other, item);

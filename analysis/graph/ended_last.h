@@ -18,21 +18,23 @@ class EndedLast {
     uint32_t item = 0;
   };
 
+  // Where the last answers were found, by thread: of questions that follow in time the next one's are near.
+  using Near = std::vector<uint32_t>;
+
   // `asked`: how often Within() will be called, roughly. Few questions look into each thread by itself; for many all
   // ends are put into one order first. Keeps references. O(items), for many questions times log(threads).
   EndedLast(const Trace& trace, const HostItems& items, size_t asked);
 
   // Of all threads but that one the item that ended last in (within.begin, within.end], but for begins of steps, and
   // for queries: who asks whether something is done wakes nobody. Of equal ends the last thread's, and its last item's.
-  // Cheapest where a thread's questions follow in time.
-  std::optional<End> Within(uint32_t thread, const Interval& within);
+  // `near`: empty before the first question, and of one thread of ours alone, as this may be called on several.
+  std::optional<End> Within(uint32_t thread, const Interval& within, Near& near) const;
 
  private:
   struct OfThread {
     // Items in the order of their ends; empty: as they stand.
     std::vector<uint32_t> order;
     uint32_t count = 0;
-    uint32_t ended = 0;  // so many had at the last question's moment
   };
 
   TraceTime EndOf(uint32_t thread, uint32_t item) const {
@@ -49,7 +51,7 @@ class EndedLast {
   void PutInOrder();
   void FindOrder(uint32_t thread);
   // How many items of the thread had ended.
-  uint32_t EndedAt(uint32_t thread, TraceTime at);
+  uint32_t EndedAt(uint32_t thread, TraceTime at, Near& near) const;
 
   const Trace& trace_;
   const HostItems& items_;

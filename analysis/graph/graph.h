@@ -46,6 +46,9 @@ enum class EdgeKind : uint8_t {
 using NodeId = uint32_t;
 using EdgeId = uint32_t;
 
+// Of nodes, or of calls: so many that a thread is worth its start.
+inline constexpr size_t kNodesOfAThread = size_t{1} << 17;
+
 // A duration or a lag that the 32 bits of its column do not hold stands beside them.
 inline constexpr int32_t kLong = INT32_MAX;
 inline constexpr int32_t kNever = INT32_MIN;  // a lag: the edge is none

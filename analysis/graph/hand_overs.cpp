@@ -118,7 +118,7 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
   size_t count = 0;
   for (const std::vector<Pause>& of_thread : pauses) count += of_thread.size();
   if (count == 0) return;
-  EndedLast ended(trace, items, count);
+  const EndedLast ended(trace, items, count);
   const auto silence_behind = [&](const Place& place) {
     const std::vector<HostItem>& of_thread = items.threads[place.thread].items;
     const TraceTime end = items.Times(trace, of_thread[place.item]).end;
@@ -128,12 +128,13 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
     }
     return std::max<int64_t>(0, (trace.extent.end - end).ns);
   };
-  std::map<Pair, std::vector<Candidate>> pairs;
-  for (uint32_t t = 0; t < items.threads.size(); ++t) {
+  using Pairs = std::map<Pair, std::vector<Candidate>>;
+  const auto find = [&](uint32_t t, Pairs& pairs) {
+    EndedLast::Near near;
     size_t asked = 0;
     for (const auto& [i, pause] : pauses[t]) {
       CancelPoint(asked++);
-      const auto end = ended.Within(t, pause);
+      const auto end = ended.Within(t, pause, near);
       if (!end || NeverWaited(trace.cpu_times, items.threads[t].track, pause)) continue;
       const HostItem& item = items.threads[t].items[i];
       if (item.kind != NodeKind::kInput &&
@@ -148,7 +149,13 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
            pause.Length().ns,
            silence_behind({end->thread, end->item})});
     }
-  }
+  };
+  std::vector<Pairs> found(items.threads.size());
+  jobs.clear();
+  for (uint32_t t = 0; t < found.size(); ++t) jobs.emplace_back([&, t] { find(t, found[t]); });
+  RunAll(jobs);
+  Pairs pairs;  // each of one thread that goes on
+  for (Pairs& of_thread : found) pairs.merge(of_thread);
   std::erase_if(pairs, [](const auto& pair) {
     return pair.second.size() < kLeastTimes || !GoOnSoon(pair.second);
   });
@@ -156,23 +163,28 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
   for (const auto& [pair, candidates] : pairs) {
     times[{std::get<0>(pair), std::get<1>(pair), std::get<2>(pair)}] += candidates.size();
   }
-  std::map<std::pair<uint32_t, StringId>, std::vector<int64_t>> known;
-  const auto silences_of = [&](uint32_t thread, StringId name) -> const std::vector<int64_t>& {
-    const auto [it, is_new] = known.try_emplace({thread, name});
-    if (!is_new) return it->second;
+  // By thread and name, ascending; of names that may hand over.
+  std::vector<std::map<StringId, std::vector<int64_t>>> silences(items.threads.size());
+  for (const auto& [pair, candidates] : pairs) silences[std::get<0>(pair)][std::get<1>(pair)];
+  const auto find_silences = [&](uint32_t thread) {
     const std::vector<HostItem>& of_thread = items.threads[thread].items;
     for (uint32_t i = 0; i < of_thread.size(); ++i) {
       CancelPoint(i);
-      if (of_thread[i].kind == NodeKind::kStep || NameOf(trace, items, of_thread[i]) != name)
-        continue;
-      it->second.push_back(silence_behind({thread, i}));
+      if (of_thread[i].kind == NodeKind::kStep) continue;
+      const auto of_name = silences[thread].find(NameOf(trace, items, of_thread[i]));
+      if (of_name == silences[thread].end()) continue;
+      of_name->second.push_back(silence_behind({thread, i}));
     }
-    std::sort(it->second.begin(), it->second.end());
-    return it->second;
+    for (auto& [name, of_name] : silences[thread]) std::sort(of_name.begin(), of_name.end());
   };
+  jobs.clear();
+  for (uint32_t t = 0; t < silences.size(); ++t) {
+    if (!silences[t].empty()) jobs.emplace_back([&, t] { find_silences(t); });
+  }
+  RunAll(jobs);
   for (const auto& [pair, candidates] : pairs) {
     const auto& [from, name, to, item] = pair;
-    if (!StopsWhereItHandsOver(silences_of(from, name), SilenceOf(candidates),
+    if (!StopsWhereItHandsOver(silences[from][name], SilenceOf(candidates),
                                times[{from, name, to}])) {
       continue;
     }

@@ -21,8 +21,6 @@ constexpr Duration kStack = Microseconds(10);
 constexpr double kDoubtOfMeasured = 0.25;
 constexpr double kLeastOfAssumed = 0.5;
 constexpr double kMostOfAssumed = 7;
-// Of nodes: so many that a thread is worth its start.
-constexpr size_t kAtOnce = size_t{1} << 17;
 
 // The slowed time that `at` lies in; nullptr where there is none.
 const SlowedTime* SlowedAt(const RecordingCost& cost, TraceTime at) {
@@ -142,7 +140,7 @@ void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph,
   if (!cost.Any()) return;
   LeaveOutMeasured(cost, trace, graph, costs);
   // The lags first: what goes of them follows from the nodes' times as they still are.
-  RunParts(graph.size(), kAtOnce, [&](size_t first, size_t last) {
+  RunParts(graph.size(), kNodesOfAThread, [&](size_t first, size_t last) {
     for (auto node = static_cast<NodeId>(first); node < last; ++node) {
       CancelPoint(node);
       for (EdgeId edge = graph.first_edge[node]; edge < graph.first_edge[node + 1]; ++edge) {
@@ -157,7 +155,7 @@ void LeaveOut(const RecordingCost& cost, const Trace& trace, const Graph& graph,
       }
     }
   });
-  RunParts(graph.size(), kAtOnce, [&](size_t first, size_t last) {
+  RunParts(graph.size(), kNodesOfAThread, [&](size_t first, size_t last) {
     for (auto node = static_cast<NodeId>(first); node < last; ++node) {
       CancelPoint(node);
       const Taken taken = TakenOf(node, cost, trace, graph, costs);

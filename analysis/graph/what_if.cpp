@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <set>
 #include <utility>
 
+#include "analysis/graph/host_work.h"
 #include "analysis/graph/latencies.h"
 #include "analysis/graph/pinned_copies.h"
 #include "analysis/graph/residual_costs.h"
@@ -25,9 +24,6 @@ constexpr int64_t kCopySetupNs = 2'000;
 // A host that pauses so long between two launches does something else.
 constexpr Duration kLongPause = Milliseconds(1);
 
-// Of calls, or of nodes: so many that a thread is worth its start.
-constexpr size_t kAtOnce = size_t{1} << 17;
-
 class Editor {
  public:
   Editor(const Trace& trace, const Graph& graph, const Assumption& assumption, Costs& costs)
@@ -43,9 +39,7 @@ class Editor {
     if (assumption_.without_recording != nullptr) {
       LeaveOut(*assumption_.without_recording, trace_, graph_, costs_);
     }
-    if (assumption_.silence != nullptr) {
-      DropHostWork({Edit::kDropHostWork, {}, kNoDevice, false, {}, *assumption_.silence});
-    }
+    if (assumption_.silence != nullptr) assumption_.silence->Make(graph_, costs_);
   }
 
  private:
@@ -77,7 +71,7 @@ class Editor {
         for (const Row op : change.ops) {
           if (assumption_.saved_copies_overlap) DetachOp(op);
         }
-        return DropHostWork(change);
+        return DropHostWork(trace_, graph_, TimesOf(change), costs_);
       case Edit::kLaunchAsGraph:
         return LaunchAsGraph(change.rows);
       case Edit::kOverlapCommunication:
@@ -169,13 +163,13 @@ class Editor {
   }
 
   // By thread the times of the ranges, and those without one, merged.
-  std::map<TrackId, IntervalSet> TimesOf(const Change& change) const {
+  TimesOfThreads TimesOf(const Change& change) const {
     std::map<TrackId, std::vector<Interval>> by_thread;
     for (const ThreadSpan& span : change.spans) by_thread[span.thread].push_back(span.interval);
     for (const Row range : change.rows) {
       by_thread[trace_.ranges.track[Index(range)]].push_back(trace_.ranges.interval(range));
     }
-    std::map<TrackId, IntervalSet> times;
+    TimesOfThreads times;
     for (auto& [thread, intervals] : by_thread) {
       times[thread] = IntervalSet::Union(std::move(intervals));
     }
@@ -186,7 +180,7 @@ class Editor {
 
   // Waits within one of the ranges, or around one.
   void FeedInput(const Change& change) {
-    const std::map<TrackId, IntervalSet> fed = TimesOf(change);
+    const TimesOfThreads fed = TimesOf(change);
     DropSyncsWithin(fed);
     std::set<TrackId> feeders;
     for (NodeId node = 1; node < graph_.size(); ++node) {
@@ -216,7 +210,7 @@ class Editor {
   }
 
   // A wait within a wait for input is for the batch, too.
-  void DropSyncsWithin(const std::map<TrackId, IntervalSet>& fed) {
+  void DropSyncsWithin(const TimesOfThreads& fed) {
     for (NodeId node = 1; node < graph_.size(); ++node) {
       CancelPoint(node);
       const NodeKind kind = graph_.kind[node];
@@ -232,63 +226,6 @@ class Editor {
 
   bool IsOwnWork(EdgeId edge) const { return HasLag(edge, EdgeKind::kProgram); }
 
-  using Longer = std::vector<std::pair<EdgeId, int64_t>>;  // lags to be
-
-  // Who worked for most of a pause was not woken behind it by another thread, as it seemed.
-  void DropIdleWakeUps(NodeId node, const IntervalSet& worked, Longer& longer) {
-    const TraceTime begin{graph_.ends[node] - graph_.recorded.Duration(node)};
-    ForEachEdge(node, [&](EdgeId edge) {
-      if (graph_.edge_kind[edge] != EdgeKind::kProgram || IsOwnWork(edge)) return;
-      const Interval pause{TraceTime{graph_.ends[graph_.from[edge]]}, begin};
-      const Duration at_work = pause.Empty() ? Duration{} : worked.TotalWithin(pause);
-      if (at_work.ns == 0 || at_work.ns * 2 < pause.Length().ns) return;
-      longer.emplace_back(edge, (pause.Length() - at_work).ns);
-      ForEachEdge(node, [&](EdgeId other) {
-        if (graph_.edge_kind[other] == EdgeKind::kHandOver) costs_.Drop(other);
-      });
-    });
-  }
-
-  void DropHostWork(const Change& change) {
-    const std::map<TrackId, IntervalSet> dropped = TimesOf(change);
-    std::mutex mutex;
-    Longer longer;
-    RunParts(graph_.size(), kAtOnce, [&](size_t first, size_t last) {
-      const Longer part =
-          DropHostWork(dropped, static_cast<NodeId>(first), static_cast<NodeId>(last));
-      const std::lock_guard lock(mutex);
-      longer.insert(longer.end(), part.begin(), part.end());
-    });
-    for (const auto& [edge, ns] : longer) costs_.SetLag(edge, ns);
-  }
-
-  // Of the nodes [first, last). What gets longer by it is not set yet.
-  Longer DropHostWork(const std::map<TrackId, IntervalSet>& dropped, NodeId first, NodeId last) {
-    Longer longer;
-    // By track; of most none is dropped.
-    std::vector<const IntervalSet*> times(trace_.tracks.size(), nullptr);
-    std::vector<std::optional<IntervalReader>> readers(trace_.tracks.size());
-    for (const auto& [thread, set] : dropped) {
-      if (thread == kNoTrack) continue;
-      times[Index(thread)] = &set;
-      readers[Index(thread)].emplace(set);
-    }
-    for (NodeId node = std::max(first, NodeId{1}); node < last; ++node) {
-      CancelPoint(node);
-      const TrackId thread = ThreadOf(node);
-      if (thread == kNoTrack || times[Index(thread)] == nullptr) continue;
-      DropIdleWakeUps(node, *times[Index(thread)], longer);
-      ForEachEdge(node, [&](EdgeId edge) {
-        if (!IsOwnWork(edge)) return;
-        const int64_t begin = graph_.ends[graph_.from[edge]];
-        const Interval work{TraceTime{begin}, TraceTime{begin + graph_.recorded.Lag(edge)}};
-        const int64_t gone = readers[Index(thread)]->TotalWithin(work).ns;
-        if (gone > 0) costs_.SetLag(edge, std::max<int64_t>(0, costs_.Lag(edge) - gone));
-      });
-    }
-    return longer;
-  }
-
   // The first launch of each step stays: it launches all.
   void LaunchAsGraph(const std::vector<Row>& calls) {
     if (assumption_.closes_graph) CloseGaps(calls);
@@ -301,7 +238,7 @@ class Editor {
   }
 
   void LaunchInOrder(const std::vector<Row>& calls) {
-    RunParts(calls.size(), kAtOnce,
+    RunParts(calls.size(), kNodesOfAThread,
              [&](size_t first, size_t last) { LaunchInOrder(calls, first, last); });
   }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/graph/change.h"
 #include "analysis/graph/graph.h"
+#include "analysis/graph/host_work.h"
 #include "analysis/graph/recording_cost.h"
 
 namespace trainprof {
@@ -30,8 +31,8 @@ struct Assumption {
   bool saved_copies_overlap = false;
   // Nothing lies between the nodes of a graph, where as much did between launches.
   bool closes_graph = false;
-  // Times in which nothing shows that the host worked: it waited for the device, somehow.
-  const std::vector<ThreadSpan>* silence = nullptr;
+  // In times in which nothing shows that the host worked: it waited for the device, somehow. Outlives this.
+  const HostWorkCut* silence = nullptr;
   // No node of a graph is missing: what stands behind its launch and waited was idle (Residual).
   bool has_all_graph_nodes = false;
   // Matrix products on CUDA cores take so many times as long as on tensor cores, whose peaks are 2 (GeForce) to 16 times

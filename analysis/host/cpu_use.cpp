@@ -95,14 +95,28 @@ Timeline<CpuUse> CpuUseOf(const Trace& trace, TrackId thread,
 }
 
 const ThreadActivities::Thread& ThreadActivities::Of(TrackId thread) const {
-  const std::lock_guard lock(mutex_);
-  const auto [it, is_new] = threads_.try_emplace(static_cast<uint32_t>(thread));
-  if (is_new) {
-    Timeline<HostMoment> activity = ActivityTimeline(trace_, thread, blocking_);
-    Timeline<CpuUse> cpu = CpuUseOf(trace_, thread, activity);
-    it->second = {std::move(activity), std::move(cpu)};
+  Made* made = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    made = &threads_[static_cast<uint32_t>(thread)];
   }
-  return it->second;
+  std::call_once(made->once, [&] {
+    made->thread.activity = ActivityTimeline(trace_, thread, blocking_);
+    made->thread.cpu = CpuUseOf(trace_, thread, made->thread.activity);
+  });
+  return made->thread;
+}
+
+void ThreadActivities::MakeThoseOfLaunches() const {
+  std::vector<bool> launched(trace_.tracks.size(), false);
+  for (uint32_t op = 0; op < trace_.device_ops.size(); ++op) {
+    CancelPoint(op);
+    const Row call = trace_.device_ops.launch[op];
+    if (call != kNoRow) launched[Index(trace_.api.track[Index(call)])] = true;
+  }
+  for (uint32_t track = 0; track < launched.size(); ++track) {
+    if (launched[track]) Of(TrackId{track});
+  }
 }
 
 std::span<const Segment<CpuUse>> UseDuring(const Timeline<CpuUse>& uses, const Interval& time) {

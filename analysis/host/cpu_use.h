@@ -36,14 +36,21 @@ class ThreadActivities {
   ThreadActivities(const Trace& trace, const std::vector<bool>& blocking_calls)
       : trace_(trace), blocking_(blocking_calls) {}
 
-  // O(the thread's events) when it is asked for first; several threads may ask.
+  // O(the thread's events) when it is asked for first; several threads may ask, and make those of several at once.
   const Thread& Of(TrackId thread) const;
+  // Of those that launched what devices did: for them somebody will ask, as a rule. O(operations + their events).
+  void MakeThoseOfLaunches() const;
 
  private:
+  struct Made {
+    std::once_flag once;
+    Thread thread;
+  };
+
   const Trace& trace_;
   const std::vector<bool>& blocking_;
   mutable std::mutex mutex_;  // of threads_
-  mutable std::unordered_map<uint32_t, Thread> threads_;
+  mutable std::unordered_map<uint32_t, Made> threads_;
 };
 
 // Those that enclose it together, without holes; none where no looks do. O(log looks).

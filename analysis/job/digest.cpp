@@ -1,7 +1,10 @@
 #include "analysis/job/digest.h"
 
+#include <functional>
+
 #include "analysis/job/operation_steps.h"
 #include "trace/base/cancel.h"
+#include "trace/base/parallel.h"
 #include "trace/recording/wire/facts.h"
 #include "trace/tables/communication.h"
 #include "trace/tables/environment.h"
@@ -33,9 +36,17 @@ std::vector<DeviceSteps> DeviceStepsOf(const RankModel& model) {
 }  // namespace
 
 RankDigest DigestOf(const RankModel& model, int64_t place) {
-  RankDigest digest{Examine(model),
-                    std::string(EnvironmentValue(model.trace.environment, fact::kHost)),
-                    HostStepsOf(model), DeviceStepsOf(model), CollectivesOf(model)};
+  RankDigest digest;
+  const std::function<void()> parts[] = {
+      [&] { digest.analysis = Examine(model); },
+      [&] {
+        digest.host = EnvironmentValue(model.trace.environment, fact::kHost);
+        digest.host_steps = HostStepsOf(model);
+        digest.devices = DeviceStepsOf(model);
+        digest.collectives = CollectivesOf(model);
+      },
+  };
+  RunAll(parts);
   digest.analysis.place = place;
   return digest;
 }

@@ -75,15 +75,16 @@ TEST(EndedLast, IsTheOneThatBruteForceFindsForFewQuestionsAndForMany) {
   std::mt19937_64 random(11);
   for (int round = 0; round < testing::Rounds(400); ++round) {
     const SomeRun run = RandomThreads(random);
-    EndedLast few(run.trace, run.items, 0);
-    EndedLast many(run.trace, run.items, SIZE_MAX / 16);
+    const EndedLast few(run.trace, run.items, 0);
+    const EndedLast many(run.trace, run.items, SIZE_MAX / 16);
+    EndedLast::Near near;
     for (int question = 0; question < 60; ++question) {
       const auto thread = static_cast<uint32_t>(random() % run.items.threads.size());
       const auto begin = static_cast<int64_t>(random() % 60);
       const Interval within{{begin}, {begin + static_cast<int64_t>(random() % 20)}};
       const auto expected = EndedLastByForce(run, thread, within);
-      for (EndedLast* ended : {&few, &many}) {
-        const auto found = ended->Within(thread, within);
+      for (const EndedLast* ended : {&few, &many}) {
+        const auto found = ended->Within(thread, within, near);
         ASSERT_EQ(found.has_value(), expected.has_value());
         if (!found) continue;
         ASSERT_EQ(found->at, expected->at);
