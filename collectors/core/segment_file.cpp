@@ -193,7 +193,7 @@ ChunkHeader* MapNewChunk(uint64_t offset, uint64_t size, int* error) {
     *error = fd;
     return nullptr;
   }
-  *error = AllocateBlocks(fd, offset, size);
+  *error = AllocatePagesOfFile(fd, offset, size);
   void* map = *error < 0 ? nullptr : MapShared(fd, offset, size, error);
   CloseFile(fd);
   return static_cast<ChunkHeader*>(map);

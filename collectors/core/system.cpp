@@ -13,8 +13,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include <iterator>
 
 #include "trace/base/held_signals.h"
 #include "trace/recording/wire/tick_clock.h"
@@ -41,12 +44,17 @@ int ModeOf(int fd) {
   return syscall(SYS_fstat, fd, &status) == 0 ? static_cast<int>(status.st_mode) : 0;
 }
 
-// For file systems without fallocate: writes a zero into each block that has none yet.
+// A write reserves the blocks that it will need.
 int WriteZeros(int fd, uint64_t offset, uint64_t length) {
   static const char kZeros[4096] = {};
   for (uint64_t done = 0; done < length;) {
-    const uint64_t part = length - done < sizeof kZeros ? length - done : sizeof kZeros;
-    const int wrote = ToResult(syscall(SYS_pwrite64, fd, kZeros, part, offset + done));
+    iovec parts[16];
+    unsigned count = 0;
+    for (uint64_t at = done; at < length && count < std::size(parts); at += sizeof kZeros) {
+      const uint64_t left = length - at;
+      parts[count++] = {const_cast<char*>(kZeros), left < sizeof kZeros ? left : sizeof kZeros};
+    }
+    const int wrote = ToResult(syscall(SYS_pwritev, fd, parts, count, offset + done, 0L));
     if (wrote == -EINTR) continue;
     if (wrote < 0) return wrote;
     if (wrote == 0) return -ENOSPC;
@@ -192,8 +200,17 @@ bool FileSystemOf(const char* folder, FileSystem* found) {
   return true;
 }
 
-int AllocateBlocks(int fd, uint64_t offset, uint64_t length) {
-  KeepErrno keep;
+namespace {
+
+bool IsQuickerToWrite(int fd) {
+  constexpr uint32_t kExt4 = 0xEF53;
+  struct statfs status {};
+  return ToResult(syscall(SYS_fstatfs, fd, &status)) == 0 &&
+         static_cast<uint32_t>(status.f_type) == kExt4;
+}
+
+// `by_writing`: else only where the file system has no other way.
+int Allocate(int fd, uint64_t offset, uint64_t length, bool by_writing) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       offset + length > limit.rlim_cur) {
@@ -202,12 +219,24 @@ int AllocateBlocks(int fd, uint64_t offset, uint64_t length) {
   // The limit may change between the test above and the call below.
   HeldSignals hold(SignalBit(SIGXFSZ));
   for (;;) {
-    int result = ToResult(syscall(SYS_fallocate, fd, 0, offset, length));
+    int result = by_writing ? -EOPNOTSUPP : ToResult(syscall(SYS_fallocate, fd, 0, offset, length));
     if (result == -EINTR) continue;
     if (result == -EOPNOTSUPP || result == -ENOSYS) result = WriteZeros(fd, offset, length);
     if (result == -EFBIG) hold.Swallow();
     return result;
   }
+}
+
+}  // namespace
+
+int AllocateBlocks(int fd, uint64_t offset, uint64_t length) {
+  KeepErrno keep;
+  return Allocate(fd, offset, length, false);
+}
+
+int AllocatePagesOfFile(int fd, uint64_t offset, uint64_t length) {
+  KeepErrno keep;
+  return Allocate(fd, offset, length, IsQuickerToWrite(fd));
 }
 
 void* AllocatePages(size_t size) {

@@ -48,6 +48,9 @@ bool FileSystemOf(const char* folder, FileSystem* found);
 // Gives the file real blocks for [offset, offset + length), so that writing through a mapping of it
 // cannot meet a full disk (SIGBUS). Never raises SIGXFSZ in the program.
 int AllocateBlocks(int fd, uint64_t offset, uint64_t length);
+// The same of a new part of the file that will be mapped at once: where that takes less time, by writing zeros there. On
+// ext4 a page that is written costs 1 us, and one that is made when it is mapped 4 us.
+int AllocatePagesOfFile(int fd, uint64_t offset, uint64_t length);
 
 // Page-aligned, zeroed, private memory, or nullptr. Stays until ReleasePages.
 void* AllocatePages(size_t size);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,11 +44,16 @@ void ForgetPopulateWrite() {
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(2);
 }
 
-bool WritesReachTheFile(int fd) {
+using Allocate = int (*)(int fd, uint64_t offset, uint64_t length);
+
+bool WritesReachTheFile(int fd, Allocate allocate) {
   int error = 0;
-  if (collectors::AllocateBlocks(fd, kOffset, kBytes) != 0) return false;
+  if (allocate(fd, kOffset, kBytes) != 0) return false;
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || status.st_size != kOffset + kBytes) return false;
   auto* const pages = static_cast<char*>(collectors::MapShared(fd, kOffset, kBytes, &error));
   if (pages == nullptr || error != 0) return false;
+  if (std::count(pages, pages + kBytes, 0) != kBytes) return false;
   std::fill_n(pages, kBytes, 'x');
   char last = 0;
   return pread(fd, &last, 1, kOffset + kBytes - 1) == 1 && last == 'x';
@@ -54,7 +61,26 @@ bool WritesReachTheFile(int fd) {
 
 TEST(MappedPages, AreWritten) {
   const ScratchFolder folder;
-  EXPECT_TRUE(WritesReachTheFile(NewFile(folder).get()));
+  EXPECT_TRUE(WritesReachTheFile(NewFile(folder).get(), collectors::AllocateBlocks));
+  const ScratchFolder other;
+  EXPECT_TRUE(WritesReachTheFile(NewFile(other).get(), collectors::AllocatePagesOfFile));
+}
+
+// Without SIGXFSZ, which would end the program.
+TEST(MappedPages, BeyondTheLimitOfAFileAreRefused) {
+  for (const Allocate allocate : {collectors::AllocateBlocks, collectors::AllocatePagesOfFile}) {
+    const ScratchFolder folder;
+    const recording::OwnedFd file = NewFile(folder);
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit limit = {kOffset + kBytes - 1, kOffset + kBytes - 1};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      _exit(allocate(file.get(), kOffset, kBytes) == -EFBIG ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 TEST(MappedPages, AreWrittenOnAnOldKernel) {
@@ -63,7 +89,7 @@ TEST(MappedPages, AreWrittenOnAnOldKernel) {
   const pid_t child = fork();
   if (child == 0) {
     ForgetPopulateWrite();
-    _exit(WritesReachTheFile(file.get()) ? 0 : 1);
+    _exit(WritesReachTheFile(file.get(), collectors::AllocatePagesOfFile) ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
