@@ -31,21 +31,20 @@ void CallWaits::LearnIssues() {
     Thinned lengths;
   };
   std::vector<OfName> names;
-  std::vector<uint32_t> of_name(trace_.strings.size(),
-                                0);  // behind its place among them; 0: not met
+  std::vector<uint32_t> of_name(trace_.strings.size());  // its place, from 1; 0: not met
   host_waits_.assign(trace_.strings.size(), HostWait::kNone);
   issue_ns_.assign(trace_.strings.size(), -1);
   for (uint32_t row = 0; row < api.size(); ++row) {
     CancelPoint(row);
     const StringId name = api.name[row];
-    uint32_t& behind = of_name[Index(name)];
-    if (behind == 0) {
+    uint32_t& place = of_name[Index(name)];
+    if (place == 0) {
       names.push_back({name, {}});
-      behind = static_cast<uint32_t>(names.size());
+      place = static_cast<uint32_t>(names.size());
       host_waits_[Index(name)] = HostWaitOf(trace_.Text(name));
     }
     // How long a call takes that always waits, nothing tells.
-    if (!blocking_[row]) names[behind - 1].lengths.Add(api.interval(Row{row}).Length().ns);
+    if (!blocking_[row]) names[place - 1].lengths.Add(api.interval(Row{row}).Length().ns);
   }
   for (auto& [name, lengths] : names) {
     issue_ns_[Index(name)] =

@@ -165,7 +165,9 @@ HandOvers::HandOvers(const Trace& trace, const HostItems& items) {
   }
   // By thread and name, ascending; of names that may hand over.
   std::vector<std::map<StringId, std::vector<int64_t>>> silences(items.threads.size());
-  for (const auto& [pair, candidates] : pairs) silences[std::get<0>(pair)][std::get<1>(pair)];
+  for (const auto& [pair, candidates] : pairs) {
+    silences[std::get<0>(pair)].try_emplace(std::get<1>(pair));
+  }
   const auto find_silences = [&](uint32_t thread) {
     const std::vector<HostItem>& of_thread = items.threads[thread].items;
     for (uint32_t i = 0; i < of_thread.size(); ++i) {

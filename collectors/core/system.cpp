@@ -44,7 +44,7 @@ int ModeOf(int fd) {
   return syscall(SYS_fstat, fd, &status) == 0 ? static_cast<int>(status.st_mode) : 0;
 }
 
-// A write reserves the blocks that it will need.
+// A write reserves the blocks that it will need, also where there is no fallocate.
 int WriteZeros(int fd, uint64_t offset, uint64_t length) {
   static const char kZeros[4096] = {};
   for (uint64_t done = 0; done < length;) {
