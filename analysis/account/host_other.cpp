@@ -58,7 +58,7 @@ class Labeller {
   // Events in time order, outer first.
   void Add(const Interval& interval, bool is_api, Row row) {
     while (!open_.empty() && open_.back().end <= interval.begin) open_.pop_back();
-    Cover cover = open_.empty() ? Cover{} : open_.back().cover;
+    Cover cover = CoverOf(interval);
     const KeyId own = is_api ? AddCall(row, cover) : AddRange(interval, row, cover);
     const Label label = cover.Resolve();
     const bool shows = own != kNone && (own == label.top || own == label.inside);
@@ -95,6 +95,16 @@ class Labeller {
     Cover cover;
   };
 
+  // What is open and covers half of it at least: torch's ProfilerStep#2 begins within the call of
+  // prof.step() that ended the one before it, and goes on for long.
+  Cover CoverOf(const Interval& interval) const {
+    for (auto open = open_.rbegin(); open != open_.rend(); ++open) {
+      const Duration covered = std::min(open->end, interval.end) - interval.begin;
+      if (2 * covered.ns >= interval.Length().ns) return open->cover;
+    }
+    return {};
+  }
+
   KeyId KeyOf(OtherKind kind, std::string_view name) {
     const auto [it, is_new] =
         known_.try_emplace({kind, std::string(name)}, static_cast<KeyId>(known_.size()));
@@ -117,6 +127,7 @@ class Labeller {
       const std::string_view base = names_internal::WithoutCounter(name);
       if (!base.empty()) name = base;
     }
+    if (kind == OtherKind::kPython) name = WithoutAddress(name);
     return known = KeyOf(kind, name);
   }
 

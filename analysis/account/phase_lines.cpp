@@ -87,6 +87,13 @@ struct Weight {
   int64_t waiting_ns = 0;
   int64_t gil_ns = 0;
   int64_t count = 0;
+
+  void operator+=(const Weight& other) {
+    all_ns += other.all_ns;
+    waiting_ns += other.waiting_ns;
+    gil_ns += other.gil_ns;
+    count += other.count;
+  }
 };
 using Weights = std::map<Place, Weight>;
 
@@ -109,7 +116,7 @@ LineTime LineOf(const Trace& trace, const Place& place) {
     line.line = frame.line;
     line.function = trace.Text(frame.function);
   }
-  line.callee = trace.Text(place.callee);
+  line.callee = WithoutAddress(trace.Text(place.callee));
   line.callee_file = trace.Text(place.callee_file);
   return line;
 }
@@ -142,15 +149,15 @@ Duration PartOf(Duration total, int64_t part_ns, int64_t all_ns) {
 
 // `total` by line; largest first.
 std::vector<LineTime> Divide(const Trace& trace, const Weights& weights, Duration total) {
-  std::vector<std::pair<LineTime, Weight>> all;
-  for (const auto& [place, weight] : weights) all.emplace_back(LineOf(trace, place), weight);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    const auto key = [](const LineTime& line) {
-      return std::tie(line.file, line.line, line.function, line.callee, line.callee_file);
-    };
-    if (a.second.all_ns != b.second.all_ns) return a.second.all_ns > b.second.all_ns;
-    return key(a.first) < key(b.first);
-  });
+  const auto key = [](const LineTime& line) {
+    return std::tie(line.file, line.line, line.function, line.callee, line.callee_file);
+  };
+  const auto by_key = [&](const LineTime& a, const LineTime& b) { return key(a) < key(b); };
+  std::map<LineTime, Weight, decltype(by_key)> of_line(by_key);
+  for (const auto& [place, weight] : weights) of_line[LineOf(trace, place)] += weight;
+  std::vector<std::pair<LineTime, Weight>> all(of_line.begin(), of_line.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second.all_ns > b.second.all_ns; });
   std::vector<int64_t> weights_ns;
   for (const auto& [line, weight] : all) weights_ns.push_back(weight.all_ns);
   const std::vector<Duration> shares = Shares(weights_ns, total);

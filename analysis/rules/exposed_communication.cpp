@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
+#include "analysis/host/collective_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
+#include "analysis/steps/workload.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
-#include "trace/base/kernel_names.h"
 #include "trace/tables/communication.h"
 
 namespace trainprof::rules {
@@ -28,16 +30,16 @@ struct Operation {
 
 struct Communication {
   std::vector<Row> ops;  // exposed at least in part
-  std::map<std::string, Operation> by_operation;
-};
+  std::map<std::string_view, Operation> by_operation;
+  std::map<CollectiveUse, Duration> by_use;
 
-std::string OperationOf(const Trace& trace, Row op) {
-  const Collective* const collective = trace.CollectiveOf(op);
-  if (collective != nullptr && collective->operation != kEmptyString) {
-    return std::string(trace.Text(collective->operation));
+  // That of which most is exposed.
+  CollectiveUse MainUse() const {
+    const auto most = std::max_element(by_use.begin(), by_use.end(),
+                                       [](auto& a, auto& b) { return a.second < b.second; });
+    return most == by_use.end() ? CollectiveUse::kOther : most->first;
   }
-  return std::string(FunctionOf(trace.Text(trace.device_ops.name[Index(op)])));
-}
+};
 
 Communication Collect(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
@@ -53,14 +55,15 @@ Communication Collect(const RankModel& model, const DeviceAccount& device) {
     Operation& operation = found.by_operation[OperationOf(model.trace, Row{op})];
     ++operation.count;
     operation.exposed += exposed;
+    found.by_use[UseOf(model.trace, Row{op})] += exposed;
   }
   return found;
 }
 
 // "allreduce 4.1 (12 a step), allgather 0.3 (2 a step)": ms, most time first.
 std::string OperationsText(const RankModel& model, const Communication& found) {
-  std::vector<std::pair<std::string, Operation>> most(found.by_operation.begin(),
-                                                      found.by_operation.end());
+  std::vector<std::pair<std::string_view, Operation>> most(found.by_operation.begin(),
+                                                           found.by_operation.end());
   KeepWorst(most, [](const auto& a, const auto& b) { return a.second.exposed > b.second.exposed; });
   std::string text;
   for (const auto& [name, operation] : most) {
@@ -82,18 +85,86 @@ void AddRanks(const RankModel& model, Finding& finding) {
           : "waiting for a rank that comes late looks the same in one rank's trace");
 }
 
-std::string Advice(const RankModel& model) {
+// What hides it, and what makes less of it.
+struct Remedy {
+  std::string advice;
+  std::string fix;  // in Python
+};
+
+Remedy RemedyFor(CollectiveUse use, const RankModel& model) {
   const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
-  return fmt::format(
-      "First see whether a rank comes late: all wait for it, and then its cause is the one to take on. "
-      "Else let collectives begin while gradients are still computed{}. With gradient accumulation only "
-      "the last backward pass needs them{}. The last bucket has nothing left to hide behind. Fewer bytes: "
-      "gradients in bf16; fewer calls: larger buckets.",
-      is_cpp ? ""
-             : ": DistributedDataParallel does so by bucket (bucket_cap_mb, "
-               "gradient_as_bucket_view; find_unused_parameters only where it is needed), "
-               "fully_shard prefetches the next layer's weights",
-      is_cpp ? "" : " (no_sync() around the others)");
+  const auto in_python = [&](std::string_view text) { return is_cpp ? "" : text; };
+  switch (use) {
+    case CollectiveUse::kSum:
+      if (WorkloadOf(model.trace, model.steps) == Workload::kInference) {
+        return {
+            "Else each layer's sum stands between it and the next one, and one batch has nothing to hide it "
+            "with: two halves of a batch in turns hide one's sums behind the other's layers. Where the "
+            "model fits on fewer GPUs, copies of it on these send less. A server's own all-reduce, "
+            "within a node and for small messages, takes less time than NCCL's, and still less where it is "
+            "fused with the norm behind it.",
+            ""};
+      }
+      return {
+          fmt::format(
+              "Else let collectives begin while gradients are still computed{}. With gradient "
+              "accumulation only the last backward pass needs them{}. The last bucket has nothing left "
+              "to hide behind. Fewer bytes: gradients in bf16; fewer calls: larger buckets.",
+              in_python(": DistributedDataParallel does so by bucket (bucket_cap_mb, "
+                        "gradient_as_bucket_view; find_unused_parameters only where it is needed)"),
+              in_python(" (no_sync() around the others)")),
+          "with model.no_sync() if not last_micro_batch else contextlib.nullcontext():\n"
+          "    (loss / micro_batches).backward()"};
+    case CollectiveUse::kShards:
+      return {
+          fmt::format(
+              "Else let the next layer's weights come while this one computes{}. Where memory allows, keep "
+              "them from the forward to the backward pass{}, or share them out within a node alone. "
+              "With gradient accumulation only the last backward pass needs to send gradients{}. Fewer "
+              "bytes: weights and gradients in bf16{}; fewer calls: larger blocks.",
+              in_python(": fully_shard does, and further ahead with "
+                        "set_modules_to_forward_prefetch(); DeepSpeed with overlap_comm"),
+              in_python(" (reshard_after_forward=False)"),
+              in_python(" (set_requires_gradient_sync(False) before the others)"),
+              in_python(" (MixedPrecisionPolicy)")),
+          "fully_shard(block, reshard_after_forward=False)   # of each block, where memory allows"};
+    case CollectiveUse::kExchange:
+      return {
+          fmt::format(
+              "Else begin each exchange as soon as its input is there, and wait for it where its result is "
+              "first read{}: between the two belongs what needs none of it, such as dense layers beside "
+              "embeddings, or another half of the batch. Tables or experts with most of the work make "
+              "the other ranks wait: share them out evenly. Fewer bytes: exchange bf16 for float32; fewer "
+              "calls: one for all tables.",
+              in_python(" (async_op=True, then wait())")),
+          "work = torch.distributed.all_to_all_single(received, sent, async_op=True)\n"
+          "dense = what_needs_none_of_it(batch)\n"
+          "work.wait()"};
+    case CollectiveUse::kExperts:
+      return {
+          fmt::format(
+              "Else send tokens to their experts while something else is computed, and wait where the result is "
+              "first read{}: the shared expert, or the attention of another half of the batch. A rank "
+              "whose experts get most tokens makes the others wait: balance them, or keep a second copy "
+              "of those in demand. Fewer bytes: send fp8, receive bf16.",
+              in_python(" (DeepEP: async_finish=True, then event.current_stream_wait())")),
+          ""};
+    case CollectiveUse::kPair:
+      return {
+          fmt::format(
+              "Else a stage of the pipeline waits for the one before it: more micro-batches a step shorten "
+              "the part in which the pipeline fills and drains, and so do interleaved stages{}. Between "
+              "the two, stages of equal work wait least.",
+              in_python(" (ScheduleInterleaved1F1B)")),
+          ""};
+    case CollectiveUse::kOther:
+      break;
+  }
+  return {
+      "Else let each begin as soon as its input is there, on a stream of its own, and wait for it where its "
+      "result is first read: what needs none of it hides it. Fewer bytes: bf16 for float32; fewer calls: "
+      "several tensors in one.",
+      ""};
 }
 
 Diagnosis OfKernels(const RankModel& model, const DeviceAccount& device) {
@@ -120,12 +191,11 @@ Diagnosis OfKernels(const RankModel& model, const DeviceAccount& device) {
                      exposed(op).ToMilliseconds()),
          ops.interval(op), Table::kDeviceOps, op});
   }
-  finding.advice = Advice(model);
-  if (LanguageOf(model.trace) != Language::kCpp) {
-    finding.fix =
-        "with model.no_sync() if not last_micro_batch else contextlib.nullcontext():\n"
-        "    (loss / micro_batches).backward()";
-  }
+  Remedy remedy = RemedyFor(found.MainUse(), model);
+  finding.advice =
+      "First see whether a rank comes late: all wait for it, and then its cause is the one to take on. " +
+      remedy.advice;
+  if (LanguageOf(model.trace) != Language::kCpp) finding.fix = std::move(remedy.fix);
   finding.verify = fmt::format("Record again, all ranks: {} ({}) is less, and so is the step.",
                                Title(DeviceClass::kExposedCommunication),
                                Meaning(DeviceClass::kExposedCommunication));

@@ -190,13 +190,8 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
         rank.steps.count() > 0 ? "mean step" : "time");
   }
   out += "\n";
-  if (rank.findings.empty()) {
-    out += NoFindingsText(job, rank) + "\n";
-    out += fmt::format("  A replay of the run as recorded is off by {:.1f} %.\n",
-                       100 * rank.identity_error);
-  } else {
-    out += style.Bold("Findings, largest gain first\n") + ReplayLine(rank);
-  }
+  out += rank.findings.empty() ? NoFindingsText(job, rank) + "\n"
+                               : style.Bold("Findings, largest gain first\n") + ReplayLine(rank);
   for (size_t i = 0; i < rank.findings.size(); ++i) {
     AppendFinding(out, rank, i + 1, rank.findings[i], style);
   }

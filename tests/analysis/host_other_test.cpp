@@ -62,6 +62,21 @@ TEST(HostOther, TimeGoesToTheOutermostRangeAndSaysWhatIsInside) {
             "nothing_recorded  200 x0\n");
 }
 
+// torch.profiler ends a step's range, and begins the next one's, within its step(): that call is in neither.
+TEST(HostOther, ACallThatEndsSoonCoversNothingThatOnlyBeginsInIt) {
+  EXPECT_EQ(OtherOf(R"(
+    thread 1
+    python 0 2200 train.py(1): <module> | stack=train.py(1): <module>
+    step 0 1000 ProfilerStep#1
+    python 100 900 <built-in method randn of type object at 0x7ba0d98e4b40>
+    python 950 1050 torch/profiler/profiler.py(882): step
+    step 1000 2000 ProfilerStep#2
+    python 1100 1800 <built-in method randn of type object at 0x7ba0d98e4b50>)"),
+            "python randn 1500 x2\n"
+            "python train.py(1): <module> 450 x1\n"
+            "python torch/profiler/profiler.py(882): step 50 x1\n");
+}
+
 TEST(HostOther, WhatCoversAWholeStepSaysNothing) {
   EXPECT_EQ(OtherOf(R"(
     thread 1

@@ -348,7 +348,12 @@ TEST(Names, TellsCommunicationKernels) {
        "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<2>(...)",
        "void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>(...)", "mscclpp::allreduce7",
        "void quickreduce::allreduce_prototype_twoshot<int>(...)",
-       "void rccl_main_kernel<false>(ncclDevComm*)"}) {
+       "void rccl_main_kernel<false>(ncclDevComm*)",
+       "void dpsk::ep::internode::combine<false, 8, __nv_bfloat16, 8, 2, 16, 24>(int4*, float*)",
+       "void uccl::intranode::(anonymous namespace)::dispatch<8>(int4*)",
+       "EpDispatchInterNodeV1Kernel_bf16", "void mori::moe::EpCombineIntraNodeKernel<float>(int)",
+       "kernel_dispatch_token_intra_node", "void a2a_kernels::a2a_dispatch_send_kernel<true, 16>()",
+       "void tensorrt_llm::kernels::moe_comm::moeA2ACombineKernel<__half, 8>(int)"}) {
     EXPECT_TRUE(IsCommunicationKernel(name)) << name;
   }
   EXPECT_FALSE(IsCommunicationKernel("ampere_sgemm_128x64_tn"));
@@ -358,7 +363,34 @@ TEST(Names, TellsCommunicationKernels) {
       "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>(float*)"));
   EXPECT_FALSE(IsCommunicationKernel("void split_k_all_reduce_epilogue<float, 4>(float*)"));
   EXPECT_FALSE(IsCommunicationKernel("gemm_all_reduce_kernel_bf16"));
+  EXPECT_FALSE(IsCommunicationKernel("void dispatch_kernel<internode::Meta>(internode::Meta*)"));
+  EXPECT_FALSE(IsCommunicationKernel("void moe::combine_kernel<float>(float*)"));
   EXPECT_FALSE(IsCommunicationKernel(""));
+}
+
+TEST(Names, TellsAKernelsFunctionFromWhatStandsAroundIt) {
+  EXPECT_EQ(FunctionOf("void vllm::cross_device_reduce_1stage<__half, 2>(vllm::Data*)"),
+            "cross_device_reduce_1stage");
+  EXPECT_EQ(FunctionOf("void at::native::(anonymous namespace)::CatArray<float>(a::B<c>)"),
+            "CatArray");
+  EXPECT_EQ(FunctionOf("add((anonymous namespace)::Scale)"), "add");
+  EXPECT_EQ(FunctionOf("ampere_sgemm_128x64_tn"), "ampere_sgemm_128x64_tn");
+  EXPECT_EQ(QualifiedNameOf("void a::(anonymous namespace)::b<c::D>(e::F)"),
+            "a::(anonymous namespace)::b");
+  EXPECT_EQ(QualifiedNameOf("(anonymous namespace)"), "(anonymous namespace)");
+  EXPECT_EQ(QualifiedNameOf(""), "");
+}
+
+TEST(Names, FunctionsWithoutCodeLoseTheAddressOfTheirObject) {
+  EXPECT_EQ(WithoutAddress("<built-in method randn of type object at 0x7ba0d98e4b40>"), "randn");
+  EXPECT_EQ(WithoutAddress("<built-in function _cuda_synchronize>"), "_cuda_synchronize");
+  // As long as torch lets a name be.
+  EXPECT_EQ(WithoutAddress("<built-in method matmul of pybind11_builtins.pybind11_detail_fu"),
+            "matmul");
+  EXPECT_EQ(WithoutAddress("<built-in method matm"), "matm");
+  for (const char* name : {"train.py(1): <module>", "<built-in method  of x>", "", "<built-in "}) {
+    EXPECT_EQ(WithoutAddress(name), name);
+  }
 }
 
 TEST(Names, KnowsTheCallsThatPutAHostFunctionIntoAStream) {

@@ -7,24 +7,30 @@
 
 namespace trainprof {
 
-// What a kernel's function is called, without its return type, namespaces, template's and own
-// arguments: of "void vllm::cross_device_reduce_1stage<__half, 2>(...)" "cross_device_reduce_1stage".
-constexpr std::string_view FunctionOf(std::string_view kernel) {
+// What a kernel is called, without its return type, and template's and own arguments: of
+// "void vllm::cross_device_reduce_1stage<__half, 2>(...)" "vllm::cross_device_reduce_1stage".
+constexpr std::string_view QualifiedNameOf(std::string_view kernel) {
   if (kernel.starts_with("void ")) kernel.remove_prefix(5);
-  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
-  for (size_t at = kernel.find(kUnnamed); at != kernel.npos; at = kernel.find(kUnnamed)) {
-    if (at > kernel.find('<')) break;
-    kernel.remove_prefix(at + kUnnamed.size());
+  constexpr std::string_view kUnnamed = "(anonymous namespace)";
+  size_t end = kernel.find_first_of("<(");
+  while (end != kernel.npos && kernel.substr(end).starts_with(kUnnamed)) {
+    end = kernel.find_first_of("<(", end + kUnnamed.size());
   }
-  kernel = kernel.substr(0, kernel.find_first_of("<("));
-  const size_t scope = kernel.rfind("::");
-  return scope == kernel.npos ? kernel : kernel.substr(scope + 2);
+  return kernel.substr(0, end);
 }
 
-// A kernel that moves data between GPUs, or waits for another one's: NCCL, RCCL, NVSHMEM, DeepEP,
-// MSCCL++, Transformer Engine's user buffers, torch's symmetric memory (multimem_*, one_shot_*,
-// two_shot_*) and the custom all-reduces of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick
-// reduce. Others are known by their streams and records (trace/build/communication_join.h). What says "all_reduce" within its
+// The same without namespaces: "cross_device_reduce_1stage".
+constexpr std::string_view FunctionOf(std::string_view kernel) {
+  const std::string_view name = QualifiedNameOf(kernel);
+  const size_t scope = name.rfind("::");
+  return scope == name.npos ? name : name.substr(scope + 2);
+}
+
+// A kernel that moves data between GPUs, or waits for another one's: NCCL, RCCL, NVSHMEM, MSCCL++,
+// Transformer Engine's user buffers, torch's symmetric memory (multimem_*, one_shot_*, two_shot_*),
+// the custom all-reduces of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick reduce, and what
+// sends tokens to their experts and back: DeepEP, whatever namespace it was put into, MoRI, pplx,
+// TensorRT-LLM. Others are known by their streams and records (trace/build/communication_join.h). What says "all_reduce" within its
 // template's arguments alone is none, nor is a matrix product that ends with it.
 constexpr bool IsCommunicationKernel(std::string_view name) {
   using names_internal::ContainsNoCase;
@@ -33,13 +39,18 @@ constexpr bool IsCommunicationKernel(std::string_view name) {
         "symm_mem::", "symmetric_memory", "userbuffers", "barrier_all_on_stream"}) {
     if (ContainsNoCase(name, library)) return true;
   }
+  const std::string_view qualified = QualifiedNameOf(name);
+  for (const std::string_view between : {"internode", "intranode", "inter_node", "intra_node"}) {
+    if (ContainsNoCase(qualified, between)) return true;
+  }
   const std::string_view function = FunctionOf(name);
   for (const std::string_view product : {"gemm", "matmul", "split_k", "splitk", "epilogue"}) {
     if (ContainsNoCase(function, product)) return false;
   }
   for (const std::string_view collective :
        {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
-        "alltoall", "all_to_all", "multimem_", "quick_reduce"}) {
+        "alltoall", "all_to_all", "multimem_", "quick_reduce", "moea2a", "a2a_dispatch",
+        "a2a_combine"}) {
     if (ContainsNoCase(function, collective)) return true;
   }
   return false;

@@ -414,6 +414,18 @@ constexpr bool IsForkedStart(std::string_view function, std::string_view file) {
 // The file of a function without Python code: its name is the call as its caller's source spells it.
 inline constexpr std::string_view kBuiltInFile = "<built-in>";
 
+// What recorded frames call such a function, without what changes from run to run: "randn" of
+// "<built-in method randn of type object at 0x7f41a8c6f8a0>" (torch.profiler). Other names as they are.
+constexpr std::string_view WithoutAddress(std::string_view function) {
+  for (const std::string_view kind : {"<built-in method ", "<built-in function "}) {
+    if (!function.starts_with(kind)) continue;
+    const std::string_view name = function.substr(kind.size());
+    const size_t end = name.find_first_of(" >");
+    return end == 0 ? function : name.substr(0, end);
+  }
+  return function;
+}
+
 // A wait for a batch that who waits makes itself: torch's loader without workers.
 constexpr bool MakesBatchItself(std::string_view wait) {
   return wait.find("_SingleProcessDataLoaderIter") != wait.npos;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "tests/analysis/rules/findings_text.h"
 
 namespace trainprof {
@@ -33,6 +35,50 @@ TEST(ExposedCommunication, CollectivesThatNoKernelHides) {
               "ncclDevKernel_AllReduce_Sum_f32_RING_LL 0.30 (1.0 a step)");
     EXPECT_LT(finding.confidence, 1);
   }
+}
+
+// By what most of it is: of embeddings an all-to-all, though torch launched a sum of gradients as well.
+TEST(ExposedCommunication, AdviceIsOfWhatIsSent) {
+  const auto advice = [](std::string_view range, std::string_view kernel, std::string_view other) {
+    const RankAnalysis rank =
+        Analyze(TraceFromScript(fmt::format(R"(
+    thread 1
+    repeat 20 every 1000
+      step 0 1000 step
+      op 0 9 {0}
+      annotation 1 8 {1}
+      call 2 3 cudaLaunchKernel | corr=1
+      call 10 11 cudaLaunchKernel | corr=2
+      op 12 40 {3}
+      call 15 1000 cudaDeviceSynchronize
+    end
+    stream 0 9
+    repeat 20 every 1000
+      kernel 20 700 {2} | corr=1
+      kernel 700 990 ncclDevKernel_AllReduce_Sum_f32_RING_LL | corr=2
+    end)",
+                                            "aten::mm", range, kernel, other)));
+    for (const Finding& finding : rank.findings) {
+      if (finding.rule == "exposed-communication") return finding.advice + "\n" + finding.fix;
+    }
+    return std::string("none");
+  };
+  const auto expect = [](const std::string& text, std::initializer_list<const char*> words) {
+    for (const char* word : words) EXPECT_NE(text.find(word), text.npos) << word << "\n" << text;
+  };
+  constexpr char kTrains[] = "autograd::engine::evaluate_function: AddmmBackward0";
+  constexpr char kSum[] = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL";
+  constexpr char kPairs[] = "ncclDevKernel_SendRecv";
+  expect(advice("forward", kSum, kTrains), {"whether a rank comes late", "gradients", "no_sync()"});
+  expect(advice("layer", kSum, "aten::mm"), {"fewer GPUs", "halves of a batch"});
+  expect(advice("nccl:_all_gather_base", "ncclDevKernel_AllGather_RING_LL", kTrains),
+         {"next layer's weights", "fully_shard("});
+  expect(advice("nccl:all_to_all", kPairs, kTrains), {"embeddings", "all_to_all_single("});
+  expect(advice("dispatch", "void deep_ep::internode::dispatch<8>(int4*)", kTrains),
+         {"experts", "DeepEP"});
+  expect(advice("nccl:send 0->1", kPairs, kTrains), {"pipeline", "micro-batches"});
+  expect(advice("forward", "ncclDevKernel_Broadcast_RING_LL", kTrains),
+         {"as soon as its input is there"});
 }
 
 TEST(ExposedCommunication, WhatComputeHidesIsFine) {

@@ -64,6 +64,28 @@ TEST(LaunchBound, WhatACaptureDoesNotTakeIsNamed) {
       << advice;
 }
 
+TEST(LaunchBound, WhatHappensInFewStepsIsCountedAsSuch) {
+  const std::string advice = LaunchAdviceOf(R"(
+    thread 1
+    repeat 20 every 100
+      step 0 100 step
+      call 5 10 cudaLaunchKernel | corr=1
+      call 35 40 cudaLaunchKernel | corr=2
+      call 65 70 cudaLaunchKernel | corr=3
+    end
+    call 980 985 cudaMalloc
+    stream 0 7
+    repeat 20 every 100
+      kernel 12 20 a | corr=1 grid=4
+      kernel 42 50 b | corr=2 grid=4
+      kernel 72 80 c | corr=3 grid=4
+    end)");
+  EXPECT_NE(advice.find("A capture does not take cudaMalloc (1 in 19 steps); none stands between "
+                        "these. Launch these 3 as one CUDA graph"),
+            std::string::npos)
+      << advice;
+}
+
 TEST(LaunchBound, ShapesThatVaryAreSaid) {
   const std::string advice = LaunchAdviceOf(R"(
     thread 1
