@@ -111,6 +111,7 @@ RankModel::RankModel(const Trace& of, std::optional<int> warmup_steps)
           host_facts = FindHostFacts(trace, steps);
           copies = FindCopyCalls(trace, device_steps.window, blocking_calls);
           feeders = FindFeeders(trace, device_steps);
+          workload = WorkloadOf(trace, steps);
           device_rows.ops();
         },
     };

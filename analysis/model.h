@@ -20,6 +20,7 @@
 #include "analysis/host/host_facts.h"
 #include "analysis/steps/device_rows.h"
 #include "analysis/steps/steps.h"
+#include "analysis/steps/workload.h"
 #include "trace/tables/trace.h"
 
 namespace trainprof {
@@ -33,6 +34,7 @@ struct RankModel {
   const Trace& trace;
   DeviceRows device_rows;
   Steps steps;
+  Workload workload = Workload::kUnknown;
   // What accounts of devices, the loader's wait and findings are over: `steps` without those during
   // which devices were not recorded. The same as `steps` without devices, or without such gaps.
   Steps device_steps;

@@ -340,7 +340,7 @@ RankAnalysis Examine(const RankModel& model) {
   analysis.window = model.steps.window.Total();
   analysis.device_steps = model.device_steps;
   analysis.device_window = model.device_steps.device_window.Total();
-  analysis.workload = WorkloadOf(trace, model.steps);
+  analysis.workload = model.workload;
   analysis.identity_error = model.step_replay->identity_error();
   analysis.residual = LargestResidual(model);
   analysis.detail_check = model.detail_check;

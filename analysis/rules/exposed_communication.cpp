@@ -12,7 +12,6 @@
 #include "analysis/host/collective_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
-#include "analysis/steps/workload.h"
 #include "analysis/words.h"
 #include "trace/base/cancel.h"
 #include "trace/tables/communication.h"
@@ -96,7 +95,7 @@ Remedy RemedyFor(CollectiveUse use, const RankModel& model) {
   const auto in_python = [&](std::string_view text) { return is_cpp ? "" : text; };
   switch (use) {
     case CollectiveUse::kSum:
-      if (WorkloadOf(model.trace, model.steps) == Workload::kInference) {
+      if (model.workload == Workload::kInference) {
         return {
             "Else each layer's sum stands between it and the next one, and one batch has nothing to hide it "
             "with: two halves of a batch in turns hide one's sums behind the other's layers. Where the "

@@ -271,6 +271,23 @@ void Describe(const RankModel& model, const DeviceAccount& device, const Group& 
   }
 }
 
+// DistributedDataParallel keeps gradients twice unless told otherwise: in its buckets and as .grad.
+void AdviseOnBuckets(Finding& finding) {
+  constexpr double kLeastOfThem = 0.1;
+  int64_t of_buckets = 0;
+  for (const Site& site : finding.where) {
+    const bool is_buckets = site.function.find("copy_bucket_to_grad") != std::string::npos ||
+                            site.op.find("copy_bucket_to_grad") != std::string::npos;
+    if (is_buckets) of_buckets += site.count;
+  }
+  if (static_cast<double>(of_buckets) < kLeastOfThem * static_cast<double>(finding.count)) return;
+  finding.advice = fmt::format(
+      "{} of them copy gradients out of DistributedDataParallel's buckets: "
+      "gradient_as_bucket_view=True spares these. {}",
+      of_buckets, finding.advice);
+  finding.fix = "model = DistributedDataParallel(model, gradient_as_bucket_view=True)";
+}
+
 Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind kind, Group group) {
   Finding finding;
   finding.cost = CostOf(model, kind, group);
@@ -293,6 +310,7 @@ Diagnosis FindingOf(const RankModel& model, const DeviceAccount& device, Kind ki
   Suggestion suggestion = SuggestionFor(kind, LanguageOf(model.trace));
   finding.advice = std::move(suggestion.advice);
   finding.fix = std::move(suggestion.fix);
+  if (kind == Kind::kWithinDevice) AdviseOnBuckets(finding);
   finding.verify = fmt::format("Record again: {} ({}) near 0.", Title(DeviceClass::kExposedCopy),
                                Meaning(DeviceClass::kExposedCopy));
   return {std::move(finding),

@@ -67,8 +67,29 @@ void Describe(const RankModel& model, const Found& found, Finding& finding) {
   }
 }
 
+void AdviseInference(bool is_cpp, bool has_bfloat16, Finding& finding) {
+  const std::string_view type = has_bfloat16 ? "bfloat16" : "float16";
+  finding.advice = fmt::format(
+      "Run the model in {}: its weights, or under autocast the products alone.{} Compare what it puts out.",
+      type,
+      has_bfloat16
+          ? " Where that is not exact enough, allow TF32, with float32's range and ten bits of its mantissa: "
+            "torch uses it for convolutions by itself, for matrix products where it is asked to."
+          : "");
+  finding.fix = is_cpp
+                    ? fmt::format("model->to(torch::{});", has_bfloat16 ? "kBFloat16" : "kHalf")
+                    : fmt::format(
+                          "with torch.inference_mode(), torch.autocast(\"cuda\", dtype=torch.{}):\n"
+                          "    output = model(batch)",
+                          type);
+  if (!has_bfloat16) return;
+  finding.fix += is_cpp ? "\n// or: at::globalContext().setAllowTF32CuBLAS(true);"
+                        : "\n# or, once at the start: torch.set_float32_matmul_precision(\"high\")";
+}
+
 void Advise(const RankModel& model, bool has_bfloat16, Finding& finding) {
   const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
+  if (model.workload == Workload::kInference) return AdviseInference(is_cpp, has_bfloat16, finding);
   if (!has_bfloat16) {
     finding.advice =
         "Run the forward pass in mixed precision: float16 on this GPU, with a GradScaler, which keeps small gradients "

@@ -59,6 +59,41 @@ std::vector<Row> WaitingCalls(const std::vector<CopyCall>& syncs) {
   return calls;
 }
 
+void Advise(const RankModel& model, Finding& finding) {
+  const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
+  if (model.workload == Workload::kInference) {
+    finding.advice = fmt::format(
+        "Read results one step later: copy them to pinned memory without waiting, behind the step that makes them, launch "
+        "the next step, and only then wait for the copy. What decides on the next step, such as the choice of a "
+        "token, can stay on the GPU; {} in the loop.",
+        is_cpp ? "avoid item(), .cpu() and branches on tensors"
+               : "avoid .item(), .cpu(), .tolist() and Python branches on tensors");
+    finding.fix =
+        is_cpp
+            ? "pinned.copy_(result, /*non_blocking=*/true); copied.record();   // at::cuda::CUDAEvent\n"
+              "// the next step's launches, then:\n"
+              "copied.synchronize(); Use(pinned);"
+            : "pinned.copy_(result, non_blocking=True); copied.record()   # torch.cuda.Event()\n"
+              "# the next step's launches, then:\n"
+              "copied.synchronize(); use(pinned)";
+    return;
+  }
+  finding.advice =
+      is_cpp
+          ? "Keep values on the GPU: accumulate loss.detach() there and call item<float>() every N "
+            "steps; avoid .cpu(), printing tensors and branches on their values in the loop."
+          : "Keep values on the GPU: accumulate loss.detach() there and call .item() every N "
+            "steps; avoid .cpu(), .tolist(), print(tensor) and Python branches on tensors in the "
+            "loop. detach() does not replace .cpu(), and losses.append(loss) keeps the graph. A "
+            "GradScaler step that is not fused reads found_inf itself: prefer bf16 or a fused "
+            "optimizer.";
+  finding.fix = is_cpp ? "running += loss.detach();          // stays on the GPU\n"
+                         "if (step % 100 == 0) {\n  Log(running.item<float>() / 100); "
+                         "running.zero_();\n}"
+                       : "running += loss.detach()          # stays on the GPU\n"
+                         "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";
+}
+
 RuleOutcome Check(const RankModel& model) {
   if (model.devices.empty()) return NoDevices(model);
   if (model.trace.api.size() == 0) return Skipped{"the trace holds no runtime calls"};
@@ -85,21 +120,7 @@ RuleOutcome Check(const RankModel& model) {
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
   Describe(model, syncs, finding);
-  const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
-  finding.advice =
-      is_cpp
-          ? "Keep values on the GPU: accumulate loss.detach() there and call item<float>() every N "
-            "steps; avoid .cpu(), printing tensors and branches on their values in the loop."
-          : "Keep values on the GPU: accumulate loss.detach() there and call .item() every N "
-            "steps; avoid .cpu(), .tolist(), print(tensor) and Python branches on tensors in the "
-            "loop. detach() does not replace .cpu(), and losses.append(loss) keeps the graph. A "
-            "GradScaler step that is not fused reads found_inf itself: prefer bf16 or a fused "
-            "optimizer.";
-  finding.fix = is_cpp ? "running += loss.detach();          // stays on the GPU\n"
-                         "if (step % 100 == 0) {\n  Log(running.item<float>() / 100); "
-                         "running.zero_();\n}"
-                       : "running += loss.detach()          # stays on the GPU\n"
-                         "if step % 100 == 0:\n    print(running.item() / 100); running.zero_()";
+  Advise(model, finding);
   finding.verify = fmt::format("Record again: fewer device-to-host copies, {} near 0.",
                                Title(DeviceClass::kIdleSyncDrain));
   return std::vector<Diagnosis>{{std::move(finding), {Edit::kRemoveWaits, WaitingCalls(syncs)}}};

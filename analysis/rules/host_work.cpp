@@ -230,7 +230,7 @@ class Searcher {
       work.spans.push_back({thread, AroundOf(part, thread)});
     }
     if (row == kNoRow) return true;
-    work.names[std::string(trace_.Text(trace_.ranges.name[Index(row)]))] += length;
+    work.names[std::string(WithoutAddress(trace_.Text(trace_.ranges.name[Index(row)])))] += length;
     return true;
   }
 

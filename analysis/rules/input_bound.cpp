@@ -122,10 +122,18 @@ Workers WorkersFor(double batches_at_once, int64_t cores, double busy_share = 1)
   return {static_cast<int64_t>(batches_at_once) + 1, true};
 }
 
+// That a step takes: more than one where gradients of several are added up. Steps that took none, and the question of a
+// loader that has none left, are not counted.
+double BatchesPerStep(const Loader& loader, const Steps& steps) {
+  const double mean =
+      static_cast<double>(loader.waits.size()) / static_cast<double>(steps.divisor());
+  return mean < 1.5 ? 1 : mean;
+}
+
 // Batches that are made faster than a worker could hand them over.
 std::string AdviceForSmallBatches(double wait, double rest) {
   return fmt::format(
-      "The DataLoader works inside the training loop (num_workers=0) and takes {} a batch; the rest of "
+      "The DataLoader works inside the training loop (num_workers=0) and takes {} a step; the rest of "
       "the step takes {}. Workers would not help: handing a batch over takes them longer. Make batches "
       "larger, or of one piece: DataLoader(dataset, batch_size=None, sampler=BatchSampler(...)) asks "
       "the dataset once for a whole batch.",
@@ -147,7 +155,7 @@ std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, d
       : loader.in_process
           ? fmt::format(
                 "The DataLoader works inside the training loop (num_workers=0) and takes "
-                "{} a batch; the rest of the step takes {}. Give it "
+                "{} a step; the rest of the step takes {}. Give it "
                 "num_workers={} or a little more",
                 TimeText(wait), TimeText(rest), workers)
           : fmt::format(
@@ -162,19 +170,22 @@ std::string AdviceWithoutWorkers(const RankModel& model, const Loader& loader, d
 }
 
 // N workers that never rest make a batch in N steps each.
-std::string AdviceForWorkers(const RankModel& model, const Steps& steps, double wait) {
+std::string AdviceForWorkers(const RankModel& model, const Steps& steps, double wait,
+                             double batches) {
   const int64_t cores = CoresOfRank(model.trace);
   const double step = steps.MeanMilliseconds();
-  const double rest = step - wait;
+  const double rest = (step - wait) / batches;  // in which one batch is needed
   const LoaderWorkers seen = FindLoaderWorkers(model.trace, steps);
   if (seen.count == 0) {
     return fmt::format(
         "The DataLoader's workers do not keep up: workers needed = time to make one "
-        "batch / {} (the rest of the step), rounded up, at most the cores of "
+        "batch / {} (the rest of the step{}), rounded up, at most the cores of "
         "this rank{}. Beyond that {}.",
-        TimeText(rest), CoresText(cores), CheaperSamples(model));
+        TimeText(rest), batches > 1 ? fmt::format(", by its {:.1f} batches", batches) : "",
+        CoresText(cores), CheaperSamples(model));
   }
-  const double batch = seen.batch_ms > 0 ? seen.batch_ms : static_cast<double>(seen.count) * step;
+  const double batch =
+      seen.batch_ms > 0 ? seen.batch_ms : static_cast<double>(seen.count) * step / batches;
   const bool is_sampled = seen.cpu_percent > 0;
   const bool waits = is_sampled && seen.cpu_percent < kBusyWorkerPercent;
   const auto [needed, enough] =
@@ -214,8 +225,10 @@ std::string Advice(const RankModel& model, const Steps& steps, const Loader& loa
   const double step = steps.MeanMilliseconds();
   const double wait =
       waits.TotalWithin(steps.window).ToMilliseconds() / static_cast<double>(steps.divisor());
-  if (loader.torch && !loader.in_process) return AdviceForWorkers(model, steps, wait);
-  if (loader.in_process && wait < kHandOverMs) return AdviceForSmallBatches(wait, step - wait);
+  const double batches = BatchesPerStep(loader, steps);
+  if (loader.torch && !loader.in_process) return AdviceForWorkers(model, steps, wait, batches);
+  if (loader.in_process && wait < kHandOverMs * batches)
+    return AdviceForSmallBatches(wait, step - wait);
   return AdviceWithoutWorkers(model, loader, wait, step - wait);
 }
 

@@ -141,7 +141,21 @@ bool ShapesVary(const RepeatedLaunches& repeats) {
          static_cast<double>(repeats.same_kernels.length) > kMostOfStep * repeats.launches_per_step;
 }
 
-std::string Advice(const RankModel& model, const RepeatedLaunches& repeats) {
+// What its own settings are called.
+std::string_view ServersText(Server server) {
+  switch (server) {
+    case Server::kNone:
+      break;
+    case Server::kVllm:
+      return " vLLM captures graphs by itself, of batches up to cudagraph_capture_sizes, unless enforce_eager is set.";
+    case Server::kSglang:
+      return " SGLang captures graphs by itself, of decode batches up to --cuda-graph-max-bs, unless "
+             "--disable-cuda-graph is set.";
+  }
+  return "";
+}
+
+std::string Advice(const RankModel& model, Server server, const RepeatedLaunches& repeats) {
   const Language language = LanguageOf(model.trace);
   const std::string graph = InItsLanguage(
       language,
@@ -158,15 +172,18 @@ std::string Advice(const RankModel& model, const RepeatedLaunches& repeats) {
         graph, language == Language::kCpp ? "" : ", or torch.compile(model, dynamic=True)");
   } else {
     text += fmt::format(
-        "Launch less: larger batches{}, fused optimizers, one call for many tensors{}; "
+        "Launch less: larger batches{}{}, one call for many tensors{}; "
         "where a part of the step repeats, a CUDA graph of it ({}).",
         language == Language::kCpp ? "" : ", torch.compile",
+        model.workload == Workload::kInference ? "" : ", fused optimizers",
         language == Language::kCpp ? "" : " (torch._foreach_*)", graph);
   }
+  text += ServersText(server);
   return text + " A graph replays what it captured: no branch on a tensor's value, no other shape.";
 }
 
-std::string FixOf(const RankModel& model) {
+std::string FixOf(const RankModel& model, Server server) {
+  if (server != Server::kNone) return {};  // its code is not the user's
   if (LanguageOf(model.trace) == Language::kCpp) {
     return "at::cuda::CUDAGraph graph;          // after some warm-up steps, on a stream of its own\n"
            "graph.capture_begin(); Step(input, target); graph.capture_end();\n"
@@ -289,8 +306,10 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, Classes cl
   };
   RunAll(parts);
   for (const Site& site : launched) AddSite(finding.where, site);
-  finding.advice = Advice(model, repeats);
-  finding.fix = FixOf(model);
+  const Server server =
+      model.workload == Workload::kInference ? ServerOf(model.trace) : Server::kNone;
+  finding.advice = Advice(model, server, repeats);
+  finding.fix = FixOf(model, server);
   const std::string each = fmt::format(
       "{:.0f} launches{}, the median kernel takes {:.1f} us",
       static_cast<double>(launches.size()) / static_cast<double>(model.device_steps.divisor()),

@@ -25,11 +25,14 @@ bool Trains(RangeKind kind, NameFacts facts, std::string_view name) {
 }
 
 bool KernelTrains(std::string_view name) {
-  constexpr std::string_view kParts[] = {"backward", "_bwd",  "bwd_",      "dgrad",
-                                         "wgrad",    "adamw", "fusedadam", "multi_tensor_apply"};
+  constexpr std::string_view kParts[] = {"backward", "_bwd",  "bwd_",     "dgrad",
+                                         "wgrad",    "adamw", "fusedadam"};
   return std::any_of(std::begin(kParts), std::end(kParts),
                      [&](std::string_view part) { return ContainsNoCase(name, part); });
 }
+
+// Nearly always an optimizer's, on the tensors of all layers; a server copies so to several as well.
+bool IsOfManyTensors(std::string_view name) { return ContainsNoCase(name, "multi_tensor_apply"); }
 
 // What only a server of models calls its own.
 bool Serves(std::string_view name) {
@@ -63,15 +66,18 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
   };
   bool has_operators = false;
   bool serves = false;
+  bool of_many_tensors = false;
   size_t kernels = 0;
   for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
     CancelPoint(row);
     const RangeKind kind = trace.ranges.kind[row];
-    if (!IsOperator(kind) || !is_new(trace.ranges.name[row])) continue;
+    const bool is_function = kind == RangeKind::kPythonFunction;
+    if (!(is_function || IsOperator(kind)) || !is_new(trace.ranges.name[row])) continue;
     const std::string_view name = trace.Text(trace.ranges.name[row]);
+    serves |= Serves(name);
+    if (is_function) continue;
     if (Trains(kind, trace.Facts(trace.ranges.name[row]), name)) return Workload::kTraining;
     has_operators |= kind == RangeKind::kCpuOp && name.starts_with("aten::");
-    serves |= Serves(name);
   }
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
     CancelPoint(row);
@@ -79,11 +85,26 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
     if (!is_new(trace.device_ops.name[row])) continue;
     const std::string_view name = trace.Text(trace.device_ops.name[row]);
     if (KernelTrains(name)) return Workload::kTraining;
+    of_many_tensors |= IsOfManyTensors(name);
     serves |= Serves(name);
   }
   const bool would_show = has_operators && (steps.count() > 0 || kernels >= kModelsKernels) &&
                           trace.device_ops.size() > 0;
+  if (of_many_tensors && !serves) return Workload::kTraining;
   return serves || would_show ? Workload::kInference : Workload::kUnknown;
+}
+
+Server ServerOf(const Trace& trace) {
+  Server server = Server::kNone;
+  for (uint32_t id = 0; id < trace.strings.size(); ++id) {
+    CancelPoint(id);
+    const std::string_view text = trace.Text(StringId{id});
+    // It uses some of vLLM's kernels.
+    if (ContainsNoCase(text, "sglang") || ContainsNoCase(text, "sgl_kernel"))
+      return Server::kSglang;
+    if (ContainsNoCase(text, "vllm")) server = Server::kVllm;
+  }
+  return server;
 }
 
 }  // namespace trainprof

@@ -19,4 +19,9 @@ std::string_view Name(Workload workload);  // "unknown", "training", "inference"
 // O(rows + strings). Can be cancelled.
 Workload WorkloadOf(const Trace& trace, const Steps& steps);
 
+enum class Server : uint8_t { kNone, kVllm, kSglang };
+
+// The one whose names the trace holds. O(strings). Can be cancelled.
+Server ServerOf(const Trace& trace);
+
 }  // namespace trainprof

@@ -157,7 +157,7 @@ TEST(FindingText, NoWorkersForBatchesThatAreMadeFasterThanHandedOver) {
   constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
   EXPECT_NE(AdviceOf(Waiting(kLoader, false)).find("num_workers=1 "), std::string::npos);
   const std::string small = AdviceOf(Waiting(kLoader, false, 200));
-  EXPECT_NE(small.find("takes 80.0 us a batch"), std::string::npos) << small;
+  EXPECT_NE(small.find("takes 80.0 us a step"), std::string::npos) << small;
   EXPECT_NE(small.find("Workers would not help"), std::string::npos) << small;
   EXPECT_EQ(small.find("num_workers=1"), std::string::npos) << small;
 }
@@ -209,9 +209,10 @@ TEST(FindingText, WorkersOfTheTraceAreCounted) {
   EXPECT_DOUBLE_EQ(workers.cpu_percent, 80);
 }
 
-// A loop that waits `wait` of each step's 10 ms for two workers, one of which makes a batch in `fetch` ms and
-// takes so much of a core.
-Trace WatchedWorkers(const char* cores, double percent, int64_t wait = 9, int64_t fetch = 18) {
+// A loop that waits `wait` of each step's 10 ms for so many batches of two workers, one of which makes one in `fetch` ms
+// and takes so much of a core.
+Trace WatchedWorkers(const char* cores, double percent, int64_t wait = 9, int64_t fetch = 18,
+                     int64_t batches = 1) {
   TraceBuilder builder;
   const TrackId loop = builder.FindOrAddThread(builder.FindOrAddProcess(1), 1);
   const auto add = [&](TrackId track, const char* name, int64_t begin_ms, int64_t end_ms) {
@@ -222,8 +223,10 @@ Trace WatchedWorkers(const char* cores, double percent, int64_t wait = 9, int64_
                      RangeKind::kUserAnnotation);
   };
   for (int64_t step = 0; step < 8; ++step) {
-    add(loop, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 10 * step,
-        10 * step + wait);
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      add(loop, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+          10 * step + batch * wait / batches, 10 * step + (batch + 1) * wait / batches);
+    }
     add(loop, "Optimizer.step#SGD.step", 10 * step + wait, 10 * step + 10);
     const int64_t worker = 2 + step % 2;
     const TrackId track = builder.FindOrAddThread(builder.FindOrAddProcess(worker), worker);
@@ -259,6 +262,16 @@ TEST(FindingText, WorkersThatWereWatchedSayHowManyAreNeeded) {
   EXPECT_NE(advice.find("The DataLoader's 2 workers do not keep up: a step needs a batch every "
                         "1.0 ms, and a worker takes 18.0 ms to make one. About 19 would keep up"),
             std::string::npos)
+      << advice;
+}
+
+// Gradients of two batches are added up: 4 ms of a step are left for both.
+TEST(FindingText, AStepOfTwoBatchesNeedsTwiceTheWorkers) {
+  const std::string advice = AdviceOf(WatchedWorkers("64", 0, 6, 18, 2));
+  EXPECT_NE(
+      advice.find("a step needs a batch every 2.0 ms, and a worker takes 18.0 ms to make one. "
+                  "About 10 would keep up"),
+      std::string::npos)
       << advice;
 }
 

@@ -33,6 +33,37 @@ TEST(Workload, AServersOwnNamesAreInference) {
   EXPECT_EQ(Of("op 0 10 vllm::unified_attention"), Workload::kInference);
 }
 
+TEST(Workload, AServersFunctionsAreInference) {
+  EXPECT_EQ(Of("python 0 10 /sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py(9): run"),
+            Workload::kInference);
+  EXPECT_EQ(Of("python 0 10 vllm/v1/worker/gpu_model_runner.py(9): execute\n"
+               "op 10 20 MmBackward0"),
+            Workload::kTraining);
+}
+
+// SGLang copies to several tensors at once.
+TEST(Workload, AKernelOfManyTensorsIsNoOptimizersWhereAServerRuns) {
+  const auto of = [](std::string_view function) {
+    const Trace trace =
+        TraceFromScript("thread 1\nstep 0 1000 step\npython 0 900 " + std::string(function) +
+                        "\ncall 1 5 cudaLaunchKernel | corr=1\nstream 0 7\n"
+                        "kernel 10 900 multi_tensor_apply_kernel | corr=1");
+    return WorkloadOf(trace, FindSteps(trace));
+  };
+  EXPECT_EQ(of("sglang/srt/model_executor/cuda_graph_runner.py(276): f"), Workload::kInference);
+  EXPECT_EQ(of("train.py(276): f"), Workload::kTraining);
+}
+
+TEST(Workload, NamesTellTheServer) {
+  const auto server = [](std::string_view name) {
+    return ServerOf(
+        TraceFromScript("thread 1\nop 0 10 vllm::rms_norm\nop 10 20 " + std::string(name)));
+  };
+  EXPECT_EQ(server("aten::mm"), Server::kVllm);
+  EXPECT_EQ(server("sgl_kernel::rmsnorm"), Server::kSglang);  // which uses some of vLLM's kernels
+  EXPECT_EQ(ServerOf(TraceFromScript("thread 1\nop 0 10 aten::mm")), Server::kNone);
+}
+
 TEST(Workload, WithNothingThatWouldShowItNothingIsKnown) {
   EXPECT_EQ(Of("annotation 0 10 forward"), Workload::kUnknown);
   const Trace trace = TraceFromScript("thread 1\nop 0 10 aten::mm");

@@ -74,6 +74,32 @@ TEST(ExposedCopy, KindsAreToldApart) {
 }
 
 // That is pageable-copy's.
+TEST(ExposedCopy, GradientsThatLeaveTheirBucketsAreToldApart) {
+  const auto fix = [](std::string_view operation) {
+    const RankAnalysis analysis = Analyze(TraceFromScript(fmt::format(R"(
+    thread 1
+    repeat 10 every 1000
+      step 0 1000 step
+      call 1 2 cudaLaunchKernel | corr=1
+      op 3 6 {}
+      call 4 5 cudaMemcpyAsync | corr=2
+    end
+    stream 0 7
+    repeat 10 every 1000
+      kernel 10 500 gemm | corr=1
+      copy 500 600 Memcpy DtoD (Device -> Device) | corr=2 bytes=8000000
+    end)",
+                                                                      operation)));
+    for (const Finding& finding : analysis.findings) {
+      if (finding.rule == "exposed-copy") return finding.advice.substr(0, 10) + "\n" + finding.fix;
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(fix("torch.distributed.ddp.reducer::copy_bucket_to_grad"),
+            "9 of them \nmodel = DistributedDataParallel(model, gradient_as_bucket_view=True)");
+  EXPECT_EQ(fix("aten::cat"), "Copies wit\n");
+}
+
 TEST(ExposedCopy, PageableCopiesThatBlockAreNotCountedTwice) {
   EXPECT_EQ(OutcomeOf("exposed-copy", R"(
     thread 1

@@ -119,5 +119,20 @@ TEST(FullPrecision, ItIsWorthNothingWhereTheLoaderIsLate) {
   EXPECT_NE(analysis.findings.front().rule, "full-precision");
 }
 
+TEST(FullPrecision, OfAModelAtWorkNoLossIsSpokenOf) {
+  for (const int major : {7, 9}) {
+    std::string script = StepsWith("ampere_sgemm_128x64_tn", major);
+    script.insert(script.find("call 1 2"), "op 0 3 vllm::rms_norm\n");
+    const RankAnalysis analysis = Analyze(TraceFromScript(script));
+    const Finding* const finding = FindingIn(analysis);
+    ASSERT_NE(finding, nullptr);
+    EXPECT_EQ(finding->advice.find("loss"), std::string::npos);
+    EXPECT_NE(finding->advice.find(major == 7 ? "in float16:" : "in bfloat16:"), std::string::npos)
+        << finding->advice;
+    EXPECT_EQ(finding->fix.find("criterion"), std::string::npos);
+    EXPECT_NE((finding->advice + finding->fix).find("output = model(batch)"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace trainprof

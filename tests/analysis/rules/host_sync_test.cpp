@@ -25,6 +25,33 @@ TEST(HostSync, BlockingDeviceToHostCopiesAreChargedTheirDrain) {
             "error count=5 cost=0.135 gain=0.128..0.148 where=train.py:9 main x5");
 }
 
+TEST(HostSync, WhereNothingIsTrainedResultsAreReadOneStepLater) {
+  const auto advice = [](std::string_view operation) {
+    const RankAnalysis analysis = Analyze(TraceFromScript(fmt::format(R"(
+      thread 1
+      repeat 5 every 1000
+        step 0 1000 step
+        op 5 21 {}
+        call 10 20 cudaLaunchKernel | corr=1
+        call 30 405 cudaMemcpyAsync | corr=2
+        call 500 510 cudaLaunchKernel | corr=3
+      end
+      stream 0 7
+      repeat 5 every 1000
+        kernel 25 390 gemm | corr=1
+        copy 390 400 Memcpy DtoH (Device -> Pageable) | corr=2 bytes=4
+        kernel 515 1000 gemm | corr=3
+      end)",
+                                                                      operation)));
+    for (const Finding& finding : analysis.findings) {
+      if (finding.rule == "host-sync") return finding.advice.substr(0, 18);
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(advice("AddmmBackward0"), "Keep values on the");
+  EXPECT_EQ(advice("vllm::rms_norm"), "Read results one s");
+}
+
 // Something else had the processor for 200 us between the copy and the sync of each .item(): with the copy goes the sync.
 TEST(HostSync, OfAReadThatWasHeldUpTheSyncBehindIsPart) {
   const auto gain = [](int held_up_us) {

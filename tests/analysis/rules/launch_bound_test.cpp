@@ -86,6 +86,35 @@ TEST(LaunchBound, WhatHappensInFewStepsIsCountedAsSuch) {
       << advice;
 }
 
+TEST(LaunchBound, OfAServerItsOwnSettingsAreNamed) {
+  const auto text = [](std::string_view operation) {
+    const RankAnalysis analysis = Analyze(TraceFromScript(fmt::format(R"(
+    thread 1
+    repeat 2 every 100
+      step 0 100 step
+      op 0 4 {}
+      call 5 10 cudaLaunchKernel | corr=1
+      call 35 40 cudaLaunchKernel | corr=2
+    end
+    stream 0 7
+    repeat 2 every 100
+      kernel 12 20 a | corr=1 grid=4
+      kernel 42 50 b | corr=2 grid=4
+    end)",
+                                                                      operation)));
+    for (const Finding& finding : analysis.findings) {
+      if (finding.rule == "launch-bound") return finding.advice + "\n" + finding.fix;
+    }
+    return std::string("none");
+  };
+  EXPECT_NE(text("vllm::rms_norm").find("unless enforce_eager is set"), std::string::npos);
+  EXPECT_EQ(text("vllm::rms_norm").find("optimizer"), std::string::npos);
+  EXPECT_EQ(text("vllm::rms_norm").back(), '\n') << "its code is not the user's";
+  EXPECT_NE(text("sgl_kernel::rmsnorm").find("--disable-cuda-graph"), std::string::npos);
+  EXPECT_NE(text("aten::mm").find("torch.compile(model"), std::string::npos);
+  EXPECT_NE(text("AddmmBackward0").find("fused optimizers"), std::string::npos);
+}
+
 TEST(LaunchBound, ShapesThatVaryAreSaid) {
   const std::string advice = LaunchAdviceOf(R"(
     thread 1
