@@ -31,9 +31,15 @@ constexpr StepName StepNameOf(std::string_view name) {
   if (name.starts_with("prefill[") || name.starts_with("decode[")) {
     return {StepKind::kIteration, "decode[", true};
   }
-  // vLLM: "execute_context_1(512)_generation_32(32)", "execute_new_1_cached_63".
-  if (name.starts_with("execute_context_") || name.starts_with("execute_new_")) {
-    return {StepKind::kIteration, "execute_", true};
+  // vLLM: "execute_context_1(512)_generation_32(32)", "execute_new_1_cached_63", and with its tokens
+  // "execute_544_context_1(sq512sk512)_generation_32(sq32sk55086)".
+  if (name.starts_with("execute_")) {
+    const std::string_view what = name.substr(8);
+    const size_t behind_count = what.find_first_not_of("0123456789");
+    if (what.starts_with("context_") || what.starts_with("new_") ||
+        (behind_count != what.npos && what.substr(behind_count).starts_with("_context_"))) {
+      return {StepKind::kIteration, name.substr(0, 8), true};
+    }
   }
   // TensorRT-LLM: "[Executor] _forward_step 12: 1 ctx reqs, 8 gen reqs".
   if (name.starts_with("[Executor] _forward_step")) {

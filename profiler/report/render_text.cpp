@@ -107,6 +107,16 @@ void AppendAccount(std::string& out, const Over& over, const std::vector<Account
 }
 
 // What "other" of the thread's account holds, where it is a large part. Adds up to it.
+// "python gpu_model_runner.py(1351): execute_model": without the file's folders where these leave no room.
+std::string OtherName(const OtherItem& item, size_t width) {
+  const std::string whole = fmt::format("{} {}", Name(item.kind), item.name);
+  if (item.kind != OtherKind::kPython || whole.size() <= width) return ShortName(whole, width);
+  const std::string_view name = item.name;
+  const size_t folders = name.substr(0, name.find('(')).rfind('/');
+  if (folders == name.npos) return ShortName(whole, width);
+  return ShortName(fmt::format("{} {}", Name(item.kind), name.substr(folders + 1)), width);
+}
+
 void AppendOther(std::string& out, const RankAnalysis& rank) {
   constexpr double kWorthOpening = 0.10;  // of the steps' time
   constexpr double kWorthALine = 0.01;
@@ -114,8 +124,7 @@ void AppendOther(std::string& out, const RankAnalysis& rank) {
   constexpr size_t kNameWidth = 48;
   const OtherTime& other = rank.host_other;
   if (rank.Share(other.total) < kWorthOpening || !other.HasNames()) return;
-  const auto line = [&](std::string_view indent, std::string name, Duration total) {
-    name = std::string(indent) + ShortName(name, kNameWidth - indent.size());
+  const auto line = [&](const std::string& name, Duration total) {
     out += fmt::format("  {:<50}{:>10.3f} {:>6.1f} %\n", name, rank.PerStepMs(total),
                        100 * rank.Share(total));
   };
@@ -130,18 +139,19 @@ void AppendOther(std::string& out, const RankAnalysis& rank) {
       rest.count += item.kind == OtherKind::kMore ? item.count : 1;
       continue;
     }
-    line("", fmt::format("{} {}", Name(item.kind), item.name), item.total);
+    line(OtherName(item, kNameWidth), item.total);
     ++lines;
     for (const OtherItem& inside : item.inside) {
       if (inside.kind == OtherKind::kMore || rank.Share(inside.total) < kWorthALine) continue;
-      line("  of it ", fmt::format("{} {}", Name(inside.kind), inside.name), inside.total);
+      constexpr std::string_view kIndent = "  of it ";
+      line(std::string(kIndent) + OtherName(inside, kNameWidth - kIndent.size()), inside.total);
     }
   }
   if (rest.count > 0) {
-    line("", Counted(rest.count, "smaller one", "smaller ones"), rest.total);
+    line(Counted(rest.count, "smaller one", "smaller ones"), rest.total);
   }
   const OtherItem& last = other.items.back();
-  if (last.kind == OtherKind::kNothing) line("", "nothing recorded", last.total);
+  if (last.kind == OtherKind::kNothing) line("nothing recorded", last.total);
 }
 
 void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& rank,
@@ -171,9 +181,10 @@ void AppendRank(std::string& out, const JobAnalysis& job, const RankAnalysis& ra
     if (!state.empty()) out += fmt::format("GPU recording: {}\n", state);
   }
   if (rank.has_host_phases || rank.host_other.HasNames()) {
-    out += style.Bold(fmt::format(
-        "\n{}, {}{}\n", rank.workload == Workload::kInference ? "Main thread" : "Training thread",
-        unit, rank.phases_are_sampled ? ", by samples of its stacks" : ""));
+    // Where no phase of a loop is seen, nothing says that it trains.
+    const bool trains = rank.workload != Workload::kInference && rank.has_host_phases;
+    out += style.Bold(fmt::format("\n{}, {}{}\n", trains ? "Training thread" : "Main thread", unit,
+                                  rank.phases_are_sampled ? ", by samples of its stacks" : ""));
     AppendAccount(out, {rank.window, rank.steps.divisor()}, rank.host_account);
     AppendOther(out, rank);
     out += PhaseLinesText(rank);

@@ -13,6 +13,7 @@ TEST(StepNames, FrameworksIterationsAreKnown) {
        {"step", "step 12", "train_step", "Iteration 12", "step[DECODE bs=16]",
         "step[EXTEND bs=2 toks=4096]", "prefill[bs=2 tok=16384]", "decode[bs=16 tok=16]",
         "execute_context_1(512)_generation_32(32)", "execute_new_1_cached_63",
+        "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)",
         "[Executor] _forward_step 12: 1 ctx reqs, 8 gen reqs", "[pl][profile]run_training_batch",
         "train_batch", "train:#step_num=12,_r=1#"}) {
     EXPECT_EQ(StepNameOf(name).kind, StepKind::kIteration) << name;
@@ -24,7 +25,7 @@ TEST(StepNames, FrameworksIterationsAreKnown) {
   }
   for (const std::string_view name :
        {"", "Optimizer.step#SGD.step", "stepping", "forward", "decode", "[memory]", "[", "epoch 3",
-        "execute", "step_function_of_mine"}) {
+        "execute", "step_function_of_mine", "execute_", "execute_32", "execute_32_batches"}) {
     EXPECT_EQ(StepNameOf(name).kind, StepKind::kNone) << name;
   }
 }
@@ -34,6 +35,8 @@ TEST(StepNames, SizesOfABatchTellNoLoopsApart) {
   EXPECT_EQ(StepNameOf("prefill[bs=2 tok=16]").base, StepNameOf("decode[bs=16]").base);
   EXPECT_EQ(StepNameOf("execute_context_1(5)_generation_0(0)").base,
             StepNameOf("execute_context_0(0)_generation_32(32)").base);
+  EXPECT_EQ(StepNameOf("execute_32_context_0(sq0)_generation_32(sq32)").base,
+            StepNameOf("execute_64_context_1(sq32)_generation_32(sq32)").base);
   EXPECT_EQ(StepNameOf("step 1").base, StepNameOf("step 2").base);
   EXPECT_EQ(StepNameOf("train:#step_num=1#").base, StepNameOf("train:#step_num=22,_r=1#").base);
 }

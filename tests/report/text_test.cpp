@@ -245,6 +245,27 @@ TEST(TextReport, CallsNoRankSlowestWhereNoneMakesOthersWait) {
   EXPECT_NE(TextReport(job).find("\nRank 1, the slowest\n"), std::string::npos);
 }
 
+// Else several functions of a file far down read alike.
+TEST(TextReport, LeavesOutFoldersWhereAFunctionsNameHasNoRoom) {
+  JobAnalysis job;
+  RankAnalysis& rank = job.ranks.emplace_back(RankThatSkips(0, {}));
+  rank.window = Milliseconds(10);
+  rank.host_other.total = Milliseconds(10);
+  rank.host_other.items = {
+      {OtherKind::kPython, "vllm/v1/utils.py(130): copy_to_gpu", Milliseconds(5), 1},
+      {OtherKind::kPython, "vllm/v1/worker/gpu_model_runner.py(931): _update_states",
+       Milliseconds(4), 1},
+      {OtherKind::kRange, "a/range/with/a/name/that/is/longer/than/the/column", Milliseconds(1), 1},
+  };
+  const std::string text = TextReport(job);
+  EXPECT_NE(text.find("  python vllm/v1/utils.py(130): copy_to_gpu "), std::string::npos) << text;
+  EXPECT_NE(text.find("  python gpu_model_runner.py(931): _update_states "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  range a/range/with/a/name/that/is/longer/than..."), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nMain thread, ms/step\n"), std::string::npos) << text;
+}
+
 TEST(TextReport, SaysOnceWhySeveralRulesWereSkipped) {
   JobAnalysis job;
   const std::vector<std::string> rules{"cpu-tensor", "host-sync", "low-utilisation"};
