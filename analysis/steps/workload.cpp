@@ -1,6 +1,7 @@
 #include "analysis/steps/workload.h"
 
 #include <algorithm>
+#include <span>
 
 #include "analysis/steps/step_names.h"
 #include "trace/base/cancel.h"
@@ -12,6 +13,11 @@ using names_internal::ContainsNoCase;
 
 // Without steps fewer are no pass through a model.
 constexpr size_t kModelsKernels = 64;
+
+bool HasAny(std::string_view name, std::span<const std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return ContainsNoCase(name, part); });
+}
 
 bool IsOperator(RangeKind kind) {
   return kind == RangeKind::kCpuOp || kind == RangeKind::kUserAnnotation;
@@ -27,8 +33,7 @@ bool Trains(RangeKind kind, NameFacts facts, std::string_view name) {
 bool KernelTrains(std::string_view name) {
   constexpr std::string_view kParts[] = {"backward", "_bwd",  "bwd_",     "dgrad",
                                          "wgrad",    "adamw", "fusedadam"};
-  return std::any_of(std::begin(kParts), std::end(kParts),
-                     [&](std::string_view part) { return ContainsNoCase(name, part); });
+  return HasAny(name, kParts);
 }
 
 // Nearly always an optimizer's, on the tensors of all layers; a server copies so to several as well.
@@ -38,9 +43,7 @@ bool IsOfManyTensors(std::string_view name) { return ContainsNoCase(name, "multi
 bool Serves(std::string_view name) {
   constexpr std::string_view kParts[] = {"vllm",   "sglang",   "sgl_kernel",
                                          "trtllm", "tensorrt", "enqueueV3"};
-  return StepNameOf(name).serves ||
-         std::any_of(std::begin(kParts), std::end(kParts),
-                     [&](std::string_view part) { return ContainsNoCase(name, part); });
+  return StepNameOf(name).serves || HasAny(name, kParts);
 }
 
 }  // namespace
@@ -59,9 +62,10 @@ std::string_view Name(Workload workload) {
 
 Workload WorkloadOf(const Trace& trace, const Steps& steps) {
   std::vector<bool> seen(trace.strings.size(), false);
-  const auto is_new = [&](StringId name) {
-    const bool was_seen = seen[Index(name)];
-    seen[Index(name)] = true;
+  std::vector<bool> seen_functions(seen);
+  const auto is_new = [](StringId name, std::vector<bool>& seen_before) {
+    const bool was_seen = seen_before[Index(name)];
+    seen_before[Index(name)] = true;
     return !was_seen;
   };
   bool has_operators = false;
@@ -71,18 +75,20 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
   for (uint32_t row = 0; row < trace.ranges.size(); ++row) {
     CancelPoint(row);
     const RangeKind kind = trace.ranges.kind[row];
+    const StringId id = trace.ranges.name[row];
     const bool is_function = kind == RangeKind::kPythonFunction;
-    if (!(is_function || IsOperator(kind)) || !is_new(trace.ranges.name[row])) continue;
-    const std::string_view name = trace.Text(trace.ranges.name[row]);
+    if (!is_function && !IsOperator(kind)) continue;
+    if (!is_new(id, is_function ? seen_functions : seen)) continue;
+    const std::string_view name = trace.Text(id);
     serves |= Serves(name);
     if (is_function) continue;
-    if (Trains(kind, trace.Facts(trace.ranges.name[row]), name)) return Workload::kTraining;
+    if (Trains(kind, trace.Facts(id), name)) return Workload::kTraining;
     has_operators |= kind == RangeKind::kCpuOp && name.starts_with("aten::");
   }
   for (uint32_t row = 0; row < trace.device_ops.size(); ++row) {
     CancelPoint(row);
     if (trace.device_ops.kind[row] == DeviceOpKind::kKernel) ++kernels;
-    if (!is_new(trace.device_ops.name[row])) continue;
+    if (!is_new(trace.device_ops.name[row], seen)) continue;
     const std::string_view name = trace.Text(trace.device_ops.name[row]);
     if (KernelTrains(name)) return Workload::kTraining;
     of_many_tensors |= IsOfManyTensors(name);
@@ -95,14 +101,17 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
 }
 
 Server ServerOf(const Trace& trace) {
+  // Of its own modules, operators and kernels: an environment may be called so as well.
+  constexpr std::string_view kSglang[] = {"sglang/srt/", "sgl_kernel::"};
+  constexpr std::string_view kVllm[] = {"vllm::",       "vllm/v1/",     "vllm/model_executor/",
+                                        "vllm/worker/", "vllm/engine/", "vllm/distributed/"};
   Server server = Server::kNone;
   for (uint32_t id = 0; id < trace.strings.size(); ++id) {
     CancelPoint(id);
     const std::string_view text = trace.Text(StringId{id});
     // It uses some of vLLM's kernels.
-    if (ContainsNoCase(text, "sglang") || ContainsNoCase(text, "sgl_kernel"))
-      return Server::kSglang;
-    if (ContainsNoCase(text, "vllm")) server = Server::kVllm;
+    if (HasAny(text, kSglang)) return Server::kSglang;
+    if (HasAny(text, kVllm)) server = Server::kVllm;
   }
   return server;
 }

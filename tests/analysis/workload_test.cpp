@@ -39,6 +39,8 @@ TEST(Workload, AServersFunctionsAreInference) {
   EXPECT_EQ(Of("python 0 10 vllm/v1/worker/gpu_model_runner.py(9): execute\n"
                "op 10 20 MmBackward0"),
             Workload::kTraining);
+  // What an operator is called is looked at, though a function was met that is called so.
+  EXPECT_EQ(Of("python 0 10 backward\nop 10 20 backward"), Workload::kTraining);
 }
 
 // SGLang copies to several tensors at once.
@@ -61,7 +63,10 @@ TEST(Workload, NamesTellTheServer) {
   };
   EXPECT_EQ(server("aten::mm"), Server::kVllm);
   EXPECT_EQ(server("sgl_kernel::rmsnorm"), Server::kSglang);  // which uses some of vLLM's kernels
-  EXPECT_EQ(ServerOf(TraceFromScript("thread 1\nop 0 10 aten::mm")), Server::kNone);
+  EXPECT_EQ(server("sglang/srt/managers/scheduler.py(9):_run"), Server::kSglang);
+  EXPECT_EQ(ServerOf(TraceFromScript("thread 1\nop 0 10 aten::mm\npython 10 20 "
+                                     "/envs/vllm/lib/python3.12/site-packages/torch/x.py(9): f")),
+            Server::kNone);
 }
 
 TEST(Workload, WithNothingThatWouldShowItNothingIsKnown) {
