@@ -27,4 +27,10 @@ inline std::string TimeText(double ms) {
   return fmt::format("{:.1f} ms", ms);
 }
 
+// Milliseconds without their unit, to a tenth, or as many digits as a small one needs: "12.3", "0.04", "0.003".
+inline std::string MsText(double ms) {
+  if (ms >= 0.05 || ms <= 0) return fmt::format("{:.1f}", ms);
+  return ms >= 0.005 ? fmt::format("{:.2f}", ms) : fmt::format("{:.3f}", ms);
+}
+
 }  // namespace trainprof

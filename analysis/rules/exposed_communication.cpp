@@ -31,6 +31,7 @@ struct Communication {
   std::vector<Row> ops;  // exposed at least in part
   std::map<std::string_view, Operation> by_operation;
   std::map<CollectiveUse, Duration> by_use;
+  Duration sums_of_forward;  // of by_use: launched in the forward pass, where no gradient is
 
   // That of which most is exposed.
   CollectiveUse MainUse() const {
@@ -40,8 +41,22 @@ struct Communication {
   }
 };
 
+IntervalSet ForwardOf(const HostAccount& host) {
+  std::vector<Interval> forward;
+  for (const Segment<Phase>& segment : host.phases) {
+    if (segment.value == Phase::kForward) forward.push_back(segment.interval);
+  }
+  return IntervalSet::Union(std::move(forward));
+}
+
 Communication Collect(const RankModel& model, const DeviceAccount& device) {
   const DeviceOpTable& ops = model.trace.device_ops;
+  const IntervalSet forward = ForwardOf(model.host);
+  const auto is_in_forward = [&](Row call) {
+    if (call == kNoRow) return false;
+    const TraceTime at = model.trace.api.begin[Index(call)];
+    return forward.TotalWithin({at, at + Duration{1}}).ns > 0;
+  };
   Communication found;
   for (uint32_t op = 0; op < ops.size(); ++op) {
     CancelPoint(op);
@@ -54,7 +69,11 @@ Communication Collect(const RankModel& model, const DeviceAccount& device) {
     Operation& operation = found.by_operation[OperationOf(model.trace, Row{op})];
     ++operation.count;
     operation.exposed += exposed;
-    found.by_use[UseOf(model.trace, Row{op})] += exposed;
+    const CollectiveUse use = UseOf(model.trace, Row{op});
+    found.by_use[use] += exposed;
+    if (use == CollectiveUse::kSum && is_in_forward(ops.launch[op])) {
+      found.sums_of_forward += exposed;
+    }
   }
   return found;
 }
@@ -90,7 +109,19 @@ struct Remedy {
   std::string fix;  // in Python
 };
 
-Remedy RemedyFor(CollectiveUse use, const RankModel& model) {
+// Sums within the forward pass of a training: a backward pass has as many of these beside its gradients'.
+Remedy ForSumsOfForward() {
+  return {
+      "Else many of these sums stand within the forward pass, where no gradients are. Where they join the parts "
+      "of a layer (tensor parallelism), let the ranks that share a layer be few and within one node, and "
+      "let pieces of a product hide the sums of others (in Megatron-Core: sequence_parallel with "
+      "tp_comm_overlap). Those of a loss or a metric are needed every N steps only.",
+      ""};
+}
+
+Remedy RemedyFor(const Communication& found, const RankModel& model) {
+  constexpr double kManyOfForward = 0.25;
+  const CollectiveUse use = found.MainUse();
   const bool is_cpp = LanguageOf(model.trace) == Language::kCpp;
   const auto in_python = [&](std::string_view text) { return is_cpp ? "" : text; };
   switch (use) {
@@ -103,6 +134,10 @@ Remedy RemedyFor(CollectiveUse use, const RankModel& model) {
             "within a node and for small messages, takes less time than NCCL's, and still less where it is "
             "fused with the norm behind it.",
             ""};
+      }
+      if (static_cast<double>(found.sums_of_forward.ns) >=
+          kManyOfForward * static_cast<double>(found.by_use.at(use).ns)) {
+        return ForSumsOfForward();
       }
       return {
           fmt::format(
@@ -190,7 +225,7 @@ Diagnosis OfKernels(const RankModel& model, const DeviceAccount& device) {
                      exposed(op).ToMilliseconds()),
          ops.interval(op), Table::kDeviceOps, op});
   }
-  Remedy remedy = RemedyFor(found.MainUse(), model);
+  Remedy remedy = RemedyFor(found, model);
   finding.advice =
       "First see whether a rank comes late: all wait for it, and then its cause is the one to take on. " +
       remedy.advice;

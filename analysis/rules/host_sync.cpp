@@ -112,11 +112,12 @@ RuleOutcome Check(const RankModel& model) {
   Finding finding;
   finding.severity =
       model.ShareOfWindow(drain) > kErrorDrainShare ? Severity::kError : Severity::kWarning;
-  finding.title = fmt::format(
-      "Host syncs: {} the host{} for {:.1f} {}; the GPU then idles {:.1f}",
-      syncs.size() == 1 ? "1 device-to-host copy blocks"
-                        : fmt::format("{} device-to-host copies block", syncs.size()),
-      InStepsText(steps), model.PerStepMs(blocked), model.Unit(), model.PerStepMs(drain));
+  finding.title =
+      fmt::format("Host syncs: {} the host{} for {} {}; the GPU then idles {}",
+                  syncs.size() == 1 ? "1 device-to-host copy blocks"
+                                    : fmt::format("{} device-to-host copies block", syncs.size()),
+                  InStepsText(steps), MsText(model.PerStepMs(blocked)), model.Unit(),
+                  MsText(model.PerStepMs(drain)));
   finding.count = static_cast<int64_t>(syncs.size());
   finding.cost = drain;
   Describe(model, syncs, finding);

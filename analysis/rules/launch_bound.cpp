@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <span>
@@ -310,10 +311,11 @@ Finding Describe(const RankModel& model, const DeviceAccount& device, Classes cl
       model.workload == Workload::kInference ? ServerOf(model.trace) : Server::kNone;
   finding.advice = Advice(model, server, repeats);
   finding.fix = FixOf(model, server);
-  const std::string each = fmt::format(
-      "{:.0f} launches{}, the median kernel takes {:.1f} us",
-      static_cast<double>(launches.size()) / static_cast<double>(model.device_steps.divisor()),
-      model.device_steps.count() > 0 ? " a step" : "", median_us);
+  const int64_t per_step = std::llround(static_cast<double>(launches.size()) /
+                                        static_cast<double>(model.device_steps.divisor()));
+  const std::string each = fmt::format("{}{}, the median kernel takes {:.1f} us",
+                                       Counted(per_step, "launch", "launches"),
+                                       model.device_steps.count() > 0 ? " a step" : "", median_us);
   const auto ms = [&](DeviceClass c) { return model.PerStepMs(device.Of(c)); };
   if (IsOneOf(DeviceClass::kIdleLaunchBound, classes)) {
     finding.title =

@@ -48,8 +48,8 @@ std::string CausesText(const RankModel& model, const DeviceAccount& account) {
   std::string text;
   for (const DeviceClass c : CausesOf(account)) {
     if (model.ShareOfWindow(account.Of(c)) < kLeastShare) continue;
-    text += fmt::format("{}{} {:.1f} {}", text.empty() ? "" : ", ", Title(c),
-                        model.PerStepMs(account.Of(c)), model.Unit());
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", Title(c),
+                        MsText(model.PerStepMs(account.Of(c))), model.Unit());
   }
   return text.empty() ? "nothing of 1 % or more" : text;
 }
@@ -157,11 +157,11 @@ Finding Describe(const RankModel& model, const Rest& rest) {
   const bool is_range = account.Of(DeviceClass::kIdleUnrecorded).ns > 0 && rest.busy_high >= 0.01;
   const auto share = [&](DeviceClass c) { return model.ShareOfWindow(account.Of(c)); };
   finding.title = fmt::format(
-      "Low utilisation: GPU {} is busy for {}{} of the step{}; no finding explains {:.1f} {} of its idle time",
+      "Low utilisation: GPU {} is busy for {}{} of the step{}; no finding explains {} {} of its idle time",
       id, is_range ? "at most " : "", Percent(rest.busy_high),
       BusyParts(share(DeviceClass::kCompute), share(DeviceClass::kExposedCopy),
                 share(DeviceClass::kExposedCommunication)),
-      model.PerStepMs(rest.unexplained), model.Unit());
+      MsText(model.PerStepMs(rest.unexplained)), model.Unit());
   finding.count = static_cast<int64_t>(model.device_steps.count());
   finding.cost = rest.unexplained;
   AddEvidence(model, account, finding);

@@ -11,6 +11,7 @@
 #include "analysis/host/copy_calls.h"
 #include "analysis/host/program.h"
 #include "analysis/rule.h"
+#include "analysis/words.h"
 #include "trace/base/cancel.h"
 
 namespace trainprof::rules {
@@ -97,9 +98,9 @@ RuleOutcome Check(const RankModel& model) {
   Finding finding;
   finding.severity = model.ShareOfWindow(cost) > kWarnShare ? Severity::kWarning : Severity::kNote;
   finding.title = fmt::format(
-      "Pageable copies: {:.1f} MB{} from pageable host memory block the host for {:.1f} {}",
+      "Pageable copies: {:.1f} MB{} from pageable host memory block the host for {} {}",
       static_cast<double>(bytes_per_step) * 1e-6, model.device_steps.count() > 0 ? "/step" : "",
-      model.PerStepMs(copies.blocked), model.Unit());
+      MsText(model.PerStepMs(copies.blocked)), model.Unit());
   finding.count = static_cast<int64_t>(copies.rows.size());
   finding.cost = cost;
   Describe(model, copies, finding);

@@ -125,9 +125,9 @@ RuleOutcome Check(const RankModel& model) {
   finding.severity = SeverityOfLoss(model.ShareOfWindow(finding.cost));
   if (finding.severity == Severity::kNote) finding.severity = Severity::kWarning;
   finding.title =
-      fmt::format("Sync calls: {}{} hold the host for {:.1f} {}; the GPU then idles {:.1f}",
-                  NamesText(model, calls), InStepsText(steps), model.PerStepMs(all.Total()),
-                  model.Unit(), model.PerStepMs(finding.cost));
+      fmt::format("Sync calls: {}{} hold the host for {} {}; the GPU then idles {}",
+                  NamesText(model, calls), InStepsText(steps), MsText(model.PerStepMs(all.Total())),
+                  model.Unit(), MsText(model.PerStepMs(finding.cost)));
   finding.count = static_cast<int64_t>(calls.size());
   Describe(model, calls, finding);
   const Language language = LanguageOf(model.trace);

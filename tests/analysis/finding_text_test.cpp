@@ -146,6 +146,14 @@ TEST(FindingText, NoAbsurdNumberOfWorkersIsAdvised) {
   }
 }
 
+TEST(FindingText, SmallTimesAreNotNothing) {
+  EXPECT_EQ(MsText(12.34), "12.3");
+  EXPECT_EQ(MsText(0.06), "0.1");
+  EXPECT_EQ(MsText(0.04), "0.04");
+  EXPECT_EQ(MsText(0.003), "0.003");
+  EXPECT_EQ(MsText(0), "0.0");
+}
+
 TEST(FindingText, NoPinnedMemoryWithoutADevice) {
   constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
   EXPECT_NE(AdviceOf(Waiting(kLoader, true)).find("pin_memory"), std::string::npos);

@@ -69,8 +69,10 @@ TEST(ExposedCommunication, AdviceIsOfWhatIsSent) {
   constexpr char kTrains[] = "autograd::engine::evaluate_function: AddmmBackward0";
   constexpr char kSum[] = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL";
   constexpr char kPairs[] = "ncclDevKernel_SendRecv";
-  expect(advice("forward", kSum, kTrains), {"whether a rank comes late", "gradients", "no_sync()"});
+  expect(advice("backward", kSum, kTrains),
+         {"whether a rank comes late", "gradients", "no_sync()"});
   expect(advice("layer", kSum, "aten::mm"), {"fewer GPUs", "halves of a batch"});
+  expect(advice("forward", kSum, kTrains), {"within the forward pass", "tensor parallelism"});
   expect(advice("nccl:_all_gather_base", "ncclDevKernel_AllGather_RING_LL", kTrains),
          {"next layer's weights", "fully_shard("});
   expect(advice("nccl:all_to_all", kPairs, kTrains), {"embeddings", "all_to_all_single("});
