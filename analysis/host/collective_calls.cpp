@@ -1,7 +1,5 @@
 #include "analysis/host/collective_calls.h"
 
-#include <initializer_list>
-
 #include "analysis/host/call_sites.h"
 #include "trace/base/kernel_names.h"
 #include "trace/base/names.h"
@@ -37,27 +35,21 @@ std::string_view OperationOf(const Trace& trace, Row op) {
 }
 
 CollectiveUse UseOf(const Trace& trace, Row op) {
+  using names_internal::ContainsOneOf;
   const std::string_view told = ToldOperationOf(trace, op);
-  const std::string_view name =
-      told.empty() ? QualifiedNameOf(trace.Text(trace.device_ops.name[Index(op)])) : told;
-  const auto has = [&](std::initializer_list<std::string_view> words) {
-    for (const std::string_view word : words) {
-      if (names_internal::ContainsNoCase(name, word)) return true;
-    }
-    return false;
-  };
-  if (has({"deep_ep::", "internode", "intranode", "inter_node", "intra_node", "moea2a",
-           "a2a_dispatch", "a2a_combine"})) {
-    return CollectiveUse::kExperts;
+  const std::string_view kernel = trace.Text(trace.device_ops.name[Index(op)]);
+  if (told.empty() && ExchangesTokens(kernel)) return CollectiveUse::kExperts;
+  const std::string_view name = told.empty() ? QualifiedNameOf(kernel) : told;
+  if (ContainsOneOf(name, {"alltoall", "all_to_all", "all2all"})) return CollectiveUse::kExchange;
+  if (ContainsOneOf(name, {"allreduce", "all_reduce", "cross_device_reduce"})) {
+    return CollectiveUse::kSum;
   }
-  if (has({"alltoall", "all_to_all", "all2all"})) return CollectiveUse::kExchange;
-  if (has({"allreduce", "all_reduce", "cross_device_reduce"})) return CollectiveUse::kSum;
-  if (has({"allgather", "all_gather", "reducescatter", "reduce_scatter"})) {
+  if (ContainsOneOf(name, {"allgather", "all_gather", "reducescatter", "reduce_scatter"})) {
     return CollectiveUse::kShards;
   }
   // Both an exchange and a pair, where the kernel alone tells.
-  if (has({"sendrecv"})) return CollectiveUse::kOther;
-  return has({"send", "recv"}) ? CollectiveUse::kPair : CollectiveUse::kOther;
+  if (ContainsOneOf(name, {"sendrecv"})) return CollectiveUse::kOther;
+  return ContainsOneOf(name, {"send", "recv"}) ? CollectiveUse::kPair : CollectiveUse::kOther;
 }
 
 }  // namespace trainprof

@@ -1,8 +1,5 @@
 #include "analysis/steps/workload.h"
 
-#include <algorithm>
-#include <span>
-
 #include "analysis/steps/step_names.h"
 #include "trace/base/cancel.h"
 
@@ -10,14 +7,10 @@ namespace trainprof {
 namespace {
 
 using names_internal::ContainsNoCase;
+using names_internal::ContainsOneOf;
 
 // Without steps fewer are no pass through a model.
 constexpr size_t kModelsKernels = 64;
-
-bool HasAny(std::string_view name, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return ContainsNoCase(name, part); });
-}
 
 bool IsOperator(RangeKind kind) {
   return kind == RangeKind::kCpuOp || kind == RangeKind::kUserAnnotation;
@@ -31,9 +24,7 @@ bool Trains(RangeKind kind, NameFacts facts, std::string_view name) {
 }
 
 bool KernelTrains(std::string_view name) {
-  constexpr std::string_view kParts[] = {"backward", "_bwd",  "bwd_",     "dgrad",
-                                         "wgrad",    "adamw", "fusedadam"};
-  return HasAny(name, kParts);
+  return ContainsOneOf(name, {"backward", "_bwd", "bwd_", "dgrad", "wgrad", "adamw", "fusedadam"});
 }
 
 // Nearly always an optimizer's, on the tensors of all layers; a server copies so to several as well.
@@ -41,9 +32,8 @@ bool IsOfManyTensors(std::string_view name) { return ContainsNoCase(name, "multi
 
 // What only a server of models calls its own.
 bool Serves(std::string_view name) {
-  constexpr std::string_view kParts[] = {"vllm",   "sglang",   "sgl_kernel",
-                                         "trtllm", "tensorrt", "enqueueV3"};
-  return StepNameOf(name).serves || HasAny(name, kParts);
+  return StepNameOf(name).serves ||
+         ContainsOneOf(name, {"vllm", "sglang", "sgl_kernel", "trtllm", "tensorrt", "enqueuev3"});
 }
 
 }  // namespace
@@ -101,17 +91,16 @@ Workload WorkloadOf(const Trace& trace, const Steps& steps) {
 }
 
 Server ServerOf(const Trace& trace) {
-  // Of its own modules, operators and kernels: an environment may be called so as well.
-  constexpr std::string_view kSglang[] = {"sglang/srt/", "sgl_kernel::"};
-  constexpr std::string_view kVllm[] = {"vllm::",       "vllm/v1/",     "vllm/model_executor/",
-                                        "vllm/worker/", "vllm/engine/", "vllm/distributed/"};
   Server server = Server::kNone;
   for (uint32_t id = 0; id < trace.strings.size(); ++id) {
     CancelPoint(id);
+    // Of its own modules, operators and kernels: an environment may be called so as well.
     const std::string_view text = trace.Text(StringId{id});
-    // It uses some of vLLM's kernels.
-    if (HasAny(text, kSglang)) return Server::kSglang;
-    if (HasAny(text, kVllm)) server = Server::kVllm;
+    if (ContainsOneOf(text, {"sglang/srt/", "sgl_kernel::"})) return Server::kSglang;
+    if (ContainsOneOf(text, {"vllm::", "vllm/v1/", "vllm/model_executor/", "vllm/worker/",
+                             "vllm/engine/", "vllm/distributed/"})) {
+      server = Server::kVllm;  // SGLang uses some of its kernels
+    }
   }
   return server;
 }

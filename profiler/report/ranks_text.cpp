@@ -127,11 +127,12 @@ std::string Verdicts(const JobAnalysis& job, const std::vector<Alike>& groups) {
       continue;
     }
     const auto median = [&](size_t r) { return job.ranks[r].steps.Median().ToMilliseconds(); };
-    out += fmt::format("{}\n",
-                       Wrap(fmt::format("{} ranks ({}): median step {}; the first, rank {}: {}",
-                                        group.ranks.size(), RanksText(job, group.numbers),
-                                        RangeOf(group, median), rank.rank, Verdict(rank)),
-                            4, kTextWidth));
+    const std::string steps =
+        rank.steps.count() == 0 ? "" : fmt::format("median step {}; ", RangeOf(group, median));
+    out += fmt::format(
+        "{}\n", Wrap(fmt::format("{} ranks ({}): {}the first, rank {}: {}", group.ranks.size(),
+                                 RanksText(job, group.numbers), steps, rank.rank, Verdict(rank)),
+                     4, kTextWidth));
   }
   return out;
 }

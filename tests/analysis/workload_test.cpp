@@ -31,6 +31,7 @@ TEST(Workload, OperatorsWithoutABackwardPassAreInference) {
 TEST(Workload, AServersOwnNamesAreInference) {
   EXPECT_EQ(Of("annotation 0 10 step[DECODE bs=8]"), Workload::kInference);
   EXPECT_EQ(Of("op 0 10 vllm::unified_attention"), Workload::kInference);
+  EXPECT_EQ(Of("annotation 0 10 IExecutionContext::enqueueV3"), Workload::kInference);
 }
 
 TEST(Workload, AServersFunctionsAreInference) {

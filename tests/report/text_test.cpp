@@ -231,6 +231,17 @@ TEST(TextReport, ShowsManyRanksInGroups) {
   EXPECT_NE(text.find("rank 1234 comes last"), std::string::npos) << text;
 }
 
+TEST(TextReport, SpeaksOfNoStepOfRanksWithoutAny) {
+  JobAnalysis job;
+  for (int64_t number = 0; number < 100; ++number) {
+    job.ranks.push_back(RankThatSkips(number, {}));
+    job.ranks.back().steps = {};
+  }
+  EXPECT_NE(TextReport(job).find("\n100 ranks (ranks 0 to 99): the first, rank 0: no steps"),
+            std::string::npos)
+      << TextReport(job);
+}
+
 TEST(TextReport, CallsNoRankSlowestWhereNoneMakesOthersWait) {
   JobAnalysis job;
   for (int64_t number = 0; number < 3; ++number) {

@@ -26,47 +26,40 @@ constexpr std::string_view FunctionOf(std::string_view kernel) {
   return scope == name.npos ? name : name.substr(scope + 2);
 }
 
+// Sends tokens to their experts, or back: DeepEP, whatever namespace it was put into, MoRI, pplx, TensorRT-LLM.
+constexpr bool ExchangesTokens(std::string_view kernel) {
+  return names_internal::ContainsOneOf(
+      QualifiedNameOf(kernel), {"deep_ep::", "internode", "intranode", "inter_node", "intra_node",
+                                "moea2a", "a2a_dispatch", "a2a_combine"});
+}
+
 // A kernel that moves data between GPUs, or waits for another one's: NCCL, RCCL, NVSHMEM, MSCCL++,
 // Transformer Engine's user buffers, torch's symmetric memory (multimem_*, one_shot_*, two_shot_*),
-// the custom all-reduces of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick reduce, and what
-// sends tokens to their experts and back: DeepEP, whatever namespace it was put into, MoRI, pplx,
-// TensorRT-LLM. Others are known by their streams and records (trace/build/communication_join.h). What says "all_reduce" within its
-// template's arguments alone is none, nor is a matrix product that ends with it.
+// the custom all-reduces of vLLM, SGLang, TensorRT-LLM, FlashInfer and AMD's quick reduce, and
+// exchanges of tokens. Others are known by their streams and records (trace/build/communication_join.h).
+// What says "all_reduce" within its template's arguments alone is none, nor is a matrix product that ends with it.
 constexpr bool IsCommunicationKernel(std::string_view name) {
-  using names_internal::ContainsNoCase;
-  for (const std::string_view library :
-       {"nccl", "rccl", "nvshmem", "deep_ep::", "mscclpp", "quickreduce", "cross_device_reduce",
-        "symm_mem::", "symmetric_memory", "userbuffers", "barrier_all_on_stream"}) {
-    if (ContainsNoCase(name, library)) return true;
-  }
-  const std::string_view qualified = QualifiedNameOf(name);
-  for (const std::string_view between : {"internode", "intranode", "inter_node", "intra_node"}) {
-    if (ContainsNoCase(qualified, between)) return true;
+  using names_internal::ContainsOneOf;
+  if (ContainsOneOf(name,
+                    {"nccl", "rccl", "nvshmem", "mscclpp", "quickreduce", "cross_device_reduce",
+                     "symm_mem::", "symmetric_memory", "userbuffers", "barrier_all_on_stream"}) ||
+      ExchangesTokens(name)) {
+    return true;
   }
   const std::string_view function = FunctionOf(name);
-  for (const std::string_view product : {"gemm", "matmul", "split_k", "splitk", "epilogue"}) {
-    if (ContainsNoCase(function, product)) return false;
-  }
-  for (const std::string_view collective :
-       {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
-        "alltoall", "all_to_all", "multimem_", "quick_reduce", "moea2a", "a2a_dispatch",
-        "a2a_combine"}) {
-    if (ContainsNoCase(function, collective)) return true;
-  }
-  return false;
+  return !ContainsOneOf(function, {"gemm", "matmul", "split_k", "splitk", "epilogue"}) &&
+         ContainsOneOf(function,
+                       {"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter",
+                        "reduce_scatter", "alltoall", "all_to_all", "multimem_", "quick_reduce"});
 }
 
 // A matrix product or a convolution of float32 that runs on CUDA cores: of cuBLAS, cuDNN and CUTLASS
 // ("ampere_sgemm_128x64_tn", "cutlass_80_simt_sgemm_256x128", "sm80_xmma_gemm_f32f32_f32f32_f32_tn", "volta_scudnn_...").
 // Those of TF32 ("f32f32_tf32f32", "s1688gemm"), and of halves that are added up in float32, are none.
 constexpr bool IsFullPrecisionProduct(std::string_view name) {
-  using names_internal::ContainsNoCase;
-  const auto says = [&](std::string_view word) { return ContainsNoCase(name, word); };
-  if (!says("sgemm") && !says("scudnn") && !says("f32f32_f32f32")) return false;
-  for (const std::string_view other : {"tf32", "tensorop", "half", "bfloat16", "f16", "fp16"}) {
-    if (says(other)) return false;
-  }
-  return true;
+  using names_internal::ContainsOneOf;
+  return ContainsOneOf(name, {"sgemm", "scudnn", "f32f32_f32f32"}) &&
+         !ContainsOneOf(name, {"tf32", "tensorop", "half", "bfloat16", "f16", "fp16"});
 }
 
 }  // namespace trainprof

@@ -78,6 +78,14 @@ constexpr bool IsOneOf(std::string_view text, const std::string_view (&lower)[N]
   return false;
 }
 
+// `lower` in lower case, as above.
+constexpr bool ContainsOneOf(std::string_view text, std::initializer_list<std::string_view> lower) {
+  for (std::string_view part : lower) {
+    if (ContainsNoCase(text, part)) return true;
+  }
+  return false;
+}
+
 constexpr bool StartsWithOneOf(std::string_view text,
                                std::initializer_list<std::string_view> prefixes) {
   for (std::string_view prefix : prefixes) {

@@ -40,28 +40,23 @@ TEST(ExposedCommunication, CollectivesThatNoKernelHides) {
 // By what most of it is: of embeddings an all-to-all, though torch launched a sum of gradients as well.
 TEST(ExposedCommunication, AdviceIsOfWhatIsSent) {
   const auto advice = [](std::string_view range, std::string_view kernel, std::string_view other) {
-    const RankAnalysis rank =
-        Analyze(TraceFromScript(fmt::format(R"(
+    return AdviceOf("exposed-communication", fmt::format(R"(
     thread 1
     repeat 20 every 1000
       step 0 1000 step
-      op 0 9 {0}
-      annotation 1 8 {1}
+      op 0 9 aten::mm
+      annotation 1 8 {0}
       call 2 3 cudaLaunchKernel | corr=1
       call 10 11 cudaLaunchKernel | corr=2
-      op 12 40 {3}
+      op 12 40 {2}
       call 15 1000 cudaDeviceSynchronize
     end
     stream 0 9
     repeat 20 every 1000
-      kernel 20 700 {2} | corr=1
+      kernel 20 700 {1} | corr=1
       kernel 700 990 ncclDevKernel_AllReduce_Sum_f32_RING_LL | corr=2
     end)",
-                                            "aten::mm", range, kernel, other)));
-    for (const Finding& finding : rank.findings) {
-      if (finding.rule == "exposed-communication") return finding.advice + "\n" + finding.fix;
-    }
-    return std::string("none");
+                                                         range, kernel, other));
   };
   const auto expect = [](const std::string& text, std::initializer_list<const char*> words) {
     for (const char* word : words) EXPECT_NE(text.find(word), text.npos) << word << "\n" << text;

@@ -75,8 +75,8 @@ TEST(ExposedCopy, KindsAreToldApart) {
 
 // That is pageable-copy's.
 TEST(ExposedCopy, GradientsThatLeaveTheirBucketsAreToldApart) {
-  const auto fix = [](std::string_view operation) {
-    const RankAnalysis analysis = Analyze(TraceFromScript(fmt::format(R"(
+  const auto advice = [](std::string_view operation) {
+    return AdviceOf("exposed-copy", fmt::format(R"(
     thread 1
     repeat 10 every 1000
       step 0 1000 step
@@ -89,15 +89,12 @@ TEST(ExposedCopy, GradientsThatLeaveTheirBucketsAreToldApart) {
       kernel 10 500 gemm | corr=1
       copy 500 600 Memcpy DtoD (Device -> Device) | corr=2 bytes=8000000
     end)",
-                                                                      operation)));
-    for (const Finding& finding : analysis.findings) {
-      if (finding.rule == "exposed-copy") return finding.advice.substr(0, 10) + "\n" + finding.fix;
-    }
-    return std::string("none");
+                                                operation));
   };
-  EXPECT_EQ(fix("torch.distributed.ddp.reducer::copy_bucket_to_grad"),
-            "9 of them \nmodel = DistributedDataParallel(model, gradient_as_bucket_view=True)");
-  EXPECT_EQ(fix("aten::cat"), "Copies wit\n");
+  const std::string of_buckets = advice("torch.distributed.ddp.reducer::copy_bucket_to_grad");
+  EXPECT_TRUE(of_buckets.starts_with("9 of them copy gradients")) << of_buckets;
+  EXPECT_TRUE(of_buckets.ends_with("gradient_as_bucket_view=True)")) << of_buckets;
+  EXPECT_TRUE(advice("aten::cat").starts_with("Copies within the GPU"));
 }
 
 TEST(ExposedCopy, PageableCopiesThatBlockAreNotCountedTwice) {

@@ -30,4 +30,12 @@ inline std::string OutcomeOf(std::string_view rule, std::string_view script) {
   return text.empty() ? "passed" : text;
 }
 
+// What the rule's first finding advises, and below that its fix; "none" without one.
+inline std::string AdviceOf(std::string_view rule, std::string_view script) {
+  for (const Finding& finding : Analyze(TraceFromScript(script)).findings) {
+    if (finding.rule == rule) return finding.advice + "\n" + finding.fix;
+  }
+  return "none";
+}
+
 }  // namespace trainprof

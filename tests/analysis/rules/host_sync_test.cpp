@@ -27,7 +27,7 @@ TEST(HostSync, BlockingDeviceToHostCopiesAreChargedTheirDrain) {
 
 TEST(HostSync, WhereNothingIsTrainedResultsAreReadOneStepLater) {
   const auto advice = [](std::string_view operation) {
-    const RankAnalysis analysis = Analyze(TraceFromScript(fmt::format(R"(
+    return AdviceOf("host-sync", fmt::format(R"(
       thread 1
       repeat 5 every 1000
         step 0 1000 step
@@ -42,11 +42,8 @@ TEST(HostSync, WhereNothingIsTrainedResultsAreReadOneStepLater) {
         copy 390 400 Memcpy DtoH (Device -> Pageable) | corr=2 bytes=4
         kernel 515 1000 gemm | corr=3
       end)",
-                                                                      operation)));
-    for (const Finding& finding : analysis.findings) {
-      if (finding.rule == "host-sync") return finding.advice.substr(0, 18);
-    }
-    return std::string("none");
+                                             operation))
+        .substr(0, 18);
   };
   EXPECT_EQ(advice("AddmmBackward0"), "Keep values on the");
   EXPECT_EQ(advice("vllm::rms_norm"), "Read results one s");

@@ -21,19 +21,12 @@ constexpr char kShortKernels[] = R"(
       kernel 72 80 c | corr=3 grid=4
     end)";
 
-std::string LaunchAdviceOf(std::string_view script) {
-  for (const Finding& finding : Analyze(TraceFromScript(script)).findings) {
-    if (finding.rule == "launch-bound") return finding.advice;
-  }
-  return "";
-}
-
 TEST(LaunchBound, ShortKernelsThatWaitForTheirLaunch) {
   EXPECT_EQ(OutcomeOf("launch-bound", kShortKernels).substr(0, 14), "error count=12");
 }
 
 TEST(LaunchBound, WhatStepsRepeatIsACandidateForAGraph) {
-  const std::string advice = LaunchAdviceOf(kShortKernels);
+  const std::string advice = AdviceOf("launch-bound", kShortKernels);
   EXPECT_NE(
       advice.find("3 of 3 launches of a step come in the same order in 4 of 4 steps, with the "
                   "same shapes. Launch these 3 as one CUDA graph"),
@@ -42,7 +35,7 @@ TEST(LaunchBound, WhatStepsRepeatIsACandidateForAGraph) {
 }
 
 TEST(LaunchBound, WhatACaptureDoesNotTakeIsNamed) {
-  const std::string advice = LaunchAdviceOf(R"(
+  const std::string advice = AdviceOf("launch-bound", R"(
     thread 1
     repeat 5 every 100
       step 0 100 step
@@ -65,7 +58,7 @@ TEST(LaunchBound, WhatACaptureDoesNotTakeIsNamed) {
 }
 
 TEST(LaunchBound, WhatHappensInFewStepsIsCountedAsSuch) {
-  const std::string advice = LaunchAdviceOf(R"(
+  const std::string advice = AdviceOf("launch-bound", R"(
     thread 1
     repeat 20 every 100
       step 0 100 step
@@ -88,7 +81,7 @@ TEST(LaunchBound, WhatHappensInFewStepsIsCountedAsSuch) {
 
 TEST(LaunchBound, OfAServerItsOwnSettingsAreNamed) {
   const auto text = [](std::string_view operation) {
-    const RankAnalysis analysis = Analyze(TraceFromScript(fmt::format(R"(
+    return AdviceOf("launch-bound", fmt::format(R"(
     thread 1
     repeat 2 every 100
       step 0 100 step
@@ -101,11 +94,7 @@ TEST(LaunchBound, OfAServerItsOwnSettingsAreNamed) {
       kernel 12 20 a | corr=1 grid=4
       kernel 42 50 b | corr=2 grid=4
     end)",
-                                                                      operation)));
-    for (const Finding& finding : analysis.findings) {
-      if (finding.rule == "launch-bound") return finding.advice + "\n" + finding.fix;
-    }
-    return std::string("none");
+                                                operation));
   };
   EXPECT_NE(text("vllm::rms_norm").find("unless enforce_eager is set"), std::string::npos);
   EXPECT_EQ(text("vllm::rms_norm").find("optimizer"), std::string::npos);
@@ -116,7 +105,7 @@ TEST(LaunchBound, OfAServerItsOwnSettingsAreNamed) {
 }
 
 TEST(LaunchBound, ShapesThatVaryAreSaid) {
-  const std::string advice = LaunchAdviceOf(R"(
+  const std::string advice = AdviceOf("launch-bound", R"(
     thread 1
     repeat 4 every 100
       step 0 100 step
